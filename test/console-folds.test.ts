@@ -17,6 +17,21 @@ function saidIn(log: readonly LoggedEvent[]): { text: string; discarded: boolean
   )
 }
 
+/** A meeting point: each call waits until so many have come, again and again. */
+function meetingOf(size: number): () => Promise<void> {
+  let present = 0
+  let { promise, resolve } = Promise.withResolvers<void>()
+  return () => {
+    const all = promise
+    if (++present === size) {
+      resolve()
+      present = 0
+      ;({ promise, resolve } = Promise.withResolvers<void>())
+    }
+    return all
+  }
+}
+
 describe('the conversation', () => {
   test('shows what a failed stage said as withdrawn, and what came before and after it as standing', async () => {
     const node = openNode({
@@ -40,20 +55,24 @@ describe('the conversation', () => {
   })
 
   test('withdraws what one actor said, and not what another said meanwhile', async () => {
+    const memberSpoke = Promise.withResolvers<void>()
+    const callerSpoke = Promise.withResolvers<void>()
     const member = agent<unknown>({
       id: 'member',
-      async *run(_input, { sleep }) {
+      async *run() {
         yield 'of the member'
-        await sleep(50)
+        memberSpoke.resolve()
+        await callerSpoke.promise
         throw new Error('no')
       },
     })
     const node = openNode({
       components: [
-        subject(async function* (_input, { call, sleep }) {
+        subject(async function* (_input, { call }) {
           const calling = call(member, null, { withdrawFailure: true }).catch(() => {})
-          await sleep(20)
+          await memberSpoke.promise
           yield 'own'
+          callerSpoke.resolve()
           await calling
         }),
       ],
@@ -85,13 +104,14 @@ describe('the conversation', () => {
   })
 
   test('joins the pieces of each of two that speak at once', async () => {
+    const meet = meetingOf(2)
     const speaker = (id: string) =>
       agent<unknown>({
         id,
-        async *run(_input, { sleep }) {
+        async *run() {
           for (const word of ['a ', 'b ', 'c']) {
             yield `${id}-${word}`
-            await sleep(2)
+            await meet()
           }
         },
       })
@@ -102,7 +122,8 @@ describe('the conversation', () => {
         }),
       ],
     })
-    const texts = saidIn(await node.ended(await node.start('subject'))).map(({ text }) => text)
+    const log = await node.ended(await node.start('subject'))
+    const texts = saidIn(log).map(({ text }) => text)
     expect(texts.toSorted()).toEqual(['x-a x-b x-c', 'y-a y-b y-c'])
   })
 })
@@ -115,12 +136,13 @@ describe('the tree', () => {
         yield 'from below'
       },
     })
+    const meet = meetingOf(2)
     const member = (id: string) =>
       agent<unknown>({
         id,
-        async *run(_input, { sleep, call }) {
+        async *run(_input, { call }) {
           yield `${id} one. `
-          await sleep(5)
+          await meet()
           await call(below, null)
           yield `${id} two.`
         },
@@ -146,10 +168,11 @@ describe('the tree', () => {
 })
 
 describe('a workflow', () => {
+  const looked = Promise.withResolvers<void>()
   const inner = agent<unknown>({
     id: 'inner',
-    async *run(_input, { sleep }) {
-      await sleep(5)
+    async *run() {
+      await looked.promise
       yield 'said'
     },
   })
@@ -158,7 +181,7 @@ describe('a workflow', () => {
     steps: [
       parallel({
         name: 'both',
-        branches: [flowStep({ name: 'ask', run: inner }), flowStep({ name: 'look', run: () => 1 })],
+        branches: [flowStep({ name: 'ask', run: inner }), flowStep({ name: 'look', run: () => (looked.resolve(), 1) })],
       }),
     ],
   })

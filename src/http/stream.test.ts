@@ -200,6 +200,26 @@ describe('a client that does not read', () => {
     expect(await client.ended()).toBe(false)
   })
 
+  test('[SUB-1] is cut as well when the log is over and no write was ever refused', async () => {
+    const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
+    const client = await stage.connect()
+    await client.has('run.created')
+    client.response.pause()
+    stage.scribe.start()
+    // Small events, each taken by the operating system, until the buffers of the sockets have no room for a whole one.
+    await until('an event is stuck on its way', async () => {
+      stage.scribe.text('x'.repeat(20_000))
+      await stage.scribe.flush()
+      await settle()
+      return stage.unsent() > 0
+    })
+    expect(stage.responses[0]!.writableNeedDrain).toBe(false)
+    stage.scribe.complete()
+    await stage.scribe.flush()
+    await stage.cut()
+    expect(stage.responses[0]!.writableFinished).toBe(false)
+  })
+
   test('[SUB-1] is not sent heartbeats, which it would not take either', async () => {
     const stage = await setStage()
     const client = await stage.connect()

@@ -39,8 +39,8 @@ interface Problems {
 
 const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
 
-/** Events within this many milliseconds are shown together. */
-const TOGETHER_MS = 16
+/** Events that come within so many milliseconds are shown together. */
+export const TOGETHER_MS = 16
 
 export class RunStore {
   readonly #client: Client

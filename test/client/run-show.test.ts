@@ -1,7 +1,7 @@
 /** What `useRun` shows, without a page around it. */
 import { expect, test } from 'vitest'
 import { type ClientError, createClient } from '../../src/client/index.ts'
-import { RunStore } from '../../src/react/run-store.ts'
+import { RunStore, TOGETHER_MS } from '../../src/react/run-store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { answerRun, startRun, untilFinished } from '../support/http.ts'
 import { until } from '../support/until.ts'
@@ -12,6 +12,11 @@ function showing(client: ReturnType<typeof createClient>, id: string): RunStore 
   const show = new RunStore(client, { read: () => id, write: () => {}, watch: () => () => {} })
   show.subscribe(() => {})
   return show
+}
+
+/** Timers fire in the order in which they are due, so one that was to show collected events has fired, however busy the machine. */
+function afterCollecting(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 2 * TOGETHER_MS))
 }
 
 test('useRun: an error right behind an event is shown, and stays', async () => {
@@ -30,8 +35,7 @@ test('useRun: an error right behind an event is shown, and stays', async () => {
   const shown = show.state()
   expect(shown.problem).toMatchObject({ code: 'internal' })
   expect(shown.events.length).toBeGreaterThan(1)
-  // Longer than events are collected for: nothing may be left that takes the problem away.
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await afterCollecting() // nothing may be left that takes the problem away
   expect(show.state()).toBe(shown)
 })
 
@@ -73,7 +77,7 @@ test('useRun: an error stays that comes right after another log has taken the pl
   const show = showing(createClient({ url: server.url, retries: 1, retryDelayMs: 0, fetch: changing }), id)
   await until('it is over', () => show.state().problem?.code === 'internal')
   const shown = show.state()
-  await new Promise((resolve) => setTimeout(resolve, 100)) // longer than events are collected for
+  await afterCollecting()
   expect(show.state()).toBe(shown)
 })
 

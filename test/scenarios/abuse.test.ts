@@ -7,6 +7,7 @@ test(
   '[SEC-2] [SUB-1] beside a hundred hostile connections no event of an honest run is lost, and memory stays bounded',
   { timeout: 300_000 },
   async () => {
+    // `seconds` is how long the abuse lasts.
     const report = await abuse({ connections: 100, runs: 10, seconds: 5, floodPerSecond: 200 })
     expect(report.quiet.problems).toEqual([])
     expect(report.abused.problems).toEqual([])

@@ -56,9 +56,17 @@ function exchange({ url, token }: Bearer, path: string, init: RequestInit = {}):
   return { open: begun.promise, ended: read() }
 }
 
-/** Shows nothing until it is answered: it is open as soon as the server has its request, which the wait before the end gives it. */
-function waiting(bearer: Bearer, path: string, init?: RequestInit): Opened {
-  return { ...exchange(bearer, path, init), open: new Promise((resolve) => setTimeout(resolve, 300)) }
+/** Shows nothing until it is answered: it is open as soon as the server has let it in. */
+function waiting(bearer: Bearer, server: A2aServer, path: string, init?: RequestInit): Opened {
+  const open = nextAdmitted(server)
+  return { ...exchange(bearer, path, init), open }
+}
+
+/** Callers that wait for the next credential that is accepted. */
+const admissions = new WeakMap<A2aServer, Set<() => void>>()
+
+function nextAdmitted(server: A2aServer): Promise<void> {
+  return new Promise((resolve) => admissions.get(server)!.add(resolve))
 }
 
 function post(body: object, headers: Record<string, string> = {}): RequestInit {
@@ -115,11 +123,11 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
     lastWords: /\{"stream":"failed",.*"code":"unauthenticated".*\n$/,
   },
   'native long poll': {
-    opening: (bearer) => waiting(bearer, `/runs/${bearer.run}/events?format=json&after=3&wait=60000`),
+    opening: (bearer, server) => waiting(bearer, server, `/runs/${bearer.run}/events?format=json&after=3&wait=60000`),
     lastWords: /^401 .*urn:holdfast:error:unauthenticated/,
   },
   'console long poll': {
-    opening: (bearer) => waiting(bearer, `/console/api/runs?known=${EMPTY_VERSION}&session=empty`),
+    opening: (bearer, server) => waiting(bearer, server, `/console/api/runs?known=${EMPTY_VERSION}&session=empty`),
     lastWords: /^401 /,
   },
   'OpenAI chat stream': {
@@ -132,9 +140,10 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
     lastWords: /"error":\{.*credential/,
   },
   'OpenAI chat answer': {
-    opening: (bearer) =>
+    opening: (bearer, server) =>
       waiting(
         bearer,
+        server,
         '/v1/chat/completions',
         post({ model: 'lab', messages: [{ role: 'user', content: 'text 2; hang' }] }),
       ),
@@ -156,13 +165,14 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
   'A2A gRPC stream': { opening: grpcStream, lastWords: /^UNAUTHENTICATED$/ },
   'A2A gRPC call': {
     opening: ({ token }, server) => {
+      const open = nextAdmitted(server)
       const answer = new Peer(grpcAddress(server)).call(
         'SendMessage',
         { message: message('text 2; hang') },
         { authorization: `Bearer ${token}` },
       )
       return {
-        open: new Promise((resolve) => setTimeout(resolve, 300)),
+        open,
         ended: answer.then(JSON.stringify, ({ code }: { code: number }) => status[code]!),
       }
     },
@@ -195,9 +205,16 @@ async function serve(): Promise<Served> {
   await createKey(keys, { name: 'someone' })
   const clock = new ManualClock(new Date().toISOString())
   const checks = new Set<Promise<unknown>>()
+  const admitted = new Set<() => void>()
   const opened = await openAuthenticator({ keys, jwt: { key: `secret:${SECRET}`, clockToleranceS: 0 } }, clock)
   const authenticator: Authenticator = {
     ...opened,
+    async authenticate(credential) {
+      const principal = await opened.authenticate(credential)
+      for (const tell of admitted) tell()
+      admitted.clear()
+      return principal
+    },
     async isRevoked(facts) {
       const check = Promise.resolve(opened.isRevoked!(facts))
       checks.add(check)
@@ -207,6 +224,7 @@ async function serve(): Promise<Served> {
   const grpcPort = await freePort()
   const server = await serveA2a({ authenticator, clock, a2a: { grpcPort }, limits: { longPollTimeoutMs: 120_000 } })
   grpcPorts.set(server, grpcPort)
+  admissions.set(server, admitted)
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += STEP_MS) {
       await clock.pass(STEP_MS)

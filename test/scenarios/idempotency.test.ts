@@ -68,7 +68,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
         const server = await startServer({ store, args: ['--log-level', 'warn'] })
         const key = `storm-${kill}`
         const storm = fifty(() => postRun(server, SCRIPT, { key }).catch(() => undefined))
-        await wait(random.between(0, 60))
+        await wait(random.between(0, 60)) // when the fault comes: any moment is right, before the first answer or after the last
         await server.kill()
         const answered = (await Promise.all(storm)).filter((answer) => answer !== undefined)
 

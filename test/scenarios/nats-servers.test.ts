@@ -8,8 +8,9 @@ import { weatherFault } from './nodes/storm.ts'
 
 const RUNS = Number(process.env['HOLDFAST_TEST_FAULT_RUNS'] ?? 40)
 const ROUNDS = Number(process.env['HOLDFAST_TEST_FAULT_ROUNDS'] ?? 1)
-/** Longer than servers take to elect a leader, and than the leases of the nodes. */
+/** The length of the fault itself: longer than servers take to elect a leader, and than the leases of the nodes. */
 const FAULT_MS = Number(process.env['HOLDFAST_TEST_FAULT_MS'] ?? 12_000)
+/** How long runs are started before the fault, so that it hits some under way. Nothing is asserted of it. */
 const BEFORE_MS = 2000
 
 interface Route {

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { assertSeenIsInLog, checkedEnd } from '../support/checker.ts'
 import {
@@ -75,10 +74,14 @@ describe('a run that goes on', () => {
       for (let round = 0; round < 2; round++) {
         // More than the buffers on the way hold, so that who reads slowly is still behind while the end moves on.
         const { id } = await startRun(server, Array.from({ length: 40 }, () => 'big 200; text 40 every 0').join('; '))
+        const leader = followRun(server, id)
+        let isOver = false
+        void leader.ended.then(() => (isOver = true))
         const clients: Promise<Buffer>[] = []
         for (let client = 0; client < 12; client++) {
           clients.push(followWithCuts(server, id, random))
-          await wait(random.between(0, 60))
+          const next = leader.events + random.between(0, 200)
+          await until('the run has gone on', () => isOver || leader.events >= next, { everyMs: 2 })
         }
         const log = await readLog(server, id)
         checkedEnd(id, log)

@@ -51,6 +51,7 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
   })
 
   test('in Node: the same lines, cut anywhere, with an end of any kind', async () => {
+    // Two writes some time apart mostly are two reads; the log is the same if they are one.
     const program = `process.stdout.write('{"text":"é'); setTimeout(() => process.stdout.write('t\\u00e9"}\\r\\n\\n{"type":"result"}'), 20)`
     const log = await logOf(node(program))
     expect(textOf(log)).toBe('été')

@@ -106,8 +106,14 @@ test('[RUN-1] route: the answer of a member that ended before the crash is the a
 })
 
 /** A member that pays, with an approval, and a neighbour that has its work done while the other waits. */
-function asking(): { component: Component; effects: string[]; requests: number[] } {
+function asking(): {
+  component: Component
+  effects: string[]
+  requests: number[]
+  goOn: PromiseWithResolvers<void>
+} {
   const effects: string[] = []
+  const goOn = Promise.withResolvers<void>()
   const pay = tool({
     inputSchema: z.object({}),
     needsApproval: true,
@@ -123,25 +129,26 @@ function asking(): { component: Component; effects: string[]; requests: number[]
   const worker = agent<unknown>({
     id: 'worker',
     async *run(_, context) {
-      await context.sleep(30)
+      await goOn.promise
       await context.step('work', () => effects.push('worked'))
       yield 'working '
       return 'worked'
     },
   })
-  return { ...leading([payer, worker]), effects }
+  return { ...leading([payer, worker]), effects, goOn }
 }
 
 test.each([
   ['in one process', false],
   ['across a crash', true],
 ])('[RUN-1] a member may wait for an approval while another works on, %s', async (_, crash) => {
-  const { component, effects, requests } = asking()
+  const { component, effects, requests, goOn } = asking()
   const world = new World(component)
   let node = world.worker()
   const id = await node.start('subject', 'go')
   await node.reached(id, 'paused')
   // The other member goes on while the run waits.
+  goOn.resolve()
   await node.emitted(id, 'actor.completed')
   if (crash) {
     world.kill()

@@ -2,7 +2,7 @@
 import type { ErrorCode } from '../../core/model/errors.ts'
 import type { Readings } from './readings.ts'
 
-/** First message of the thread: it accepts requests from now on. */
+/** The first message of the thread, before it has touched the file. */
 export const READY = 'ready'
 
 export interface ReadingRequest {

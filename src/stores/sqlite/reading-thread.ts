@@ -1,11 +1,10 @@
 /** The store's side of the reading thread. */
 import { Worker } from 'node:worker_threads'
-import { HoldfastError, detailOf, isHoldfastError, messageOf, storeUnavailable } from '../../core/model/errors.ts'
+import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import { AnswerWatch } from './answer-watch.ts'
 import { Fifo } from './fifo.ts'
-import type { Reader } from './reader.ts'
 import { READY, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'
-import { type Readings, readingsOf } from './readings.ts'
+import type { Readings } from './readings.ts'
 import type { LogPage } from './log-page.ts'
 import { SharedPages } from './shared-pages.ts'
 
@@ -29,8 +28,8 @@ interface Asked extends Omit<ReadingRequest, 'mayShare'> {
 export class ReadingThread {
   readonly #path: string
   #worker: Worker | undefined
-  /** Reads in this thread until the other one is up, so that the first requests do not wait. */
-  #local: Reader | undefined
+  /** It has loaded its code, which takes long on a busy machine and says nothing about the store's disk. */
+  #isReady = false
   #gone: Promise<void> = Promise.resolve()
   readonly #waiting = new Fifo<Asked>()
   /** Oldest first. */
@@ -67,13 +66,12 @@ export class ReadingThread {
 
   /** A request is pending. */
   get isWaiting(): boolean {
-    return this.#underWay.length > 0
+    return this.#isReady && this.#underWay.length > 0
   }
 
-  /** Starts the thread. `reader` is used until it is up, then closed. */
-  start(reader: Reader): void {
-    this.#local = reader
-    this.#worker = this.#started()
+  /** Starts the thread, which opens the file with the first request. */
+  start(): void {
+    this.#worker ??= this.#started()
   }
 
   ask<Name extends keyof Readings>(
@@ -82,7 +80,6 @@ export class ReadingThread {
   ): Promise<ReturnType<Readings[Name]>> {
     const refusal = this.#closed ? 'it is closed' : (this.stall ?? this.#overload)
     if (refusal !== undefined) return Promise.reject(unreadable(refusal))
-    if (this.#local !== undefined) return readHere(this.#local, name, args)
     return new Promise((resolve, reject) => {
       // Requests of the same moment share one message, and so one reply.
       if (this.#waiting.length === 0) queueMicrotask(() => this.#send())
@@ -94,19 +91,18 @@ export class ReadingThread {
     this.#closed = true
     clearInterval(this.#timer)
     this.#rejectAll('it is closed')
-    this.#closeLocal()
     this.#worker?.postMessage('close')
     await this.#gone
   }
 
   #send(): void {
     while (this.#waiting.length > 0 && this.#underWay.length < UNDER_WAY_MAX) {
-      this.#worker ??= this.#started()
+      this.start()
       const asked = this.#take(REQUESTS_PER_MESSAGE)
       this.#underWay.push(asked)
       const mayShare = this.#shared.hasRoom
       const requests: ReadingRequest[] = asked.map(({ name, args }) => ({ name, args, mayShare }))
-      this.#worker.postMessage(requests)
+      this.#worker!.postMessage(requests)
     }
   }
 
@@ -128,7 +124,7 @@ export class ReadingThread {
       resourceLimits: { maxYoungGenerationSizeMb: 8 }, // like the committing thread
     })
     worker.on('message', (message: ReadingReply | typeof READY) => {
-      if (message === READY) this.#closeLocal()
+      if (message === READY) this.#isReady = true
       else this.#reply(message)
     })
     let cause: unknown
@@ -136,17 +132,13 @@ export class ReadingThread {
     this.#gone = new Promise((resolve) => {
       worker.on('exit', () => {
         this.#worker = undefined // the next request starts another one
+        this.#isReady = false
         this.#rejectAll(`the reading thread ended: ${cause === undefined ? 'it was stopped' : detailOf(cause)}`)
         this.#underWay.length = 0
         resolve()
       })
     })
     return worker
-  }
-
-  #closeLocal(): void {
-    this.#local?.close()
-    this.#local = undefined
   }
 
   #reply(reply: ReadingReply): void {
@@ -168,19 +160,6 @@ export class ReadingThread {
     const cause = unreadable(reason)
     for (const asked of this.#underWay) for (const { reject } of asked) reject(cause)
     for (const { reject } of this.#take(WAITING_MAX)) reject(cause)
-  }
-}
-
-async function readHere<Name extends keyof Readings>(
-  reader: Reader,
-  name: Name,
-  args: Parameters<Readings[Name]>,
-): Promise<ReturnType<Readings[Name]>> {
-  try {
-    const read = readingsOf(reader)[name] as (...given: Parameters<Readings[Name]>) => ReturnType<Readings[Name]>
-    return read(...args)
-  } catch (cause) {
-    throw isHoldfastError(cause) ? cause : unreadable(messageOf(cause))
   }
 }
 

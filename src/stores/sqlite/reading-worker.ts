@@ -16,11 +16,6 @@ function serve(port: MessagePort, path: string): void {
   const open = (): void => {
     if (readings === undefined) readings = readingsOf((reader = new Reader(path)))
   }
-  try {
-    open()
-  } catch {
-    // Retried, and reported, with each request.
-  }
   port.on('message', (requests: readonly ReadingRequest[] | 'close') => {
     if (requests === 'close') {
       reader?.close()

@@ -1,4 +1,5 @@
 /** The reading thread: whatever is in the file comes back as it was written, and a read in vain costs nobody else anything. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
 import { systemClock } from '../../core/ports/clock.ts'
@@ -51,6 +52,20 @@ describe('[LOG-5] pages from the file', () => {
       expect(await wholeLog(store, bytesMax)).toBe(records)
   })
 })
+
+test.runIf(process.platform === 'linux')('the first reads after opening are not made by the event loop', async () => {
+  const { store, records } = await withFinished(3000)
+  const before = bytesReadHere()
+  expect(await wholeLog(store, PAGE_BYTES)).toBe(records)
+  expect(records.length).toBeGreaterThan(2 * PAGE_BYTES)
+  // It reads what wakes it up, and this figure; a disk that stalls would stop it at the first page of the file.
+  expect(bytesReadHere() - before).toBeLessThan(PAGE_BYTES)
+})
+
+/** Bytes that system calls of this thread have read so far, from whatever. */
+function bytesReadHere(): number {
+  return Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
+}
 
 test('[SUB-2] a log that is trimmed or removed while it is read is not taken for a damaged one', async () => {
   const { store } = await withFinished(500)

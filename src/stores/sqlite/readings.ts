@@ -1,4 +1,4 @@
-/** Read operations by name, for the reading thread and for the store's own thread while that one starts. */
+/** Read operations by name. */
 import { type PageRequest, readPage } from './log-page.ts'
 import type { Reader } from './reader.ts'
 

@@ -138,10 +138,10 @@ export class SqliteStore implements Store {
   static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
     const store = new SqliteStore(options)
     try {
+      store.#reads.start() // it loads while the other thread opens the file
       const thread = await options.thread
-      const reader = new Reader(options.lock.path)
-      store.#reads.start(reader)
-      store.#open(thread, reader.opening())
+      store.#reads.ask('size').catch(() => {}) // so that the first request finds the file open
+      store.#open(thread, openingOf(options.lock.path))
     } catch (cause) {
       await store.#reads.close()
       store.#options.lock.release()
@@ -606,6 +606,16 @@ export class SqliteStore implements Store {
     this.#options.logger.info({ store: this.#options.lock.path }, 'the store takes writes again')
     for (const { run, durable } of this.#active.all())
       this.#hints.give({ run: run.id, next: durable!.next, claimable: true })
+  }
+}
+
+/** Read here, because nothing can be asked of the store before, and much of it stays in this thread. */
+function openingOf(path: string): Opening {
+  const reader = new Reader(path)
+  try {
+    return reader.opening()
+  } finally {
+    reader.close()
   }
 }
 

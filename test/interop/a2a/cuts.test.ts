@@ -29,6 +29,7 @@ describe.each([
   test.each(['break', 'end'] as const)(
     '[RUN-3] streams that are cut again and again (%s) are taken up, and nothing is lost or told twice',
     async (cut) => {
+      // A pause now and then, so that a client that comes back finds the stream still open; nothing depends on its length.
       const script = () =>
         chunked((index) => (index % 8 === 7 ? new Promise((next) => setTimeout(next, 40)) : undefined))
       const peer = await startPeer({ version, binding, script, cut, cuts: [3, 1, 5, 2, 4] })
@@ -56,7 +57,7 @@ describe.each([
     proxy.block()
     proxy.cut()
     resolve()
-    await new Promise((next) => setTimeout(next, 400))
+    await new Promise((next) => setTimeout(next, 400)) // the length of the fault, longer than `idleTimeoutMs`
     proxy.cut()
     proxy.heal()
     expect(told(await running)).toBe(chunks.join(''))
@@ -64,6 +65,7 @@ describe.each([
 })
 
 test('the slow store of the official server loses chunks for whoever subscribes; our client puts the task right in the end', async () => {
+  // Faster than its store, which is what makes it lose chunks.
   const script = () => chunked((index) => (index > 0 ? new Promise((next) => setTimeout(next, 10)) : undefined))
   const peer = await startPeer({ version: '1.0', script, slowStoreMs: 60, cuts: [8, 3] })
   const client = await A2aClient.connect(peer.url, { ...HASTE, retries: 200 })

@@ -233,6 +233,7 @@ describe('A2A: a subscription', () => {
 
   test('is exact also when the store is slow to answer (adversity: slow store)', async () => {
     const store = openMemoryStore()
+    // The slowness is the fault, and of any length.
     const slow = overriding(store, {
       get: async (id) => (await wait(15), store.get(id)),
       read: async (id, after, bytesMax) => (await wait(15), store.read(id, after, bytesMax)),
@@ -462,7 +463,7 @@ function gatedAgent(everyMs = 10) {
       void gate.promise.then(() => (isOpen = true))
       for (let count = 0; count < 20_000 && !isOpen; count++) {
         yield `${count} `
-        await wait(everyMs)
+        await wait(everyMs) // its pace, so that it does not fill the log while it waits
       }
       for (let count = 0; count < 20; count++) yield 'after '
     },

@@ -1,5 +1,4 @@
 /** What goes wrong before a stream has begun is told as problem JSON, and what goes wrong in a run is told by the run. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { systemIds } from '../../../src/core/ports/clock.ts'
@@ -12,7 +11,7 @@ import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { type Answer, call, followRun, postRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { open, requestText } from './raw.ts'
+import { nextResponse, open, requestText } from './raw.ts'
 import { type NativeServer, serveNative } from './serve.ts'
 
 type Provoke = () => Promise<Answer>
@@ -312,13 +311,16 @@ describe('a defect of the server', () => {
     const server = await serveNative({ logger: recorder(lines) })
     await call(server, 'GET', '/nowhere')
     await call(server, 'POST', '/runs', { body: {} })
+    const answering = nextResponse()
     const socket = open(server.port)
     socket.write(
       requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '100' }, '{"component":'),
     )
-    await sleep(20)
+    const response = await answering
+    const closed = new Promise((resolve) => response.once('close', resolve))
     socket.resetAndDestroy()
-    await sleep(20)
+    await closed
+    await call(server, 'GET', '/health') // what came of it has been logged before this is answered
     expect(lines).toEqual([])
   })
 })

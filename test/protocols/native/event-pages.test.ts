@@ -1,9 +1,9 @@
 /** Reading a log over the native protocol in pages of JSON, with long-poll. */
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { Agent, get, type ServerResponse } from 'node:http'
+import { Agent, get, type IncomingMessage } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { call, startRun, stopRun, type Target, untilFinished, untilStatus } from '../../support/http.ts'
 import { until } from '../../support/until.ts'
+import { nextResponse } from './raw.ts'
 import { serveNative } from './serve.ts'
 import type { EventPage } from './shapes.ts'
 
@@ -137,11 +137,14 @@ test('a connection whose answer was taken slowly is still given up when nothing 
   await untilFinished(server, id)
   const agent = new Agent({ keepAlive: true })
   const answering = nextResponse()
-  get(`${server.url}/runs/${id}/events?format=json&after=1`, { agent }, (answer) => {
-    setTimeout(() => answer.resume(), 50)
+  const answered = new Promise<IncomingMessage>((resolve) => {
+    get(`${server.url}/runs/${id}/events?format=json&after=1`, { agent }, resolve)
   })
   const response = await answering
   const { socket } = response
+  const answer = await answered
+  await until('the server waits for its client', () => response.writableLength > 0)
+  answer.resume()
   await new Promise((resolve) => response.once('close', resolve))
   expect(response.writableFinished).toBe(true)
   expect(socket?.timeout).toBeGreaterThan(0)
@@ -154,15 +157,4 @@ async function read(target: Target, id: string, after: number, limit: number): P
 
 async function wait(target: Target, id: string, after: number, waitMs: number): Promise<EventPage> {
   return (await call<EventPage>(target, 'GET', `/runs/${id}/events?after=${after}&wait=${waitMs}`)).body
-}
-
-/** The server's end of the request that comes next. */
-function nextResponse(): Promise<ServerResponse> {
-  return new Promise((resolve) => {
-    const note = (message: unknown): void => {
-      unsubscribe('http.server.request.start', note)
-      resolve((message as { response: ServerResponse }).response)
-    }
-    subscribe('http.server.request.start', note)
-  })
 }

@@ -1,4 +1,6 @@
 /** HTTP by hand: bytes to a port, and the bytes that come back. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 
 const PATIENCE_MS = 60_000
@@ -32,6 +34,17 @@ export function exchange(
   return promise.finally(() => {
     clearTimeout(timer)
     socket.destroy()
+  })
+}
+
+/** The server's end of the request that comes next. */
+export function nextResponse(): Promise<ServerResponse> {
+  return new Promise((resolve) => {
+    const note = (message: unknown): void => {
+      unsubscribe('http.server.request.start', note)
+      resolve((message as { response: ServerResponse }).response)
+    }
+    subscribe('http.server.request.start', note)
   })
 }
 
