@@ -104,7 +104,7 @@ export function loop<const Name extends string, Body extends AnyStep>(
   return { type: 'loop', name, body, maxIterations, begins: goesOn, ends }
 }
 
-/** Runs `then` or `else` depending on a condition. Without `else`, the input passes through. */
+/** Runs `do` or `else` depending on `when`. Without `else`, the input passes through. */
 export function condition<
   const Name extends string,
   Do extends AnyStep,
