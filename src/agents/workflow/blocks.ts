@@ -45,7 +45,7 @@ export function step<In, Out, const Name extends string>(
 ): WorkflowStep<In, Out, Name>
 export function step<ComponentInput, const Name extends string, In = ComponentInput>(
   definition: ComponentStep<In, ComponentInput, Name>,
-  // oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
+  // oxlint-disable-next-line typescript/no-explicit-any -- a component's output type is unknown
 ): WorkflowStep<In, any, Name>
 export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<never> {
   const { name, run } = definition
