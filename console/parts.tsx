@@ -24,7 +24,7 @@ export function Problem({ cause, children }: { readonly cause: unknown; readonly
 }
 
 const TITLES: Readonly<Record<string, string>> = {
-  not_found: 'No such run',
+  not_found: 'There is no such run',
   unauthenticated: 'A key is required',
   connection: 'The server cannot be reached',
   invalid_request: 'The server refused the request',

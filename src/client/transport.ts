@@ -42,7 +42,7 @@ export interface Request {
   readonly onProblem?: OnProblem | undefined
 }
 
-/** Statuses that a retry may change, whoever on the path sent them; CDNs have their own beyond 511. */
+/** Statuses that a retry may change, from any hop on the path; CDNs have their own beyond 511. */
 function isTransientStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501)
 }

@@ -80,7 +80,8 @@ export class IsolatedRun implements Stream {
   }
 
   /**
-   * Sleeps while it waits for a slot, so that the idle timeout does not fire. A replaying run cannot sleep; its wait counts.
+   * Sleeps while it waits for a slot, so that the idle timeout does not fire. During replay `sleep` returns at once, hence the
+   * second delay.
    */
   async #takeSlot(): Promise<() => void> {
     const { slots, context } = this.#options

@@ -90,7 +90,7 @@ function settingsOf({ settings = {} }: CallerOptions): CallerSettings {
   return Object.fromEntries(given)
 }
 
-/** Applies to the first answer only: otherwise the model would call tools forever. */
+/** Applies to requests that end with a user message: forced after every tool result, the model would call tools forever. */
 function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: CallerOptions): LanguageModel {
   if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none' || typeof model === 'string')
     return model

@@ -67,7 +67,7 @@ async function* run(
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
     const id = `${context.run}/${turn}`
     const given = decided
-    const end: LegEnd = await leg(context, 'agent', () => drive(sdk, definition, context, id, given ?? first))
+    const end: LegEnd = await leg(context, 'agent', () => streamLeg(sdk, definition, context, id, given ?? first))
     if (end.state === undefined) return yield emit('run.completed', { output: end.output })
     const decisions = await Promise.all(end.waiting.map((waiting) => askDecision(context, waiting)))
     decided = { state: end.state, decisions }
@@ -80,7 +80,7 @@ interface DecidedApproval {
   readonly decisions: readonly { readonly approved: boolean; readonly reason?: string }[]
 }
 
-async function* drive(
+async function* streamLeg(
   sdk: Sdk,
   { agent, runner = new sdk.Runner(), maxTurns, context: contextOf }: OpenAiAgentDefinition,
   context: RunContext,

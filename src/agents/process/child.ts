@@ -42,7 +42,7 @@ export class Child {
       this.#child.once('error', reject)
       this.#child.once('exit', (code, signal) => resolve({ code, signal }))
     })
-    this.exit.catch(() => {}) // reported to whoever awaits it
+    this.exit.catch(() => {}) // reported by the caller that awaits it
     // Writing to a dead child fails; its exit status reports that.
     this.#child.stdin.on('error', () => {})
     this.#lines = linesOf(this.#child.stdout, lineBytesMax)

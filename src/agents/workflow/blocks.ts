@@ -45,7 +45,7 @@ export function step<In, Out, const Name extends string>(
 ): WorkflowStep<In, Out, Name>
 export function step<ComponentInput, const Name extends string, In = ComponentInput>(
   definition: ComponentStep<In, ComponentInput, Name>,
-  // oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
+  // oxlint-disable-next-line typescript/no-explicit-any -- a component's output type is unknown
 ): WorkflowStep<In, any, Name>
 export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<never> {
   const { name, run } = definition
@@ -104,7 +104,7 @@ export function loop<const Name extends string, Body extends AnyStep>(
   return { type: 'loop', name, body, maxIterations, begins: goesOn, ends }
 }
 
-/** Runs `then` or `else` depending on a condition. Without `else`, the input passes through. */
+/** Runs `do` or `else` depending on `when`. Without `else`, the input passes through. */
 export function condition<
   const Name extends string,
   Do extends AnyStep,

@@ -141,14 +141,14 @@ export type Node = StepNode | ParallelNode | LoopNode | ConditionNode | RouterNo
 export type WorkflowStep<In = unknown, Out = unknown, Name extends string = string> = Node &
   TypedStep<In, Out> & { readonly name: Name }
 
-/** A component stands for a step with its id as name. What it gives is not known to the compiler. */
+/** A component acts as a step named after its id. Its output type is unknown to the compiler. */
 // oxlint-disable-next-line typescript/no-explicit-any -- any step, whatever it takes
 export type AnyStep = WorkflowStep<any, any> | Component<any>
 
-// oxlint-disable-next-line typescript/no-explicit-any -- not contravariant in what is not asked for
+// oxlint-disable-next-line typescript/no-explicit-any -- not contravariant in the output type
 export type InputOf<Item> = Item extends Component<infer In> ? In : Item extends TypedStep<infer In, any> ? In : unknown
 
-// oxlint-disable-next-line typescript/no-explicit-any -- what a component gives is not known
+// oxlint-disable-next-line typescript/no-explicit-any -- a component's output type is unknown
 export type OutputOf<Item> = Item extends Component<any> ? any : Item extends TypedStep<any, infer Out> ? Out : never
 
 /** Input of the first and output of the last item. */

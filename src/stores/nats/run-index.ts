@@ -110,7 +110,7 @@ export class RunIndex {
     return this.#held.keys()
   }
 
-  /** Epochs of the leases that a worker holds. */
+  /** Expiry times of the leases that a worker holds. */
   leasesOf(owner: string): number[] {
     return [...(this.#held.get(owner) ?? [])].map(({ head }) => head.lease!.until)
   }

@@ -12,12 +12,12 @@ export const lanesSection: ConformanceSection = {
   name: 'lanes',
   cases: [
     { name: 'only the oldest unfinished run of a lane can be claimed', run: claimsOldestOnly },
-    { name: 'a lane executes in order, one run at a time', run: drivesInOrder },
+    { name: 'a lane executes in order, one run at a time', run: executesInOrder },
     { name: 'runs of other lanes or without a lane do not wait', run: keepsLanesApart },
     { name: 'a paused run keeps its lane busy', run: pausedKeepsLane },
     { name: 'a run with a released or expired lease keeps its lane busy', run: unheldKeepsLane },
     { name: 'a run is created unclaimed if its lane is busy', run: createsUnclaimed },
-    { name: 'a run with an older date does not overtake the executing one', run: neverDrivesTwo },
+    { name: 'a run with an older date does not overtake the executing one', run: neverExecutesTwo },
     { name: 'a run is claimed out of order only on request, and its lane continues in order', run: takesOutOfOrder },
     { name: 'a busy lane refuses a run with rejectIfBusy', run: refusesBusy },
     { name: 'of 20 concurrent creates with rejectIfBusy, one succeeds', run: createsOnce },
@@ -44,7 +44,7 @@ async function claimsOldestOnly(trial: Trial): Promise<void> {
   expect(await trial.store.get(second)).toMatchObject({ epoch: 0 })
 }
 
-async function drivesInOrder(trial: Trial): Promise<void> {
+async function executesInOrder(trial: Trial): Promise<void> {
   const ids = await createInLane(trial, 4)
   for (const id of ids) {
     expect(await trial.store.claimable(10)).toEqual([id])
@@ -106,30 +106,30 @@ async function createsUnclaimed(trial: Trial): Promise<void> {
   expect(await trial.store.claimable(10)).toEqual([created.stored.run.id])
 }
 
-async function neverDrivesTwo(trial: Trial): Promise<void> {
-  const driven = await trial.start(LANE)
+async function neverExecutesTwo(trial: Trial): Promise<void> {
+  const executing = await trial.start(LANE)
   // As if from a node whose clock is behind.
   const late = await trial.create({ ...LANE, createdAt: '2020-01-01T00:00:00.000Z' })
   expect(await trial.store.claim(late.run.id, 'worker-2', TTL_MS)).toBeUndefined()
   expect(await trial.store.claimable(10)).toEqual([])
-  driven.complete()
-  await driven.flush()
+  executing.complete()
+  await executing.flush()
   expect(await trial.store.claim(late.run.id, 'worker-2', TTL_MS)).toBeDefined()
 }
 
 async function takesOutOfOrder(trial: Trial): Promise<void> {
-  const driven = await trial.start(LANE)
+  const executing = await trial.start(LANE)
   const [second, third] = (await createInLane(trial, 2)) as [string, string]
-  expect(await trial.store.claim(driven.id, 'worker-2', TTL_MS, { outOfOrder: true }), 'it is held').toBeUndefined()
+  expect(await trial.store.claim(executing.id, 'worker-2', TTL_MS, { outOfOrder: true }), 'it is held').toBeUndefined()
   const claim = await trial.store.claim(second, 'worker-2', TTL_MS, { outOfOrder: true })
   expect(claim).toMatchObject({ epoch: 1, lease: { owner: 'worker-2' } })
   expect(await trial.store.claim(second, 'worker-3', TTL_MS, { outOfOrder: true })).toBeUndefined()
   const ending = new RunWriter(trial.store, trial.clock, claim!, await readRecords(trial.store, second))
   ending.cancel()
   await ending.flush()
-  expect(await trial.store.claim(third, 'worker-2', TTL_MS), 'the lane is still driven').toBeUndefined()
-  driven.complete()
-  await driven.flush()
+  expect(await trial.store.claim(third, 'worker-2', TTL_MS), 'the lane is still busy').toBeUndefined()
+  executing.complete()
+  await executing.flush()
   expect(await trial.store.claimable(10)).toEqual([third])
 }
 

@@ -212,14 +212,14 @@ async function keepsStops(trial: Trial): Promise<void> {
 }
 
 async function keepsLanes(trial: Trial): Promise<void> {
-  const driven = await trial.start({ lane: 'lane-1' })
+  const executing = await trial.start({ lane: 'lane-1' })
   const waiting = await trial.create({ lane: 'lane-1' })
   await trial.reopen()
   trial.expireLeases()
-  expect(await trial.store.claimable(10)).toEqual([driven.id])
+  expect(await trial.store.claimable(10)).toEqual([executing.id])
   expect(await trial.store.claim(waiting.run.id, 'worker-2', TTL_MS)).toBeUndefined()
   expect((await trial.store.create(trial.newRun({ lane: 'lane-1', rejectIfBusy: true }))).kind).toBe('busy')
-  const heir = await trial.takeOver(driven.id)
+  const heir = await trial.takeOver(executing.id)
   heir.complete()
   await heir.flush()
   expect(await trial.store.claimable(10)).toEqual([waiting.run.id])
