@@ -187,7 +187,7 @@ test.each([
 ])('a log that is too long for one answer is refused in the form of the protocol: %s', async (path, expected) => {
   const { status, body } = await call(server, 'GET', path, { headers: { 'a2a-version': '1.0' } })
   expect(status).toBe(expected)
-  expect(JSON.stringify(body)).toContain('read its events as a stream instead')
+  expect(JSON.stringify(body)).toContain('stream its events instead')
 })
 
 test('a log that is too long for one answer is still streamed whole', async () => {

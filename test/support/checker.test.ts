@@ -28,7 +28,7 @@ describe('the checker', () => {
       /is not its type/,
     ],
     'half a record': [[created, started.slice(0, -1)], /middle of a record/],
-    'a line too many': [[created.replace('\ndata: ', '\nid: 0\ndata: ')], /no frame of three lines/],
+    'a line too many': [[created.replace('\ndata: ', '\nid: 0\ndata: ')], /not a frame of three lines/],
     'no end': [[created, started, text], /0 terminal events/],
     'two ends': [[created, started, text, completed, record(4, 'run.failed', {})], /2 terminal events/],
     'something after the end': [
