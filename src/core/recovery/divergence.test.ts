@@ -93,7 +93,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
       const paid = await bank.pay(context, 5)
       const next = bank.pay(context, 7)
       reached.resolve()
-      return Promise.all([inTime, paid, next])
+      return [await inTime, paid, await next]
     })
     const { id, node, question } = await diverged(bank, after)
     late.resolve()

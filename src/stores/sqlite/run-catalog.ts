@@ -20,7 +20,7 @@ import { RunIndex } from './run-index.ts'
 import type { NumberedRun } from './run-rows.ts'
 
 /** A run that has an idempotency key. */
-export interface KeyedRun {
+interface KeyedRun {
   readonly fingerprint: string
   /** Resolves when its creation is durable. */
   stored(): Promise<StoredRun>
