@@ -2,10 +2,12 @@
 import { copyFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { createClient, LogChangedError, type LoggedEvent } from '../../src/client/index.ts'
+import { RunStore } from '../../src/react/run-store.ts'
 import { checksumOf } from '../../src/sse/checksum.ts'
 import { call, readEvents, readLog, startRun, untilFinished } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 
 const framesOf = (log: Buffer): string[] => log.toString().split(/(?<=\n\n)/)
@@ -108,5 +110,14 @@ describe('a client that comes back to a restored store', () => {
     for await (const piece of client.runs.open(id).text({ onWithdrawn: (standing) => (text = standing) })) text += piece
     const said = log.flatMap((event) => (event.type === 'text.delta' ? [(event.data as { text: string }).text] : []))
     expect(text).toBe(said.join(''))
+  })
+
+  test('useRun: shows the events of the new log alone, and says so', async () => {
+    const { id, client, log } = await restored()
+    const show = new RunStore(client, { read: () => id, write: () => {}, watch: () => () => {} })
+    show.subscribe(() => {})
+    await until('all is shown', () => show.state().status === 'completed')
+    expect(show.state().events).toEqual(log)
+    expect(show.state().problem).toMatchObject({ code: 'log_changed' })
   })
 })

@@ -87,7 +87,7 @@ export async function perform<Result>(
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: false }
   const wanted = { kind: work.identity.kind, name: work.identity.name }
   try {
-    if (record === undefined && host.ledger.isBehind) {
+    if (record === undefined && host.past.isHolding) {
       const isRepeat = host.ledger.isRepeat(work.identity)
       if (!isRepeat || !isRepeatable) await host.past.admit({ wanted, enclosure, signal, instead, isRepeat })
     }

@@ -1,6 +1,7 @@
 /** Code that no longer fits the log of its run: who decides, and what the decisions do. */
 import { describe, expect, test } from 'vitest'
 import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
+import { settle } from '../../../test/support/manual-clock.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component, RunContext } from '../ports/component.ts'
 
@@ -80,6 +81,28 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('[paid 5]')
     expect(bank.effects).toEqual(['pay 5'])
+  })
+
+  test('begins nothing new before that is decided, although the code asks for what was missing', async () => {
+    const bank = new Bank()
+    const late = Promise.withResolvers<void>()
+    const reached = Promise.withResolvers<void>()
+    const after = bank.agent(async (context) => {
+      const inTime = bank.pay(context, 500)
+      await late.promise
+      const paid = await bank.pay(context, 5)
+      const next = bank.pay(context, 7)
+      reached.resolve()
+      return [await inTime, paid, await next]
+    })
+    const { id, node, question } = await diverged(bank, after)
+    late.resolve()
+    await reached.promise
+    await settle()
+    expect(bank.effects).toEqual(['pay 5'])
+    await node.answer(id, { [question.id]: 'continue' })
+    expect(textOf(await node.ended(id))).toBe('[paid 500,paid 5,paid 7]')
+    expect(bank.effects.toSorted()).toEqual(['pay 5', 'pay 500', 'pay 7'])
   })
 
   test('asks again under another id when it is retried with the same code', async () => {

@@ -17,8 +17,6 @@ const PROGRAMS = Number(process.env['HOLDFAST_PROGRAMS'] ?? 10)
 /** Tries the programs of an earlier run again. */
 const SEED = Number(process.env['HOLDFAST_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 const TIMEOUT_MS = 120_000 + PROGRAMS * 20_000
-/** A program of equal calls in parallel branches waits for so long: the latencies of its work are some milliseconds. */
-const REPLAY_WAIT_MS = 1000
 
 function seeded(seed: number): () => number {
   let state = seed >>> 0
@@ -58,12 +56,12 @@ describe('[RUN-5] a random program', () => {
         fc.asyncProperty(program, fc.nat(), async (given, seed) => {
           report(given, seed)
           const random = seeded(seed)
-          const whole = await live([{ program: given }], random, REPLAY_WAIT_MS)
+          const whole = await live([{ program: given }], random)
           expectWhole(whole, given)
           for (let diesAt = 2; diesAt < whole.log.length; diesAt++) {
             const second = diesAt + 1 + Math.floor(random() * 6)
             const lives = [{ program: given, diesAt }, { program: given, diesAt: second }, { program: given }]
-            expectWhole(await live(lives, random, REPLAY_WAIT_MS), given)
+            expectWhole(await live(lives, random), given)
           }
         }),
         { numRuns: PROGRAMS, endOnFailure: true, seed: SEED },
@@ -81,9 +79,9 @@ describe('[RUN-5] a random program', () => {
           report(given, change, seed)
           const random = seeded(seed)
           const changed = edited(given, change)
-          const whole = await live([{ program: given }], random, REPLAY_WAIT_MS)
+          const whole = await live([{ program: given }], random)
           for (let diesAt = 2; diesAt < whole.log.length; diesAt += 2) {
-            const ended = await live([{ program: given, diesAt }, { program: changed }], random, 60)
+            const ended = await live([{ program: given, diesAt }, { program: changed }], random)
             expectSound(ended)
             if (ended.diverged === undefined) expectWhole(ended, ended.program)
             else expectNothingNew(ended)

@@ -60,6 +60,27 @@ describe('[RUN-5] an answer to a question that the code does not ask any more', 
   })
 })
 
+describe('[RUN-5] a question that replaces another one', () => {
+  test('does so although other new work has waited for longer', async () => {
+    const effects: string[] = []
+    const after = subject(
+      async function* (_, context) {
+        const buy = (what: string): Promise<string> =>
+          context.tool({ name: 'buy', input: what }, () => (effects.push(what), what))
+        yield (await Promise.all([buy('tea'), context.ask('With milk?'), buy('cups')])).join(', ')
+      },
+      { recovery: 'resume', limits },
+    )
+    const { id, node } = await changed(asking('With sugar?'), after)
+    await node.answer(id, { question: 'yes' })
+    const asked = await nextQuestion(node, id, 'question')
+    expect(asked.prompt).toBe('With milk?')
+    await node.answer(id, { [asked.id]: 'no' })
+    expect(textOf(await node.ended(id))).toBe('tea, no, cups')
+    expect(effects.toSorted()).toEqual(['cups', 'tea'])
+  })
+})
+
 describe('[RUN-5] an answer is kept', () => {
   test.each<[string, string | AskOptions, string | AskOptions]>([
     ['for the same question', 'Go?', 'Go?'],

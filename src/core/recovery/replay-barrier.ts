@@ -37,6 +37,8 @@ export class ReplayBarrier {
   readonly #options: ReplayBarrierOptions
   /** Cut-off work that is being done again: what the log has below it may be asked for as long as that takes. */
   readonly #redone = new Set<string>()
+  /** Of the work that is held and may replace what is missing. */
+  readonly #replacing = new Set<() => WorkRecord | undefined>()
   #deciding: Promise<void> | undefined
   /** Requests that repeat what the log has and are held now, and how many were let go. */
   #repeatsHeld = 0
@@ -47,9 +49,20 @@ export class ReplayBarrier {
     this.#options = options
   }
 
+  /** Whether new work must be admitted: the log has work that was not asked for, or somebody decides about that now. */
+  get isHolding(): boolean {
+    return this.#ledger.isBehind || this.#deciding !== undefined
+  }
+
   /** Resolves when work that the log does not know may begin. */
-  admit(held: HeldWork): Promise<void> {
-    return this.#hold(this.#ledger.firstMissing(), held)
+  async admit(held: HeldWork): Promise<void> {
+    const { instead } = held
+    if (instead !== undefined) this.#replacing.add(instead)
+    try {
+      await this.#hold(this.#ledger.firstMissing(), held)
+    } finally {
+      if (instead !== undefined) this.#replacing.delete(instead)
+    }
   }
 
   /** Resolves when all that the log has below a piece of work, or in the run, was asked for: before that it cannot have ended. */
@@ -59,7 +72,7 @@ export class ReplayBarrier {
     enclosure: Enclosure | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (!this.#ledger.isBehind) return
+    if (!this.isHolding) return
     const isBelow = (record: WorkRecord): boolean => ref === undefined || this.#ledger.isBelow(record, ref)
     await this.#hold(this.#ledger.firstMissing(isBelow), { wanted, enclosure, signal })
   }
@@ -72,15 +85,25 @@ export class ReplayBarrier {
 
   async #hold(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
     for (;;) {
+      while (this.#deciding !== undefined) await this.#deciding
       if (missing() === undefined) return
       await this.#waitAs(missing, held)
       const record = missing()
-      if (record === undefined) return
-      const replaced = held.instead?.()
+      if (record === undefined || this.#deciding !== undefined) continue
+      if (held.isRepeat === true) return void this.#repeatsLetGo++
+      const replaced = this.#replaced()
       if (replaced !== undefined) this.#ledger.pass(replaced)
-      else if (held.isRepeat === true) return void this.#repeatsLetGo++
       else await this.#diverge(record, held.wanted)
     }
+  }
+
+  /** What other held work replaces counts too: whose wait is over first must not decide whether the run has diverged. */
+  #replaced(): WorkRecord | undefined {
+    for (const instead of this.#replacing) {
+      const replaced = instead()
+      if (replaced !== undefined) return replaced
+    }
+    return undefined
   }
 
   async #waitAs(missing: () => WorkRecord | undefined, held: HeldWork): Promise<void> {
@@ -139,7 +162,7 @@ interface HeldWork {
   readonly wanted: RequestedWork
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal
-  /** May give a recorded piece of work that this one replaces, when the wait is over. */
+  /** May give a recorded piece of work that this one replaces, when a wait is over. */
   readonly instead?: (() => WorkRecord | undefined) | undefined
   /**
    * An equal request has taken the record of this one (`Ledger.isRepeat`), so what is missing may come only after this work. It

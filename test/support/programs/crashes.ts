@@ -1,4 +1,7 @@
-/** Runs a program in a world where workers die at given events and every question is answered. */
+/**
+ * Runs a program in a world where workers die at a given event, and somebody answers every question. Its time is not that of the
+ * machine: however busy that is, work that takes 3 ms ends before a wait of 60 ms does.
+ */
 import { agent } from '../../../src/agents/generator.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
@@ -6,12 +9,17 @@ import { isFinished } from '../../../src/core/model/run.ts'
 import type { LogWriter } from '../../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
-import { createFakeClock } from '../../../src/testing/fake-clock.ts'
+import { ManualClock } from '../manual-clock.ts'
 import { Connection, openNode, readEvents, type TestNode } from '../node.ts'
-import { until } from '../until.ts'
 import { answerTo, type Node, type Program, receipt } from './program.ts'
 
 const LEASE_MS = 150
+/** How long new work waits for what is recorded: longer than all that a program may do in between. */
+const REPLAY_WAIT_MS = 60
+/** Time that passes between two looks at a run. */
+const LOOK_MS = 10
+/** A run that has not ended by then never does. */
+const LOOKS_MAX = 1000
 
 export interface Life {
   readonly program: Program
@@ -35,9 +43,9 @@ export interface Ended {
   readonly before: { readonly effects: number; readonly events: number }
 }
 
-/** Each worker dies as specified, and the next one takes over. */
-export async function live(lives: readonly Life[], random: () => number, replayWaitMs: number): Promise<Ended> {
-  const clock = createFakeClock()
+/** The worker of each life dies as it says, and the next one takes over. */
+export async function live(lives: readonly Life[], random: () => number): Promise<Ended> {
+  const clock = new ManualClock()
   const store = openMemoryStore({ clock })
   const world = new Effects()
   let id: string | undefined
@@ -52,12 +60,12 @@ export async function live(lives: readonly Life[], random: () => number, replayW
     const dying = overriding(connection.store, {
       writer: (...claim) => counting(connection.store.writer(...claim), diesAt, cut),
     })
-    const component = subjectOf(program, world, life, random, replayWaitMs)
+    const component = subjectOf(program, new Interpreter(world, life, random, clock))
     const limits = { leaseMs: LEASE_MS, attemptsMax: 100 }
     const node = openNode({ components: [component], store: dying, clock, limits })
     before = { effects: world.effects.length, events: id === undefined ? 0 : (await store.get(id))!.next }
     id ??= await node.start('subject')
-    const diverged = await tend(node, id, world, life)
+    const diverged = await tend(node, id, world, life, clock)
     const end = { ...world.found(), program, before, log: await readEvents(store, id) }
     if (diverged !== undefined) return { ...end, diverged }
     if (!life.isOver) return end
@@ -108,19 +116,21 @@ function counting(writer: LogWriter, diesAt: number, die: () => void): LogWriter
   })
 }
 
-/** Answers questions until the run ends, its worker dies, or it diverges. */
-async function tend(node: TestNode, id: string, world: Effects, life: Living): Promise<Question | undefined> {
-  for (;;) {
-    const stored = await until(
-      `run ${id} ended, paused or died`,
-      async () => {
-        if (life.isOver) return 'dead' as const
-        const found = await node.store.get(id).catch(() => undefined)
-        return found !== undefined && (isFinished(found.run.status) || found.run.status === 'paused') && found
-      },
-      { withinMs: 60_000, everyMs: 1 },
-    )
-    if (stored === 'dead' || isFinished(stored.run.status)) return undefined
+/** Answers what the run asks until it ends, dies, or has diverged. */
+async function tend(
+  node: TestNode,
+  id: string,
+  world: Effects,
+  life: Living,
+  clock: ManualClock,
+): Promise<Question | undefined> {
+  for (let looks = 0; looks < LOOKS_MAX; looks++) {
+    await clock.pass(LOOK_MS)
+    if (life.isOver) return undefined
+    const stored = await node.store.get(id).catch(() => undefined)
+    if (stored === undefined) continue
+    if (isFinished(stored.run.status)) return undefined
+    if (stored.run.status !== 'paused') continue
     const { waiting = [] } = stored.run
     const diverged = waiting.find(({ kind }) => kind === 'diverged')
     if (diverged !== undefined) return diverged
@@ -128,6 +138,7 @@ async function tend(node: TestNode, id: string, world: Effects, life: Living): P
     // Another question may come up meanwhile, and the worker may die on the answer.
     await node.answer(id, answers).catch(() => {})
   }
+  throw new Error(`run ${id} came to no end in ${LOOKS_MAX * LOOK_MS} ms of its clock`)
 }
 
 /** Answers a question about an interrupted tool by checking for its effect. */
@@ -138,18 +149,11 @@ function answer({ kind, prompt, details, actor }: Question, run: string, world: 
   return done === undefined ? 'retry' : { action: 'result', value: done }
 }
 
-function subjectOf(
-  program: Program,
-  world: Effects,
-  life: Living,
-  random: () => number,
-  replayWaitMs: number,
-): Component {
-  const interpreter = new Interpreter(world, life, random)
+function subjectOf(program: Program, interpreter: Interpreter): Component {
   return agent<unknown>({
     id: 'subject',
     recovery: 'resume',
-    limits: { replayWaitMs },
+    limits: { replayWaitMs: REPLAY_WAIT_MS },
     run: (_, context) => interpreter.aloud(program, context),
   })
 }
@@ -158,11 +162,13 @@ class Interpreter {
   readonly #world: Effects
   readonly #life: Living
   readonly #random: () => number
+  readonly #clock: ManualClock
 
-  constructor(world: Effects, life: Living, random: () => number) {
+  constructor(world: Effects, life: Living, random: () => number, clock: ManualClock) {
     this.#world = world
     this.#life = life
     this.#random = random
+    this.#clock = clock
   }
 
   async *aloud(program: Program, context: RunContext): AsyncGenerator<Emission, unknown[], void> {
@@ -235,7 +241,7 @@ class Interpreter {
   /** Varies by attempt, so that branches interleave in different orders. */
   async #latency(): Promise<void> {
     const turns = Math.floor(this.#random() * 4)
-    if (turns === 3) await new Promise((resolve) => setTimeout(resolve, this.#random() * 3))
+    if (turns === 3) await new Promise<void>((resolve) => void this.#clock.startTimer(resolve, this.#random() * 3))
     else for (let turn = 0; turn < turns; turn++) await Promise.resolve()
   }
 }
