@@ -108,7 +108,7 @@ describe('an isolated run', () => {
   })
 
   test('hears of a stop by its signal', async () => {
-    const { node } = await openHostile({}, { stopGraceMs: 30_000 })
+    const { node } = await openHostile({}, { stopGraceMs: 600_000 }) // it would not end by itself
     const id = await node.start('hostile', 'abort')
     await node.emitted(id, 'text.delta')
     await node.stop(id)
