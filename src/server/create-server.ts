@@ -5,6 +5,7 @@ import { Audit, type AuditSink } from '../core/access/audit.ts'
 import { AuditedService } from '../core/access/audited-service.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/ports/clock.ts'
 import { CredentialWatch } from '../core/access/credential-watch.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
 import type { Authenticator } from '../core/model/principal.ts'
@@ -114,6 +115,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(options.components)
+  refuseAnyHost(options.a2a)
   const certificate = options.tls && (await CertificateFiles.open(options.tls, logger))
   const asked = options.authenticator ?? (await openAuthenticator({}))
   const audit = new Audit(clock, [
@@ -230,6 +232,12 @@ export async function createServer(options: ServerOptions): Promise<Server> {
         loop,
       }).finally(ignoreUncaught)),
   }
+}
+
+/** Without an address of its own a card names the host that was asked for, and whoever asks would have any host signed. */
+function refuseAnyHost({ signer, url }: A2aOptions = {}): void {
+  if (signer === undefined || url !== undefined) return
+  throw new HoldfastError('invalid_request', 'a2a.signer needs a2a.url: the address that signed cards name')
 }
 
 function secretsFor({ secretKeys = [], store }: ServerOptions): SecretBox | undefined {

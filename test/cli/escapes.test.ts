@@ -43,20 +43,34 @@ test.each(['xterm', 'dumb'])(
   },
 )
 
-test.each([['runs'], ['show', 'run_x'], ['tail', 'run_x'], ['stop', 'run_x']])(
+/** Says that it is a Holdfast server, and then whatever takes a terminal over. */
+async function serveAttacks(status: number, body: object): Promise<string> {
+  const server = createServer(({ url }, response) => {
+    if (url === '/health') return void response.end(JSON.stringify({ store: 'ok', draining: false }))
+    const type = status < 400 ? 'application/json' : 'application/problem+json'
+    response.writeHead(status, { 'content-type': type }).end(JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => server.close().closeAllConnections())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test.each([['runs'], ['show', 'run_x'], ['tail', 'run_x'], ['stop', 'run_x'], ['share', 'run_x', '--list']])(
   'CLI: the error text of a hostile server is shown by holdfast %s',
   async (...argv) => {
-    const server = createServer((_, response) => {
-      const body = { type: 'urn:holdfast:error:not_found', title: 'Not Found', status: 404, detail: `no ${ATTACK}` }
-      response.writeHead(404, { 'content-type': 'application/problem+json' }).end(JSON.stringify(body))
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => server.close().closeAllConnections())
-    const seen = await seenBy(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, argv, 'xterm')
-    expect(seen).not.toBe('')
+    const problem = { type: 'urn:holdfast:error:conflict', code: 'conflict', title: 'Conflict', status: 409 }
+    const seen = await seenBy(await serveAttacks(409, { ...problem, detail: `no ${ATTACK}` }), argv, 'xterm')
+    expect(seen).toContain('PWNED')
     expect(seen.replaceAll(/[^\p{Cc}]|\n/gu, '')).toBe('')
   },
 )
+
+test('CLI: the share links of a hostile server are shown', async () => {
+  const shares = [{ id: ATTACK, can: ['read'], expiresAt: ATTACK }]
+  const seen = await seenBy(await serveAttacks(200, { shares }), ['share', 'run_x', '--list'], 'xterm')
+  expect(seen).toContain('PWNED')
+  expect(seen.replaceAll(/[^\p{Cc}]|\n/gu, '')).toBe('')
+})
 
 test('CLI: the id of a question, which can be the name of a tool, is shown', () => {
   const time = new Date().toISOString()

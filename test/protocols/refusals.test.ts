@@ -1,5 +1,6 @@
 /** Every kind of refusal in every protocol: its status or code, and when to come back, in the protocol's own form. */
 import { join } from 'node:path'
+import { status } from '@grpc/grpc-js'
 import { describe, expect, test } from 'vitest'
 import type { Limits } from '../../src/core/model/limits.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
@@ -7,6 +8,7 @@ import { freePort } from '../support/free-port.ts'
 import { call, followRun, startRun, type Target, untilStatus } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { Peer } from './a2a/peer.ts'
 import { serveA2a } from './a2a/serve.ts'
 import { type Refusal, type Served, ways } from './refusals.ts'
 
@@ -153,6 +155,42 @@ describe('[SEC-2] requests come too fast', () => {
     const early = /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
     expect(refusal).toMatchObject({ ...early, ...later })
   })
+})
+
+/** Before authentication nothing of a request was read, so HTTP says it; a WebSocket is refused before it is one (quotas.test.ts). */
+const byHttp = Object.keys(ways).filter((way) => way !== 'AgentOS WebSocket')
+
+describe.each<[string, Partial<Limits>]>([
+  ['an address sends too many requests', { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 }],
+  ['an address shows too many wrong credentials', { loginFailuresBurstMax: 1 }],
+])('[SEC-2] %s', (_kind, limits) => {
+  test.each(byHttp)('is told in the form of %s', async (way) => {
+    const served = await serve(limits)
+    const start = { text: 'text 1', stream: false }
+    const guess = (count: number): Promise<Refusal> => ways[way]!({ ...served, key: `hf_wrong${count}` }, start)
+    expect(JSON.stringify(await guess(1))).toMatch(/401|UNAUTHENTICATED/)
+    const early = /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
+    expect(await guess(2)).toMatchObject({ ...early, ...later })
+  })
+})
+
+test('[SEC-2] too many webhooks are told in the form of A2A over REST and gRPC', async () => {
+  const served = await serve({ webhooksPerTaskMax: 1 })
+  const { id } = await startRun(target(served), 'hang')
+  const webhook = (name: string): object => ({ taskId: id, id: name, url: 'https://example.com/hook' })
+  const create = (name: string) =>
+    call(target(served), 'POST', `/a2a/lab/tasks/${id}/pushNotificationConfigs`, {
+      body: webhook(name),
+      headers: { 'a2a-version': '1.0' },
+    })
+  expect((await create('a')).status).toBe(200)
+  expect(await create('b')).toMatchObject({
+    status: 507,
+    body: { error: { code: 507, status: 'RESOURCE_EXHAUSTED' } },
+  })
+  const metadata = { authorization: `Bearer ${served.key}` }
+  const refused = new Peer(served.grpc).call('CreateTaskPushNotificationConfig', webhook('c'), metadata)
+  await expect(refused).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED })
 })
 
 test('[SEC-2] every protocol can start a run in the way that is refused above', async () => {

@@ -1,5 +1,5 @@
 /** Components in threads of their own: they can do all that others can, and harm nobody but their run. */
-import { statSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isolated, type IsolatedOptions } from '../../src/agents/isolated/component.ts'
@@ -87,12 +87,15 @@ describe('an isolated run', () => {
 
   test.each(['loop', 'deaf'])('that does %s and is stopped ends, and its thread with it', async (deed) => {
     const { node, bystander } = await openHostile({ threadsMax: 1 })
-    const id = await node.start('hostile', deed)
-    await node.emitted(id, 'text.delta')
+    const heartbeat = join(temporaryFolder(), 'heartbeat')
+    const id = await node.start('hostile', deed, { metadata: { heartbeat } })
+    await until('its thread is busy', () => existsSync(heartbeat), { withinMs: WAIT_MS })
     await node.stop(id)
     expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
-    // The only thread is free again.
+    rmSync(heartbeat)
+    // The only slot is free again, and meanwhile nobody beats any more.
     expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
+    expect(existsSync(heartbeat)).toBe(false)
     await expectUnharmed(node, bystander)
   })
 
@@ -105,7 +108,7 @@ describe('an isolated run', () => {
   })
 
   test('hears of a stop by its signal', async () => {
-    const { node } = await openHostile({}, { stopGraceMs: 30_000 })
+    const { node } = await openHostile({}, { stopGraceMs: 600_000 }) // it would not end by itself
     const id = await node.start('hostile', 'abort')
     await node.emitted(id, 'text.delta')
     await node.stop(id)

@@ -55,6 +55,19 @@ test('wider modes of a store that exists are warned of, with what to do, and lef
   expect(modeOf(path)).toBe('644')
 })
 
+test.each([
+  ['755', 'chmod 700 FOLDER'],
+  ['711', 'chmod 700 FOLDER'],
+  ['1777', 'move the database to a directory of its own'],
+])('a directory of mode %s is warned of too, though nobody can replace the database', async (mode, todo) => {
+  const folder = temporaryFolder()
+  chmodSync(folder, Number.parseInt(mode, 8))
+  expect(await warningsOf(join(folder, 'runs.db'))).toEqual([
+    `${folder} has mode 0${mode}: other users can see its files and their sizes; ${todo.replace('FOLDER', folder)}`,
+  ])
+  expect(modeOf(folder)).toBe(mode.slice(-3))
+})
+
 // Only Linux has a folder in which nobody, not even root, can make another.
 test.skipIf(process.platform !== 'linux')('a directory that cannot be made is said at once', () => {
   expect(() => makeFolder('/proc/nope/deeper')).toThrow(/the directory \/proc\/nope cannot be created .*--store/)

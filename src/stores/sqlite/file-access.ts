@@ -57,9 +57,12 @@ export function modeWarnings(path: string): string[] {
   if ((mode & 0o077) !== 0)
     warnings.push(`${path} has mode ${octal(mode)}: other users can read all runs; chmod 600 ${path}`)
   const folderMode = statSync(folder).mode & 0o1777
+  // In a sticky directory, such as /tmp, nobody can replace a file of somebody else, and others need it as it is.
   const isSticky = (folderMode & 0o1000) !== 0
-  if ((folderMode & 0o022) !== 0 && !isSticky)
-    warnings.push(`${folder} has mode ${octal(folderMode)}: other users can replace the database; chmod 700 ${folder}`)
+  const can = (folderMode & 0o022) !== 0 && !isSticky ? 'replace the database' : 'see its files and their sizes'
+  const todo = isSticky ? 'move the database to a directory of its own' : `chmod 700 ${folder}`
+  if ((folderMode & 0o077) !== 0)
+    warnings.push(`${folder} has mode ${octal(folderMode)}: other users can ${can}; ${todo}`)
   return warnings
 }
 

@@ -346,16 +346,6 @@ export class SqliteStore implements Store {
   }
 }
 
-/** Read here, because nothing can be asked of the store before, and much of it stays in this thread. */
-function openingOf(path: string): Opening {
-  const reader = new Reader(path)
-  try {
-    return reader.opening()
-  } finally {
-    reader.close()
-  }
-}
-
 function keyOf(owner: string, key: string): string {
   return JSON.stringify([owner, key])
 }

@@ -122,9 +122,18 @@ test('a card can be cached, and asked for only if it is another', async () => {
   expect(again.status).toBe(304)
 })
 
+/** Of a server that signs its cards. */
+const PUBLIC_URL = 'https://agents.example'
+
+test('a server that would sign a card for any host that is asked for is refused', async () => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const signer = { key: privateKey, alg: 'ES256', kid: 'key-1' }
+  await expect(serveA2a({ a2a: { signer } })).rejects.toThrow('a2a.signer needs a2a.url')
+})
+
 test('a card that is signed can be verified with the key, and not when it was changed', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const server = await serveA2a({ a2a: { signer: { key: privateKey, alg: 'ES256', kid: 'key-1' } } })
+  const server = await serveA2a({ a2a: { signer: { key: privateKey, alg: 'ES256', kid: 'key-1' }, url: PUBLIC_URL } })
   const { signatures, ...card } = await cardAt(server.url)
   const [signed] = signatures!
   const verify = (payload: object) =>
@@ -141,7 +150,7 @@ test('the official SDK verifies the signature, of the card for both versions too
   }
   const authenticator = await openAuthenticator({ securityKey: 'a-key-that-is-long-enough' })
   const signer = { key: privateKey, alg: 'ES256', kid: 'key-1' }
-  const server = await serveA2a({ authenticator, a2a: { signer, agents } })
+  const server = await serveA2a({ authenticator, a2a: { signer, agents, url: PUBLIC_URL } })
   const verifier = verifyAgentCardSignature(() => Promise.resolve(publicKey))
   for (const headers of [{ 'a2a-version': '1.0' }, {}]) {
     const card = (await cardAt(server.agent(), headers)) as unknown as OfficialCard

@@ -75,7 +75,9 @@ test('a receiver is told all that a stream tells, in order, with its token and i
 
 test('a push is signed with the key of the cards: whoever has its public key knows that nobody else sent or changed it', async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
-  const server = await serveA2a({ a2a: { ...a2a, signer: { key: privateKey, alg: 'ES256', kid: 'k-1' } } })
+  const server = await serveA2a({
+    a2a: { ...a2a, url: 'https://agents.example', signer: { key: privateKey, alg: 'ES256', kid: 'k-1' } },
+  })
   const receiver = await receive()
   await send(server.agent(), 'text 3', {}, pushTo(receiver.url))
   await until('the end is told', () => isOver(receiver))

@@ -1,16 +1,24 @@
 /** Agents that would take the process down, if they were not isolated. */
+import { writeFileSync } from 'node:fs'
 import { agent } from '../../../src/agents/generator.ts'
 import type { RunContext } from '../../../src/core/ports/component.ts'
+
+/** Shows that the thread is alive, to whoever wants to see it. */
+function beat({ metadata: { heartbeat } }: RunContext, count: number): void {
+  if (typeof heartbeat === 'string') writeFileSync(heartbeat, String(count))
+}
 
 const deeds: Readonly<Record<string, (context: RunContext) => unknown>> = {
   exit: () => process.exit(3),
   'exit 0': () => process.exit(0),
-  loop: () => {
-    for (;;);
+  loop: (context) => {
+    for (let count = 0; ; count++) beat(context, count)
   },
+  // Ten times what its thread may have; it ends there, so that a thread without a limit does not take the machine.
   leak: () => {
     const kept: string[][] = []
-    for (;;) kept.push(Array.from({ length: 10_000 }, (_, n) => `${kept.length} ${n}`))
+    while (kept.length < 1000) kept.push(Array.from({ length: 10_000 }, (_, n) => `${kept.length} ${n}`))
+    return kept.length
   },
   timer: () =>
     new Promise(() => {
@@ -31,7 +39,11 @@ const deeds: Readonly<Record<string, (context: RunContext) => unknown>> = {
     const work = Array.from({ length: 10_000 }, async (_, n) => step(`s${n}`, () => new Promise(() => {})))
     await Promise.all(work)
   },
-  deaf: () => new Promise(() => {}),
+  deaf: (context) =>
+    new Promise(() => {
+      let count = 0
+      setInterval(() => beat(context, count++), 1)
+    }),
   abort: ({ signal }) =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
 }

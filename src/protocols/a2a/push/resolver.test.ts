@@ -1,8 +1,10 @@
+import { createHook } from 'node:async_hooks'
 import { createSocket } from 'node:dgram'
 import { lookup as systemLookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLookup } from './resolver.ts'
+import { post } from './webhook.ts'
 
 /** A DNS server that takes questions and never answers. */
 async function silentServer(): Promise<{ readonly address: string; readonly questions: () => number }> {
@@ -29,6 +31,21 @@ test('push: names in a DNS that never answers do not keep other lookups of the p
   leaving.abort()
   await Promise.all(asked)
   expect(server.questions()).toBeGreaterThan(0)
+})
+
+test('push: webhooks are looked up that way, and take no thread of the system resolver', async () => {
+  const kinds: string[] = []
+  const hook = createHook({ init: (_id, kind) => void kinds.push(kind) }).enable()
+  onTestFinished(() => void hook.disable())
+  const leaving = new AbortController()
+  const options = { loopback: false, timeoutMs: 60_000, signal: leaving.signal }
+  const posts = Array.from({ length: 40 }, (_, count) =>
+    post({ url: `https://dead-${count}.invalid/`, headers: {}, body: '{}' }, options).catch(() => {}),
+  )
+  leaving.abort()
+  await Promise.all(posts)
+  expect(kinds.filter((kind) => kind === 'QUERYWRAP')).toHaveLength(80) // of IPv4 and IPv6
+  expect(kinds).not.toContain('GETADDRINFOREQWRAP')
 })
 
 test('push: a lookup ends by itself when the DNS never answers', async () => {

@@ -15,7 +15,7 @@ export interface A2aOptions {
   readonly errorTable?: ErrorTable
   /** Card for clients that send no A2A-Version. Default: one that 0.3 and 1.0 can read. */
   readonly unversionedCard?: 'both' | '1.0'
-  /** Signs cards and pushes. */
+  /** Signs cards and pushes. Needs `url`. */
   readonly signer?: CardSigner
   /** Deduplicate repeated messages. Default: true. */
   readonly idempotent?: boolean
