@@ -34,6 +34,8 @@ export function isRun({ id, status, events }: Fields): boolean {
   return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
 }
 
+const hasShares: Answer = (body) => isListOf(body['shares'], hasId)
+
 /** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
   readonly #position: Position
@@ -152,8 +154,7 @@ export class RunHandle {
 
   /** The links of this run that have not expired, without their secrets. */
   async shares(options?: Abortable): Promise<readonly ShareInfo[]> {
-    const answer: Answer = (body) => isListOf(body['shares'], hasId)
-    const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { answer }, options)
+    const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { answer: hasShares }, options)
     return shares
   }
 

@@ -179,7 +179,7 @@ function checkedAnswer(text: string, response: Response, { path, run, answer }: 
   throw foreignAnswer(response, path, run, text)
 }
 
-export function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
 }
 
