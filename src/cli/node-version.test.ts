@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, realpathSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { olderNode } from '../../scripts/older-node.ts'
@@ -38,18 +38,36 @@ describe('the check of the Node version', () => {
     expect(engines.node).toBe(`>=${needed}`)
   })
 
-  // What an old Node does with a file is decided by the extension that the link leads to.
-  test.each(['main.ts', 'node-version.ts'])(
-    'can be run from the sources by an old Node: %s is no TypeScript',
-    (name) => {
-      expect(realpathSync(fileURLToPath(new URL(name, import.meta.url)))).toMatch(/\.mjs$/)
-    },
-  )
+  // An old Node strips no types; neither does any Node from a data: URL.
+  test('is JavaScript without types, so that main.mjs can load it on an old Node', async () => {
+    const source = readFileSync(new URL('node-version.ts', import.meta.url), 'utf8')
+    const load = `const { checkNodeVersion } = await import(process.argv[1]); console.log(checkNodeVersion('20.20.2'))`
+    const url = `data:text/javascript,${encodeURIComponent(source)}`
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', load, url], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    expect({ stdout, stderr }).toEqual({ stdout: `${checkNodeVersion('20.20.2')}\n`, stderr: '' })
+  })
+
+  test.each(['main.mjs', 'main.ts'])('lets this Node start a command from the sources by %s', (name) => {
+    const program = fileURLToPath(new URL(name, import.meta.url))
+    const { status, stdout } = spawnSync(process.execPath, [program, '--version'], {
+      encoding: 'utf8',
+      timeout: 60_000,
+    })
+    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/\d+\.\d+\.\d+/) as string })
+  })
+
+  test('the sources have no symbolic links, which not every checkout has', () => {
+    const links = readdirSync(new URL('../', import.meta.url), { recursive: true, withFileTypes: true })
+    expect(links.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name)).toEqual([])
+  })
 
   // The version is decided by the machine: where every Node is new enough, there is nothing to start.
   const old = olderNode()
   test.skipIf(old === undefined)('is what an old Node says of the sources, and it ends with 1', () => {
-    const program = fileURLToPath(new URL('main.ts', import.meta.url))
+    const program = fileURLToPath(new URL('main.mjs', import.meta.url))
     const { status, stdout, stderr } = spawnSync(old!.path, [program, 'demo'], { encoding: 'utf8', timeout: 10_000 })
     expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: `${checkNodeVersion(old!.version)}\n` })
   })

@@ -1,1 +1,16 @@
-node-version.mjs
+/**
+ * Says what to do when this Node is too old. That old Node executes it, so it imports nothing, uses nothing new and has no type
+ * annotations: `main.mjs` loads it as JavaScript.
+ */
+
+/** `node:sqlite` without a flag, and TypeScript that runs without a build step. */
+const NEEDED_MAJOR = 22
+const NEEDED_MINOR = 18
+
+/** What to tell the user, or undefined when the version is good. */
+export function checkNodeVersion(version = process.versions.node) {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  const isEnough = major > NEEDED_MAJOR || (major === NEEDED_MAJOR && minor >= NEEDED_MINOR)
+  if (isEnough) return undefined
+  return `holdfast needs Node ${NEEDED_MAJOR}.${NEEDED_MINOR} or newer; this is ${version}. Get a current one from https://nodejs.org.`
+}

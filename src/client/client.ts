@@ -2,20 +2,10 @@
 import type { OnProblem } from './backoff.ts'
 import { follow, type Follow } from './follow.ts'
 import { type EventsOptions, isRun, RunHandle, type RunStream, type StopOptions } from './run.ts'
+import { Sessions } from './sessions.ts'
 import { openSharing } from './tabs/sharing.ts'
-import { isFields, Transport, type TransportOptions } from './transport.ts'
-import type {
-  Abortable,
-  Answers,
-  ComponentInfo,
-  RunFilter,
-  RunInfo,
-  RunPage,
-  SessionFilter,
-  SessionInfo,
-  SessionPage,
-  StartRequest,
-} from './types.ts'
+import { hasId, isListOf, Transport, type TransportOptions } from './transport.ts'
+import type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
 
 export interface ClientOptions extends TransportOptions {
   /**
@@ -44,7 +34,11 @@ export function createClient(options: ClientOptions = {}): Client {
     transport,
     openSharing(transport, options.share) ?? ((position, given) => follow(transport, position, given)),
   )
-  return { components: new Components(transport), runs, sessions: new Sessions(transport, runs) }
+  return {
+    components: new Components(transport),
+    runs,
+    sessions: new Sessions(transport, (filter, given) => runs.list(filter, given)),
+  }
 }
 
 export class Components {
@@ -58,7 +52,7 @@ export class Components {
     const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({
       path: '/components',
       signal,
-      answer: (body) => isListOf(body['components'], 'id'),
+      answer: (body) => isListOf(body['components'], hasId),
     })
     return components
   }
@@ -101,12 +95,11 @@ export class Runs {
   }
 
   list({ status, ...filter }: RunFilter = {}, { signal }: Abortable = {}): Promise<RunPage> {
-    const statuses = status === undefined ? {} : { status: [status].flat().join(',') }
     return this.#transport.json<RunPage>({
       path: '/runs',
-      query: { ...filter, ...statuses },
+      query: { ...filter, status: status && [status].flat().join(',') },
       signal,
-      answer: ({ runs }) => Array.isArray(runs) && runs.every((run) => isFields(run) && isRun(run)),
+      answer: ({ runs }) => isListOf(runs, isRun),
     })
   }
 
@@ -139,69 +132,7 @@ function shareLinkIn(text: string): { readonly url: string; readonly run: string
   return { url: address.origin + base, run: decodeURIComponent(run), key }
 }
 
-/** Sessions use the AgentOS wire format, which the server also speaks. */
-interface SessionShape {
-  readonly session_id: string
-  readonly session_name: string
-  readonly agent_id?: string
-  readonly team_id?: string
-  readonly workflow_id?: string
-  readonly created_at: string
-  readonly updated_at: string
-}
-
-export class Sessions {
-  readonly #transport: Transport
-  readonly #runs: Runs
-
-  constructor(transport: Transport, runs: Runs) {
-    this.#transport = transport
-    this.#runs = runs
-  }
-
-  async list({ component, name, ...page }: SessionFilter = {}, { signal }: Abortable = {}): Promise<SessionPage> {
-    const query = { ...page, component_id: component, session_name: name }
-    const { data, meta } = await this.#transport.json<{ data: SessionShape[]; meta: { total_count: number } }>({
-      path: '/sessions',
-      query,
-      signal,
-      answer: (body) =>
-        isListOf(body['data'], 'session_id') &&
-        isFields(body['meta']) &&
-        typeof body['meta']['total_count'] === 'number',
-    })
-    return { sessions: data.map(toSession), total: meta.total_count }
-  }
-
-  /** Deletes the session with all its runs; unfinished ones are stopped. */
-  delete(session: string, { signal }: Abortable = {}): Promise<void> {
-    const path = `/sessions/${encodeURIComponent(session)}`
-    return this.#transport.json<void>({ method: 'DELETE', path, signal, answer: 'none', repeat: 'refused' })
-  }
-
-  /** Runs of one session, newest first. */
-  runs(session: string, filter: Omit<RunFilter, 'session'> = {}, options?: Abortable): Promise<RunPage> {
-    return this.#runs.list({ ...filter, session }, options)
-  }
-}
-
-/** Whether it is a list of objects that have this name or id. */
-function isListOf(value: unknown, name: string): boolean {
-  return Array.isArray(value) && value.every((item) => isFields(item) && typeof item[name] === 'string')
-}
-
-function toSession(shape: SessionShape): SessionInfo {
-  const component = shape.agent_id ?? shape.team_id ?? shape.workflow_id
-  return {
-    id: shape.session_id,
-    name: shape.session_name,
-    ...(component !== undefined && { component }),
-    createdAt: shape.created_at,
-    updatedAt: shape.updated_at,
-  }
-}
-
-/** `randomUUID` is missing on pages without TLS. */
+/** `randomUUID` is not there on pages without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -5,9 +5,9 @@ export {
   type Components,
   createClient,
   type Runs,
-  type Sessions,
   type StartOptions,
 } from './client.ts'
+export type { Sessions } from './sessions.ts'
 export {
   ApiError,
   ClientError,

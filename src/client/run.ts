@@ -4,7 +4,7 @@ import type { OnProblem } from './backoff.ts'
 import { RunError } from './errors.ts'
 import { type Follow, type FollowOptions, isLast, type OnGap, type OnLogChanged, type Position } from './follow.ts'
 import { RunText } from './text.ts'
-import type { Fields, Transport } from './transport.ts'
+import { type Answer, type Fields, hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
 import type { Abortable, Answers, RunInfo, ShareInfo, ShareLink, ShareOptions } from './types.ts'
 
 export interface EventsOptions extends Abortable {
@@ -34,7 +34,9 @@ export function isRun({ id, status, events }: Fields): boolean {
   return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
 }
 
-/** Events of a run, each exactly once, in order, across connection and server failures. Can be iterated once. */
+const hasShares: Answer = (body) => isListOf(body['shares'], hasId)
+
+/** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
   readonly #position: Position
   readonly #events: () => AsyncGenerator<LoggedEvent>
@@ -116,84 +118,49 @@ export class RunHandle {
     throw failureOf(run)
   }
 
-  get({ signal }: Abortable = {}): Promise<RunInfo> {
-    return this.#transport.json<RunInfo>({ path: this.#path(), run: this.id, signal, answer: this.#isThis })
+  get(options?: Abortable): Promise<RunInfo> {
+    return this.#ask('', {}, options)
   }
 
   /** Requests a stop. Idempotent; a finished run is unchanged. */
   stop({ reason, waitMs, signal }: StopOptions = {}): Promise<RunInfo> {
-    return this.#transport.json<RunInfo>({
-      method: 'POST',
-      path: this.#path('/stop'),
-      query: { wait: waitMs },
-      body: reason === undefined ? {} : { reason },
-      run: this.id,
-      signal,
-      answer: this.#isThis,
-    })
+    return this.#ask('/stop', { method: 'POST', query: { wait: waitMs }, body: { reason } }, { signal })
   }
 
-  /** Answers the questions of a paused run. Not retried once the server may have accepted it. */
-  answer(answers: Answers, { signal }: Abortable = {}): Promise<RunInfo> {
-    return this.#transport.json<RunInfo>({
-      method: 'POST',
-      path: this.#path('/answers'),
-      body: answers,
-      run: this.id,
-      signal,
-      answer: this.#isThis,
-      repeat: 'refused',
-    })
+  /** Answers what a paused run asks. Not repeated by itself once it may have been taken. */
+  answer(answers: Answers, options?: Abortable): Promise<RunInfo> {
+    return this.#ask('/answers', { method: 'POST', body: answers, repeat: 'refused' }, options)
   }
 
-  /** Removes a finished run. Not retried once the server may have done it. */
-  async delete({ signal }: Abortable = {}): Promise<void> {
-    await this.#transport.json<undefined>({
-      method: 'DELETE',
-      path: this.#path(),
-      run: this.id,
-      signal,
-      answer: 'none',
-      repeat: 'refused',
-    })
+  /** Removes a run that has ended. Like `answer`, not repeated once it may have been done. */
+  delete(options?: Abortable): Promise<void> {
+    return this.#ask('', REMOVAL, options)
   }
 
   /** Creates a link that gives its holder access to this run only. Not retried once the server may have created it. */
   async share({ can, expiresIn, signal }: ShareOptions = {}): Promise<ShareLink> {
-    const { path, ...share } = await this.#transport.json<ShareInfo & { path: string }>({
-      method: 'POST',
-      path: this.#path('/shares'),
-      body: { can, expiresInMs: expiresIn },
-      run: this.id,
-      signal,
-      answer: (body) => typeof body['id'] === 'string' && typeof body['path'] === 'string',
-      repeat: 'refused',
-    })
+    const { path, ...share } = await this.#ask<ShareInfo & { path: string }>(
+      '/shares',
+      {
+        method: 'POST',
+        body: { can, expiresInMs: expiresIn },
+        answer: (body) => hasId(body) && typeof body['path'] === 'string',
+        repeat: 'refused',
+      },
+      { signal },
+    )
     return { ...share, url: this.#transport.url + path }
   }
 
-  /** The run's unexpired links, without their secrets. */
-  async shares({ signal }: Abortable = {}): Promise<readonly ShareInfo[]> {
-    const path = this.#path('/shares')
-    const { shares } = await this.#transport.json<{ shares: ShareInfo[] }>({
-      path,
-      run: this.id,
-      signal,
-      answer: (body) => Array.isArray(body['shares']),
-    })
+  /** The links of this run that have not expired, without their secrets. */
+  async shares(options?: Abortable): Promise<readonly ShareInfo[]> {
+    const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { answer: hasShares }, options)
     return shares
   }
 
-  /** Revokes a link; streams that were opened with it end within two seconds. */
-  async revokeShare(share: string, { signal }: Abortable = {}): Promise<void> {
-    await this.#transport.json<undefined>({
-      method: 'DELETE',
-      path: this.#path(`/shares/${encodeURIComponent(share)}`),
-      run: this.id,
-      signal,
-      answer: 'none',
-      repeat: 'refused',
-    })
+  /** Ends a link; what was opened with it ends within two seconds. */
+  revokeShare(share: string, options?: Abortable): Promise<void> {
+    return this.#ask(`/shares/${encodeURIComponent(share)}`, REMOVAL, options)
   }
 
   #open(kind: 'events' | 'text', { after, ...options }: EventsOptions): RunStream {
@@ -221,8 +188,10 @@ export class RunHandle {
     }
   }
 
-  #path(rest = ''): string {
-    return `/runs/${encodeURIComponent(this.id)}${rest}`
+  /** About this run. Default: a GET that answers with the run. */
+  #ask<Body>(rest: string, request: Partial<Request>, { signal }: Abortable = {}): Promise<Body> {
+    const path = `/runs/${encodeURIComponent(this.id)}${rest}`
+    return this.#transport.json<Body>({ path, run: this.id, signal, answer: this.#isThis, ...request })
   }
 }
 

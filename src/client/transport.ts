@@ -25,7 +25,7 @@ export type Answer = ((body: Fields) => boolean) | 'none'
 export type Fields = Readonly<Record<string, unknown>>
 
 export interface Request {
-  readonly method?: 'GET' | 'POST' | 'DELETE'
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly headers?: Readonly<Record<string, string>>
@@ -42,7 +42,10 @@ export interface Request {
   readonly onProblem?: OnProblem | undefined
 }
 
-/** Statuses that a retry may change, from any hop on the path; CDNs have their own beyond 511. */
+/** Removes what a path names. Not repeated once it may have been done: it would be answered with 404. */
+export const REMOVAL: Partial<Request> = { method: 'DELETE', answer: 'none', repeat: 'refused' }
+
+/** Answers that another try may change, whoever on the way gave them; CDNs have their own beyond 511. */
 function isTransientStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501)
 }
@@ -63,7 +66,7 @@ export class Transport {
   readonly #fetch: typeof fetch
   readonly #retries: number
   readonly #retryDelayMs: number
-  readonly #onProblem: OnProblem | undefined
+  readonly #options: TransportOptions
 
   constructor(options: TransportOptions) {
     const { url = globalThis.location?.origin, key, retries = 20, retryDelayMs = 500, idleTimeoutMs = 45_000 } = options
@@ -73,28 +76,20 @@ export class Transport {
     this.#retries = retries
     this.#retryDelayMs = retryDelayMs
     this.idleTimeoutMs = idleTimeoutMs
-    this.#onProblem = options.onProblem
-    // Called as a plain function: a browser's fetch must not be called as a method of another object.
+    this.#options = options
+    // Called as a plain function: a browser's fetch refuses to be a method of anything else.
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
 
   /** The same settings for another server or key. */
   at(url: string, key: string): Transport {
-    return new Transport({
-      url,
-      key,
-      fetch: this.#fetch,
-      retries: this.#retries,
-      retryDelayMs: this.#retryDelayMs,
-      idleTimeoutMs: this.idleTimeoutMs,
-      ...(this.#onProblem !== undefined && { onProblem: this.#onProblem }),
-    })
+    return new Transport({ ...this.#options, url, key })
   }
 
   newBackoff(onProblem?: OnProblem): Backoff {
     return new Backoff(this.#retries, this.#retryDelayMs, (problem) => {
       onProblem?.(problem)
-      this.#onProblem?.(problem)
+      this.#options.onProblem?.(problem)
     })
   }
 
@@ -184,8 +179,17 @@ function checkedAnswer(text: string, response: Response, { path, run, answer }: 
   throw foreignAnswer(response, path, run, text)
 }
 
-export function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
+}
+
+export function hasId({ id }: Fields): boolean {
+  return typeof id === 'string'
+}
+
+/** Whether it is a list of objects, each of which is as it must be. */
+export function isListOf(value: unknown, isItem: (item: Fields) => boolean): boolean {
+  return Array.isArray(value) && value.every((item) => isFields(item) && isItem(item))
 }
 
 function parsed(text: string): unknown {

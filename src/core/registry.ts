@@ -15,7 +15,7 @@ export class Registry {
     this.#components = named(components)
   }
 
-  /** From now on these. What runs goes on with the component that it began with. */
+  /** Replaces the components. Runs in progress keep the component they began with. */
   replace(components: Iterable<Component>): void {
     this.#components = named(components)
   }

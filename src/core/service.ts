@@ -48,7 +48,7 @@ export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly removeCredentials?: Authenticator['removeCredentials']
 }
 
-/** What becomes of a principal that is forgotten. */
+/** The result of forgetting a principal. */
 export interface ForgetResult extends ForgetReport {
   /** API keys removed, or to be removed. */
   readonly apiKeys: number
@@ -82,12 +82,12 @@ export class Service {
   readonly #feeds: Feeds
   readonly #probe: StoreProbe
   readonly #access: Access
-  /** Why the store was unavailable when health was last asked for, which the log has been told. */
+  /** Why the store was unavailable at the last health check, as logged. */
   #toldFailure: string | undefined
   readonly #eventLoop: (() => EventLoopHealth) | undefined
   readonly #shares: ShareLinks | undefined
   readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
-  /** Aborted when nothing more will come from here. */
+  /** Aborted once this service has drained. */
   readonly #closing = new AbortController()
 
   constructor(options: ServiceOptions) {
@@ -105,7 +105,7 @@ export class Service {
     this.#removeCredentials = options.removeCredentials ?? (() => Promise.resolve(0))
   }
 
-  /** Begins to drive runs, those that a dead worker left included. */
+  /** Begins to execute runs, including those that a dead worker left. */
   begin(): void {
     this.#dispatcher.start()
   }
@@ -150,7 +150,7 @@ export class Service {
     return stored
   }
 
-  /** Answers what a paused run waits for, and lets it go on. */
+  /** Answers a paused run's questions and resumes it. */
   async answer(principal: Principal, known: KnownRun, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
     const { run } = await this.#access.ownKnown(principal, known, 'answer')
@@ -170,7 +170,7 @@ export class Service {
     try {
       validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime
     } catch (refusal) {
-      // It is ours now, whatever became of it: paused as before, or left behind by whoever continued it.
+      // This node holds it now: still paused, or abandoned by the node that resumed it.
       if (claimed.run.status === 'paused') await this.#store.release(id, claimed.epoch)
       else this.#execute(claimed)
       throw refusal
@@ -322,12 +322,12 @@ export class Service {
     return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
   }
 
-  /** What was met last. */
+  /** Health as last observed. */
   health(): ServiceHealth {
     return this.#healthWith(this.#store.health())
   }
 
-  /** What is so now: the store is asked, and has a bound to answer. */
+  /** Health now: probes the store, with a timeout. */
   async ready(): Promise<ServiceHealth> {
     return this.#healthWith(await this.#probe.health())
   }
@@ -348,7 +348,7 @@ export class Service {
     }
   }
 
-  /** What this node carries now, and what it took up since it began. */
+  /** This node's current load, and the runs it took over since it started. */
   load(): ServiceLoad {
     const { running, takenUp } = this.#dispatcher
     return { running, subscribers: this.#feeds.size, lag: this.#feeds.lag, ...takenUp }
@@ -413,8 +413,8 @@ export interface ServiceLoad {
   readonly subscribers: number
   /** Events by which the subscriber that is furthest behind is behind. */
   readonly lag: number
-  /** Runs whose worker had died and that went on here. */
+  /** Runs of dead workers that this node recovered. */
   readonly recovered: number
-  /** Runs whose worker had died and that were failed here. */
+  /** Runs of dead workers that this node had to fail. */
   readonly lost: number
 }

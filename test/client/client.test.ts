@@ -4,8 +4,8 @@ import { agent } from '../../src/agents/generator.ts'
 import { eventTable } from '../../src/core/model/event.ts'
 import { ApiError, ConnectionError, createClient, RunError, type RunInfo } from '../../src/client/index.ts'
 import { isLast } from '../../src/client/follow.ts'
-import type { ComponentInfo } from '../../src/client/types.ts'
-import type { ComponentShape, RunShape } from '../../src/protocols/native/shapes.ts'
+import type { ComponentInfo, SessionInfo } from '../../src/client/types.ts'
+import type { ComponentShape, RunShape, SessionShape } from '../../src/protocols/native/shapes.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { eventsIn, readLog, untilStatus } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
@@ -43,6 +43,7 @@ describe('a client', () => {
   test('types what the native protocol says', () => {
     expectTypeOf<keyof RunInfo>().toEqualTypeOf<keyof RunShape>()
     expectTypeOf<keyof ComponentInfo>().toEqualTypeOf<keyof ComponentShape>()
+    expectTypeOf<keyof SessionInfo>().toEqualTypeOf<keyof SessionShape>()
   })
 
   test('gives every event to each of several loops over one handle', async () => {

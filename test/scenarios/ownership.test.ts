@@ -33,7 +33,7 @@ interface Probe extends CallOptions {
 const routes: Readonly<
   Record<
     string,
-    | { readonly for: 'one run'; readonly probes: readonly Probe[] }
+    | { readonly for: 'one run' | 'one session'; readonly probes: readonly Probe[] }
     | { readonly for: 'everyone' | 'each their own' | 'administrators' }
   >
 > = {
@@ -45,6 +45,13 @@ const routes: Readonly<
   'POST /admin/forget': { for: 'administrators' },
   'POST /runs': { for: 'each their own' },
   'GET /runs': { for: 'each their own' },
+  'GET /native/sessions': { for: 'each their own' },
+  'GET /native/sessions/{id}': { for: 'one session', probes: [{}] },
+  'PATCH /native/sessions/{id}': {
+    for: 'one session',
+    probes: [{ body: { name: 'mine' } }, { body: { name: '' } }, { body: { nonsense: true } }, {}],
+  },
+  'DELETE /native/sessions/{id}': { for: 'one session', probes: [{}] },
   'GET /runs/{id}': { for: 'one run', probes: [{}] },
   'DELETE /runs/{id}': { for: 'one run', probes: [{}] },
   'GET /runs/{id}/events': {
@@ -128,6 +135,48 @@ describe.each(
   test('needs a credential, whatever the run', async () => {
     const { id } = await startRun(alice, 'text 2')
     for (const probe of probes) expect((await ask({ url: server.url }, method, path, id, probe)).status).toBe(401)
+  })
+})
+
+describe.each(
+  Object.entries(routes).flatMap(([name, route]) =>
+    route.for === 'one session' ? [{ name, probes: route.probes }] : [],
+  ),
+)('[SEC-1] $name', ({ name, probes }) => {
+  const [method, path] = name.split(' ') as [string, string]
+
+  test('of a session of another principal is as if there were none', async () => {
+    await untilFinished(alice, (await startRun(alice, 'text 2', { session: 'hers' })).id)
+    const before = await call(alice, 'GET', '/native/sessions/hers')
+    expect(before.status).toBe(200)
+    for (const probe of probes) {
+      const foreign = await ask(bob, method, path, 'hers', probe)
+      expect(foreign, JSON.stringify(probe)).toEqual(await ask(bob, method, path, 'nobodys', probe))
+      expect([404, 400]).toContain(foreign.status)
+      expect((await ask({ url: server.url }, method, path, 'hers', probe)).status).toBe(401)
+    }
+    expect((await ask(bob, method, path, 'hers', probes[0]!)).status).toBe(404)
+    expect((await call(alice, 'GET', '/native/sessions/hers')).body).toEqual(before.body)
+  })
+})
+
+describe('[SEC-1] GET /native/sessions', () => {
+  test('shows each their own, also where two have the same name', async () => {
+    for (const target of [alice, bob]) {
+      const { id } = await startRun(target, 'text 1', { session: 'shared' })
+      await untilFinished(target, id)
+    }
+    await call(alice, 'PATCH', '/native/sessions/shared', { body: { name: 'of alice' } })
+    for (const [target, name] of [
+      [alice, 'of alice'],
+      [bob, 'shared'],
+    ] as const) {
+      const { body } = await call(target, 'GET', '/native/sessions')
+      expect(body).toMatchObject({ sessions: [{ id: 'shared', name }], total: 1 })
+    }
+    expect((await call(bob, 'GET', '/native/sessions?name=alice')).body).toEqual({ sessions: [], total: 0 })
+    expect((await call(bob, 'DELETE', '/native/sessions/shared')).status).toBe(204)
+    expect((await call(alice, 'GET', '/native/sessions/shared')).status).toBe(200)
   })
 })
 

@@ -38,7 +38,7 @@ function idFor(path: string, { run, session, component }: Pick<Subject, 'run' | 
   if (/^\/(agents|teams|workflows)\//.test(path) || path.startsWith('/v1/models/')) return component
   if (path.startsWith('/v1/responses/')) return toResponseId({ run, number: 0 })
   if (path.startsWith('/v1/conversations/')) return toConversationId(session)
-  return path.startsWith('/sessions/') ? session : run
+  return /^\/(native\/)?sessions\//.test(path) ? session : run
 }
 
 /** Not the secret: whoever sends this may see it again. */
@@ -61,6 +61,7 @@ const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [/\/pushNotificationConfigs$/, () => webhook],
   [/^POST \/sessions\/?$/, () => ({ session_name: 'kelp' })],
   [/\/rename\/?$/, () => ({ session_name: 'kelp' })],
+  [/^PATCH \/native\/sessions\//, () => ({ name: 'kelp' })],
   [/^PATCH \/sessions\//, () => ({ session_name: 'kelp' })],
 ]
 

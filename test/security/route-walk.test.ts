@@ -115,11 +115,18 @@ async function startInTenant(alice: Target, script: string): Promise<string> {
 async function stateOf({ server, token }: World, { run, session, component }: Subject): Promise<unknown[]> {
   const alice: Target = { url: server.url, token: token('alice')! }
   const hooks = `/a2a/${component}/tasks/${run}/pushNotificationConfigs`
-  const paths = [`/runs/${run}`, `/runs/${run}/events?format=json`, `/v1/conversations/${session}`, hooks]
+  const paths = [
+    `/runs/${run}`,
+    `/runs/${run}/events?format=json`,
+    `/v1/conversations/${session}`,
+    `/native/sessions/${session}`,
+    hooks,
+  ]
   const answers = await Promise.all(
     paths.map((path) => call(alice, 'GET', path, { headers: { 'a2a-version': '1.0' } })),
   )
-  return answers.map(({ status, body }) => [status, body])
+  // A problem names its request, so two of them differ.
+  return answers.map(({ status, body }) => [status, status < 300 ? body : undefined])
 }
 
 const isForReaders = (route: Route): boolean =>

@@ -68,7 +68,7 @@ export class Access {
     return this.#credentials?.watch(principal, end) ?? (() => {})
   }
 
-  /** A subscription that fails when the credential of whoever opened it ends. */
+  /** A subscription that fails when the credential that opened it ends. */
   whileCurrent(principal: Principal, open: (onClose: () => void) => Subscription): Subscription {
     const watch: { release?: () => void } = {}
     const subscription = open(() => watch.release?.())

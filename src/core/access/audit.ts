@@ -77,7 +77,7 @@ export class Audit {
       try {
         sink(told)
       } catch {
-        // Whoever listens has no say in what is done.
+        // A listener must not affect the command.
       }
     }
   }

@@ -46,7 +46,7 @@ export interface ForgetParts {
 
 const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'paused']
 const PAGE = 100
-/** A principal that goes on starting runs cannot be forgotten. */
+/** A principal that keeps starting runs cannot be forgotten. */
 const ROUNDS_MAX = 10
 const POLL_MS = 50
 /** By then a stop is carried out, also where the agent ignores it or its worker has died. */
@@ -117,7 +117,7 @@ async function removeRuns({ store, owner }: ForgetParts, request: ForgetRequest,
   }
 }
 
-/** Documents are kept by collection, whoever owns them, so all are looked at. */
+/** Documents are indexed by collection and not by owner, so this scans all of them. */
 async function removeDocuments({ store, owner }: ForgetParts, request: ForgetRequest, removed: Counts): Promise<void> {
   if ((await store.usage.of(owner)).documents === 0) return
   for (let after: DocumentName | undefined; ;) {

@@ -100,7 +100,7 @@ class Shares {
     this.most = most
   }
 
-  /** What whoever holds most holds. */
+  /** The largest number that one holder has. */
   get highest(): number {
     let highest = 0
     for (const held of this.#held.values()) highest = Math.max(highest, held)

@@ -8,7 +8,7 @@ import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { DOCUMENT_BYTES, RUN_BYTES, storedBytes, type StoredUsage } from '../model/storage-usage.ts'
 
-/** How long a count is used: less long for whoever is near its quota, or is refused and may have removed something. */
+/** How long a count is used: shorter for an owner near its quota, or one that was refused and may have removed something. */
 const FRESH_MS = 10_000
 const NEAR_MS = 1000
 const NEAR_SHARE = 0.9
@@ -21,7 +21,7 @@ interface OwnerUsageEstimate {
   readonly countedAt: number
 }
 
-/** The document that is in the place of one that is to be written, where there is one. */
+/** The document that a write replaces, if any. */
 export type BodyBefore = () => Promise<{ readonly body: unknown } | undefined>
 
 export class StorageQuota {

@@ -27,6 +27,6 @@ function tell(listener: HintListener, hint: Hint): void {
   try {
     listener(hint)
   } catch {
-    // Whoever throws here reads the log at its next look.
+    // A listener that throws reads the log at its next poll.
   }
 }

@@ -48,7 +48,7 @@ export class Feeds {
     return this.wait(run, after, sink, onClose)
   }
 
-  /** The same for whoever only waits for the next event: it takes no subscriber's place. */
+  /** The same for a caller that only waits for the next event: it does not count as a subscriber. */
   wait(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     let feed = this.#feeds.get(run)
     if (feed === undefined) {
@@ -305,7 +305,7 @@ export class Subscription {
     return readLog(this.#store, this.#run, after, this.#readBytesMax)
   }
 
-  /** Ends it with a reason that its sink is told. */
+  /** Ends it, and passes the reason to its sink. */
   fail(cause: unknown): void {
     if (this.#isClosed()) return
     this.close()

@@ -55,7 +55,7 @@ export class Branch {
   }
 }
 
-/** All branches of one name in one place. */
+/** All branches of one name in one scope. */
 interface BranchGroup {
   count: number
   active: Branch | undefined

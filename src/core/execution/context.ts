@@ -75,7 +75,7 @@ function step<Result>(
   return recordedStep(scope, name, options, async () => body(scope.signal))
 }
 
-/** A step whose output is part of it: withdrawn when it fails, and not said again once it has ended. */
+/** A step whose output is part of it: retracted when it fails, and not emitted again once it has ended. */
 function stage<Result>(
   scope: ActorScope,
   name: string,

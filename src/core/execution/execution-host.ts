@@ -29,7 +29,7 @@ export interface ExecutionHost {
   /** Keyed digest of a text: the same in every attempt, on every node. */
   digest(text: string): string
   isReplaying(actor: Actor | undefined): boolean
-  /** An actor has ended: what the log holds of it and was not emitted again is withdrawn. */
+  /** An actor has ended: retract what the log holds of it and it did not emit again. */
   endReplay(actor: Actor): void
   /** The same for the rest of a step's output. */
   endReplayOfStep(actor: Actor | undefined): void
@@ -47,7 +47,7 @@ export interface ExecutionHost {
   redactBy(options: RedactOptions): void
   /** Appends an event of the ledger and resolves, when it is durable, with the event as the log has it. */
   record<Recorded extends Event>(event: Recorded): Promise<Recorded>
-  /** Appends what no execution will emit again at the same position; a promise when whoever gives it should be held back. */
+  /** Appends what no execution will emit again at the same position; a promise when the producer should wait (backpressure). */
   show(event: Event): Promise<void> | undefined
   /** What an actor took that ends now, with those that it called. */
   spent(actor: Actor, declared: Usage | undefined): Usage | undefined

@@ -41,7 +41,7 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
 
 /**
  * How a stretch of execution ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
- * store is gone, nothing more can be written here. `released`: handed over, for another worker to go on.
+ * store is gone, nothing more can be written here. `released`: handed over, for another worker to resume.
  */
 export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'released'
 
@@ -142,7 +142,7 @@ export class RunExecution {
     return ended
   }
 
-  /** Carries out a stop: the agent is told, and the run ends as cancelled when it obeys or when its grace is over. */
+  /** Carries out a stop: aborts the agent's signal, and the run ends as cancelled when it obeys or when its grace is over. */
   stop(request: StopRequest): void {
     if (this.#over || this.#verdict !== undefined) return
     const { at: _at, ...data } = request
@@ -150,7 +150,7 @@ export class RunExecution {
     this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
   }
 
-  /** Lets go of the run without ending it: another worker goes on. */
+  /** Lets go of the run without ending it: another worker resumes it. */
   async release(reason: 'draining' | 'answered' = 'draining'): Promise<void> {
     if (this.#over) return
     try {
@@ -264,7 +264,7 @@ export class RunExecution {
     return this.#put(encoded)
   }
 
-  /** What an agent itself ends with. A failure is in the server's log too, whoever tells it. */
+  /** What an agent itself ends with. A failure is in the server's log too. */
   #ending(event: Event): Event {
     if (event.type !== 'run.failed') return event
     return { ...event, data: { ...event.data, error: this.#failureOf(new WorkFailure(event.data.error)) } }

@@ -15,7 +15,7 @@ import type { LogWriter, StoredRun } from '../ports/store.ts'
 
 const iso = isoTimer()
 
-/** The store refused: the claim was lost, the log is closed, or the store is gone. Whoever drives the run has to let go. */
+/** The store refused: the claim was lost, the log is closed, or the store is gone. The execution has to let go of the run. */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError'
   /** Of the claim under which it was written. */
@@ -71,7 +71,7 @@ export class RunLog {
     return this.#writer.next - this.#writer.pending
   }
 
-  /** Too much waits for its commit: whoever produces should flush before the next event. */
+  /** Backpressure: too much waits for its commit; flush before the next event. */
   get pressed(): boolean {
     return (
       this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax

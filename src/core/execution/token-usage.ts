@@ -1,4 +1,4 @@
-/** Tokens that a run has taken, by who took them. What was withdrawn was paid for like any other. */
+/** Tokens that a run has taken, by who took them. Retracted output costs tokens like any other. */
 import { type Actor, actorKey, type Event, type Usage } from '../model/event.ts'
 
 export class TokenUsage {

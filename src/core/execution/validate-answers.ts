@@ -32,7 +32,7 @@ const QUESTION_ID = /^(?:uncertain:.*|diverged(?:#\d+)?|(?:.*\/)?question(?:#\d+
 /** An answer that its question does not have would decide nothing, or decide it silently in another way than was meant. */
 function checkValues(run: Run, questions: readonly Question[], answers: Readonly<Record<string, unknown>>): void {
   for (const { id, schema, kind } of questions) {
-    // The result of a call that does not fit fails the call, and the model is told.
+    // The result of a call that does not fit fails the call, and the model sees the failure.
     const problem = kind === 'tool' ? undefined : problemWith(schema, answers[id])
     if (problem === undefined) continue
     throw new HoldfastError('invalid_request', `the answer to ${id} ${problem}`.slice(0, MESSAGE_CHARS_MAX), {

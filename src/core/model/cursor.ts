@@ -6,7 +6,7 @@ import type { StoredRun } from '../ports/store.ts'
 /** Before the first event. */
 export const START = -1
 
-/** The index after which to go on; throws `cursor_invalid` for anything that is not a position in this run's log. */
+/** The index after which to continue; throws `cursor_invalid` for anything that is not a position in this run's log. */
 export function parseCursor(text: string, run: string): number {
   const [, named, digits] = /^(?:([^:]+):)?(\d{1,15}|-1)$/.exec(text) ?? []
   if (digits === undefined) {

@@ -134,7 +134,7 @@ export function isHoldfastError(value: unknown, code?: ErrorCode): value is Hold
   return value instanceof HoldfastError && (code === undefined || value.code === code)
 }
 
-/** What an operator is told of anything that can be thrown; `messageOf` is what a client may see of it. */
+/** What the server log shows of anything that can be thrown; `messageOf` is what a client may see of it. */
 export function detailOf(thrown: unknown): string {
   return (isHoldfastError(thrown) ? thrown.detail : undefined) ?? messageOf(thrown)
 }

@@ -5,12 +5,12 @@
 
 /**
  * Who emitted an event: absent for the run's own component; a member of a team, or what a step of a workflow executes,
- * otherwise. Its life is told by `actor.*`, so the types of `run.*` are always about the log's own run.
+ * otherwise. Its lifecycle is in `actor.*`, so the types of `run.*` are always about the log's own run.
  */
 export interface Actor {
   /** Component that acts. */
   readonly component: string
-  /** The actor's own run id: the log's, and the place where it was called; the same in every attempt. */
+  /** The actor's own run id: the log's, and the position where it was called; the same in every attempt. */
   readonly run: string
   /** Run id of the actor that called this one; the log's run for a direct member. */
   readonly parent?: string
@@ -22,7 +22,7 @@ export function actorKey(actor: Actor | undefined): string {
   return actor?.run ?? ''
 }
 
-/** Tokens. At the end of a run or an actor: all that it took, with those that it called, and with what was withdrawn. */
+/** Tokens. At the end of a run or an actor: all that it took, with those that it called, and with retracted output. */
 export interface Usage {
   readonly inputTokens?: number
   readonly outputTokens?: number
@@ -52,7 +52,7 @@ export interface Question {
   readonly prompt: string
   /** JSON schema of the answer, where there is one. */
   readonly schema?: unknown
-  /** Facts for whoever answers: the tool call, the choices, the output under review. */
+  /** Details for the person who answers: the tool call, the choices, the output under review. */
   readonly details?: unknown
   /** ISO time after which the question is no longer answered. */
   readonly deadline?: string
@@ -107,7 +107,7 @@ export interface EventData {
     /** By question id: by what a recovered run knows the question again. */
     readonly work?: Readonly<Record<string, WorkMarks>>
   }
-  /** `version`: of the component that goes on; absent where it is started by whoever claims it next. */
+  /** `version`: of the component that resumes; absent where the next worker that claims the run starts it. */
   'run.resumed': {
     readonly answers: Readonly<Record<string, unknown>>
     readonly by?: string
@@ -119,7 +119,7 @@ export interface EventData {
   'run.rejected': { readonly reason: string }
   'stop.requested': { readonly reason?: string; readonly by?: string }
   /**
-   * Output from `from` up to this event is withdrawn: with scope `all` that of everyone, with `own` that of whoever the event is of,
+   * Output from `from` up to this event is retracted: with scope `all` that of everyone, with `own` that of the event's actor,
    * with `below` also that of the actors that it called. With `ledger` kept, results of steps, tools and actors stay valid.
    */
   'attempt.discarded': {
@@ -168,7 +168,7 @@ export interface EventData {
     readonly kind?: StepKind
     readonly parent?: string
     readonly details?: unknown
-    /** What its actor emits until it ends is part of it, and is withdrawn when it fails. */
+    /** What its actor emits until it ends is part of it, and is retracted when it fails. */
     readonly covers?: true
     readonly key?: string
     readonly within?: string
@@ -266,7 +266,7 @@ export const eventTable: Readonly<Record<EventType, EventRule>> = {
   'custom.emitted': content,
 }
 
-/** An event before it has a place in a log. */
+/** An event before it has an index in a log. */
 export type Event = {
   [Type in EventType]: { readonly type: Type; readonly data: EventData[Type]; readonly actor?: Actor }
 }[EventType]

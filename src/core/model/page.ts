@@ -1,4 +1,4 @@
-/** Places in a listing of runs. A place is a value and not a count, so no run that is created or removed can move it. */
+/** Positions in a listing of runs. A position is a value and not a count, so creating or removing runs does not shift it. */
 import { HoldfastError } from './errors.ts'
 import type { Run } from './run.ts'
 

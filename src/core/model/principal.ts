@@ -57,7 +57,7 @@ export function keyPrincipalId(keyName: string): string {
   return KEY_ID_PREFIX + keyName
 }
 
-/** Ids that only this server gives out: whoever issues tokens must not be able to name them in a claim. */
+/** Ids that only this server gives out: a token issuer must not be able to name them in a claim. */
 export function isReservedId(id: string): boolean {
   return id === localPrincipal.id || id.startsWith(KEY_ID_PREFIX) || id.startsWith(SHARE_ID_PREFIX)
 }

@@ -16,7 +16,7 @@ import { serialize, type SerializeBounds, UnserializableError } from './serializ
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-/** The part of a record that does not depend on its place in a log: type, actor and data. */
+/** The part of a record that does not depend on its position in a log: type, actor and data. */
 export type RecordBody = string
 
 export function encodeBody(event: Event, bounds: SerializeBounds): RecordBody {
@@ -122,7 +122,7 @@ function lastBoundary(bytes: Uint8Array, bytesMax: number): number {
   return -1
 }
 
-/** Index of the record that starts at a place. */
+/** Index of the record that starts at an offset. */
 function indexAt(bytes: Uint8Array, start: number): number {
   const digits = start + RECORD_BOUNDARY.length - 2
   return Number(decoder.decode(bytes.subarray(digits, bytes.indexOf(10, digits))))

@@ -24,12 +24,12 @@ export interface Run {
   readonly interruptions?: number
   /** Absent unless the attempt that runs now followed an interruption. */
   readonly suspect?: Suspect
-  /** Its worker gave it back, for another one to go on. */
+  /** Its worker released it; another one resumes it. */
   readonly released?: true
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Protocol that started it. */
   readonly protocol?: string
-  /** Runs of one lane are driven one at a time, oldest first. */
+  /** Runs of one lane execute one at a time, oldest first. */
   readonly lane?: string
   /** What a paused run waits for. */
   readonly waiting?: readonly Question[]

@@ -13,7 +13,7 @@ export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
 /**
  * What becomes of a run when the client that started it leaves before its end, on a wire where starting and watching are one
- * request. Default: it goes on.
+ * request. Default: it continues.
  */
 export type DisconnectPolicy = 'continue' | 'stop'
 
@@ -106,7 +106,7 @@ export interface RunContext {
   ) => Promise<Result>
   /**
    * A step that emits: what it yields is in the log as it comes, and is part of the step. A recovered run that has its result
-   * neither does nor yields it again; when it fails, what it yielded is withdrawn.
+   * neither does nor yields it again; when it fails, what it yielded is retracted.
    */
   readonly stage: <Result>(
     name: string,

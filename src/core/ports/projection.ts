@@ -1,6 +1,6 @@
 /**
  * The projection seam: how a protocol sees a log. Pure, so that live and replay are the same function:
- * a subscriber that comes back is brought to its place by folding again, not by remembering.
+ * a subscriber that reconnects is brought to its position by folding again, not by kept state.
  */
 import type { LoggedEvent } from '../model/event.ts'
 import type { Run } from '../model/run.ts'

@@ -18,7 +18,7 @@ export type DocumentName = Pick<Document, 'owner' | 'collection' | 'id'>
 export interface StoreTransfer {
   /** Owners that hold a claim which has not run out, or that renewed theirs within its time though they held none: nodes at work. */
   workers(): Promise<readonly string[]>
-  /** All runs, oldest first: by creation time and then id, the reverse of `list`. Those that follow a place, whether a run is there or not. */
+  /** All runs, oldest first: by creation time and then id, the reverse of `list`. Those after a position, whether or not a run is there. */
   runs(limit: number, after?: Position): Promise<readonly TransferredRun[]>
   /** All documents of all owners and collections, in an order of the store's own that does not change. Those that follow `after`. */
   documents(limit: number, after?: DocumentName): Promise<readonly Document[]>

@@ -19,7 +19,7 @@ export interface StoredRun {
   readonly next: number
   /** Raised by every claim (LOG-4). 0 before the first. */
   readonly epoch: number
-  /** Who drives the run, and until when if it is not renewed. */
+  /** The worker that executes the run, and when its lease expires unless renewed. */
   readonly lease?: Lease
   /** A stop that was asked for and may not have been carried out yet (RUN-2). */
   readonly stop?: StopRequest
@@ -138,7 +138,7 @@ export interface StoreCapabilities {
 }
 
 export type StoreHealth = ({ readonly ok: true } | { readonly ok: false; readonly reason: string }) & {
-  /** What an operator should look at although the store goes on, such as runs that are damaged. Anybody may read it: no ids. */
+  /** What an operator should look at although the store works, such as runs that are damaged. Anybody may read it: no ids. */
   readonly alarms?: readonly string[]
 }
 
@@ -188,7 +188,7 @@ export interface Store {
   /** Takes a run that nobody holds: raises the epoch. One that is to be stopped can be taken whatever its state. Undefined when it is held, paused, finished or waits for its lane. */
   claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
   /**
-   * Extends every claim of an owner, also one that ran out and that nobody took; the runs that are still its own. Must not wait
+   * Extends every claim of an owner, also an expired one that nobody took; the runs that are still its own. Must not wait
    * behind other calls: leases expire when it is late. `components` is what the owner serves, for as long as its leases last;
    * one that does not say is taken to serve all.
    */
@@ -196,12 +196,12 @@ export interface Store {
   /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>
   /**
-   * Runs that `claim` would give, in the order in which they should be taken; what the query leaves out takes no place. First those that have begun (running or paused: their worker died or gave them back, or
-   * their question is overdue), oldest first. Then those that are queued, so that whoever has many does not keep others
-   * from their turn: by how many runs of the same owner have the status `running`, plus the run's place (0, 1, 2 …, oldest
+   * Runs that `claim` would give, in the order in which they should be taken; what the query excludes does not count toward the limit. First those that have begun (running or paused: their worker died or gave them back, or
+   * their question is overdue), oldest first. Then those that are queued, so that an owner with many does not keep others
+   * from their turn: by how many runs of the same owner have the status `running`, plus the run's position (0, 1, 2 …, oldest
    * first) among the queued ones of that owner that are asked for and would be given; of equals first that of the owner to
    * whom a run was given longest ago, as far as the store remembers, and then the oldest. Oldest is the first that was
-   * created. Called for every place that becomes free: it must not look at all that an owner has queued.
+   * created. Called for every slot that becomes free: it must not look at all that an owner has queued.
    */
   claimable(limit: number, query?: ClaimableQuery): Promise<readonly string[]>
   /** Components of runs that need a worker, now or later, and that no owner whose leases last has said it serves. */

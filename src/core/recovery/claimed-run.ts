@@ -69,7 +69,7 @@ export async function proceedWithClaim(
   }
 }
 
-/** Writes the answers to a run that is driven elsewhere: whoever claims it next goes on with them. */
+/** Records the answers of a run that executes elsewhere: the next worker that claims it resumes with them. */
 export async function releaseWithAnswers(
   parts: NodeDeps,
   claimed: StoredRun,
@@ -125,7 +125,7 @@ async function settleOrExecute(
   if (isParked) {
     const [written] = await write(log, [resumed!])
     if (!parked.isOver) return { begun: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
-    // Another branch of the agent wrote under the claim before, and lost it: the run goes on from its log.
+    // Another branch of the agent wrote under the earlier lease and lost it: the run resumes from its log.
     const whole = await RecordingReader.read(store, run.id, log.next, limits.readBytesMax)
     const origin = await originOf(parts, run.id)
     return started({ parts, log, component, origin, slot }, await whole.recording(), false)
@@ -162,7 +162,7 @@ async function write<Written extends Event>(
   return written
 }
 
-/** What a drive is made of, besides the history of its run. */
+/** What an execution needs besides the ledger of its run. */
 interface ExecutionParts {
   readonly parts: NodeDeps
   readonly log: RunLog
@@ -215,7 +215,7 @@ function loggerFor({ logger }: NodeDeps, { redact }: Component): Logger {
   return own === undefined ? logger : redactingLogger(logger, own)
 }
 
-/** Its answers were taken by a node that does not drive it. */
+/** A node that does not execute it took its answers. */
 async function wasAnswered(store: Store, { run, next }: StoredRun): Promise<boolean> {
   if (run.status !== 'running' || run.released !== true) return false
   const slice = await readLog(store, run.id, next - 2, 1)
@@ -270,7 +270,7 @@ function conviction(
   return interrupted(`the run was interrupted in ${interruptions} attempts in a row, none of which made progress`)
 }
 
-/** Why a claimed run must end as failed instead of being driven. */
+/** Why a claimed run must fail instead of executing. */
 function refusal({ run }: StoredRun, component: Component | undefined, isAnswered: boolean): Failure | undefined {
   const { status, waiting, released } = run
   if (component === undefined)
@@ -290,7 +290,7 @@ function interrupted(message: string): Failure {
   return new RunFailure('interrupted', message).failure
 }
 
-/** Ends a run that nobody drives. */
+/** Ends a run that nobody executes. */
 async function settle(log: RunLog, stop: StopRequest | undefined, failure: Failure | undefined): Promise<void> {
   if (stop !== undefined) {
     const { at: _at, ...data } = stop

@@ -6,7 +6,7 @@ import type { Ledger } from './ledger.ts'
 import type { Divergence } from './replay-barrier.ts'
 import { type DivergenceDecision, divergenceDecision } from './ledger-reader.ts'
 
-/** What the decision needs of the drive. */
+/** What the decision needs of the execution. */
 export interface DivergenceHost {
   readonly component: string
   readonly policy: DivergencePolicy
@@ -15,7 +15,7 @@ export interface DivergenceHost {
   fail(failure: Failure): Promise<never>
 }
 
-/** Resolves when the run is to go on as if what the log has and the code did not ask for were not there. */
+/** Resolves when the run is to continue as if what the log has and the code did not ask for were not there. */
 export async function settleDivergence(host: DivergenceHost, divergence: Divergence): Promise<void> {
   const { policy, ledger } = host
   const what = describe(host.component, divergence)
@@ -30,7 +30,7 @@ export async function settleDivergence(host: DivergenceHost, divergence: Diverge
     })
     const decision = divergenceDecision(answer)
     if (decision === 'fail') return host.fail(divergedFailure(what, divergence))
-    // To retry is to start the agent again from the log, which whoever takes the answer does.
+    // To retry is to start the agent again from the log, which the node that takes the answer does.
     if (decision === 'continue') return ledger.passAll()
   }
 }

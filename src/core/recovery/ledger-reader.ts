@@ -96,7 +96,7 @@ export class LedgerReader {
     }
   }
 
-  /** Whoever decided to continue has given up what the code did not ask for. */
+  /** The decision to continue gave up what the code did not ask for. */
   #decide(answer: unknown): void {
     this.decision = divergenceDecision(answer)
     if (this.decision === 'continue') for (const draft of this.#drafts.values()) draft.awaited = false

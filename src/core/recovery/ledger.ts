@@ -73,7 +73,7 @@ export class Ledger {
     const identity = identityOf(record)
     addTwin(this.#alike, identityText(identity), record)
     if (record.kind === 'sleep') addTwin(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
-    // Whoever asks for work that has ended does not ask for what is below it.
+    // Code that asks for work that has ended does not ask for what is below it.
     const around = this.#byRef.get(within)
     if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
     else this.#await(record, within)
@@ -185,7 +185,7 @@ export class Ledger {
     this.#changed()
   }
 
-  /** Somebody decided to go on whatever the log has: nothing of it is waited for any more. */
+  /** Somebody decided to continue in spite of the log: stop waiting for recorded work. */
   passAll(): void {
     this.#missing.clear()
     this.#changed()
@@ -222,7 +222,7 @@ export class Ledger {
   }
 }
 
-/** Records that are told apart by their order alone. */
+/** Records that only their order distinguishes. */
 interface TwinRecords {
   readonly records: WorkRecord[]
   /** All before this one have been given. */

@@ -4,7 +4,7 @@ import type { Failure } from '../model/event.ts'
 /** Kinds of work; their keys cannot meet. */
 export type WorkKind = 'step' | 'tool' | 'actor' | 'ask' | 'sleep'
 
-/** What makes a request for work the same as a recorded one. Requests that agree in all of it are told apart by their order. */
+/** What makes a request for work the same as a recorded one. Identical requests are distinguished by their order. */
 export interface WorkIdentity {
   readonly kind: WorkKind
   readonly name: string

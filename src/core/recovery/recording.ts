@@ -79,7 +79,7 @@ export class RecordingReader {
     return this.#work.note(event)
   }
 
-  /** What a drive goes on with. */
+  /** What an execution resumes from. */
   async recording(): Promise<Recording> {
     const work = this.#work
     return { ledger: await work.ledger(), output: this.#output, spending: this.#spending, decision: work.decision }
@@ -101,7 +101,7 @@ export class RecordingReader {
 /** Read between two looks at the clock: a fraction of a millisecond. */
 const SHARED_EVERY_CHARS = 4096
 
-/** What a tool shows while it works comes at any time: no later drive is expected to emit it again at the same place. */
+/** What a tool shows while it works comes at any time: no later execution is expected to emit it again at the same position. */
 function isOutput({ type, data }: LoggedEvent): boolean {
   if (type === 'tool.progressed' && data.key !== undefined) return false
   return eventTable[type].effect === 'content'

@@ -28,7 +28,7 @@ export interface ReplayBarrierOptions {
   /** How long new work is held without anything recorded being asked for. */
   readonly waitMs: number
   readonly clock: Clock
-  /** Resolves when the run is to go on in spite of it; rejects when it ends. */
+  /** Resolves when the run is to continue in spite of it; rejects when it ends. */
   readonly diverged: (divergence: Divergence) => Promise<void>
 }
 

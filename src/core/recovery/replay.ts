@@ -1,7 +1,7 @@
 /**
- * Matches what a re-driven agent yields with what its log already holds, for each actor by itself. While the two agree nothing
- * is written, so a deterministic agent goes on exactly where it was cut; where they part, the rest of that actor's old output is
- * withdrawn.
+ * Matches what a re-executed agent yields with what its log already holds, for each actor by itself. While the two agree nothing
+ * is written, so a deterministic agent continues exactly where it was interrupted; where they part, the rest of that actor's old output is
+ * retracted.
  */
 import type { EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'

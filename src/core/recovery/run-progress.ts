@@ -1,6 +1,6 @@
 /**
  * Tells whether the last attempt of a run got further than every attempt before it. Progress is newly finished work, an
- * answer, or more output than the log ever held at once; output and work that were withdrawn do not count.
+ * answer, or more output than the log ever held at once; retracted output and work do not count.
  */
 import { actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
 

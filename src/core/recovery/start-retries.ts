@@ -55,7 +55,7 @@ export class StartRetries {
     this.#resting.delete(claimed)
     const { store, logger } = this.#parts
     const { run, epoch } = claimed
-    // The lease runs out by itself.
+    // The lease expires by itself.
     await store.release(run.id, epoch).catch((cause: unknown) => {
       logger.debug({ run: run.id, err: cause }, 'a lease could not be released')
     })

@@ -1,4 +1,4 @@
-/** Secrets that begin with known letters and go on in a known alphabet. Both searches take linear time. */
+/** Secrets with a known prefix and a known alphabet. Both searches take linear time. */
 import type { Redaction, Span } from './redaction.ts'
 
 export interface PrefixedSecret {

@@ -1,4 +1,4 @@
-/** A logger that redacts, by patterns, what it is told. */
+/** A logger that redacts messages and fields by patterns. */
 import type { Logger } from '../ports/logger.ts'
 import { serialize } from '../model/serialize.ts'
 import type { Redactor } from './redactor.ts'

@@ -12,7 +12,7 @@ export class TextStream {
   /** The end of what was released, as it was before redaction. */
   #context = ''
   #held = ''
-  /** What was released last is a mark: a match that goes on needs no other one. */
+  /** What was released last is a mark: a match that continues needs no other one. */
   #endsMasked = false
   /** A match was too long to be held: the rest of it is left out. */
   #isSkipping = false

@@ -22,7 +22,7 @@ let counting = false
 /** The event loop of this process. */
 export let eventLoop = runtimeLoop
 
-/** For simulations: puts another event loop in the place of the runtime's. Returns what undoes it. */
+/** For simulations: replaces the runtime's event loop. Returns a function that restores it. */
 export function replaceEventLoop(loop: EventLoop): () => void {
   const use = (next: EventLoop): void => {
     eventLoop = next

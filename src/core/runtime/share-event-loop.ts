@@ -1,6 +1,6 @@
 /**
  * Shares the event loop. A store in this process answers with promises that are resolved already, so a loop that reads from it
- * awaits nothing that lets others run. Whatever may read much awaits `shareLoop` before each step. Runs are not driven through
+ * awaits nothing that lets others run. Whatever may read much awaits `shareLoop` before each step. Runs do not execute through
  * here: a claimed run that waited for a turn would be overtaken by others that fit into this one.
  */
 import { eventLoop, eventLoopTick } from './event-loop-tick.ts'

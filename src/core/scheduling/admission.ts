@@ -2,7 +2,7 @@
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 
-/** How soon to come back when there is no place in the queue. */
+/** How soon to retry when the queue is full. */
 const RETRY_MS = 5000
 
 export class Admission {
@@ -16,9 +16,9 @@ export class Admission {
   }
 
   /**
-   * Keeps a place for a run that is about to be created; call what it returns when that is done. Throws `rate_limited` when the
-   * queue is full, and when the owner has as many runs in it as places are left: so one owner alone gets half of the queue, two
-   * get a third each, and whoever comes with a first run finds room for it.
+   * Reserves a queue position for a run that is about to be created; call what it returns when that is done. Throws `rate_limited` when the
+   * queue is full, and when the owner has as many runs in it as positions are left: so one owner alone gets half of the queue, two
+   * get a third each, and an owner's first run finds room.
    */
   async enter(owner: string): Promise<() => void> {
     const { store, limits } = this.#parts

@@ -1,4 +1,4 @@
-/** Claims a paused run for whoever answers it. */
+/** Claims a paused run in order to answer it. */
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { Run } from '../model/run.ts'
@@ -16,7 +16,7 @@ export interface PausedClaim {
 }
 
 /**
- * A paused run is claimed only while an answer is written. If it stays paused, whoever claimed it died or lost the store: the lease
+ * A paused run is claimed only while an answer is written. If it stays paused, the worker that claimed it died or lost the store: the lease
  * expires, and the answer is taken instead of refused because of another one that never came.
  */
 export async function claimPaused(parts: NodeDeps, { id, owner, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {

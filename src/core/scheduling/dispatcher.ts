@@ -21,7 +21,7 @@ import { UnservedComponents } from './unserved-components.ts'
 /** Runs that are ended at a time without being executed: those that are to be stopped, and those that nobody serves. */
 const ENDED_AT_ONCE = 20
 
-/** How often in a row it is looked again because other nodes took what was found. */
+/** How often in a row to look again because other nodes claimed the runs first. */
 const LOST_RACES_MAX = 5
 
 /** Claims that are asked for at a time: they share commits. */
@@ -35,7 +35,7 @@ export class Dispatcher {
   /** Gives back the slot that a run takes of its owner's share. */
   readonly #slots = new Map<string, () => void>()
   readonly #executions = new Map<string, RunExecution>()
-  /** Claimed and about to be driven. */
+  /** Claimed and about to execute. */
   readonly #starting = new Set<string>()
   readonly #parked: ParkedExecutions
   readonly #retries: StartRetries
@@ -45,7 +45,7 @@ export class Dispatcher {
   /** Runs that have no slot while they sleep. */
   readonly #sleeping: SleepingRuns
   readonly #unserved: UnservedComponents
-  /** Drives that have ended and are being put away. */
+  /** Executions that have ended and are being cleaned up. */
   readonly #ending = new Set<Promise<void>>()
   readonly #stopWatching: () => void
   #stopTending: (() => void) | undefined
@@ -55,10 +55,10 @@ export class Dispatcher {
   #draining = false
   #handingOver = false
   #reserved = 0
-  /** More may wait than there were places for: the next place is for those, by their turns, and not for whoever comes. */
+  /** More runs may be queued than there were slots: the next free slot goes to the queue, in its order, and not to a new start. */
   #isBehind = false
   #takenUp = { recovered: 0, lost: 0 }
-  /** Claims that are ours and that nothing here executed at the last renewal; and those of them that it was so before. */
+  /** Leases of this node without an execution at the last renewal; and those that had none at the renewal before either. */
   #idle: ReadonlyMap<string, number> = new Map()
   #strays: readonly HeldRun[] = []
 
@@ -109,7 +109,7 @@ export class Dispatcher {
     return executing + this.#suspects.waiting + this.#reserved
   }
 
-  /** Runs of workers that died which were taken up here: how many of them went on, and how many could only be failed. */
+  /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
   get takenUp(): { readonly recovered: number; readonly lost: number } {
     return this.#takenUp
   }
@@ -124,8 +124,8 @@ export class Dispatcher {
   }
 
   /**
-   * Keeps a place for a run that is about to be created; undefined when there is none for it, or none of its owner's share. Call
-   * what is returned when the run is there.
+   * Reserves a worker slot for a run that is about to be created; undefined when no slot is free, or none of its owner's share. Call
+   * the returned function once the run exists.
    */
   reserve(owner: string): (() => void) | undefined {
     if (!this.#hasRoom()) this.#isBehind = true
@@ -138,7 +138,7 @@ export class Dispatcher {
     }
   }
 
-  /** Drives a run that was claimed for this node, or writes its answers down for a node that can. */
+  /** Executes a run that was claimed for this node, or records its answers for a node that can. */
   async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
     if (!this.isForOthers(claimed.run)) {
       if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.#execute(claimed, continuation)
@@ -151,13 +151,13 @@ export class Dispatcher {
     }
   }
 
-  /** Other nodes may be able to drive it, and this one is not. */
+  /** Other nodes may be able to execute it; this one is not. */
   isForOthers({ component }: Run): boolean {
     const { store, registry, limits } = this.#parts
     return store.capabilities.shared && (limits.runsConcurrentMax === 0 || registry.find(component) === undefined)
   }
 
-  /** Carries out a stop here if the run is driven here, or by nobody. */
+  /** Carries out a stop if the run executes here, or nowhere. */
   async stop(id: string, request: StopRequest): Promise<void> {
     const execution = this.#executions.get(id)
     if (execution !== undefined) return execution.stop(request)
@@ -225,14 +225,14 @@ export class Dispatcher {
       await this.#endStopped()
       await this.#endUnserved()
     } catch (cause) {
-      this.#parts.logger.warn({ err: cause }, 'runs left behind could not be looked for')
+      this.#parts.logger.warn({ err: cause }, 'failed to look for abandoned runs')
     } finally {
       this.#tending = false
     }
     this.#look()
   }
 
-  /** A claim that is ours and that nothing here drives, at two renewals, was made by a request that went wrong. */
+  /** A lease of this node without an execution, at two renewals in a row, was left by a request that failed. */
   #noteStrays(held: readonly HeldRun[]): void {
     const idle = held.filter(({ id }) => !this.#isExecuting(id))
     this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
@@ -273,13 +273,13 @@ export class Dispatcher {
     if (stop !== undefined) execution.stop(stop)
   }
 
-  /** Takes what can be taken; calls that come while it is at it are one more round. */
+  /** Claims what this node may claim. Calls while it is busy cause one more round. */
   #look(): void {
     if (this.#draining) return
     this.#sleeping.wakeSome()
     this.#lookAgain = true
     this.#looking ??= this.#takeClaimable()
-      .catch((cause: unknown) => this.#parts.logger.warn({ err: cause }, 'runs could not be claimed'))
+      .catch((cause: unknown) => this.#parts.logger.warn({ err: cause }, 'failed to claim runs'))
       .finally(() => (this.#looking = undefined))
   }
 
@@ -293,7 +293,7 @@ export class Dispatcher {
       const found = await this.#withinShares(await this.#claimable(room))
       this.#isBehind = found.length >= room
       const taken = await this.#takeEach(found)
-      // Others were faster, and what they left may be as many.
+      // Other nodes were faster; there may be as many left.
       if (!taken && ++races < LOST_RACES_MAX) this.#lookAgain = true
     }
   }
@@ -305,7 +305,7 @@ export class Dispatcher {
     return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: this.mayTakeOver })
   }
 
-  /** Without the queued runs of owners that have their share of the slots. What has begun goes on all the same. */
+  /** Without the queued runs of owners that have their share of the slots. Runs that have begun are not affected. */
   async #withinShares(ids: readonly string[]): Promise<readonly string[]> {
     if (!this.#quotas.mayExceedSlotShare(ids.length)) return ids
     const runs = (await Promise.all(ids.map((id) => this.#parts.store.get(id)))).flatMap((stored) => stored?.run ?? [])
@@ -333,11 +333,11 @@ export class Dispatcher {
     return taken
   }
 
-  /** Takes one run; into `interrupted`, as starting, where it may only be driven as a suspect. False when another node has it. */
+  /** Takes one run; into `interrupted`, as starting, where it may only execute as a suspect. False when another node has it. */
   async #claim(id: string, interrupted: StoredRun[]): Promise<boolean> {
     const { store, limits } = this.#parts
     if (this.#draining) return true
-    // Its claim ran out because this process was busy; nobody took it, so it is renewed and not taken.
+    // Its lease expired because this process was busy. Nobody took it, so renew it.
     if (this.#isExecuting(id)) {
       await this.#leases.renew()
       return true
@@ -436,7 +436,7 @@ export class Dispatcher {
     else await execution.release()
   }
 
-  /** A lease that cannot be released runs out by itself. */
+  /** A lease that cannot be released expires by itself. */
   async #release(id: string, epoch: number): Promise<void> {
     const { store, logger } = this.#parts
     await store.release(id, epoch).catch((cause: unknown) => {

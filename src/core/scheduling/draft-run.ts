@@ -20,7 +20,7 @@ export interface StartRequest {
   readonly idempotencyKey?: string
   /** Instead of the component's own policy. */
   readonly busy?: BusyPolicy
-  /** Whoever starts it is about to stream it: refused where no stream is left, before the run exists. Default: false. */
+  /** The caller is about to stream it: the start is refused if the caller has no stream left. Default: false. */
   readonly follows?: boolean
 }
 

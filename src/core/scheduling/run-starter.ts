@@ -25,7 +25,7 @@ export class RunStarter {
   readonly #created: CreationTime
   readonly #execute: (claimed: StoredRun) => void
 
-  /** `drive` is given every run that was claimed for this node when it was created. */
+  /** `execute` gets every run that was claimed for this node when it was created. */
   constructor(parts: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, execute: (claimed: StoredRun) => void) {
     this.#parts = parts
     this.#quotas = quotas
@@ -47,7 +47,7 @@ export class RunStarter {
     const room = this.#dispatcher.reserve(owner)
     let leaveQueue: (() => void) | undefined
     try {
-      // A run that waits for others in its session has no use for a free place.
+      // A run that waits for others in its session does not need a free slot.
       if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
         leaveQueue = await this.#queue.enter(owner)
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.#parts.limits.leaseMs }

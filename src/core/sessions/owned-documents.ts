@@ -12,6 +12,9 @@ export type OwnedDraft = Omit<DocumentDraft, 'owner'>
 
 export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit'> & { readonly limit?: number }
 
+/** What of a document changes; what is absent stays. */
+export type DocumentChanges = Pick<Partial<DocumentDraft>, 'label' | 'title' | 'body'>
+
 export interface DocumentChecks {
   /** Throws `forbidden` where the caller may not do this. */
   readonly require: (action: 'read' | 'edit') => void
@@ -28,6 +31,8 @@ export interface PutOptions {
 }
 
 const LIMIT = 50
+
+const UPDATE_TRIES_MAX = 10
 
 export class OwnedDocuments {
   readonly #documents: Documents
@@ -72,6 +77,33 @@ export class OwnedDocuments {
       },
       expected,
     )
+  }
+
+  /**
+   * Changes a document by compare-and-set, and retries when somebody else changed it in between. `change` returns undefined to
+   * leave it as it is. Undefined when there is no such document.
+   */
+  async update(
+    collection: string,
+    id: string,
+    change: (known: Document) => DocumentChanges | undefined,
+  ): Promise<Document | undefined> {
+    for (let tries = 0; tries < UPDATE_TRIES_MAX; tries++) {
+      const known = await this.get(collection, id)
+      const changes = known === undefined ? undefined : change(known)
+      if (known === undefined || changes === undefined) return known
+      const { label = known.label, title = known.title, body = known.body } = changes
+      const draft = {
+        collection,
+        id,
+        body,
+        ...(label !== undefined && { label }),
+        ...(title !== undefined && { title }),
+      }
+      const changed = await this.put(draft, known.version)
+      if (changed !== undefined) return changed
+    }
+    throw new HoldfastError('conflict', `${collection} ${id.slice(0, 100)} is being changed by others; try again`)
   }
 
   async remove(collection: string, id: string): Promise<boolean> {

@@ -12,7 +12,7 @@ import type { Store, StoredRun } from '../ports/store.ts'
 import { TranscriptFold } from './transcript.ts'
 
 /**
- * Only runs that had ended when this one was first started, so a run that is driven again is told the same. Exchanges are whole:
+ * Only runs that had ended when this one was first started, so a run that executes again gets the same history. Exchanges are whole:
  * the first that does not fit ends the search, and one in which nothing was answered is left out.
  */
 export async function sessionHistory(

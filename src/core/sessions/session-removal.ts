@@ -16,7 +16,7 @@ export interface SessionRemoval {
 }
 
 /**
- * The document goes last: whoever is interrupted finds the session still listed and removes it again. After that it looks
+ * The document goes last: after an interruption the session is still listed and can be removed again. After that it looks
  * once more, since a run may have begun meanwhile; it ends when there is neither a run nor a document.
  */
 export async function removeSession(removal: SessionRemoval): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * What a person reads of a run: a fold of its log into texts, without what was withdrawn, with its input and its output. Each
- * piece of text is added once and withdrawn at most once, so the fold is linear however often something is withdrawn.
+ * What a person reads of a run: a fold of its log into texts, without retracted output, with its input and its output. Each
+ * piece of text is added once and retracted at most once, so the fold is linear however many retractions there are.
  */
 import { type Actor, actorKey, type LoggedEvent } from '../model/event.ts'
 

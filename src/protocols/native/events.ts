@@ -13,6 +13,7 @@ import type { Stream, StreamFormat, Streams } from '../../http/stream.ts'
 import { assertSameLog, type CheckedCursor, parseCheckedCursor } from './checked-cursor.ts'
 import { ndjsonFormat, sseFormat } from './formats.ts'
 import { pageOf } from './shares.ts'
+import { readNumber } from './read-number.ts'
 
 type Format = 'sse' | 'json' | 'ndjson'
 
@@ -128,23 +129,4 @@ function readFormat(call: Call): Format {
   if (accept.includes('text/event-stream')) return 'sse'
   if (accept.includes('application/x-ndjson')) return 'ndjson'
   return accept.includes('application/json') || call.query.has('wait') ? 'json' : 'sse'
-}
-
-/** An integer from the query, capped at `most`. */
-export function readNumber(
-  query: URLSearchParams,
-  name: string,
-  most: number,
-  least: number,
-  fallback: number = most,
-): number {
-  const text = query.get(name)
-  if (text === null) return fallback
-  if (!/^\d{1,10}$/.test(text) || Number(text) < least) {
-    throw new HoldfastError(
-      'invalid_request',
-      `${name} is ${JSON.stringify(text.slice(0, 100))}; it must be a whole number of at least ${least}`,
-    )
-  }
-  return Math.min(Number(text), most)
 }

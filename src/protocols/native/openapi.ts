@@ -7,7 +7,9 @@ import {
   forgottenShape,
   answerBody,
   problemShape,
+  renameBody,
   runShape,
+  sessionShape,
   shareBody,
   shareShape,
   startBody,
@@ -20,6 +22,8 @@ const shapes = {
   Answers: answerBody,
   NewShare: shareBody,
   Share: shareShape,
+  Rename: renameBody,
+  Session: sessionShape,
   Forget: forgetBody,
   Forgotten: forgottenShape,
   Run: runShape,
@@ -84,6 +88,7 @@ function body(name: keyof typeof shapes, required: boolean): object {
 }
 
 const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' }, description: 'Run id.' }
+const sessionId = { ...id, description: 'Session id.' }
 const text = { type: 'string' }
 const count = { type: 'integer', minimum: 1 }
 const milliseconds = { type: 'integer', minimum: 0 }
@@ -240,6 +245,41 @@ const paths = {
     delete: {
       summary: 'Revokes a link. Its open streams end within two seconds.',
       responses: { 204: { description: 'Revoked.' }, ...problems(403, 404) },
+    },
+  },
+  '/native/sessions': {
+    get: {
+      summary: 'Lists sessions, newest first.',
+      parameters: [
+        query('component', text, 'Only sessions whose first run is of this component.'),
+        query('name', text, 'Only sessions whose name contains this, in any case.'),
+        query('limit', count, 'Sessions on a page. Default: 50.'),
+        query('page', count, 'Number of the page. Default: 1.'),
+      ],
+      responses: {
+        200: json('A page.', {
+          type: 'object',
+          properties: {
+            sessions: { type: 'array', items: ref('Session') },
+            total: { type: 'integer', description: 'How many match, on all pages.' },
+          },
+          required: ['sessions', 'total'],
+        }),
+        ...problems(400, 413),
+      },
+    },
+  },
+  '/native/sessions/{id}': {
+    parameters: [sessionId],
+    get: { summary: 'One session.', responses: { 200: json('The session.', ref('Session')), ...problems(404) } },
+    patch: {
+      summary: 'Renames a session.',
+      requestBody: body('Rename', true),
+      responses: { 200: json('The session.', ref('Session')), ...problems(400, 403, 404, 409, 413) },
+    },
+    delete: {
+      summary: 'Removes a session with all its runs. Runs that have not ended are stopped first.',
+      responses: { 204: { description: 'Removed.' }, ...problems(403, 404, 409) },
     },
   },
   '/admin/forget': {

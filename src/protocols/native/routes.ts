@@ -11,8 +11,10 @@ import { readIdempotencyKey } from '../../http/idempotency-key.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
-import { follow, readNumber, serveEvents } from './events.ts'
+import { follow, serveEvents } from './events.ts'
 import { forgetRoute } from './forget.ts'
+import { readNumber } from './read-number.ts'
+import { sessionRoutes } from './sessions.ts'
 import { shareRoutes } from './shares.ts'
 import type { RunShape } from './shapes.ts'
 import { toComponent, toRun } from './wire.ts'
@@ -43,6 +45,7 @@ export function nativeRoutes(service: Service, streams: Streams, healthFields: H
     { method: 'POST', path: '/runs/{id}/stop', shareable: true, handle: (call) => stopRun(call, service) },
     { method: 'POST', path: '/runs/{id}/answers', shareable: true, handle: (call) => continueRun(call, service) },
     ...shareRoutes(service),
+    ...sessionRoutes(service),
     forgetRoute(service),
     {
       method: 'GET',

@@ -70,6 +70,17 @@ export const shareShape = z.object({
 })
 export type ShareShape = z.infer<typeof shareShape>
 
+export const renameBody = z.strictObject({ name: name.describe('What the session is called from now on.') })
+
+export const sessionShape = z.object({
+  id: z.string(),
+  name: z.string().describe('Default: its id.'),
+  component: z.string().optional().describe('The component of its first run.'),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+})
+export type SessionShape = z.infer<typeof sessionShape>
+
 export const forgetBody = z.strictObject({
   principal: name.describe('Principal: its id in tokens, or key:NAME.'),
   tenant: name.optional().describe('The tenant of that principal.'),

@@ -14,7 +14,9 @@ import {
   eventShape,
   answerBody,
   problemShape,
+  renameBody,
   runShape,
+  sessionShape,
   startBody,
   stopBody,
 } from '../../../src/protocols/native/shapes.ts'
@@ -43,7 +45,9 @@ interface Operation {
   readonly security?: readonly object[]
 }
 
-type PathItem = Readonly<Record<'get' | 'post' | 'delete', Operation>> & { readonly parameters?: readonly Parameter[] }
+type PathItem = Readonly<Record<'get' | 'post' | 'patch' | 'delete', Operation>> & {
+  readonly parameters?: readonly Parameter[]
+}
 
 interface Document {
   readonly openapi: string
@@ -112,6 +116,8 @@ describe('the document', () => {
       Stop: stopBody,
       Answers: answerBody,
       Run: runShape,
+      Rename: renameBody,
+      Session: sessionShape,
       Event: eventShape,
       Component: componentShape,
       Problem: problemShape,
@@ -266,6 +272,47 @@ describe('real answers', () => {
     await startRun({ url: full.url, token }, 'text 1')
     const start = json({ component: 'lab', input: 'text 1' })
     await expectDeclared({ ...full, token }, 'POST /runs', '/runs', start) // 507
+  })
+
+  const [GET_SESSION, RENAME, REMOVE] = ['GET', 'PATCH', 'DELETE'].map(
+    (method) => `${method} /native/sessions/{id}`,
+  ) as [string, string, string]
+
+  test('of a session that is listed, renamed and removed are as declared', async () => {
+    const server = await serveSmall()
+    await untilFinished(server, (await startRun(server, 'text 1', { session: 's' })).id)
+    const list = (query: string): Promise<Response> =>
+      expectDeclared(server, 'GET /native/sessions', `/native/sessions${query}`)
+    await list('?component=lab&limit=1')
+    await list('?page=0') // 400
+    await expectDeclared(server, GET_SESSION, '/native/sessions/s')
+    await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'kelp' }))
+    await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: '' })) // 400
+    await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'x'.repeat(2000) })) // 413
+    await expectDeclared(server, REMOVE, '/native/sessions/s')
+    for (const name of [GET_SESSION, REMOVE]) await expectDeclared(server, name, '/native/sessions/s') // 404
+    await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'kelp' })) // 404
+    const small = await serveNative({ limits: { responseBytesMax: 10 } })
+    await startRun(small, 'text 1')
+    await expectDeclared(small, 'GET /native/sessions', '/native/sessions') // 413
+  })
+
+  test('of a session that others change all the time, or whose run does not stop, are as declared', async () => {
+    const server = await serveNative({ limits: { stopGraceMs: 20, leaseMs: 300, pollIntervalMs: 20 } })
+    const { id } = await startRun(server, 'hang', { session: 's' })
+    await untilStatus(server, id, ['running'])
+    const { documents } = server.store
+    const put = documents.put.bind(documents)
+    documents.put = async (draft, expected) => {
+      await put({ ...draft, title: 'of somebody else' })
+      return put(draft, expected)
+    }
+    await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'kelp' })) // 409
+    const { store } = server
+    const requestStop = store.requestStop.bind(store)
+    store.requestStop = (run) => store.get(run)
+    await expectDeclared(server, REMOVE, '/native/sessions/s') // 409
+    store.requestStop = requestStop
   })
 
   test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/answers', 'POST /runs/{id}/shares'])(

@@ -10,7 +10,7 @@ import { conversationOf, type Message } from '../view/messages.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { requiredSession } from './runs.ts'
 import { runOutput } from '../view/run-output.ts'
-import { type ForkOrigin, forkOrigin, sessionOf } from '../view/session-runs.ts'
+import { type ForkOrigin, forkOrigin, noSession, sessionOf } from '../view/session-runs.ts'
 import { factsOf } from '../view/sessions.ts'
 import { rootOf, type State } from '../view/state.ts'
 
@@ -82,7 +82,7 @@ async function forkSession(call: Call, os: AgentOs, family: Family): Promise<voi
   const origin = await sessionOf(os, call.principal, call.params['session']!)
   const { runs } = await os.service.list(call.principal, { session: origin.id, component: component.id, limit: 1 })
   const last = runs[0]?.run
-  if (last === undefined && origin.label !== component.id) throw new HoldfastError('not_found', 'Session not found')
+  if (last === undefined && origin.label !== component.id) throw noSession()
   const user = nameField(queryFields(call.query), 'user_id', os.service.limits.nameCharsMax)
   const id = crypto.randomUUID()
   // Forking an empty fork forks its origin at the same position.

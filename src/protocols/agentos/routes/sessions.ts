@@ -10,7 +10,7 @@ import { families, statusesNamed } from '../wire/families.ts'
 import { type Fields, integerField, nameField, objectField, queryFields, secondsField } from '../requests/fields.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { listedRun, previewedRun } from '../view/run-output.ts'
-import { respondRuns, runOf, runsOf, sessionOf, type ShownRuns } from '../view/session-runs.ts'
+import { noSession, respondRuns, runOf, runsOf, sessionOf, type ShownRuns } from '../view/session-runs.ts'
 import {
   changeSession,
   factsOf,
@@ -175,7 +175,7 @@ async function named(call: Call, os: AgentOs): Promise<Document> {
   const strange =
     (type !== undefined && familyOf(os, document) !== type) ||
     (user !== null && user !== '' && factsOf(document).user_id !== user)
-  if (strange) throw new HoldfastError('not_found', 'Session not found')
+  if (strange) throw noSession()
   return document
 }
 

@@ -31,11 +31,15 @@ const FORKS_MAX = 8
 
 export async function sessionOf(os: AgentOs, principal: Principal, id: string): Promise<Document> {
   const found = await os.service.documents(principal).get(SESSIONS, id)
-  if (found === undefined) throw new HoldfastError('not_found', 'Session not found')
+  if (found === undefined) throw noSession()
   return found
 }
 
-/** The newest runs, within the page and response limits. */
+export function noSession(): HoldfastError {
+  return new HoldfastError('not_found', 'Session not found')
+}
+
+/** The newest ones: as many as one page of a listing has, and as one answer holds. */
 export async function runsOf<Shown>(
   os: AgentOs,
   principal: Principal,

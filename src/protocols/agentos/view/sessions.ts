@@ -1,7 +1,7 @@
 /** Sessions in AgentOS format, and this protocol's part of the session document. */
 import type { Component, ComponentKind } from '../../../core/ports/component.ts'
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
-import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Usage } from '../../../core/model/event.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { OwnedDraft } from '../../../core/sessions/owned-documents.ts'
@@ -9,7 +9,7 @@ import { families } from '../wire/families.ts'
 import { conversationOf } from './messages.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { tokensOf, sum } from './project-content.ts'
-import { type ForkOrigin, forkOrigin, sessionOf, type ShownRuns } from './session-runs.ts'
+import { type ForkOrigin, forkOrigin, noSession, type ShownRuns } from './session-runs.ts'
 import { rootOf, type State } from './state.ts'
 
 /** This protocol's fields; other protocols have their own. */
@@ -29,35 +29,21 @@ export function factsOf({ body }: Document): SessionFacts {
 
 export type SessionDraft = Pick<OwnedDraft, 'label' | 'title'> & { readonly facts: SessionFacts }
 
-/** Optimistic concurrency: retries when another writer changed the session. */
-const TRIES_MAX = 10
-
-/** Updates an existing session. */
+/** Changes a session, which must exist. */
 export async function changeSession(
   os: AgentOs,
   principal: Principal,
   id: string,
   change: (known: Document) => SessionDraft | undefined,
 ): Promise<Document> {
-  const documents = os.service.documents(principal)
-  for (let time = 0; time < TRIES_MAX; time++) {
-    const known = await sessionOf(os, principal, id)
-    const wanted = change(known)
-    if (wanted === undefined) return known
-    const { facts, label = known.label, title = known.title } = wanted
-    const changed = await documents.put(
-      {
-        collection: SESSIONS,
-        id,
-        body: { ...(known.body as object | null), agentos: facts },
-        ...(label !== undefined && { label }),
-        ...(title !== undefined && { title }),
-      },
-      known.version,
-    )
-    if (changed !== undefined) return changed
-  }
-  throw new HoldfastError('conflict', `session ${id} is being changed by others; try again`)
+  const changed = await os.service.documents(principal).update(SESSIONS, id, (known) => {
+    const draft = change(known)
+    if (draft === undefined) return undefined
+    const { facts, ...rest } = draft
+    return { ...rest, body: { ...(known.body as object | null), agentos: facts } }
+  })
+  if (changed === undefined) throw noSession()
+  return changed
 }
 
 /** Default name and user of a session come from its first message. */

@@ -35,12 +35,15 @@ export async function findConversation(
 ): Promise<StoredConversation> {
   const session = toSession(id)
   const document = await service.documents(principal).get(SESSIONS, session)
-  if (document === undefined)
-    throw notFound(`Conversation with id '${id.slice(0, 200)}' not found.`, {
-      param: 'conversation',
-      code: 'conversation_not_found',
-    })
+  if (document === undefined) throw noConversation(id)
   return { id, session, document, body: bodyOf(document) }
+}
+
+function noConversation(id: string): HoldfastError {
+  return notFound(`Conversation with id '${id.slice(0, 200)}' not found.`, {
+    param: 'conversation',
+    code: 'conversation_not_found',
+  })
 }
 
 function bodyOf({ body }: Document): ConversationBody {
@@ -54,25 +57,15 @@ export async function changeConversation(
   id: string,
   change: (body: ConversationBody) => ConversationBody,
 ): Promise<StoredConversation> {
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const { session, document, body } = await findConversation(service, principal, id)
-    const { label, title, version } = document
-    const draft = {
-      collection: SESSIONS,
-      id: session,
-      body: { ...(document.body as object), openai: change(body) },
-      ...(label !== undefined && { label }),
-      ...(title !== undefined && { title }),
-    }
-    const put = await service.documents(principal).put(draft, version)
-    if (put !== undefined) return { id, session, document: put, body: bodyOf(put) }
-  }
-  throw new HoldfastError('conflict', `conversation ${id} is being changed by others; try again`)
+  const session = toSession(id)
+  const document = await service.documents(principal).update(SESSIONS, session, (known) => ({
+    body: { ...(known.body as object), openai: change(bodyOf(known)) },
+  }))
+  if (document === undefined) throw noConversation(id)
+  return { id, session, document, body: bodyOf(document) }
 }
 
-const TRIES_MAX = 10
-
-/** The session of a request. A caller-chosen name creates one; a server-assigned id must exist. */
+/** The session that a request names. A name that the caller chose begins one; an id that was made here must exist. */
 export async function sessionNamed(
   service: Service,
   principal: Principal,

@@ -1,0 +1,73 @@
+/** `/native/sessions`: lists, shows, renames and removes sessions. `/sessions` is AgentOS's (decision 16). */
+import { type Document, SESSIONS } from '../../core/model/document.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Service } from '../../core/service.ts'
+import { readJson } from '../../http/body.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
+import type { Call, Route } from '../../http/route.ts'
+import { readNumber } from './read-number.ts'
+import type { SessionShape } from './shapes.ts'
+
+export function sessionRoutes(service: Service): Route[] {
+  return [
+    { method: 'GET', path: '/native/sessions', handle: (call) => listSessions(call, service) },
+    { method: 'GET', path: '/native/sessions/{id}', handle: (call) => getSession(call, service) },
+    { method: 'PATCH', path: '/native/sessions/{id}', handle: (call) => renameSession(call, service) },
+    { method: 'DELETE', path: '/native/sessions/{id}', handle: (call) => removeSession(call, service) },
+  ]
+}
+
+const LIMIT = 50
+const PAGES_MAX = 1_000_000_000
+
+async function listSessions(call: Call, service: Service): Promise<void> {
+  const { query } = call
+  const component = query.get('component')
+  const name = query.get('name')
+  const limit = readNumber(query, 'limit', service.limits.pageDocumentsMax, 1, LIMIT)
+  const page = readNumber(query, 'page', PAGES_MAX, 1, 1)
+  const { documents, total } = await service.documents(call.principal).list({
+    collection: SESSIONS,
+    offset: (page - 1) * limit,
+    limit,
+    ...(component !== null && { label: component }),
+    ...(name !== null && name !== '' && { title: name }),
+  })
+  const sessions = documents.map(toSession)
+  const { responseBytesMax } = service.limits
+  if (jsonBytes(sessions) > responseBytesMax)
+    throw new HoldfastError(
+      'too_large',
+      `the ${limit} sessions of a page have more than ${responseBytesMax} bytes; lower limit`,
+    )
+  respondJson(call.response, 200, { sessions, total })
+}
+
+async function getSession(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const found = await service.documents(call.principal).get(SESSIONS, id)
+  if (found === undefined) throw noSession(id)
+  respondJson(call.response, 200, toSession(found))
+}
+
+async function renameSession(call: Call, service: Service): Promise<void> {
+  const id = call.params['id']!
+  const { parseBody, renameBody } = await import('./shapes.ts')
+  const { name } = parseBody(renameBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const renamed = await service.documents(call.principal).update(SESSIONS, id, () => ({ title: name }))
+  if (renamed === undefined) throw noSession(id)
+  respondJson(call.response, 200, toSession(renamed))
+}
+
+async function removeSession(call: Call, service: Service): Promise<void> {
+  await service.removeSession(call.principal, call.params['id']!)
+  respondEmpty(call.response, 204)
+}
+
+function toSession({ id, title, label, createdAt, updatedAt }: Document): SessionShape {
+  return { id, name: title ?? id, ...(label !== undefined && { component: label }), createdAt, updatedAt }
+}
+
+function noSession(id: string): HoldfastError {
+  return new HoldfastError('not_found', `no session ${id.slice(0, 100)}`)
+}

@@ -1,0 +1,72 @@
+/** The client's sessions against a server that tells its callers apart. */
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { ApiError, type Client, createClient } from '../../src/client/index.ts'
+import { openAuthenticator } from '../../src/server/auth/index.ts'
+import { createKeys } from '../support/keys.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { serveNative } from '../protocols/native/serve.ts'
+
+/** Clients of two principals of one server. */
+async function serveTwo(): Promise<readonly [alice: Client, bob: Client]> {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const tokens = await createKeys(keys, ['alice', 'bob'])
+  const { url } = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+  const [alice, bob] = tokens.map((key) => createClient({ url, key }))
+  return [alice!, bob!]
+}
+
+async function runIn(client: Client, session: string, component = 'lab'): Promise<void> {
+  const run = await client.runs.start({ component, input: 'text 1', session })
+  await run.result()
+}
+
+test('client.sessions lists, gets, renames and deletes what the caller owns', async () => {
+  const [alice] = await serveTwo()
+  for (const session of ['first', 'second', 'a/b ü?']) await runIn(alice, session)
+  await runIn(alice, 'other', 'echo')
+  expect(await alice.sessions.list({ component: 'echo' })).toMatchObject({
+    sessions: [{ id: 'other', name: 'other', component: 'echo' }],
+    total: 1,
+  })
+  const renamed = await alice.sessions.rename('a/b ü?', 'Kelp forests')
+  expect(renamed).toMatchObject({ id: 'a/b ü?', name: 'Kelp forests', component: 'lab' })
+  expect(await alice.sessions.get('a/b ü?')).toEqual(renamed)
+  expect(await alice.sessions.list({ name: 'kelp' })).toEqual({ sessions: [renamed], total: 1 })
+  const pages = [await alice.sessions.list({ limit: 3 }), await alice.sessions.list({ limit: 3, page: 2 })]
+  expect(pages.map(({ total }) => total)).toEqual([4, 4])
+  expect(pages.map(({ sessions }) => sessions.map(({ id }) => id))).toEqual([['other', 'a/b ü?', 'second'], ['first']])
+  await alice.sessions.delete('a/b ü?')
+  await expect(alice.sessions.get('a/b ü?')).rejects.toMatchObject({ status: 404, code: 'not_found' })
+  expect((await alice.sessions.runs('a/b ü?')).runs).toEqual([])
+})
+
+test('[SEC-1] client.sessions: sessions of another principal do not exist', async () => {
+  const [alice, bob] = await serveTwo()
+  await runIn(alice, 'hers')
+  const before = await alice.sessions.get('hers')
+  expect(await bob.sessions.list()).toEqual({ sessions: [], total: 0 })
+  for (const ask of [
+    () => bob.sessions.get('hers'),
+    () => bob.sessions.rename('hers', 'mine'),
+    () => bob.sessions.delete('hers'),
+  ]) {
+    const error = await ask().catch((cause: unknown) => cause)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({ status: 404, code: 'not_found' })
+  }
+  expect(await alice.sessions.get('hers')).toEqual(before)
+  expect((await alice.sessions.runs('hers')).runs).toHaveLength(1)
+})
+
+test('client.sessions: a name that is empty or too long is refused with the field', async () => {
+  const [alice] = await serveTwo()
+  await runIn(alice, 'one')
+  for (const name of ['', 'x'.repeat(257)])
+    await expect(alice.sessions.rename('one', name)).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      message: expect.stringMatching(/^name: /) as string,
+    })
+  await expect(alice.sessions.list({ limit: 0 })).rejects.toMatchObject({ status: 400, code: 'invalid_request' })
+})
