@@ -28,7 +28,7 @@ export const defects: readonly Defect[] = [
     search: 'if (epoch !== entry.epoch) throw',
     replace: 'if (entry.epoch < 0) throw',
     invariant: 'LOG-4',
-    seed: 8,
+    seed: 3,
   },
   {
     id: 'index-not-checked',
@@ -68,7 +68,7 @@ export const defects: readonly Defect[] = [
     search: 'if (isFinished(run.status)) return false',
     replace: '',
     invariant: 'LOG-3',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'release-of-another-claim',
@@ -76,7 +76,7 @@ export const defects: readonly Defect[] = [
     search: 'if (entry?.lease === undefined || entry.epoch !== epoch) return',
     replace: 'if (entry?.lease === undefined) return',
     invariant: 'LOG-4',
-    seed: 15,
+    seed: 8,
   },
   {
     id: 'paused-run-keeps-its-lease',
@@ -92,7 +92,7 @@ export const defects: readonly Defect[] = [
     search: "if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
     replace:
       "this.#hints.give({ run: id, next: first + batch.length, slice: sliceOf(first, batch.map((append) => append.record), false) })\n    if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
-    invariant: 'LOG-3',
+    invariant: 'LOG-2',
     seed: 1,
   },
   {
@@ -117,7 +117,7 @@ export const defects: readonly Defect[] = [
     search: 'return outOfOrder || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id',
     replace: 'return true',
     invariant: 'RUN-2',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'stop-lost',
@@ -157,15 +157,15 @@ export const defects: readonly Defect[] = [
     search: 'this.#cursor = lastOf(slice)',
     replace: 'this.#cursor = lastOf(slice) + (slice.count > 3 ? 1 : 0)',
     invariant: 'SUB-2',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'stale-hint-delivered',
     file: SUBSCRIPTION,
     search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#isDoubted) this.#deliver(hint.slice)',
     replace: 'if (hint.slice !== undefined && hint.slice.first <= this.#cursor + 1) this.#deliver(hint.slice)',
-    invariant: 'SUB-2',
-    seed: 2,
+    invariant: 'LOG-5',
+    seed: 1,
   },
   {
     id: 'gap-delivered',
@@ -173,7 +173,7 @@ export const defects: readonly Defect[] = [
     search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#isDoubted) this.#deliver(hint.slice)',
     replace: 'if (hint.slice !== undefined && hint.slice.first > this.#cursor) this.#deliver(hint.slice)',
     invariant: 'SUB-2',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'lost-hint-never-noticed',
@@ -190,7 +190,7 @@ export const defects: readonly Defect[] = [
     replace:
       "} else {\n          this.#state = 'tail'\n          this.#cursor = Math.max(this.#cursor, this.#known - 1)",
     invariant: 'SUB-2',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'backpressure-ignored',
@@ -205,8 +205,8 @@ export const defects: readonly Defect[] = [
     file: 'src/core/delivery/read-log.ts',
     search: 'if (fault === undefined) return slice',
     replace: 'if (fault !== null) return slice',
-    invariant: 'LOG-5',
-    seed: 13,
+    invariant: 'RUN-5',
+    seed: 3,
   },
   {
     id: 'expired-leases-not-looked-for',
@@ -214,7 +214,7 @@ export const defects: readonly Defect[] = [
     search: '      this.#tending = false\n    }\n    this.#look()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
-    seed: 13,
+    seed: 41,
   },
   {
     id: 'stray-claims-kept',
@@ -239,7 +239,7 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'own', ledger: 'dropped'",
     invariant: 'RUN-5',
-    seed: 16,
+    seed: 4,
   },
   {
     id: 'retraction-from-the-wrong-event',
@@ -247,7 +247,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
     invariant: 'RUN-5',
-    seed: 19,
+    seed: 4,
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
@@ -255,7 +255,7 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'all', ledger: 'kept'",
     invariant: 'RUN-5',
-    seed: 16,
+    seed: 4,
   },
   {
     id: 'failed-call-retracts-only-its-own',
@@ -287,7 +287,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt: run.attempt + 1,',
     replace: 'data: { attempt: run.attempt + (run.interruptions === undefined ? 1 : 2),',
     invariant: 'RUN-6',
-    seed: 1,
+    seed: 5,
   },
   {
     id: 'interruptions-counted-wrong',
@@ -303,7 +303,7 @@ export const defects: readonly Defect[] = [
     search: 'if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined',
     replace: 'if (interruptions < attemptsMax - 1) return undefined',
     invariant: 'RUN-3',
-    seed: 27,
+    seed: 15,
   },
   {
     id: 'continued-without-its-agent',
@@ -311,7 +311,7 @@ export const defects: readonly Defect[] = [
     search: 'if (!parked.isOver) return',
     replace: 'if (parked !== undefined) return',
     invariant: 'RUN-1',
-    seed: 192,
+    seed: 31,
   },
   {
     id: 'refusal-not-told-apart',
@@ -319,7 +319,7 @@ export const defects: readonly Defect[] = [
     search: 'throw refusalOf(cause)\n  }\n}',
     replace: 'throw cause\n  }\n}',
     invariant: 'SUB-2',
-    seed: 6,
+    seed: 3,
   },
   {
     id: 'answer-to-the-wrong-question',
@@ -335,7 +335,7 @@ export const defects: readonly Defect[] = [
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',
-    seed: 7,
+    seed: 3,
   },
   {
     id: 'tool-before-its-intent',
@@ -351,7 +351,7 @@ export const defects: readonly Defect[] = [
     search: 'if (begun !== undefined && call.idempotent !== true) {',
     replace: 'if (begun !== undefined && call.name === undefined) {',
     invariant: 'RUN-5',
-    seed: 1,
+    seed: 4,
   },
   {
     id: 'result-before-it-is-durable',
@@ -367,8 +367,8 @@ export const defects: readonly Defect[] = [
     search: 'const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))',
     replace:
       'const record = this.#awaited.find((each) => each.kind === asked.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(asked))',
-    invariant: 'RUN-5',
-    seed: 7,
+    invariant: 'RUN-3',
+    seed: 4,
   },
   {
     id: 'cancellation-told-as-success',
@@ -376,7 +376,7 @@ export const defects: readonly Defect[] = [
     search: "'run.cancelled': runCancelled,",
     replace: "'run.cancelled': ((scribe: FrameWriter, event: never) => runCompleted(scribe, event)) as never,",
     invariant: 'RUN-3',
-    seed: 5,
+    seed: 12,
   },
   {
     id: 'failure-told-as-success',
@@ -401,7 +401,7 @@ export const defects: readonly Defect[] = [
     search: "return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')",
     replace: 'return this.lose(thrown)',
     invariant: 'RUN-3',
-    seed: 279,
+    seed: 382,
     isFaultless: true,
   },
 ]
