@@ -1,6 +1,6 @@
 /** Every kind of refusal in every protocol: its status or code, and when to come back, in the protocol's own form. */
 import { join } from 'node:path'
-import { status } from '@grpc/grpc-js'
+import { status as codes } from '@grpc/grpc-js'
 import { describe, expect, test } from 'vitest'
 import type { Limits } from '../../src/core/model/limits.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
@@ -190,7 +190,7 @@ test('[SEC-2] too many webhooks are told in the form of A2A over REST and gRPC',
   })
   const metadata = { authorization: `Bearer ${served.key}` }
   const refused = new Peer(served.grpc).call('CreateTaskPushNotificationConfig', webhook('c'), metadata)
-  await expect(refused).rejects.toMatchObject({ code: status.RESOURCE_EXHAUSTED })
+  await expect(refused).rejects.toMatchObject({ code: codes.RESOURCE_EXHAUSTED })
 })
 
 test('[SEC-2] every protocol can start a run in the way that is refused above', async () => {

@@ -92,9 +92,11 @@ describe('an isolated run', () => {
     await until('its thread is busy', () => existsSync(heartbeat), { withinMs: WAIT_MS })
     await node.stop(id)
     expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
-    rmSync(heartbeat)
-    // The only slot is free again, and meanwhile nobody beats any more.
-    expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
+    // The only slot is free again, and so nobody beats any more.
+    for (let count = 0; count < 2; count++) {
+      expect((await node.ended(await node.start('hostile', 'throw'), WAIT_MS)).at(-1)!.type).toBe('run.failed')
+      if (count === 0) rmSync(heartbeat)
+    }
     expect(existsSync(heartbeat)).toBe(false)
     await expectUnharmed(node, bystander)
   })
