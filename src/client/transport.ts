@@ -45,7 +45,7 @@ export interface Request {
 /** Removes what a path names. Not repeated once it may have been done: it would be answered with 404. */
 export const REMOVAL: Partial<Request> = { method: 'DELETE', answer: 'none', repeat: 'refused' }
 
-/** Answers that another try may change, whoever on the way gave them; CDNs have their own beyond 511. */
+/** Statuses that a retry may change, from any hop on the path; CDNs have their own beyond 511. */
 function isTransientStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501)
 }

@@ -234,7 +234,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-/** Without an address of its own a card names the host that was asked for, and whoever asks would have any host signed. */
+/** Without a configured address a card names the requested host, so any caller could get any host signed. */
 function refuseAnyHost({ signer, url }: A2aOptions = {}): void {
   if (signer === undefined || url !== undefined) return
   throw new HoldfastError('invalid_request', 'a2a.signer needs a2a.url: the address that signed cards name')

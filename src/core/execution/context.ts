@@ -98,7 +98,7 @@ function stage<Result>(
   )
 }
 
-/** What becomes of the output of a step, before its end is recorded. */
+/** Processes the output of a step before its end is recorded. */
 interface StepOutput {
   completed(): void
   /** `from`: index of its first event. */

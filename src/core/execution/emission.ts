@@ -31,7 +31,7 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
   }
   checkEvent(emission)
   const encoded = encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
-  // Not before: what cannot be read at all is told by the path of the value.
+  // Not before: the path of the value reports what cannot be read at all.
   assertFields(emission)
   return encoded
 }

@@ -29,6 +29,6 @@ async function close(iterator: AsyncIterator<unknown>): Promise<void> {
   try {
     await iterator.return?.()
   } catch {
-    // Its end is told already.
+    // Its end is already recorded.
   }
 }

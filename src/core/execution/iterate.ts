@@ -4,7 +4,7 @@ import { RunFailure } from './run-failure.ts'
 
 export function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
   const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined
-  // An async function that throws; that it is none of ours is told below.
+  // An async function that throws; a wrong return type is reported below.
   if (stream instanceof Promise) stream.catch(() => {})
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function') {
     throw new RunFailure(

@@ -423,7 +423,7 @@ export class RunExecution {
     this.#abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** Listeners are code of the agent, whoever aborts. */
+  /** Abort listeners are agent code, so they run in the trace of the agent and not of the caller. */
   #abort(reason: DOMException): void {
     this.#asAgent(() => this.#controller.abort(reason))
   }

@@ -12,7 +12,7 @@ export type Recovery = 'fail' | 'retry' | 'resume'
 export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
 /**
- * What becomes of a run when the client that started it leaves before its end, on a wire where starting and watching are one
+ * What happens to a run when the client that started it leaves before its end, on a wire where starting and watching are one
  * request. Default: it continues.
  */
 export type DisconnectPolicy = 'continue' | 'stop'
@@ -70,7 +70,7 @@ export interface Component<Input = unknown> {
     >
   >
   /**
-   * What becomes of the agent of a paused run: it stays in memory, bounded by `runsParkedMax`, or it is let go, and rebuilt from the log
+   * What happens to the agent of a paused run: it stays in memory, bounded by `runsParkedMax`, or it is let go, and rebuilt from the log
    * by the answer. Default: `keep`.
    */
   readonly whenPaused?: 'keep' | 'release'

@@ -1,4 +1,4 @@
-/** What becomes of a run whose code no longer fits its log: its owner decides, or it fails. */
+/** Handles a run whose code no longer matches its log: its owner decides, or it fails. */
 import type { DivergencePolicy } from '../ports/component.ts'
 import type { Failure, Question } from '../model/event.ts'
 import { RunFailure } from '../execution/run-failure.ts'

@@ -28,7 +28,7 @@ export function prefixed(secret: PrefixedSecret): Redaction {
   const headMax = Math.max(...heads.map(({ length }) => length))
   const cut = new RegExp(`${boundary}(?:${beginnings(heads).toSorted(byLength).map(escaped).join('|')})$`, flag)
 
-  /** Calls back for each head with all that follows it, until it is told to stop. A run is looked at once. */
+  /** Calls back for each head with all that follows it, until the callback stops it. A run of characters is scanned once. */
   const scan = (text: string, visit: (start: number, from: number, end: number) => boolean): void => {
     for (let at = 0; ;) {
       head.lastIndex = at

@@ -28,7 +28,7 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
   if (cursor !== undefined) await assertSameLog(service, call.principal, stored, cursor)
   const after = cursor?.index
   if (format === 'json') return servePage(call, service, stored, after)
-  // A client that has everything is told so by 204, which also ends the reconnecting of an EventSource.
+  // 204: the client has everything. It also ends the reconnecting of an EventSource.
   if (isFinished(stored.run.status) && after === stored.next - 1) return respondEmpty(call.response, 204)
   await follow(call, service, streams, stored, after, format)
 }

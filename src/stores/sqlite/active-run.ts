@@ -66,7 +66,7 @@ export class ActiveRun {
   /** The next commit drops the records before `first`. */
   #isTrimmed = false
 
-  /** Undefined until the commit that creates the run is through. Nobody is given it: it goes on with the run. */
+  /** Undefined until the commit that creates the run is durable. Never handed out: it is updated in place. */
   #durable: Durable | undefined
 
   /** Of the last one who claimed it: told when what was accepted is dropped, whether or not anybody waits for it. */
@@ -194,7 +194,7 @@ export class ActiveRun {
     this.#isRemoved = true
   }
 
-  /** It is damaged: nobody reads it, and whoever drives it is fenced. */
+  /** Marks the run as damaged: it is not readable, and its worker is fenced. */
   setApart(damage: LogDamage): void {
     this.#damage ??= damage
     if (this.#durable !== undefined) this.#durable = { ...this.#durable, damage }
@@ -202,7 +202,7 @@ export class ActiveRun {
     this.#lease = undefined
   }
 
-  /** `callback` replaces that of whoever wrote to it before. */
+  /** `callback` replaces that of the previous writer. */
   onFailed(callback: ((cause: unknown) => void) | undefined): void {
     this.#onFailed = callback
   }
@@ -291,7 +291,7 @@ export class ActiveRun {
     return new Promise((resolve, reject) => this.#waiters.push({ revision: this.#revision, resolve, reject, patient }))
   }
 
-  /** A revision is durable: whoever waited for it or an earlier one goes on. Default: all that was accepted. */
+  /** A revision is durable: resolves the waits for it and earlier ones. Default: everything accepted. */
   settle(revision = this.#revision): void {
     if (this.#waiters.length === 0) return
     const waiters = this.#waiters

@@ -131,7 +131,7 @@ export class FileConnection {
 
   assertReadable(): void {
     if (this.#closed) throw this.#unavailable('the store is closed')
-    // What is kept in memory is no longer the latest: another process goes on with these runs.
+    // Memory is stale: another process executes these runs.
     if (this.#fenced) throw this.#unavailable(`the store is not read: ${this.#failure}`)
   }
 
@@ -167,7 +167,7 @@ export class FileConnection {
     return storeUnavailable(message, { retryAfterMs: this.#options.reopenMs })
   }
 
-  /** The disk finishes nothing. Commands are refused, running ones wait; all goes on by itself when the disk does. */
+  /** The disk completes nothing: new commands are refused, running ones wait. Recovers when the disk does. */
   #stall(reason: string): void {
     const { lock, logger } = this.#options
     logger.error({ store: lock.path, reason }, 'the store is stalled')
@@ -177,7 +177,7 @@ export class FileConnection {
   }
 
   /**
-   * A commit failed. What was accepted and is not durable is dropped: whoever waits for it is told, and nobody has seen it.
+   * A commit failed. Accepted changes that are not durable are dropped and their waiters get the error. Nobody has seen them.
    * The file is then opened anew, as after a crash; until that works the store is unhealthy. It stays so when the file belongs
    * to another process: to open it again would take it from that one.
    */

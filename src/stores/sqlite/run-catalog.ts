@@ -1,5 +1,5 @@
 /**
- * All runs of the store, as memory and the file together have them: what is being driven or written is in memory, and its state
+ * All runs of the store, as memory and the file together have them: what is being executed or written is in memory, and its state
  * there is the latest; everything else is read from the file. Runs that turn out to be damaged are quarantined.
  */
 import { assertReadable } from '../../core/model/cursor.ts'
@@ -48,7 +48,7 @@ export class RunCatalog {
     this.damage.opened(damagedRuns, thread.warnings, thread.lost)
     this.damage.unreadable(unfinished.unreadable)
     for (const { number, stored, idempotency } of unfinished.runs) {
-      // No lease: the lock says that whoever held one is dead.
+      // No lease: the lock proves that its holder is dead.
       const active = ActiveRun.loaded(number, stored, idempotency)
       if (stored.damage === undefined) {
         this.active.add(active)

@@ -334,7 +334,7 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Whoever waits for what is not durable is told; a run whose creation is not durable never was. */
+  /** Rejects the waits for changes that are not durable; a run whose creation is not durable never existed. */
   #drop(cause: HoldfastError): void {
     for (const active of this.#active.all()) active.fail(cause)
     for (const active of this.#active.all()) if (active.durable === undefined) this.#active.delete(active)
