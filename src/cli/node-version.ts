@@ -12,5 +12,5 @@ export function checkNodeVersion(version = process.versions.node) {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   const isEnough = major > NEEDED_MAJOR || (major === NEEDED_MAJOR && minor >= NEEDED_MINOR)
   if (isEnough) return undefined
-  return `holdfast needs Node ${NEEDED_MAJOR}.${NEEDED_MINOR} or newer; this is ${version}. Get a current one from https://nodejs.org.`
+  return `holdfast needs Node ${NEEDED_MAJOR}.${NEEDED_MINOR} or newer; this is ${version}. Install a current version from https://nodejs.org.`
 }

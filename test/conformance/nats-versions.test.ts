@@ -23,7 +23,7 @@ test('a server older than 2.11 is refused, with the reason', async () => {
   const refused = open({ servers: [tooOld.address] })
   await expect(refused).rejects.toMatchObject({ code: 'unsupported' })
   await expect(open({ servers: [tooOld.address] })).rejects.toThrow(
-    new RegExp(`${tooOld.address} is nats-server 2\\.10\\.\\d+, and Holdfast needs 2\\.11 or later: before that`),
+    new RegExp(`${tooOld.address} is nats-server 2\\.10\\.\\d+, but Holdfast needs 2\\.11 or later: before that`),
   )
 })
 

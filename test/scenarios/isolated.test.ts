@@ -42,7 +42,7 @@ describe('a component in a thread of its own', () => {
     const log = await node.ended(await node.start('keyholder', 'sk-abcdEFGH1234ijklMNOP'), WAIT_MS)
     expect(textOf(log)).toBe('the key is [redacted:api-key] for badge [redacted:badge]')
     expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: '[redacted:api-key]' } })
-    await expect(load('keyholder', { export: 'refused' })).rejects.toThrow('give it to isolated()')
+    await expect(load('keyholder', { export: 'refused' })).rejects.toThrow('pass it to isolated() instead')
   })
 
   test('is described by its module', async () => {
@@ -72,7 +72,7 @@ describe('an isolated run', () => {
       { code: 'unserializable', message: /data\.output\.f is a function/, details: { path: 'data.output.f' } },
     ],
     ['throw', { code: 'agent_failed', message: /^boom thrown$/, details: { type: 'RangeError' } }],
-    ['flood', { code: 'protocol_violation', message: /under way at once/, details: {} }],
+    ['flood', { code: 'protocol_violation', message: /pending at once/, details: {} }],
   ])('that does %s fails alone', async (deed, { code, message, details }) => {
     const { node, bystander } = await openHostile()
     const log = await node.ended(await node.start('hostile', deed), WAIT_MS)

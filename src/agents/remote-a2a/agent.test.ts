@@ -207,7 +207,7 @@ describe('a server that does not keep to the protocol', () => {
       'has a card of another kind',
       () => ({ body: '{"supportedInterfaces":[]}' }),
       'unsupported',
-      'no interface of JSONRPC',
+      'no interface for JSONRPC',
     ],
     [
       'refuses the message',
@@ -226,7 +226,7 @@ describe('a server that does not keep to the protocol', () => {
       'says nothing',
       (path: string) => (path === '/rpc' ? { type: 'text/event-stream', body: '' } : { body: card }),
       'unavailable',
-      'without a word',
+      'without sending an update',
     ],
     [
       'forgets the task',

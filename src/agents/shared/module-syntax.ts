@@ -10,10 +10,10 @@ const MODULE_SYNTAX =
   /^(?:import\b\s*[\w{*'"]|export\s+(?:const|let|class|function|async|default|type|interface)\b|export\s*[{*])/m
 const COMMONJS_SYNTAX = /\brequire\s*\(|\bmodule\.exports\b|^exports\.\w/m
 
-const asModule: Readonly<Record<string, string>> = {
-  commonjs: 'module',
-  'commonjs-typescript': 'module-typescript',
-}
+const asModule: ReadonlyMap<string, string> = new Map([
+  ['commonjs', 'module'],
+  ['commonjs-typescript', 'module-typescript'],
+])
 
 let registered = false
 
@@ -24,7 +24,7 @@ export function acceptModuleSyntax(): void {
   registerHooks({
     resolve: (specifier, context, next) => {
       const found = next(specifier, context)
-      const format = asModule[found.format ?? '']
+      const format = asModule.get(found.format ?? '')
       if (format === undefined || !/^file:(?!.*\/node_modules\/).*\.[jt]s$/.test(found.url)) return found
       return hasModuleSyntax(found.url) ? { ...found, format } : found
     },

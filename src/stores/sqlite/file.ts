@@ -39,14 +39,26 @@ const JOURNAL_BYTES_KEPT = 16 * 1024 * 1024
 
 /** Connects to an existing file. */
 export function connect(path: string): DatabaseSync {
+  // auto_vacuum applies only to a new file. FULL: a commit returns after the sync, so that an event is durable before it is
+  // visible (LOG-2).
+  return connectWith(
+    path,
+    `PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
+      PRAGMA journal_size_limit = ${JOURNAL_BYTES_KEPT}`,
+  )
+}
+
+/** Connects for reading only. It sets nothing that takes the write lock, so it never waits for a commit. */
+export function connectForReading(path: string): DatabaseSync {
+  return connectWith(path, 'PRAGMA query_only = ON; PRAGMA temp_store = MEMORY')
+}
+
+function connectWith(path: string, pragmas: string): DatabaseSync {
   const url = pathToFileURL(path)
   url.searchParams.set('mode', 'rw') // never creates a file: that would be an empty store instead of a lost one
   const database = new DatabaseSync(url, { timeout: BUSY_TIMEOUT_MS })
   try {
-    // auto_vacuum applies only to a new file. FULL: a commit returns after the sync, so that an event is durable before it is
-    // visible (LOG-2).
-    database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;
-      PRAGMA journal_size_limit = ${JOURNAL_BYTES_KEPT}`)
+    database.exec(pragmas)
     return database
   } catch (cause) {
     database.close()

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { sliceFault, faultIn } from '../../core/delivery/read-log.ts'
 import type { LogDamage } from '../../core/ports/store.ts'
 import { DocumentReader } from './document-reader.ts'
-import { connect } from './file.ts'
+import { connectForReading } from './file.ts'
 import { highestRunNumber } from './run-numbers.ts'
 import { type RunListing, RunReader } from './run-reader.ts'
 import type { NumberedRun } from './run-rows.ts'
@@ -29,8 +29,7 @@ export class Reader {
   readonly #segments: StatementSync
 
   constructor(path: string) {
-    this.#database = connect(path)
-    this.#database.exec('PRAGMA query_only = ON')
+    this.#database = connectForReading(path)
     this.documents = new DocumentReader(this.#database)
     this.runs = new RunReader(this.#database)
     this.usage = new UsageReader(this.#database)

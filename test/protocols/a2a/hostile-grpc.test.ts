@@ -130,7 +130,7 @@ describe('[SEC-2] after authentication', () => {
     )
   })
 
-  const crowded = 'the message holds more than'
+  const crowded = 'the message has more than'
   const malformed = 'the message is no SendMessageRequest'
   test.each<[string, Buffer, string]>([
     ['two million empty parts', field(2, Buffer.alloc(LARGE, field(5, Buffer.alloc(0)))), crowded],
