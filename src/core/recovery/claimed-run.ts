@@ -99,7 +99,7 @@ async function settleOrExecute(
   const { store, limits, registry } = parts
   const { run, next } = claimed
   const log = new RunLog(parts, claimed)
-  const stop = claimed.stop ?? (await store.get(run.id))?.stop
+  let stop = claimed.stop ?? (await store.get(run.id))?.stop
   const component = registry.find(run.component)
   const isAnswered = continuation !== undefined || (await wasAnswered(store, claimed))
   const isOrphan = !isAnswered && wasInterrupted(run)
@@ -113,6 +113,8 @@ async function settleOrExecute(
       : await RecordingReader.read(store, run.id, next, limits.readBytesMax)
   const suspect = isOrphan && past !== undefined ? suspectOf(run, past, suspicion, parts.clock.now()) : undefined
   if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
+  // Reading the log takes a while: a stop that was accepted meanwhile decides the outcome (RUN-2).
+  if (past !== undefined && failure !== undefined) stop ??= (await store.get(run.id))?.stop
   if (stop !== undefined || failure !== undefined || component === undefined) {
     await parked?.release()
     await settle(log, stop, failure)

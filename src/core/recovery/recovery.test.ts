@@ -1,5 +1,5 @@
 /** What becomes of a run whose worker died: it is ended, tried again, or goes on where it was. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { aborted, Connection, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering, World } from '../../../test/support/world.ts'
 
@@ -191,6 +191,26 @@ describe('[RUN-1] a run whose worker died', () => {
       { limits: { attemptsMax: 1 } },
     )
     expect((await recovered(component, 1)).at(-1)!.data).toMatchObject({ error: { code: 'interrupted' } })
+  })
+
+  test('[RUN-2] is cancelled by a stop that is accepted while its log is read, although it would fail', async () => {
+    const component = recovering(
+      'resume',
+      async function* (_, context) {
+        yield 'a'
+        await hangAtFirst(context)
+      },
+      { limits: { attemptsMax: 1 } },
+    )
+    const world = new World(component)
+    const id = await world.orphan(1)
+    const { store } = world
+    const read = store.read.bind(store)
+    vi.spyOn(store, 'read').mockImplementationOnce(async (...page) => {
+      await store.requestStop(id, { at: new Date(world.clock.now()).toISOString(), reason: 'enough' })
+      return read(...page)
+    })
+    expect((await world.worker().ended(id)).at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough' } })
   })
 
   test('fails when its component is not served any more', async () => {
