@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFailed, test } from 'vitest'
 import { type Ended, live } from '../../../test/support/programs/crashes.ts'
+import { testSeed } from '../../../test/support/random.ts'
 import {
   edit,
   edited,
@@ -14,8 +15,8 @@ import {
 
 /** Programs that are tried; more of them in a campaign. */
 const PROGRAMS = Number(process.env['HOLDFAST_PROGRAMS'] ?? 10)
-/** Tries the programs of an earlier run again. */
-const SEED = Number(process.env['HOLDFAST_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+/** `HOLDFAST_TEST_SEED` tries the programs of an earlier run again. */
+const SEED = testSeed()
 const TIMEOUT_MS = 120_000 + PROGRAMS * 20_000
 
 function seeded(seed: number): () => number {
@@ -30,7 +31,7 @@ function seeded(seed: number): () => number {
 function reported(): (...tried: unknown[]) => void {
   let last: unknown[] = []
   onTestFailed(() =>
-    console.error(`HOLDFAST_SEED=${SEED} HOLDFAST_PROGRAMS=${PROGRAMS}, last: ${JSON.stringify(last)}`),
+    console.error(`HOLDFAST_TEST_SEED=${SEED} HOLDFAST_PROGRAMS=${PROGRAMS}, last: ${JSON.stringify(last)}`),
   )
   return (...tried) => (last = tried)
 }

@@ -2,6 +2,19 @@
 import { describe, expect, test, vi } from 'vitest'
 import { aborted, Connection, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering, World } from '../../../test/support/world.ts'
+import type { Component } from '../ports/component.ts'
+
+/** A component whose first interruption is its last. */
+function failingAtOnce(): Component {
+  return recovering(
+    'resume',
+    async function* (_, context) {
+      yield 'a'
+      await hangAtFirst(context)
+    },
+    { limits: { attemptsMax: 1 } },
+  )
+}
 
 describe('[RUN-1] a run whose worker died', () => {
   test('fails where its component says so, with what it said', async () => {
@@ -182,27 +195,11 @@ describe('[RUN-1] a run whose worker died', () => {
   )
 
   test('may have its own number of attempts', async () => {
-    const component = recovering(
-      'resume',
-      async function* (_, context) {
-        yield 'a'
-        await hangAtFirst(context)
-      },
-      { limits: { attemptsMax: 1 } },
-    )
-    expect((await recovered(component, 1)).at(-1)!.data).toMatchObject({ error: { code: 'interrupted' } })
+    expect((await recovered(failingAtOnce(), 1)).at(-1)!.data).toMatchObject({ error: { code: 'interrupted' } })
   })
 
   test('[RUN-2] is cancelled by a stop that is accepted while its log is read, although it would fail', async () => {
-    const component = recovering(
-      'resume',
-      async function* (_, context) {
-        yield 'a'
-        await hangAtFirst(context)
-      },
-      { limits: { attemptsMax: 1 } },
-    )
-    const world = new World(component)
+    const world = new World(failingAtOnce())
     const id = await world.orphan(1)
     const { store } = world
     const read = store.read.bind(store)
