@@ -16,6 +16,7 @@ import {
 import { serveInProcess } from '../support/in-process.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 import { heldMegabytes } from '../support/memory.ts'
+import { until } from '../support/until.ts'
 
 /** 60 MB, in events of 256 KiB. */
 const LARGE = `sleep 200; ${Array.from({ length: 240 }, () => 'big 256').join('; ')}`
@@ -23,6 +24,8 @@ const STALLED = 20
 /** Twice STALLED clients hold a slice each, of 256 KiB and an event at most: 20 MB. The output is three times as large. */
 const BOUND_MB = 30
 const STALL_MS = 2000
+/** More than the kernel buffers between the two; some machines let a socket receive 32 MiB that nobody reads. */
+const WORDY_BYTES = 48 * 1024 * 1024
 /** So slow that 16 MB take twice as long as a subscriber may stall; in that time the buffers between the two are emptied once. */
 const BYTES_PER_MS = 4000
 
@@ -75,16 +78,18 @@ test('[SUB-1] a subscriber that is stalled at the last event is cut as well', as
     id: 'wordy',
     async *run() {
       yield 'short'
-      return 'long '.repeat(1_600_000)
+      return 'x'.repeat(WORDY_BYTES)
     },
   })
   const clock = new ManualClock()
-  const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 16 * 1024 * 1024 }
+  const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 2 * WORDY_BYTES }
   const server = await serveInProcess({ components: [wordy], clock, limits })
   const { id } = await startRun(server, '', { component: 'wordy' })
   await untilFinished(server, id)
   const stalled = followRun(server, id, { stalled: true })
   await stalled.answered
+  // When the response begins, the last event is still being read from the store.
+  await until('the last event is handed to the response', async () => (await subscribers(server)) === 0)
   await clock.pass(2 * STALL_MS)
   await stalled.read()
   expect(await stalled.ended).toBe('broken')
