@@ -77,10 +77,10 @@ export class RunCatalog {
   async list(query: RunQuery): Promise<RunPage> {
     const found = await this.#connection.ask('runs', { ...query, limit: query.limit + 1 })
     for (const run of found.runs) this.#noticed(run)
-    const runs = found.runs.slice(0, query.limit).map(({ stored }) => this.latest(stored))
+    const page = found.runs.slice(0, query.limit)
     return {
-      runs,
-      ...(found.runs.length > query.limit && { cursor: cursorOf(runs.at(-1)!.run) }),
+      runs: page.flatMap(({ stored }) => (this.#isAnnounced(stored.run.id) ? [this.latest(stored)] : [])),
+      ...(found.runs.length > query.limit && { cursor: cursorOf(page.at(-1)!.stored.run) }),
       ...(found.unreadable > 0 && { unreadable: found.unreadable }),
     }
   }
@@ -146,6 +146,15 @@ export class RunCatalog {
     if (active.finished && active.tail.isEmpty && active.pending === 0) this.active.delete(active)
   }
 
+  /**
+   * The file may have the row of a run whose creation the committing thread has not reported yet. Until it does, `get` and `read`
+   * do not know the run, so a listing must not show it.
+   */
+  #isAnnounced(id: string): boolean {
+    const active = this.active.get(id)
+    return active === undefined || active.view() !== undefined
+  }
+
   /** What is in memory of a run that was read from the file, where it is. */
   latest(stored: StoredRun): StoredRun {
     return this.active.get(stored.run.id)?.view() ?? stored
@@ -177,7 +186,12 @@ export class RunCatalog {
 
   #keyed(found: NumberedRun | undefined): KeyedRun | undefined {
     if (found === undefined) return undefined
-    return { fingerprint: found.idempotency!.fingerprint, stored: () => Promise.resolve(this.latest(found.stored)) }
+    const { id } = found.stored.run
+    const stored = async (): Promise<StoredRun> => {
+      if (!this.#isAnnounced(id)) await this.active.get(id)!.wait()
+      return this.latest(found.stored)
+    }
+    return { fingerprint: found.idempotency!.fingerprint, stored }
   }
 }
 
