@@ -119,6 +119,21 @@ test('a push that is answered with an error is sent again before the next one', 
   expect(sequences(receiver.received)).toEqual(taken.flatMap((sequence) => [sequence, sequence, sequence]))
 })
 
+test('a push that failed is sent again though the wall clock was set back by an hour', async () => {
+  let offset = 0
+  const clock = { now: () => Date.now() + offset }
+  const patient = { ...limits, delayMs: 100_000, delayMsMax: 100_000 }
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits: patient } }, clock })
+  const receiver = await receive({ answer: (count) => (count === 1 ? 503 : 200) })
+  await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
+  await until('a try has failed', async () => {
+    const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
+    return (found?.body as { failures: number }).failures === 1
+  })
+  offset = -3_600_000
+  await until('the end is told', () => isOver(receiver))
+})
+
 test('a receiver that is down misses nothing', async () => {
   const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, attemptsMax: 10_000 } } } })
   const first = await receive()
