@@ -26,7 +26,8 @@ test('[SEC-2] a burst of requests on many connections takes several turns of the
     Array.from({ length: REQUESTS }, async () => {
       const socket: Socket = connect(port, '127.0.0.1')
       onTestFinished(() => void socket.destroy())
-      await once(socket, 'connect')
+      socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n')
+      await once(socket, 'data') // the server has accepted it
       return socket
     }),
   )
