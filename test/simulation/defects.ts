@@ -329,7 +329,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'answer-not-checked-after-the-claim',
-    file: 'src/core/service.ts',
+    file: 'src/core/scheduling/answer-run.ts',
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',
