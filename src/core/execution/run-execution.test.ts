@@ -339,7 +339,7 @@ test.each([
   ['cannot be read', () => new Unreadable()],
   ['has a name that cannot be read', () => Object.defineProperty(new Error('boom'), 'name', { get: fail })],
   ['is a proxy that is revoked', revoked],
-])('[RUN-1] an error that %s is not too much for the logger of the server either', async (_, make) => {
+])('[RUN-1] an error that %s does not break the server’s logger', async (_, make) => {
   const logger = pino({ level: 'debug' }, { write: () => {} })
   const node = openNode({ components: [subject(throws(make))], logger })
   const log = await node.ended(await node.start('subject'))
