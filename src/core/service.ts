@@ -310,7 +310,7 @@ export class Service {
 
   #execute(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'run could not be executed; it will be picked up')
+      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'failed to execute a run; it will be retried')
     })
   }
 }

@@ -401,7 +401,7 @@ describe('a closed subscription', () => {
     const feeds = openFeeds(store, { subscribersPerRunMax: 2 })
     const [first] = [1, 2].map(() => feeds.open(RUN, -1, new Listener()))
     const refused = (): Subscription => feeds.open(RUN, -1, new Listener())
-    expect(refused).toThrow(`run ${RUN} has 2 subscribers here`)
+    expect(refused).toThrow(`run ${RUN} has 2 subscribers on this node`)
     expect(codeOf(refused)).toBe('rate_limited')
     expect(feeds.size).toBe(2)
     first!.close()

@@ -138,7 +138,7 @@ describe('an answer is rejected', () => {
     await node.ended(id)
     await expect(node.answer(id, { question: 1 })).rejects.toMatchObject({
       code: 'conflict',
-      message: `run ${id} is completed; it waits for nothing`,
+      message: `run ${id} is completed and has no open question`,
     })
   })
 

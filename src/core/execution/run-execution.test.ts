@@ -160,25 +160,25 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
     failed('agent_failed', 'boom'),
   ],
 
-  ['yields null', yields('a', null), violation('null, which is no event', 'a')],
-  ['yields undefined', yields(undefined), violation('undefined, which is no event')],
-  ['yields a number', yields(7), violation('a number, which is no event')],
-  ['yields a function', yields(() => 1), violation('a function, which is no event')],
+  ['yields null', yields('a', null), violation('null, which is not an event', 'a')],
+  ['yields undefined', yields(undefined), violation('undefined, which is not an event')],
+  ['yields a number', yields(7), violation('a number, which is not an event')],
+  ['yields a function', yields(() => 1), violation('a function, which is not an event')],
   [
     'yields an object without a type',
     yields({ text: 'a' }),
-    violation('an object without a known type, which is no event'),
+    violation('an object without a known type, which is not an event'),
   ],
-  ['yields bytes', yields(new Uint8Array([1])), violation('an object without a known type, which is no event')],
+  ['yields bytes', yields(new Uint8Array([1])), violation('an object without a known type, which is not an event')],
   [
     'yields an unknown type',
     yields({ type: 'text.spoken', data: {} }),
-    violation('an object of type "text.spoken", which is no event'),
+    violation('an object of type "text.spoken", which is not an event'),
   ],
   [
     'yields the name of a property of all objects',
     yields({ type: 'constructor', data: {} }),
-    violation('an object of type "constructor", which is no event'),
+    violation('an object of type "constructor", which is not an event'),
   ],
   [
     "yields a runner's event",

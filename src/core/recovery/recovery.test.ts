@@ -24,7 +24,7 @@ describe('[RUN-1] a run whose worker died', () => {
     })
     const log = await recovered(component, 1)
     expect(typesOf(log)).toEqual(['run.created', 'run.started', 'text.delta', 'run.failed'])
-    const error = { code: 'interrupted', message: 'the worker that drove the run died', retryable: true }
+    const error = { code: 'interrupted', message: 'the worker that executed the run died', retryable: true }
     expect(log.at(-1)!.data).toEqual({ error })
   })
 

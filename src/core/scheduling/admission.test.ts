@@ -44,10 +44,12 @@ test('admission: the rejection names the owner that fills the queue', async () =
   const node = openQueue(2)
   await node.startAs({ id: 'anna' }, 'subject')
   await expect(node.startAs({ id: 'anna' }, 'subject')).rejects.toThrow(
-    '1 of your runs wait for a place, and the others are kept for other callers; try again later',
+    '1 of your runs are queued; the rest of the queue is reserved for others; try again later',
   )
   await node.startAs({ id: 'bert' }, 'subject')
-  await expect(node.startAs({ id: 'cleo' }, 'subject')).rejects.toThrow('2 runs wait for a place; try again later')
+  await expect(node.startAs({ id: 'cleo' }, 'subject')).rejects.toThrow(
+    '2 runs are queued, which is the limit; try again later',
+  )
 })
 
 test('admission: a queue position that becomes free can be taken', async () => {

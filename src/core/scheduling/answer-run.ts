@@ -21,7 +21,7 @@ export async function answerRun(parts: AnswerParts, run: Run, continuation: Cont
   const { id, component } = run
   const { answers } = continuation
   if (registry.find(component) === undefined && !dispatcher.isForOthers(run))
-    throw new HoldfastError('unsupported', `component ${component} is not served here`)
+    throw new HoldfastError('unsupported', `component ${component} is not served by this server`)
   validateAnswers(run, answers)
   encodeRequested({ type: 'run.resumed', data: continuation }, limits)
   const claimed = await claimPaused(parts, {

@@ -147,9 +147,9 @@ export class LocalExecutions {
       const execution = this.#executions.get(id)
       if (execution === undefined || execution.epoch !== epoch || execution.isPausing) continue
       const run = found.get(id)
-      if (run?.epoch !== epoch) execution.lose(new Error('the lease expired and another worker took the run'))
+      if (run?.epoch !== epoch) execution.lose(new Error('the lease expired, and another worker took the run over'))
       else if (run.next < durable)
-        execution.lose(new Error(`the store lost the events from ${run.next} on, of ${durable} that were durable`))
+        execution.lose(new Error(`the store lost events ${run.next} to ${durable - 1}, which were durable`))
       else if (run.stop !== undefined) execution.stop(run.stop)
     }
   }
@@ -216,7 +216,7 @@ export class LocalExecutions {
   }
 
   logFailure(run: string, cause: unknown): void {
-    this.#parts.logger.warn({ run, err: cause }, 'run could not be executed')
+    this.#parts.logger.warn({ run, err: cause }, 'failed to execute a run')
   }
 
   /** It was interrupted, and will execute again. */
@@ -269,7 +269,7 @@ export class LocalExecutions {
   async #release(id: string, epoch: number): Promise<void> {
     const { store, logger } = this.#parts
     await store.release(id, epoch).catch((cause: unknown) => {
-      logger.debug({ run: id, err: cause }, 'a lease could not be released')
+      logger.debug({ run: id, err: cause }, 'failed to release a lease')
     })
   }
 

@@ -66,9 +66,13 @@ describe('the documents of a principal', () => {
     [
       'with a lone surrogate in its id',
       { id: 'a\ud800' },
-      'the id of a document has a control character, or half a character',
+      'the id of a document contains a control character or a lone surrogate',
     ],
-    ['with U+0000 in its title', { title: 'a\0b' }, 'the title of a document has a character that cannot be stored'],
+    [
+      'with U+0000 in its title',
+      { title: 'a\0b' },
+      'the title of a document contains a character that cannot be stored',
+    ],
     ['with a large body', { body: 'é'.repeat(128 * 1024) }, 'body is 262146 bytes long; the limit is 262144'],
     ['with a body that is not data', { body: { act: () => {} } }, 'body.act is a function'],
   ])('are rejected %s, and nothing is stored', async (_name, part, message) => {

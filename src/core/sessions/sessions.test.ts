@@ -66,7 +66,7 @@ describe('a session with busy: reject', () => {
     for (const node of [left, right]) {
       await expect(node.start('subject', 2, { session })).rejects.toMatchObject({
         code: 'session_busy',
-        message: `session one has the unfinished run ${id}`,
+        message: `session one is busy with run ${id}: wait for its end or stop it`,
         details: { run: id },
       })
     }
