@@ -116,7 +116,7 @@ async function firstOf(response: Response): Promise<string> {
 
 function refusalIn(status: number, text: string): Refusal {
   if (status === 401) return 'UNAUTHENTICATED'
-  if (/"(reason|status)":"?(PERMISSION_DENIED|FORBIDDEN)/i.test(text) || /does not allow to/.test(text))
+  if (/"(reason|status)":"?(PERMISSION_DENIED|FORBIDDEN)/i.test(text) || /the credential may not/.test(text))
     return 'PERMISSION_DENIED'
   if (/"code":-32001|NOT_FOUND/.test(text)) return 'NOT_FOUND'
   return /"error"/.test(text) ? text.slice(0, 200) : undefined
