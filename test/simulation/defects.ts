@@ -38,6 +38,15 @@ export const defects: readonly Defect[] = [
     seed: 6,
   },
   {
+    id: 'terminal-written-twice',
+    file: MEMORY,
+    search: 'if (change !== undefined) this.#change(entry, change)',
+    replace:
+      'if (change !== undefined) this.#change(entry, change)\n      if (isFinished(entry.run.status)) logBytes += keep(entry, record)',
+    invariant: 'LOG-2',
+    seed: 1,
+  },
+  {
     id: 'epoch-not-raised',
     file: MEMORY,
     search: 'entry.epoch += 1',
