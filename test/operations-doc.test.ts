@@ -83,7 +83,7 @@ describe('docs/operations.md', { timeout: TEST_MS }, () => {
     expect(await reader.run(`holdfast show ${run}`)).toContain('completed')
   })
 
-  test('docs/operations.md: a node is replaced after a migration, and tells its health', async () => {
+  test('docs/operations.md: a node is replaced after a migration, and reports its health', async () => {
     const reader = await ProjectReader.create({ STORE: `${postgres.url}?schema=update` })
     const server = await reader.serve('holdfast serve agents.ts --store "$STORE"')
     await reader.type(blockWith('holdfast migrate'), server)
