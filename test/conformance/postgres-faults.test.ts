@@ -38,8 +38,8 @@ async function recordsInDatabase(schema: string, id: string): Promise<number> {
   return row?.next ?? 0
 }
 
-describe('an append whose answer is lost', () => {
-  test('[LOG-1] is found to be written, when it was, and is not written twice', async () => {
+describe('PostgreSQL: an append whose response is lost', () => {
+  test('[LOG-1] and that was written is found, and not written twice', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
@@ -56,7 +56,7 @@ describe('an append whose answer is lost', () => {
     expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
   })
 
-  test('[LOG-1] is written when it was not', async () => {
+  test('[LOG-1] and that was not written is written', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
@@ -71,7 +71,7 @@ describe('an append whose answer is lost', () => {
     expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
   })
 
-  test('[LOG-4] is found to be written, when it was, though another worker has claimed the run since', async () => {
+  test('[LOG-4] and that was written is found, though another worker has claimed the run since', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
@@ -80,8 +80,8 @@ describe('an append whose answer is lost', () => {
   })
 })
 
-describe('a command whose answer is lost', () => {
-  test('[RUN-4] a creation is one run, and is answered as created', async () => {
+describe('PostgreSQL: a command whose response is lost', () => {
+  test('[RUN-4] creates one run, reported as created', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
@@ -101,7 +101,7 @@ describe('a command whose answer is lost', () => {
     expect((await store.list({ limit: 10 })).runs).toHaveLength(3)
   })
 
-  test('[LOG-4] a claim is given once, to who asked', async () => {
+  test('[LOG-4] claims once, for the node that asked', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const [store, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
@@ -109,14 +109,14 @@ describe('a command whose answer is lost', () => {
   })
 })
 
-test('[LOG-4] a worker that was cut off while its lease ran out by the database’s clock writes nothing more', async () => {
+test('[LOG-4] PostgreSQL: a worker that was cut off while its lease expired by the database’s clock writes nothing more', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
   await expectRefused(proxy, cutOff, other)
 })
 
-test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a crash, loses, doubles and changes nothing', async () => {
+test('[LOG-1] [LOG-2] PostgreSQL: a server restarted under load, cleanly or by a crash, loses, duplicates and changes nothing', async () => {
   const schema = newSchema()
   const [store, other] = [await open({ schema }), await open({ schema })]
   const { scribes, durable, done } = await writeUnderLoad(store, 20, 120)
@@ -133,7 +133,7 @@ test('[LOG-1] [LOG-2] a server that is restarted under load, in order or by a cr
   expect(store.health()).toEqual({ ok: true })
 }, 180_000)
 
-test('[LOG-1] [LOG-2] a failover to a synchronous replica under load loses, doubles and changes nothing', async () => {
+test('[LOG-1] [LOG-2] PostgreSQL: a failover to a synchronous replica under load loses, duplicates and changes nothing', async () => {
   const primary = await PostgresServer.create()
   onTestFinished(() => primary.remove())
   await primary.start()
@@ -160,7 +160,7 @@ test('[LOG-1] [LOG-2] a failover to a synchronous replica under load loses, doub
   for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
 }, 180_000)
 
-test('a commit that waits for a lock in the database holds up no run of the other lane', async () => {
+test('PostgreSQL: a commit that waits for a lock delays no run of the other lane', async () => {
   const schema = newSchema()
   const store = await open({ schema })
   const [held, free] = [await startRun(store), await startRun(store)]
@@ -181,7 +181,7 @@ test('a commit that waits for a lock in the database holds up no run of the othe
   for (const scribe of [held, free]) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
 })
 
-test('a slow way to the server makes commits larger, and nothing else', async () => {
+test('PostgreSQL: a slow connection makes commits larger, and nothing else', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   const store = await open({ schema, url: through(proxy) })
@@ -196,7 +196,7 @@ test('a slow way to the server makes commits larger, and nothing else', async ()
   expect(rows).toBeLessThan(100)
 })
 
-test('a request over a connection that has gone silent is answered within its bound, and another one is well', async () => {
+test('PostgreSQL: a request over a silent connection fails in bounded time, and another one succeeds', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   // Longer than the test may take: it is not the bound of a statement that ends the wait.
@@ -207,7 +207,7 @@ test('a request over a connection that has gone silent is answered within its bo
   expect(await store.get(scribe.id)).toMatchObject({ next: 2 })
 })
 
-test('while the server cannot be reached, callers are told within a bound and nothing is lost that was durable', async () => {
+test('PostgreSQL: while the server is unreachable, callers get an error in bounded time, and nothing durable is lost', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   const store = await open({ schema, url: through(proxy), outageTimeoutMs: 300 })
