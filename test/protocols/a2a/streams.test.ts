@@ -419,7 +419,8 @@ test('A2A: the task is sent once, first, whatever an agent emits about itself (a
 })
 
 test('A2A: a stalled reader uses no more memory than its socket buffers, and then gets the whole output [SUB-1]', async () => {
-  const server = await serveA2a({ store: 'sqlite' })
+  // It stalls for as long as the task takes, which on a busy machine is more than the default timeout.
+  const server = await serveA2a({ store: 'sqlite', limits: { subscriberStallTimeoutMs: 600_000 } })
   const url = server.agent()
   const large = `${'big 512; '.repeat(2 * MEGABYTES)}text 1`
   const ended = (count: number): Promise<unknown> =>
