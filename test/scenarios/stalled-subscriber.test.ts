@@ -30,7 +30,8 @@ const WORDY_BYTES = 48 * 1024 * 1024
 const BYTES_PER_MS = 4000
 
 test('[SUB-1] stalled subscribers use bounded memory, and a reader beside them gets everything', async () => {
-  const server = await serveInProcess()
+  // On a busy machine the readers may take longer than the default timeout.
+  const server = await serveInProcess({ limits: { subscriberStallTimeoutMs: 600_000 } })
   const { id: warmUp } = await startRun(server, LARGE)
   await readWhole(server, warmUp)
   const before = await heldMegabytes()

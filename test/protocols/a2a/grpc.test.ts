@@ -130,7 +130,7 @@ const flood = agent<unknown>({
 })
 
 test('[SUB-1] A2A over gRPC: a client that does not read delays no other, and then gets everything', async () => {
-  const server = await serveGrpc({ components: [flood] })
+  const server = await serveGrpc({ components: [flood], limits: { subscriberStallTimeoutMs: 600_000 } })
   const peer = new Peer(await addressOf(server))
   const slow = peer.stream('SendStreamingMessage', { message: message('go'), tenant: 'flood' })
   slow.pause()

@@ -189,7 +189,7 @@ test('AgentOS WebSocket: a page of another origin cannot connect unless its orig
 })
 
 test('[SUB-1] AgentOS WebSocket: a client that does not read delays no other, and gets everything when it reads again', async () => {
-  const server = await serveAgentOs()
+  const server = await serveAgentOs({ limits: { subscriberStallTimeoutMs: 600_000 } })
   const client = await new Client(server, '/agents/ws').open()
   client.socket.pause()
   client.send({
