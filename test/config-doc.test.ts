@@ -65,6 +65,7 @@ describe('docs/config.md', { timeout: TEST_MS }, () => {
     const [make, serve] = blockWith('--secret-key').split('\n')
     await reader.run(make!)
     await reader.serve(serve!)
+    expect(await statusFor(reader)).toBe(200)
   })
 
   test('docs/config.md: a server with a certificate serves https', async () => {

@@ -13,8 +13,8 @@ const [postgres, nats] = await Promise.all([startPostgres(), startNatsCluster(3)
 /** What tells each block from the others; the tests below run them all. */
 const MARKS = ['sqlite:', '@db.example', 'pgbouncer', 'nats://'] as const
 
-/** Types a block with other addresses, and runs the agent at the server that it starts. */
-async function serves(mark: (typeof MARKS)[number], addresses: Readonly<Record<string, string>> = {}): Promise<void> {
+/** Types a block with other addresses, and returns a run of the agent at the server that it starts. */
+async function runOn(mark: (typeof MARKS)[number], addresses: Readonly<Record<string, string>> = {}): Promise<string> {
   const reader = await ProjectReader.create()
   const lines = blocks
     .find((block) => block.includes(mark))!
@@ -27,7 +27,7 @@ async function serves(mark: (typeof MARKS)[number], addresses: Readonly<Record<s
     serve = serve.replace(documented, actual)
   }
   await reader.serve(serve)
-  expect(await reader.start('hello')).toMatch(/^run_/)
+  return reader.start('hello')
 }
 
 describe('docs/stores.md', { timeout: TEST_MS }, () => {
@@ -36,19 +36,26 @@ describe('docs/stores.md', { timeout: TEST_MS }, () => {
     expect(blocks).toHaveLength(MARKS.length)
   })
 
-  test('docs/stores.md: a server stores runs in SQLite', () => serves('sqlite:'))
+  test('docs/stores.md: a server stores runs in SQLite', async () => {
+    expect(await runOn('sqlite:')).toMatch(/^run_/)
+  })
 
-  test('docs/stores.md: a server stores runs in PostgreSQL', () =>
-    serves('@db.example', { 'postgres://user:password@db.example:5432/app': postgres.url }))
+  test('docs/stores.md: a server stores runs in PostgreSQL', async () => {
+    const addresses = { 'postgres://user:password@db.example:5432/app': postgres.url }
+    expect(await runOn('@db.example', addresses)).toMatch(/^run_/)
+  })
 
   test('docs/stores.md: a server stores runs in PostgreSQL behind PgBouncer', async () => {
     const pooler = await startPgBouncer(postgres)
-    await serves('pgbouncer', {
+    const addresses = {
       'postgres://user:password@pgbouncer:6432/app': pooler,
       'db.example:5432': `127.0.0.1:${postgres.port}`,
-    })
+    }
+    expect(await runOn('pgbouncer', addresses)).toMatch(/^run_/)
   })
 
-  test('docs/stores.md: a server stores runs in a NATS cluster with three replicas', () =>
-    serves('nats://', { 'n1.example,n2.example,n3.example': nats.map(({ address }) => address).join(',') }))
+  test('docs/stores.md: a server stores runs in a NATS cluster with three replicas', async () => {
+    const addresses = { 'n1.example,n2.example,n3.example': nats.map(({ address }) => address).join(',') }
+    expect(await runOn('nats://', addresses)).toMatch(/^run_/)
+  })
 })
