@@ -36,3 +36,10 @@ test('[SEC-2] storage quota: a principal far from its quota is measured again af
   clock.advance(9000)
   await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
 })
+
+test('[SEC-2] a start counts at once, before the store is asked again', async () => {
+  const { quota } = open()
+  await quota.admitRun('anna', MAX)
+  await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
+  await quota.admitRun('bert', 0)
+})

@@ -119,6 +119,21 @@ test('push: a push that the receiver answers with an error is retried before the
   expect(sequences(receiver.received)).toEqual(taken.flatMap((sequence) => [sequence, sequence, sequence]))
 })
 
+test('push: a failed push is retried after the wall clock is set back by an hour', async () => {
+  let offset = 0
+  const clock = { now: () => Date.now() + offset }
+  const patient = { ...limits, delayMs: 100_000, delayMsMax: 100_000 }
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits: patient } }, clock })
+  const receiver = await receive({ answer: (count) => (count === 1 ? 503 : 200) })
+  await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
+  await until('a try has failed', async () => {
+    const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
+    return (found?.body as { failures: number }).failures === 1
+  })
+  offset = -3_600_000
+  await until('the end is told', () => isOver(receiver))
+})
+
 test('push: a receiver that was down misses nothing', async () => {
   const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, attemptsMax: 10_000 } } } })
   const first = await receive()
