@@ -50,9 +50,13 @@ export interface Component<Input = unknown> {
   /** Version of its code. Runs record the versions that accepted, started and resumed them. Nothing compares versions. */
   readonly version?: string
   readonly info?: ComponentInfo
+  /** Default: `fail`. */
   readonly recovery?: Recovery
+  /** Default: `parallel`. */
   readonly session?: BusyPolicy
+  /** Default: `continue`. */
   readonly disconnect?: DisconnectPolicy
+  /** Default: `pause`. */
   readonly uncertain?: UncertainPolicy
   /** Default: `ask`. */
   readonly onDivergence?: DivergencePolicy
