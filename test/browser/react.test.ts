@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 import { bundle } from './bundle.ts'
 import { hasChromium, useChromium } from './chromium.ts'
 
-const WITHIN = { withinMs: 60_000, everyMs: 50 }
+const WITHIN = { withinMs: 180_000, everyMs: 50 }
 const TIMEOUT_MS = INSTALL_MS + 120_000
 const openContext = useChromium()
 

@@ -15,7 +15,7 @@ import type { TabsPage } from './tabs-page.ts'
 declare const page: TabsPage
 
 const TABS = 8
-const WITHIN = { withinMs: 60_000, everyMs: 100 }
+const WITHIN = { withinMs: 180_000, everyMs: 100 }
 const openContext = useChromium()
 
 interface World {

@@ -53,7 +53,7 @@ describe('an interrupted holdfast copy', () => {
       const copying = new CommandLine(command)
       const arrived = `SELECT count(*)::integer AS runs FROM ${new URL(shared).searchParams.get('schema')}.runs`
       const count = async () => (await postgres.query<{ runs: number }>(arrived).catch(() => []))[0]?.runs ?? 0
-      await until('some of it is there', async () => (await count()) >= enough, { withinMs: 60_000, everyMs: 1 })
+      await until('some of it is there', async () => (await count()) >= enough, { withinMs: 180_000, everyMs: 1 })
       copying.kill('SIGKILL')
       expect(await copying.ended()).toMatchObject({ code: null })
       expect(await count()).toBeLessThan(250)

@@ -36,7 +36,7 @@ test('holdfast demo loads the AI SDK and zod at the first run, not at startup', 
   expect(before).not.toMatch(/loaded (?:ai|zod|@ai-sdk\S*)\n/)
   await startRun({ url }, 'hello', { component: 'clerk' })
   await until('they are loaded', () => /loaded ai\n[^]*loaded zod\n|loaded zod\n[^]*loaded ai\n/.test(server.stdout), {
-    withinMs: 60_000,
+    withinMs: 180_000,
   })
 })
 
@@ -132,7 +132,7 @@ describe('holdfast demo with a real model', () => {
     const env = { ...NO_KEYS, OPENAI_API_KEY: 'k', OPENAI_BASE_URL: provider.url, HOLDFAST_MODEL: 'gpt-9' }
     const server = new CommandLine(MEMORY, { env })
     const finished = told(server)
-    await until('it is asked', () => provider.generations.length > 0, { withinMs: 60_000 })
+    await until('it is asked', () => provider.generations.length > 0, { withinMs: 180_000 })
     provider.say('A ', 'real ', 'story')
     provider.finish()
     expect(await finished).toMatchObject({ status: 'completed', output: 'A real story' })

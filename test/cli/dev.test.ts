@@ -52,7 +52,7 @@ test('[RUN-2] holdfast dev: runs in progress finish with their old code, new run
 
   const reloads = (count: number): Promise<unknown> =>
     until(`it was reloaded ${count} times`, () => (server.stdout.match(/✓ reloaded in/g) ?? []).length >= count, {
-      withinMs: 60_000,
+      withinMs: 180_000,
     })
 
   // A module that the file imports.
@@ -64,7 +64,7 @@ test('[RUN-2] holdfast dev: runs in progress finish with their old code, new run
   // One that does not load is told, and nothing changes.
   write(join(folder, 'agents.ts'), 'export const = 7')
   await until('it says so', () => server.stdout.includes('✗ not reloaded: agents.ts cannot be loaded'), {
-    withinMs: 60_000,
+    withinMs: 180_000,
   })
   const third = await startRun(target, '', { component: 'teller' })
   expect(await said(target, third.id)).toBe('new new')

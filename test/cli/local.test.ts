@@ -129,14 +129,14 @@ describe('holdfast run --file', () => {
       cwd: folder,
       env: { ...NOBODY, LONG: '1' },
     })
-    await until('it has begun', () => first.stdout.includes('begun'), { withinMs: 60_000 })
+    await until('it has begun', () => first.stdout.includes('begun'), { withinMs: 180_000 })
     first.kill('SIGINT')
     const ended = await first.ended()
     expect(ended.code).toBe(130)
     expect(ended.stderr).toContain('The next server on this store recovers it')
     const id = /run_[0-9a-z]{26}/.exec(ended.stderr)![0]
     const worker = new CommandLine(['worker', 'agents.ts', '--drain-timeout', '15s'], { cwd: folder })
-    await until('it works', () => worker.stdout.includes('executes asker, echo, patient'), { withinMs: 60_000 })
+    await until('it works', () => worker.stdout.includes('executes asker, echo, patient'), { withinMs: 180_000 })
     worker.kill('SIGTERM')
     const left = await worker.ended()
     expect(left.code).toBe(0)

@@ -54,7 +54,7 @@ async function started(project: string): Promise<string> {
       if (child.exitCode !== null) throw new Error(`it ended:\n${said}`)
       return /Holdfast listens at (\S+)\n/.exec(said)?.[1]
     },
-    { withinMs: 60_000 },
+    { withinMs: 180_000 },
   )
 }
 

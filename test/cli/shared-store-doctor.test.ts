@@ -46,7 +46,7 @@ describe('holdfast doctor on a NATS store', () => {
     expect(findings['placement']).toBe('good: in the cluster test')
     await cluster[2]!.stop('SIGKILL')
     const stream = await until('it is noticed', async () => (await findingsOf(urlOf(cluster)))['stream'], {
-      withinMs: 60_000,
+      withinMs: 180_000,
     })
     expect(stream).toMatch(/^bad: holdfast-\w+-0 is incomplete on n3/)
   })

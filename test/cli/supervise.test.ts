@@ -9,7 +9,7 @@ import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { CommandLine, run } from './command-line.ts'
 
-const WITHIN = { withinMs: 60_000, everyMs: 50 }
+const WITHIN = { withinMs: 180_000, everyMs: 50 }
 
 interface Report {
   readonly process: { readonly pid: number }

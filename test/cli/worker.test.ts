@@ -19,7 +19,7 @@ test('[RUN-1] holdfast worker executes the runs that a server accepts, and anoth
   const { id } = await startRun(at, 'text 5 every 20; step pay; sleep 3000; text 5', { component: 'lab-resume' })
   expect(await getRun(at, id)).toMatchObject({ status: 'queued' })
   const first = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
-  await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 60_000 })
+  await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 180_000 })
   first.kill('SIGKILL')
   const second = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
   await untilFinished(at, id, 60_000)

@@ -65,7 +65,7 @@ describe('[SUB-2] [SUB-3] NATS: a stream that an operator purges', () => {
     await until('it has all', () => follower.cursor === 1)
     await api(`STREAM.PURGE.${name}-log-0`, {})
     for (const node of [store, other])
-      await until('it is noticed', () => alarmed(node, /2 runs are lost: stream .* was purged/), { withinMs: 60_000 })
+      await until('it is noticed', () => alarmed(node, /2 runs are lost: stream .* was purged/), { withinMs: 180_000 })
     expect(await follower.ended).toMatchObject({ code: 'cursor_expired', status: 410 })
     for (const node of [store, other]) {
       expect((await node.list({ limit: 10 })).runs).toEqual([])
@@ -128,7 +128,7 @@ describe('[LOG-2] [SUB-2] NATS: a server whose files are older than what it ackn
     await forgetful.start()
     expect(await follower.ended).toMatchObject({ code: 'cursor_invalid' })
     await until('it is noticed', () => alarmed(store, /went back from message \d+ to \d+: 1 runs are lost/), {
-      withinMs: 60_000,
+      withinMs: 180_000,
     })
     expect(await store.get(scribe.id)).toMatchObject({ next: 3 })
     expect(await readRecords(store, scribe.id)).toEqual(scribe.records.slice(0, 3))

@@ -122,9 +122,9 @@ test('[LOG-1] [LOG-2] PostgreSQL: a server restarted under load, cleanly or by a
   const { scribes, durable, done } = await writeUnderLoad(store, 20, 120)
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGQUIT'] as const) {
     const before = durable()
-    await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 60_000 })
+    await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 180_000 })
     await server.stop(signal)
-    await until('the store knows', () => !store.health().ok, { withinMs: 60_000 })
+    await until('the store knows', () => !store.health().ok, { withinMs: 180_000 })
     await server.start()
   }
   await done
@@ -149,12 +149,12 @@ test('[LOG-1] [LOG-2] PostgreSQL: a failover to a synchronous replica under load
   const proxy = await startTcpProxy(() => current.port)
   const store = await open({ schema: 'holdfast', url: through(proxy) })
   const { scribes, durable, done } = await writeUnderLoad(store, 10, 100)
-  await until('some is written', () => durable() > 200, { withinMs: 60_000 })
+  await until('some is written', () => durable() > 200, { withinMs: 180_000 })
   await primary.stop('SIGQUIT')
   // Clients are led to the replica before it is one that can be written to.
   current = replica
   proxy.cut()
-  await until('the store knows', () => !store.health().ok, { withinMs: 60_000 })
+  await until('the store knows', () => !store.health().ok, { withinMs: 180_000 })
   await replica.query('SELECT pg_promote()')
   await done
   for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)

@@ -156,7 +156,7 @@ async function expectExitSoon(server: ServerProcess): Promise<void> {
   const exited = server.terminate()
   let exit: Exit | undefined
   void exited.then((found) => (exit = found))
-  await until('the server has ended', () => exit !== undefined, { withinMs: 60_000 })
+  await until('the server has ended', () => exit !== undefined, { withinMs: 180_000 })
   expect(await exited).toEqual(CLEAN)
 }
 

@@ -11,7 +11,7 @@ import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 const LOST_EVENTS = 40
-const PATIENT = { withinMs: 60_000, everyMs: 20 }
+const PATIENT = { withinMs: 180_000, everyMs: 20 }
 
 async function startPair(): Promise<{ readonly primary: PostgresServer; readonly replica: PostgresServer }> {
   const primary = await PostgresServer.create()

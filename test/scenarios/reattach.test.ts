@@ -22,12 +22,12 @@ test('[RUN-1] [LOG-1] [LOG-2] background mode: a server killed twice while text 
   const start = () => startServer({ store, command: ['serve', program], env })
   let server = await start()
   const { id } = await startRun(server, 'write', { component: 'writer' })
-  await until('the provider was asked', () => provider.generations.length > 0, { withinMs: 60_000 })
+  await until('the provider was asked', () => provider.generations.length > 0, { withinMs: 180_000 })
   let seen: Buffer = Buffer.alloc(0)
   for (const said of [4, 8]) {
     provider.say(...WORDS.slice(said - 4, said))
     const stream = followRun(server, id)
-    await until('it is heard', () => stream.log.toString().includes(WORDS[said - 1]!.trim()), { withinMs: 60_000 })
+    await until('it is heard', () => stream.log.toString().includes(WORDS[said - 1]!.trim()), { withinMs: 180_000 })
     stream.cut()
     seen = stream.log
     await server.kill()

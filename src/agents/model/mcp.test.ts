@@ -23,7 +23,7 @@ const overStdio: McpServer = {
   args: [fileURLToPath(new URL('../../../test/support/mcp/calculator.ts', import.meta.url))],
 }
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 180_000
 
 function nodeWith(tools: AgentTools, script: (call: ScriptedCall) => ScriptedOutput): TestNode {
   return openNode({ components: [modelAgent({ id: 'subject', model: scriptedModel({ script }), tools })] })

@@ -39,16 +39,19 @@ async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ u
     const passed = httpRequest(agno.url + incoming.url, { method: method!, headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers)
       let bytes = 0
+      let isCut = false
       answer.on('data', (chunk: Buffer) => {
+        if (isCut) return
         bytes += chunk.length
-        outgoing.write(chunk)
-        if (allowed === undefined || bytes < allowed) return
+        isCut = allowed !== undefined && bytes >= allowed
+        // What was sent before the cut arrives: without it nobody knows which run to resume.
+        outgoing.write(chunk, () => isCut && cut === 'break' && outgoing.destroy())
+        if (!isCut) return
         answer.destroy()
         if (cut === 'end') outgoing.end()
-        else outgoing.destroy()
       })
       answer.on('end', () => outgoing.end())
-      answer.on('error', () => outgoing.destroy())
+      answer.on('error', () => isCut || outgoing.destroy())
     })
     passed.on('error', () => outgoing.destroy())
     incoming.pipe(passed)

@@ -203,7 +203,7 @@ test('[LOG-2] push: a server killed during delivery continues where it was and s
   await first.kill()
   stuck.resolve(200)
   await startServer(options)
-  await until('the end is told', () => isOver(receiver), { withinMs: 60_000 })
+  await until('the end is told', () => isOver(receiver), { withinMs: 180_000 })
   const all = sequences(receiver.received)
   expect(all.slice(0, 7)).toEqual([0, 1, 2, 3, 4, 5, 5])
   expect([...new Set(all)]).toEqual(Array.from({ length: Math.max(...all) + 1 }, (_none, index) => index))
