@@ -9,7 +9,7 @@ import type { FileLock } from './lock.ts'
 import type { ThreadOptions } from './messages.ts'
 import { PinnedJournal } from './pinned-journal.ts'
 import { type Opening, Reader } from './reader.ts'
-import { ReadingThread } from './reading-thread.ts'
+import { ReadingThread, type StandIn } from './reading-thread.ts'
 import type { Readings } from './readings.ts'
 import { ThreadWatch } from './thread-watch.ts'
 
@@ -47,6 +47,7 @@ export class FileConnection {
   readonly #listener: FileConnectionListener
   readonly #pinned: PinnedJournal
   readonly #reads: ReadingThread
+  #thread!: CommittingThread
   #commits!: GroupCommit
   #watch!: ThreadWatch
   #identity!: FileIdentity
@@ -60,7 +61,11 @@ export class FileConnection {
     this.#options = options
     this.#listener = listener
     this.#pinned = new PinnedJournal(options.lock.path, options.logger)
-    this.#reads = new ReadingThread(options.lock.path, options.watchMs, (reason) =>
+    const standIn: StandIn = {
+      read: (requests, answer) => this.#thread.read(requests, answer),
+      stall: () => this.#watch.stall,
+    }
+    this.#reads = new ReadingThread(options.lock.path, standIn, options.watchMs, (reason) =>
       options.logger.error({ store: options.lock.path, reason }, 'the store cannot be read'),
     )
   }
@@ -68,9 +73,7 @@ export class FileConnection {
   /** Once. */
   async open(): Promise<void> {
     try {
-      this.#reads.start() // it loads while the other thread opens the file
       const thread = await this.#options.thread
-      this.#reads.ask('size').catch(() => {}) // so that the first request finds the file open
       this.#open(thread, openingOf(this.#options.lock.path))
     } catch (cause) {
       await this.#reads.close()
@@ -84,6 +87,7 @@ export class FileConnection {
       ...this.#listener,
       failed: ({ message, because }) => this.#fail({ message, fenced: because === 'fenced' }),
     })
+    this.#thread = thread
     this.#commits = commits
     this.#identity = thread.identity
     this.#watch = new ThreadWatch(
@@ -173,6 +177,7 @@ export class FileConnection {
     logger.error({ store: lock.path, reason }, 'the store is stalled')
     const cause = this.#unwritable(reason)
     this.#listener.stalled(cause)
+    this.#reads.standInStalled(reason)
     this.#commits.stall(cause)
   }
 
