@@ -10,7 +10,7 @@ import { CommandLine } from './command-line.ts'
 
 const postgres = await startPostgres()
 
-test('[RUN-1] a worker drives what a server takes, and another one goes on when it is killed', async () => {
+test('[RUN-1] holdfast worker executes the runs that a server accepts, and another worker takes over when it is killed', async () => {
   const cwd = temporaryFolder()
   writeFileSync(join(cwd, 'agents.mjs'), `export const silent = { id: 'silent', kind: 'agent', async *run() {} }\n`)
   const shared = ['--store', postgres.url, '--lab']

@@ -9,7 +9,15 @@ import { newRun } from '../../src/testing/fixtures.ts'
 import { startNats, startNatsCluster } from '../support/nats.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-import { expectRefused, flushEveryTurn, newRunId, startRun, writeUnderLoad } from './failing-servers.ts'
+import {
+  expectClaimedOnce,
+  expectFoundWritten,
+  expectRefused,
+  flushEveryTurn,
+  newRunId,
+  startRun,
+  writeUnderLoad,
+} from './failing-servers.ts'
 
 const server = await startNats()
 const cluster = await startNatsCluster(3)
@@ -100,20 +108,7 @@ describe('an append whose answer is lost', () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const [cutOff, other] = [await open({ name, ...through(proxy) }), await open({ name })]
-    const scribe = await startRun(cutOff)
-    proxy.loseAnswers()
-    scribe.text('mine, just before the takeover')
-    const flushed = scribe.flush()
-    await until('the server has it', async () => (await messagesOf(name, scribe.id)) === 3)
-    await other.release(scribe.id, scribe.epoch)
-    const claim = await other.claim(scribe.id, 'worker-2', 600_000)
-    expect(claim).toMatchObject({ epoch: 2, next: 3 })
-    proxy.heal()
-    proxy.cut()
-    await flushed
-    scribe.text('too late')
-    await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
-    expect(await other.get(scribe.id)).toMatchObject({ epoch: 2, next: 3 })
+    await expectFoundWritten(proxy, cutOff, other)
   })
 })
 
@@ -143,14 +138,7 @@ describe('a command whose answer is lost', () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const [store, other] = [await open({ name, ...through(proxy) }), await open({ name })]
-    const { stored } = await store.create(newRun(newRunId(), new Date().toISOString()))
-    proxy.loseAnswers()
-    const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
-    await until('the server has it', async () => (await other.get(stored.run.id))?.epoch === 1)
-    proxy.heal()
-    proxy.cut()
-    expect(await claiming).toMatchObject({ epoch: 1, lease: { owner: 'worker-1' } })
-    expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
+    await expectClaimedOnce(proxy, store, other)
   })
 })
 

@@ -8,7 +8,15 @@ import { newRun } from '../../src/testing/fixtures.ts'
 import { PostgresServer, startPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-import { expectRefused, flushEveryTurn, newRunId, startRun, writeUnderLoad } from './failing-servers.ts'
+import {
+  expectClaimedOnce,
+  expectFoundWritten,
+  expectRefused,
+  flushEveryTurn,
+  newRunId,
+  startRun,
+  writeUnderLoad,
+} from './failing-servers.ts'
 
 const server = await startPostgres()
 let schemas = 0
@@ -67,20 +75,8 @@ describe('an append whose answer is lost', () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
-    const scribe = await startRun(cutOff)
-    proxy.loseAnswers()
-    scribe.text('mine, just before the takeover')
-    const flushed = scribe.flush()
-    await until('the database has it', async () => (await recordsInDatabase(schema, scribe.id)) === 3)
-    await other.release(scribe.id, scribe.epoch)
-    const claim = await other.claim(scribe.id, 'worker-2', 600_000)
-    expect(claim).toMatchObject({ epoch: 2, next: 3 })
-    proxy.heal()
-    proxy.cut()
-    await flushed
-    scribe.text('too late')
-    await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
-    expect(await recordsInDatabase(schema, scribe.id)).toBe(3)
+    const id = await expectFoundWritten(proxy, cutOff, other)
+    expect(await recordsInDatabase(schema, id)).toBe(3)
   })
 })
 
@@ -109,14 +105,7 @@ describe('a command whose answer is lost', () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const [store, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]
-    const { stored } = await store.create(newRun(newRunId(), new Date().toISOString()))
-    proxy.loseAnswers()
-    const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
-    await until('the database has it', async () => (await other.get(stored.run.id))?.epoch === 1)
-    proxy.heal()
-    proxy.cut()
-    expect(await claiming).toMatchObject({ epoch: 1, lease: { owner: 'worker-1' } })
-    expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
+    await expectClaimedOnce(proxy, store, other)
   })
 })
 

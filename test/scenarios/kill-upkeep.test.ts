@@ -8,7 +8,7 @@ const CYCLES = Number(process.env['HOLDFAST_TEST_CYCLES'] ?? 30)
 const CYCLE_MS = 20_000
 
 test(
-  '[LOG-1] [LOG-5] [SEC-1] SQLite: kills between deletes, trims, sweeps, backups and copies lose, revive and mix nothing',
+  '[LOG-1] [LOG-5] [SEC-1] SQLite: kills between deletes, trims, sweeps, backups and copies neither lose, restore nor mix data',
   async () => {
     await withSeed(async (random, progress) => {
       const campaign = new UpkeepCampaign(temporaryFolder(), random)
