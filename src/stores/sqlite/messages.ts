@@ -16,7 +16,7 @@ export interface ThreadOptions {
   /** Journal size above which a blocking reader is reported. */
   readonly journalBytesMax: number
   /** How long opening waits for readers of other programs. */
-  readonly readerWaitMs: number
+  readonly readerTimeoutMs: number
 }
 
 /** A row of `runs`, rewritten whenever a run changes. */

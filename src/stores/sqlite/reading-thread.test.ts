@@ -5,13 +5,13 @@ import { openDatabase } from './file.ts'
 import type { ReadingReply } from './reading-messages.ts'
 import { ReadingThread, type StandIn } from './reading-thread.ts'
 
-const WATCH_MS = 600_000
+const WATCH_INTERVAL_MS = 600_000
 
 /** A reading thread for an empty file. */
 function threadWith(standIn: StandIn): ReadingThread {
   const path = temporaryDatabase()
   openDatabase(path).close()
-  const thread = new ReadingThread(path, standIn, WATCH_MS, () => {})
+  const thread = new ReadingThread(path, standIn, WATCH_INTERVAL_MS, () => {})
   onTestFinished(() => thread.close())
   return thread
 }

@@ -51,16 +51,16 @@ export class ReadingThread {
   readonly #timer: NodeJS.Timeout
 
   /** `onStall` gets the reason, once for each stall. */
-  constructor(path: string, standIn: StandIn, watchMs: number, onStall: (reason: string) => void) {
+  constructor(path: string, standIn: StandIn, watchIntervalMs: number, onStall: (reason: string) => void) {
     this.#path = path
     this.#standIn = standIn
-    this.#watch = new AnswerWatch(this, 'read', watchMs)
+    this.#watch = new AnswerWatch(this, 'read', watchIntervalMs)
     this.#timer = setInterval(() => {
       const stall = this.#watch.look()
       if (stall === undefined) return
       onStall(stall)
       this.#rejectAll(stall)
-    }, watchMs)
+    }, watchIntervalMs)
     this.#timer.unref()
   }
 

@@ -98,12 +98,12 @@ class Committer {
     return lost
   }
 
-  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): RecoveryResult {
+  #recover({ path, readerTimeoutMs }: ThreadOptions, onWaiting: (message: string) => void): RecoveryResult {
     const transaction = (work: () => void): void => this.#transaction(work)
     this.#segments.cutGiants(transaction)
     const recovered = new Recovery(this.#database, this.#segments, transaction).recover()
     // Pages that a failed sync left only in the page cache become durable here, or opening fails.
-    checkpointAll(this.#database, path, readerWaitMs, onWaiting)
+    checkpointAll(this.#database, path, readerTimeoutMs, onWaiting)
     return recovered
   }
 
