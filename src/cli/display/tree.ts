@@ -1,5 +1,6 @@
 /** Folds a run's events into a tree of open nodes and lines for finished ones. */
-import { actorKey, type Failure, type LoggedEvent } from '../../core/model/event.ts'
+import type { Failure, LoggedEvent } from '../../core/model/event.ts'
+import { actorKey } from '../../core/structure/actors.ts'
 import { inOneLine } from '../terminal/text.ts'
 
 export type Mark = 'begun' | 'done' | 'failed' | 'skipped' | 'asked' | 'noted'

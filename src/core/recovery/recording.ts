@@ -3,7 +3,8 @@
  * earlier attempts.
  */
 import { digestOfEnvelope, EmittedList, type EmittedDigest } from './emitted-output.ts'
-import { type Actor, actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
+import { type Actor, eventTable, type LoggedEvent } from '../model/event.ts'
+import { actorKey, isWithin } from '../structure/actors.ts'
 import type { Ledger } from './ledger.ts'
 import { readLog } from '../delivery/read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
@@ -124,5 +125,5 @@ function uncover(work: LedgerReader, output: OutputByActor, { data, actor }: Ste
 
 /** An actor that ended is not called again, nor are those that it called. */
 function forgetActor(output: OutputByActor, { run }: Actor): void {
-  for (const key of output.keys()) if (key === run || key.startsWith(`${run}/`)) output.delete(key)
+  for (const key of output.keys()) if (isWithin(key, run)) output.delete(key)
 }

@@ -2,7 +2,8 @@
  * Tells whether the last attempt of a run got further than every attempt before it. Progress is newly finished work, an
  * answer, or more output than the log ever held at once; retracted output and work do not count.
  */
-import { actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
+import { eventTable, type LoggedEvent } from '../model/event.ts'
+import { actorKey } from '../structure/actors.ts'
 
 interface FurthestPosition {
   readonly output: number

@@ -2,7 +2,8 @@
  * What a person reads of a run: a fold of its log into texts, without retracted output, with its input and its output. Each
  * piece of text is added once and retracted at most once, so the fold is linear however many retractions there are.
  */
-import { type Actor, actorKey, type LoggedEvent } from '../model/event.ts'
+import type { Actor, LoggedEvent } from '../model/event.ts'
+import { actorKey } from '../structure/actors.ts'
 
 export interface Transcript {
   readonly input: unknown

@@ -2,7 +2,8 @@
  * Folds the artifacts of a task from its log: one per message of an actor, and one per named artifact. Linked lists, newest first, so
  * that a chunk takes constant time and retracted output is found at the end.
  */
-import { type Actor, actorKey, type EventData, type LoggedEvent } from '../../../core/model/event.ts'
+import type { Actor, EventData, LoggedEvent } from '../../../core/model/event.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
 import type { Artifact, Part } from '../wire/wire.ts'
 
 export interface Piece {
