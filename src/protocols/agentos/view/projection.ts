@@ -259,12 +259,15 @@ function failed(writer: FrameWriter, speaker: Speaker, { code, message, details 
 /** AgentOS has no event for retracted output: a custom event carries the remaining content, and the final content is correct. */
 function attemptDiscarded(writer: FrameWriter, event: DiscardedAttempt): void {
   const { scope, reason } = event.data
+  // An actor whose start was trimmed speaks as the run's own component, so its retraction is that of the run.
+  const { actor, ...ofRun } = event
+  const discarded = actor !== undefined && writer.state.speakers.has(actor.run) ? event : ofRun
   for (const speaker of writer.state.speakers.values()) {
     const whose = speaker.run === writer.state.run ? actorKey(undefined) : speaker.run
-    const from = retractedFrom(event, whose)
-    if (from < Infinity) writer.keep(withdrawn(speaker, from, workRetractedFrom(event, whose)))
+    const from = retractedFrom(discarded, whose)
+    if (from < Infinity) writer.keep(withdrawn(speaker, from, workRetractedFrom(discarded, whose)))
   }
-  const left = speakerOf(writer.state, event.actor)
+  const left = speakerOf(writer.state, actor)
   writer.custom(left, 'output.withdrawn', { scope, reason, content: textOf(left) })
 }
 
