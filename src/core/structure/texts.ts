@@ -19,6 +19,11 @@ export interface TextEntry {
   readonly retracted: boolean
 }
 
+export interface TextAddition {
+  readonly entry: TextEntry
+  readonly closed: TextEntry | undefined
+}
+
 export interface TextRetraction {
   /** What is left of the entry, if anything is. */
   readonly left: TextEntry | undefined
@@ -39,20 +44,22 @@ export class TextFold {
     return this.#said.get(whose)?.map(({ entry }) => entry) ?? []
   }
 
-  /** Continues the open entry of its actor, or begins one. */
-  add({ type, index, time, actor, data: { text, message } }: Delta): TextEntry {
+  /** Continues the open entry of its actor, or begins one and closes the one before. */
+  add({ type, index, time, actor, data: { text, message } }: Delta): TextAddition {
     const whose = actorKey(actor)
     const kind = type === 'text.delta' ? 'text' : 'reasoning'
     const said = this.#said.get(whose) ?? []
     if (said.length === 0) this.#said.set(whose, said)
     let last = said.at(-1)
+    let closed: TextEntry | undefined
     if (last?.entry.open !== true || last.entry.kind !== kind || last.entry.message !== message) {
-      this.close(whose)
+      closed = this.close(whose)
       const entry = { kind, index, time, actor: whose, message, text: '', open: true, retracted: false } as const
       said.push((last = { entry, marks: [] }))
     }
     last.marks.push(index, last.entry.text.length)
-    return (last.entry = { ...last.entry, text: last.entry.text + text })
+    last.entry = { ...last.entry, text: last.entry.text + text }
+    return { entry: last.entry, closed }
   }
 
   /** Ends the open entry of an actor. */
