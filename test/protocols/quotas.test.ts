@@ -60,7 +60,7 @@ const starts: readonly (readonly [string, string, unknown, Record<string, string
 ]
 
 describe('[SEC-2] starts beyond the rate of a principal', () => {
-  test.each(starts)('are answered with 429 and Retry-After: %s', async (_name, path, body, headers, refusal) => {
+  test.each(starts)('get 429 with Retry-After: %s', async (_name, path, body, headers, refusal) => {
     const { anna, bert, ask } = await serveTwo({ startsPerSecondMax: 1, startsBurstMax: 1 })
     const start = { component: 'lab', input: 'text 1' }
     expect((await ask(anna, '/runs', start)).status).toBe(202)
@@ -71,7 +71,7 @@ describe('[SEC-2] starts beyond the rate of a principal', () => {
   })
 })
 
-test('[SEC-2] requests beyond the rate of a principal are refused, and those of another are not', async () => {
+test('[SEC-2] requests beyond the rate of a principal are rejected, and those of another are not', async () => {
   const { anna, bert, ask } = await serveTwo({ requestsPerSecondMax: 1, requestsBurstMax: 3 })
   for (let count = 0; count < 3; count++) expect((await ask(anna, '/runs')).status).toBe(200)
   expect(await ask(anna, '/runs')).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
@@ -79,7 +79,7 @@ test('[SEC-2] requests beyond the rate of a principal are refused, and those of 
   expect((await ask(undefined, '/health')).status).toBe(200)
 })
 
-test('[SEC-2] wrong credentials are throttled by address, and whoever showed a right one there goes on', async () => {
+test('[SEC-2] wrong credentials are throttled by address, and credentials known to be right there are not', async () => {
   const { anna, bert, ask } = await serveTwo({ loginFailuresBurstMax: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   for (let count = 0; count < 3; count++) expect((await ask(`hf_wrong${count}`, '/runs')).status).toBe(401)
@@ -91,7 +91,7 @@ test('[SEC-2] wrong credentials are throttled by address, and whoever showed a r
   expect((await ask(bert, '/runs')).status).toBe(429)
 })
 
-test('[SEC-2] requests are counted by address before it is known who calls, and known credentials go on', async () => {
+test('[SEC-2] requests are counted by address before authentication, and known credentials are exempt', async () => {
   const { anna, bert, ask } = await serveTwo({ requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   expect((await ask(undefined, '/health')).status).toBe(200)
@@ -104,7 +104,7 @@ test('[SEC-2] requests are counted by address before it is known who calls, and 
   for (let count = 0; count < 20; count++) expect((await ask(anna, '/runs')).status).toBe(200)
 })
 
-test('[SEC-2] gRPC calls and WebSockets are counted by address before it is known who calls', async () => {
+test('[SEC-2] gRPC calls and WebSockets are counted by address before authentication', async () => {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna] = await createKeys(path, ['anna'])
   const grpcPort = await freePort()
@@ -129,7 +129,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before it is know
   expect(answer.headers).toMatchObject({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) as string })
 })
 
-test('[SEC-2] a server without authentication has one principal and no rate for it', async () => {
+test('[SEC-2] a server without authentication has no rate limit for its one principal', async () => {
   const server = await serveNative({
     limits: { requestsPerSecondMax: 1, requestsBurstMax: 1, startsBurstMax: 1, requestsPerAddressBurstMax: 1 },
   })

@@ -76,7 +76,7 @@ describe.each(stores)('%s: retention by size', (_name, open) => {
     await store.close()
   })
 
-  test('the largest principals are lowered to one level, oldest runs first, and smaller ones keep everything', async () => {
+  test('trims the largest principals to one level, oldest runs first, and leaves smaller ones alone', async () => {
     const store = await open()
     for (let count = 0; count < 6; count++) await finish(store, 'anna', `run_a${count}`, 100_000)
     for (let count = 0; count < 4; count++) await finish(store, 'bert', `run_b${count}`, 100_000)
@@ -96,7 +96,7 @@ describe.each(stores)('%s: retention by size', (_name, open) => {
     await store.close()
   })
 
-  test('a principal whose trimmed runs are still too many loses the oldest rows, with their keys and sessions', async () => {
+  test('removes the oldest rows, with their keys and sessions, of a principal whose trimmed runs are still too many', async () => {
     const store = await open()
     for (let count = 0; count < 20; count++) await finish(store, 'anna', `run_a${count}`, 0, `s-${count >> 1}`)
     await sweep(store, 15_000)
@@ -110,7 +110,7 @@ describe.each(stores)('%s: retention by size', (_name, open) => {
   })
 })
 
-test('a principal who is over its share with unfinished runs alone costs nobody else anything, and is named', async () => {
+test('retention by size: a principal over its share with unfinished runs alone affects no other, and is named', async () => {
   const store = openMemoryStore({ clock })
   await finish(store, 'anna', 'run_a', 100_000)
   const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { owner: 'worker', ttlMs: 1e9 } })
@@ -134,6 +134,6 @@ test.each([
   [[10, 5, 1], 15, 0],
   [[10, 5, 1], 100, 0],
   [[], 5, 0],
-])('the level of owners with %j that give up %d is %d', (sizes, excess, level) => {
+])('retention by size: the level of owners with %j that give up %d is %d', (sizes, excess, level) => {
   expect(fairLevel(sizes, excess)).toBe(level)
 })

@@ -24,7 +24,7 @@ function sending(url: string): object {
   return { message: message('ask Go?'), configuration }
 }
 
-test('push: receivers of one principal that never answer do not delay the pushes of another [SEC-2]', async () => {
+test('push: receivers of one principal that never respond do not delay the pushes of another [SEC-2]', async () => {
   const { server, anna, bert } = await serveTwo()
   const never = new Promise<number>(() => {})
   const dead = await Promise.all(Array.from({ length: 5 }, () => receive({ answer: () => never })))
@@ -41,7 +41,7 @@ test('push: receivers of one principal that never answer do not delay the pushes
   expect(underWay()).toBe(8)
 })
 
-test('push: three hundred dead receivers of many principals, also on the same host, delay nobody else [SEC-2]', async () => {
+test('push: three hundred dead receivers of many principals, also on the same host, delay no other receiver [SEC-2]', async () => {
   const path = join(temporaryFolder(), 'keys.json')
   const names = Array.from({ length: 11 }, (_, at) => `principal${at}`)
   const [bert, ...hostile] = await createKeys(path, names)
@@ -103,7 +103,7 @@ function taskOf(headers: IncomingHttpHeaders): string {
   return String(headers['idempotency-key']).split('/')[0]!
 }
 
-test('push: a task and a principal have as many configurations as they may, and can replace those [SEC-2]', async () => {
+test('push: the number of configurations per task and principal is limited, and existing ones can be replaced [SEC-2]', async () => {
   const { server, anna, bert } = await serveTwo({ webhooksPerTaskMax: 2, webhooksPerPrincipalMax: 3 })
   const url = 'https://example.com/hook'
   const task = async (headers: Record<string, string>): Promise<string> => {
