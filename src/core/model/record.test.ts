@@ -180,7 +180,7 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
 })
 
 describe('the mark of the last record', () => {
-  const first = encodeRecord('run_1', 0, '2026-01-01T00:00:00.000Z', 'text.delta', encodeTextBody('first', bounds))
+  const first = encodeRecord('run_1', 0, time, 'text.delta', encodeTextBody('first', bounds))
   const marked = (at: string, text: string): string =>
     lastMark(sliceOf(0, [first, encodeRecord('run_1', 1, at, 'text.delta', encodeTextBody(text, bounds))], false))
 
@@ -197,7 +197,7 @@ describe('the mark of the last record', () => {
   })
 
   test('does not depend on what comes before it', () => {
-    const last = record(1, { type: 'text.delta', data: { text: 'text' } })
+    const last = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
     expect(lastMark(sliceOf(1, [last], false))).toBe(lastMark(sliceOf(0, [first, last], false)))
   })
 })
