@@ -32,6 +32,7 @@ import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
 import type { RunPage, Store, StoredRun, StoreHealth } from './ports/store.ts'
 import { StoreProbe } from './runtime/store-probe.ts'
+import { ViewCache } from './delivery/view-cache.ts'
 import { Feeds, type Sink, type Subscription } from './delivery/subscription.ts'
 
 export type { StartedRun, StartRequest }
@@ -74,6 +75,8 @@ export type RunOutcome = Extract<
 
 export class Service {
   readonly limits: Limits
+  /** Views of this node. Whoever opens one has been given its run by this service. */
+  readonly views: ViewCache
   readonly #parts: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
@@ -97,6 +100,7 @@ export class Service {
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
     this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
+    this.views = new ViewCache(options.store, this.limits)
     this.#feeds = new Feeds(options.store, this.limits, options.clock)
     this.#probe = new StoreProbe(this.#parts)
     this.#access = new Access(options, options.credentials)

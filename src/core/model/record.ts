@@ -165,6 +165,42 @@ export function events(slice: Slice): LoggedEvent[] {
   return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
 }
 
+/** A record of a slice. Its event is parsed once, when somebody needs it. */
+export class SliceRecord {
+  /** The envelope, as JSON. */
+  readonly text: string
+  #event: LoggedEvent | undefined
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get event(): LoggedEvent {
+    return (this.#event ??= JSON.parse(this.text) as LoggedEvent)
+  }
+
+  /** Tells this record from another one with its index. Of a long record only its ends count. */
+  get mark(): string {
+    const { text } = this
+    const seen = text.length <= 2 * MARKED_CHARS ? text : text.slice(0, MARKED_CHARS) + text.slice(-MARKED_CHARS)
+    let hash = 0x811c9dc5
+    for (let at = 0; at < seen.length; at++) hash = Math.imul(hash ^ seen.charCodeAt(at), 0x01000193)
+    return `${text.length}.${hash >>> 0}`
+  }
+}
+
+const MARKED_CHARS = 1024
+
+const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
+
+/** The records of a slice; all who are given the same slice share them. */
+export function recordsOf(slice: Slice): readonly SliceRecord[] {
+  let known = parsed.get(slice)
+  if (known === undefined)
+    parsed.set(slice, (known = rawRecords(slice).map(({ envelope }) => new SliceRecord(envelope))))
+  return known
+}
+
 function indexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {
   search: for (let start = bytes.indexOf(pattern[0]!); start >= 0; start = bytes.indexOf(pattern[0]!, start + 1)) {
     for (let offset = 1; offset < pattern.length; offset++)
