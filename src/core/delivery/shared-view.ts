@@ -5,7 +5,8 @@
  */
 import { isHoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { lastOf, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
+import type { LoggedEvent } from '../model/event.ts'
+import { markOf, type RawRecord, rawRecords, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
@@ -162,7 +163,7 @@ export class SharedView<State, Frame> {
       }
     }
     const last = records.at(-1)!
-    const after = { index: last.event.index, mark: last.mark, state, bytes }
+    const after = { index: last.event.index, mark: markOf(last.text), state, bytes }
     // Of another history if the log lost its end meanwhile: only what follows the newest checkpoint is certain to be its sequel.
     if (before === this.start || (before.index === this.#tip.index && before.mark === this.#tip.mark)) this.#note(after)
     return { before, after, frames, logs, ends }
@@ -170,22 +171,32 @@ export class SharedView<State, Frame> {
 
   /** Folds to the end of the log without occupying the event loop. */
   async #build(): Promise<Checkpoint<State>> {
-    const { store, run, limits, kind } = this.#parts
+    const { store, run, limits } = this.#parts
     let at = await this.#verified()
     for (;;) {
       const slice = await readLog(store, run.id, at.index, limits.readBytesMax)
       if (slice === undefined) return at
-      for (const record of recordsOf(slice)) {
-        const { event, text } = record
-        const { state } = kind.projection.apply(at.state, event)
-        const isKept = event.index % CHECKPOINT_EVENTS === 0 || event.index === lastOf(slice)
-        at = { index: event.index, mark: isKept ? record.mark : undefined, state, bytes: at.bytes + text.length }
-        if (isKept) this.#note(at)
+      const records = rawRecords(slice)
+      for (let next = 0; next < records.length; next += CHECKPOINT_EVENTS) {
         const turn = shareEventLoop()
         if (turn !== undefined) await turn
+        at = this.#foldTo(at, records.slice(next, next + CHECKPOINT_EVENTS))
+        this.#note(at)
       }
       if (slice.closed) return at
     }
+  }
+
+  /** Nobody else is given these records, so what is parsed is not kept. */
+  #foldTo(before: Checkpoint<State>, records: readonly RawRecord[]): Checkpoint<State> {
+    const { projection } = this.#parts.kind
+    let { state, bytes } = before
+    for (const { envelope } of records) {
+      state = projection.apply(state, JSON.parse(envelope) as LoggedEvent).state
+      bytes += envelope.length
+    }
+    const { index, envelope } = records.at(-1)!
+    return { index, mark: markOf(envelope), state, bytes }
   }
 
   /** The newest checkpoint, if its record is still in the log. */
@@ -197,8 +208,8 @@ export class SharedView<State, Frame> {
       if (isHoldfastError(cause, 'cursor_invalid') || isHoldfastError(cause, 'cursor_expired')) return undefined
       throw cause
     })
-    const [record] = slice === undefined ? [] : recordsOf(slice)
-    if (record !== undefined && record.mark === tip.mark) return tip
+    const [record] = slice === undefined ? [] : rawRecords(slice)
+    if (record !== undefined && markOf(record.envelope) === tip.mark) return tip
     this.forget()
     return this.start
   }

@@ -178,15 +178,15 @@ export class SliceRecord {
   get event(): LoggedEvent {
     return (this.#event ??= JSON.parse(this.text) as LoggedEvent)
   }
+}
 
-  /** Tells this record from another one with its index. Of a long record only its ends count. */
-  get mark(): string {
-    const { text } = this
-    const seen = text.length <= 2 * MARKED_CHARS ? text : text.slice(0, MARKED_CHARS) + text.slice(-MARKED_CHARS)
-    let hash = 0x811c9dc5
-    for (let at = 0; at < seen.length; at++) hash = Math.imul(hash ^ seen.charCodeAt(at), 0x01000193)
-    return `${text.length}.${hash >>> 0}`
-  }
+/** Tells a record from another one with its index, by its envelope. Of a long one only its ends count. */
+export function markOf(envelope: string): string {
+  const seen =
+    envelope.length <= 2 * MARKED_CHARS ? envelope : envelope.slice(0, MARKED_CHARS) + envelope.slice(-MARKED_CHARS)
+  let hash = 0x811c9dc5
+  for (let at = 0; at < seen.length; at++) hash = Math.imul(hash ^ seen.charCodeAt(at), 0x01000193)
+  return `${envelope.length}.${hash >>> 0}`
 }
 
 const MARKED_CHARS = 1024
