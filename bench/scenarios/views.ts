@@ -34,10 +34,10 @@ async function fanOut(bench: Bench): Promise<Figure[]> {
   for (const protocol of ['native', ...PROTOCOLS] as const) await measure(server, client, load(protocol, 50))
   for (let round = 0; round < bench.rounds; round++) {
     for (const protocol of ['native', ...PROTOCOLS] as const) {
-      const asked = load(protocol, bench.quick ? 75 : 150)
-      const { cpuSeconds } = await measure(server, client, asked)
+      const fanned = load(protocol, bench.quick ? 75 : 150)
+      const measured = await measure(server, client, fanned)
       // The text that some protocols repeat in their last frame does not count.
-      rates[protocol].push((asked.work.events * asked.subscribersPerRun) / cpuSeconds)
+      rates[protocol].push((fanned.work.events * fanned.subscribersPerRun) / measured.cpuSeconds)
       bench.note(`${protocol.padEnd(9)} ${show(rates[protocol].at(-1)!)} deliveries per CPU-second`)
     }
   }

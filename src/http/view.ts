@@ -95,10 +95,11 @@ export function encodeTaken<State, Frame>(
 ): Uint8Array | string {
   if (begin === end) return ''
   if (end - begin === step.frames.length) return view.encode(step, wire)
-  return step.frames
-    .slice(begin, end)
-    .map((frame) => wire.encode(frame))
-    .join('')
+  return encodeFrames(wire, step.frames.slice(begin, end))
+}
+
+export function encodeFrames<Frame>(wire: Encoding<Frame>, frames: readonly Frame[]): string {
+  return frames.map((frame) => wire.encode(frame)).join('')
 }
 
 export interface FoldOptions<State> {

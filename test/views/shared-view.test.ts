@@ -124,7 +124,7 @@ describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))(
       for (let event = 0; event <= world.stored.next; event++) seen.add(view.nearest({ event }))
       expect(seen.size).toBeGreaterThan(5)
       for (const checkpoint of seen) {
-        if (checkpoint.index >= 0) expect(checkpoint.state).toEqual(states[checkpoint.index])
+        expect(checkpoint.state).toEqual(checkpoint === view.start ? view.start.state : states[checkpoint.index])
         let last = checkpoint
         for await (const step of view.steps(checkpoint)) last = step.after
         expect(last.state).toEqual(states.at(-1))
@@ -141,6 +141,7 @@ describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))(
           const logged = { ...event, run: run.id, index: index + 1, time: run.createdAt }
           state = frozen(tested.kind.projection.apply(state, frozen(logged)).state)
         }
+        expect(Object.isFrozen(state)).toBe(true)
       }
     }))
 })
@@ -156,12 +157,15 @@ async function replayed({ store, stored }: World, { wire }: TestedView, view: Sh
 
 const SETTERS = ['set', 'delete', 'clear'] as const
 
+function refuseChange(): never {
+  throw new Error('a map of a state was changed')
+}
+
 /** Throws when anything in it is changed. */
 function frozen<Value>(value: Value): Value {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (value instanceof Map) {
-    for (const setter of SETTERS)
-      Object.defineProperty(value, setter, { value: () => expect.unreachable('a map of a state was changed') })
+    for (const setter of SETTERS) Object.defineProperty(value, setter, { value: () => refuseChange() })
     for (const entry of value.values()) frozen(entry)
   }
   Object.freeze(value)

@@ -96,13 +96,13 @@ export class SharedView<State, Frame> {
   }
 
   /** The frames of a step as bytes, which subscribers with the same encoding share. */
-  encode(step: ViewStep<State, Frame>, { key, encode }: Encoding<Frame>): Uint8Array {
+  encode(step: ViewStep<State, Frame>, encoding: Encoding<Frame>): Uint8Array {
     let known = this.#encoded.get(step)
     if (known === undefined) this.#encoded.set(step, (known = new Map()))
-    const found = known.get(key)
+    const found = known.get(encoding.key)
     if (found !== undefined) return found
-    const encoded = encoder.encode(step.frames.map(encode).join(''))
-    if (known.size < ENCODINGS_MAX) known.set(key, encoded)
+    const encoded = encoder.encode(step.frames.map((frame) => encoding.encode(frame)).join(''))
+    if (known.size < ENCODINGS_MAX) known.set(encoding.key, encoded)
     return encoded
   }
 

@@ -6,7 +6,7 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/stream.ts'
-import { encodeTaken, type TakenFrames, ViewCursor, type Wire } from '../../../http/view.ts'
+import { encodeFrames, encodeTaken, type TakenFrames, ViewCursor, type Wire } from '../../../http/view.ts'
 import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetas, type Meta } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -99,7 +99,7 @@ function followFormat(cursor: FollowCursor, { caughtUp }: Follow, wire: Wire<Fra
       const { live, ...taken } = cursor.take(slice)
       if (live === undefined) return encodeTaken(cursor.view, wire, taken)
       const { step, begin, end } = taken
-      const text = (from: number, to: number): string => step.frames.slice(from, to).map(wire.encode).join('')
+      const text = (from: number, to: number): string => encodeFrames(wire, step.frames.slice(from, to))
       return `${text(begin, live)}${encodeMetas([caughtUp!])}${text(live, end)}`
     },
     done: () => cursor.done,
