@@ -16,31 +16,37 @@ export interface TestedView {
   readonly wire: Encoding<unknown>
   /** The position of a frame, where frames have one. */
   readonly positionOf?: (frame: unknown) => number
+  /** Number of frames that have one. */
+  readonly countOf: (state: unknown) => number
 }
 
 function tested<State, Frame>(
   kind: ViewKind<State, Frame>,
   wire: Encoding<Frame>,
+  countOf: (state: State) => number,
   positionOf?: (frame: Frame) => number,
 ): TestedView {
-  return { kind, wire, ...(positionOf !== undefined && { positionOf }) } as unknown as TestedView
+  return { kind, wire, countOf, ...(positionOf !== undefined && { positionOf }) } as unknown as TestedView
 }
+
+const sequenceOf = ({ sequence }: { readonly sequence: number }): number => sequence
 
 const agentos = {
   name: 'agentos test',
   projection: agentosProjection((id) => ({ kind: 'team', name: id })),
   position: ({ next }: { readonly next: number }) => next,
-  mayEnd: ({ pauses }: { readonly pauses?: true }) => pauses === true,
+  mayEnd: ({ pauses }: { readonly pauses: boolean }) => pauses,
 }
 
 export const testedViews: readonly TestedView[] = [
-  tested(agentos, sseWire('run_x', defaultLimits), ({ index }) => index),
-  tested(chatKind({ part: 0, includeUsage: true, progress: true }), chatWire),
-  tested(responseKind(0), responseWire, ({ sequence }) => sequence),
-  tested(responseKind(1), responseWire, ({ sequence }) => sequence),
+  tested(agentos, sseWire('run_x', defaultLimits), agentos.position, ({ index }) => index),
+  tested(chatKind({ part: 0, includeUsage: true, progress: true }), chatWire, () => 0),
+  tested(responseKind(0), responseWire, sequenceOf, sequenceOf),
+  tested(responseKind(1), responseWire, sequenceOf, sequenceOf),
   tested(
     taskKind,
     { key: 'test', encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(shownIn(frame))}\n\n` },
-    ({ sequence }) => sequence,
+    sequenceOf,
+    sequenceOf,
   ),
 ]

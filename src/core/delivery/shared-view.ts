@@ -5,8 +5,15 @@
  */
 import { isHoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import type { LoggedEvent } from '../model/event.ts'
-import { markOf, type RawRecord, rawRecords, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
+import {
+  markOf,
+  parseEnvelope,
+  type RawRecord,
+  rawRecords,
+  recordsOf,
+  type Slice,
+  type SliceRecord,
+} from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
@@ -191,8 +198,9 @@ export class SharedView<State, Frame> {
   #foldTo(before: Checkpoint<State>, records: readonly RawRecord[]): Checkpoint<State> {
     const { projection } = this.#parts.kind
     let { state, bytes } = before
-    for (const { envelope } of records) {
-      state = projection.apply(state, JSON.parse(envelope) as LoggedEvent).state
+    const { id } = this.#parts.run
+    for (const { envelope, index } of records) {
+      state = projection.apply(state, parseEnvelope(envelope, id, index)).state
       bytes += envelope.length
     }
     const { index, envelope } = records.at(-1)!

@@ -10,7 +10,7 @@
  * JSON escapes every line break, so `\n\n` ends a record and `\n\nid: N\n` finds one without parsing anything.
  */
 import { assert } from './errors.ts'
-import type { Event, EventType, LoggedEvent } from './event.ts'
+import type { Event, EventData, EventType, LoggedEvent } from './event.ts'
 import { serialize, type SerializeBounds, UnserializableError } from './serialize.ts'
 
 const encoder = new TextEncoder()
@@ -200,6 +200,29 @@ export function markOf(envelope: string): string {
 }
 
 const MARKED_CHARS = 1024
+
+const TEXT_RECORD = '"type":"text.delta",'
+const DATA = '"data":'
+
+/**
+ * The event of an envelope. Most records of most runs are texts: what stands before their data is known, and only the data is parsed.
+ */
+export function parseEnvelope(envelope: string, run: string, index: number): LoggedEvent {
+  const timeAt = `{"run":"${run}","index":${index},"time":"`.length
+  const bodyAt = timeAt + ISO_CHARS + '",'.length
+  const dataAt = bodyAt + TEXT_RECORD.length + DATA.length
+  if (!envelope.startsWith(TEXT_RECORD + DATA, bodyAt)) return JSON.parse(envelope) as LoggedEvent
+  const data = JSON.parse(envelope.slice(dataAt, -1)) as EventData['text.delta']
+  return { run, index, time: copied(envelope.slice(timeAt, timeAt + ISO_CHARS)), type: 'text.delta', data }
+}
+
+/** `2026-01-01T00:00:00.000Z` */
+const ISO_CHARS = 24
+
+/** A slice of a string keeps the whole string in memory; this does not. */
+function copied(text: string): string {
+  return ` ${text}`.slice(1)
+}
 
 const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
 

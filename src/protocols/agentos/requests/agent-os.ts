@@ -44,7 +44,7 @@ export class AgentOsViews {
       name: `agentos ${++versions}`,
       projection: projectionFor(components),
       position: ({ next }) => next,
-      mayEnd: ({ pauses }) => pauses === true,
+      mayEnd: ({ pauses }) => pauses,
     }
     return this.#kind
   }
