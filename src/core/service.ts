@@ -28,6 +28,7 @@ import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
 import type { RunPage, Store, StoredRun } from './ports/store.ts'
 import type { Sink, Subscription } from './delivery/subscription.ts'
+import { ViewCache } from './delivery/view-cache.ts'
 
 export type { KnownRun, ServiceHealth, StartedRun, StartRequest }
 
@@ -60,6 +61,8 @@ export interface ListRequest {
 
 export class Service {
   readonly limits: Limits
+  /** Views of this node. Whoever opens one has been given its run by this service. */
+  readonly views: ViewCache
   readonly #parts: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
@@ -78,6 +81,7 @@ export class Service {
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
     this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
+    this.views = new ViewCache(options.store, this.limits)
     this.#access = new Access(options, options.credentials)
     this.#reader = new RunReader(this.#parts, this.#access, this.#quotas)
     this.#health = new HealthMonitor({

@@ -14,7 +14,8 @@ import type { UpgradeCall } from '../../../http/upgrade.ts'
 import { answersFrom } from '../requests/answers.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, textField } from '../requests/fields.ts'
-import type { Follow } from '../routes/follow.ts'
+import { type Follow, followFrom } from '../routes/follow.ts'
+import { resumeAfter } from '../routes/resume.ts'
 import { parseRunForm } from '../requests/input.ts'
 import { type Meta, metasOf, notFound, positionIn } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -199,7 +200,7 @@ export class SocketSession {
     if (run.status !== 'paused') throw new HoldfastError('conflict', `run is not paused (status=${run.status})`)
     const answers = answersFrom(run.waiting ?? [], this.#family, fields)
     const continued = await this.#os.service.answer(principal, run.id, answers)
-    await this.#follow(principal, { known: continued, wanted: ({ log }) => log >= next })
+    await this.#follow(principal, await followFrom(this.#os, continued, next))
   }
 
   async #reconnect(principal: Principal, fields: Fields): Promise<void> {
@@ -208,14 +209,13 @@ export class SocketSession {
     const requested = integerField(fields, 'last_event_index')
     const stored = await this.#run(principal, fields)
     if (stored === undefined) return this.#send(notFound(id))
-    const state = await this.#os.fold(principal, id, { isLookup: true })
+    const { state } = await this.#os.views.open(stored).current(stored.next)
     const position = positionIn(state, requested)
     const { opening, caughtUp } = metasOf(this.#family, state, position)
     for (const meta of opening) this.#send(meta)
     await this.#follow(principal, {
-      known: { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 },
-      wanted: ({ index }) => index > position.has,
-      ...(caughtUp !== undefined && { caughtUp: `${JSON.stringify(caughtUp)}\n` }),
+      ...resumeAfter(this.#os, stored, state, position),
+      ...(caughtUp !== undefined && { caughtUp }),
     })
   }
 
