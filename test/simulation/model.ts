@@ -222,6 +222,7 @@ export class Model {
         break
       case 'run.released':
         run.released = true
+        if (data['reason'] === 'store_unavailable') run.interruptions++
         run.isAnswered = data['reason'] === 'answered'
         break
       case 'run.paused':

@@ -6,10 +6,12 @@ import { type LiveExecution, proceedWithClaim, type Continuation, releaseWithAns
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { type Executions, LeaseKeeper } from './lease-keeper.ts'
 import { ParkedExecutions } from './parked-executions.ts'
+import { GivenUpRuns } from '../recovery/given-up-runs.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import type { Run } from '../model/run.ts'
 import type { RunExecution, ExecutionEnd } from '../execution/run-execution.ts'
+import { storeUnavailable } from '../model/errors.ts'
 import { StartRetries } from '../recovery/start-retries.ts'
 import { SleepingRuns } from './sleeping-runs.ts'
 import type { ClaimableQuery, HeldRun, Hint, StopRequest, StoredRun } from '../ports/store.ts'
@@ -39,6 +41,7 @@ export class Dispatcher {
   readonly #starting = new Set<string>()
   readonly #parked: ParkedExecutions
   readonly #retries: StartRetries
+  readonly #givenUp: GivenUpRuns
   readonly #leases: LeaseKeeper
   /** Runs that were interrupted when their process died. */
   readonly #suspects: Suspects
@@ -68,6 +71,7 @@ export class Dispatcher {
     this.owner = parts.ids.unique()
     this.#parked = new ParkedExecutions(parts.limits.runsParkedMax)
     this.#retries = new StartRetries(parts, (run, cause) => this.#logFailure(run, cause))
+    this.#givenUp = new GivenUpRuns(parts)
     this.#unserved = new UnservedComponents(parts)
     this.#leases = new LeaseKeeper({
       ...parts,
@@ -187,6 +191,7 @@ export class Dispatcher {
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
     await Promise.all(this.#ending)
+    await this.#givenUp.release()
     this.#stopTending?.()
     this.#leases.stop() // not before: what still runs keeps its claims
   }
@@ -204,6 +209,7 @@ export class Dispatcher {
   /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
   #renewed(held: readonly HeldRun[], before: Executions): void {
     this.#noteStrays(held)
+    void this.#givenUp.release()
     const found = new Map(held.map((run) => [run.id, run]))
     for (const [id, { epoch, durable }] of before) {
       const execution = this.#executions.get(id)
@@ -211,7 +217,9 @@ export class Dispatcher {
       const run = found.get(id)
       if (run?.epoch !== epoch) execution.lose(new Error('the lease expired and another worker took the run'))
       else if (run.next < durable)
-        execution.lose(new Error(`the store lost the events from ${run.next} on, of ${durable} that were durable`))
+        execution.lose(
+          storeUnavailable(`the store lost the events from ${run.next} on, of ${durable} that were durable`),
+        )
       else if (run.stop !== undefined) execution.stop(run.stop)
     }
   }
@@ -234,7 +242,7 @@ export class Dispatcher {
 
   /** A lease of this node without an execution, at two renewals in a row, was left by a request that failed. */
   #noteStrays(held: readonly HeldRun[]): void {
-    const idle = held.filter(({ id }) => !this.#isExecuting(id))
+    const idle = held.filter(({ id }) => !this.#isExecuting(id) && !this.#givenUp.has(id))
     this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
     this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
   }
@@ -288,6 +296,7 @@ export class Dispatcher {
     let races = 0
     while (this.#lookAgain) {
       this.#lookAgain = false
+      await this.#givenUp.release() // before they are claimed: their leases may have expired
       const room = limits.runsConcurrentMax - this.running
       if (room <= 0 || this.#draining) return
       const found = await this.#withinShares(await this.#claimable(room))
@@ -342,7 +351,7 @@ export class Dispatcher {
       await this.#leases.renew()
       return true
     }
-    if (!this.#hasRoom()) return true
+    if (!this.#hasRoom() || this.#givenUp.has(id)) return true
     this.#reserved++
     try {
       const claimed = await store.claim(id, this.owner, limits.leaseMs, { takeover: this.mayTakeOver })
@@ -427,7 +436,9 @@ export class Dispatcher {
     this.#suspects.ended(id)
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
-    if (end === 'released' || end === 'lost') await this.#release(id, epoch)
+    // A store that only this process uses may be unavailable because of the run.
+    if (end === 'given up' && this.#parts.store.capabilities.shared) this.#givenUp.add(id, epoch)
+    else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)
     this.#look()
   }
 
