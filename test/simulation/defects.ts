@@ -234,6 +234,22 @@ export const defects: readonly Defect[] = [
     seed: 1,
   },
   {
+    id: 'released-run-suspected',
+    file: 'src/core/recovery/crash-suspects.ts',
+    search: "return status === 'running' && released !== true",
+    replace: "return status === 'running'",
+    invariant: 'RUN-6',
+    seed: 1,
+  },
+  {
+    id: 'given-up-runs-kept',
+    file: 'src/core/recovery/given-up-runs.ts',
+    search: 'const all = [...this.#runs]',
+    replace: 'const all: [string, GivenUpRun][] = []',
+    invariant: 'RUN-1',
+    seed: 1,
+  },
+  {
     id: 'retraction-of-the-wrong-scope',
     file: CLAIMED,
     search: "scope: 'all', ledger: 'dropped'",

@@ -208,6 +208,8 @@ export class Model {
     switch (event.type) {
       case 'run.started':
         if (run.status === 'running' && !run.released) run.interruptions++
+        if (run.released && data['suspect'] !== undefined)
+          throw this.violation('RUN-6', `run ${run.id} is suspected of a crash, and its last worker released it`)
         if (data['attempt'] !== run.attempt + 1)
           throw this.violation(
             'RUN-6',
