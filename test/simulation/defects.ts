@@ -28,7 +28,7 @@ export const defects: readonly Defect[] = [
     search: 'if (epoch !== entry.epoch) throw',
     replace: 'if (entry.epoch < 0) throw',
     invariant: 'LOG-4',
-    seed: 3,
+    seed: 6,
   },
   {
     id: 'index-not-checked',
@@ -117,7 +117,7 @@ export const defects: readonly Defect[] = [
     search: 'return outOfOrder || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id',
     replace: 'return true',
     invariant: 'RUN-2',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'stop-lost',
@@ -157,7 +157,7 @@ export const defects: readonly Defect[] = [
     search: 'this.#cursor = lastOf(slice)',
     replace: 'this.#cursor = lastOf(slice) + (slice.count > 3 ? 1 : 0)',
     invariant: 'SUB-2',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'stale-hint-delivered',
@@ -181,7 +181,7 @@ export const defects: readonly Defect[] = [
     search: 'if (hinted || this.#polling) return',
     replace: 'if (hinted || this.#subscriptions.size >= 0) return',
     invariant: 'SUB-2',
-    seed: 3,
+    seed: 1,
   },
   {
     id: 'subscribe-after-read',
@@ -189,8 +189,8 @@ export const defects: readonly Defect[] = [
     search: "} else if (this.#known === known) {\n          this.#state = 'tail'",
     replace:
       "} else {\n          this.#state = 'tail'\n          this.#cursor = Math.max(this.#cursor, this.#known - 1)",
-    invariant: 'SUB-2',
-    seed: 2,
+    invariant: 'LOG-5',
+    seed: 3,
   },
   {
     id: 'backpressure-ignored',
@@ -206,7 +206,7 @@ export const defects: readonly Defect[] = [
     search: 'if (fault === undefined) return slice',
     replace: 'if (fault !== null) return slice',
     invariant: 'RUN-5',
-    seed: 3,
+    seed: 4,
   },
   {
     id: 'expired-leases-not-looked-for',
@@ -214,7 +214,7 @@ export const defects: readonly Defect[] = [
     search: '      this.#tending = false\n    }\n    this.#look()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
-    seed: 41,
+    seed: 7,
   },
   {
     id: 'stray-claims-kept',
@@ -223,7 +223,7 @@ export const defects: readonly Defect[] = [
       'for (const { id, epoch } of this.#strays) if (!this.#isExecuting(id)) await this.#parts.store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',
-    seed: 1,
+    seed: 3,
   },
   {
     id: 'suspects-not-started',
@@ -239,7 +239,7 @@ export const defects: readonly Defect[] = [
     search: "return status === 'running' && released !== true",
     replace: "return status === 'running'",
     invariant: 'RUN-6',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'given-up-runs-kept',
@@ -247,7 +247,7 @@ export const defects: readonly Defect[] = [
     search: 'const all = [...this.#runs]',
     replace: 'const all: [string, GivenUpRun][] = []',
     invariant: 'RUN-1',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'retraction-of-the-wrong-scope',
@@ -255,15 +255,15 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'own', ledger: 'dropped'",
     invariant: 'RUN-5',
-    seed: 4,
+    seed: 2,
   },
   {
     id: 'retraction-from-the-wrong-event',
     file: CLAIMED,
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
-    invariant: 'RUN-5',
-    seed: 4,
+    invariant: 'LOG-2',
+    seed: 19,
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
@@ -271,7 +271,7 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'all', ledger: 'kept'",
     invariant: 'RUN-5',
-    seed: 4,
+    seed: 2,
   },
   {
     id: 'failed-call-retracts-only-its-own',
@@ -303,7 +303,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt: run.attempt + 1,',
     replace: 'data: { attempt: run.attempt + (run.interruptions === undefined ? 1 : 2),',
     invariant: 'RUN-6',
-    seed: 5,
+    seed: 2,
   },
   {
     id: 'interruptions-counted-wrong',
@@ -311,7 +311,7 @@ export const defects: readonly Defect[] = [
     search: "run.status === 'running' && released === undefined ? interruptions + 1 : interruptions",
     replace: "run.status === 'running' ? interruptions + 1 : interruptions",
     invariant: 'RUN-6',
-    seed: 4,
+    seed: 2,
   },
   {
     id: 'given-up-too-early',
@@ -319,7 +319,7 @@ export const defects: readonly Defect[] = [
     search: 'if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined',
     replace: 'if (interruptions < attemptsMax - 1) return undefined',
     invariant: 'RUN-3',
-    seed: 15,
+    seed: 5,
   },
   {
     id: 'continued-without-its-agent',
@@ -327,7 +327,7 @@ export const defects: readonly Defect[] = [
     search: 'if (!parked.isOver) return',
     replace: 'if (parked !== undefined) return',
     invariant: 'RUN-1',
-    seed: 31,
+    seed: 54,
   },
   {
     id: 'refusal-not-told-apart',
@@ -343,7 +343,7 @@ export const defects: readonly Defect[] = [
     search: 'resolve(answers[id])',
     replace: 'resolve(Object.values(answers)[0])',
     invariant: 'RUN-5',
-    seed: 2,
+    seed: 6,
   },
   {
     id: 'answer-not-checked-after-the-claim',
@@ -351,7 +351,7 @@ export const defects: readonly Defect[] = [
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',
-    seed: 3,
+    seed: 17,
   },
   {
     id: 'tool-before-its-intent',
@@ -383,7 +383,7 @@ export const defects: readonly Defect[] = [
     search: 'const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))',
     replace:
       'const record = this.#awaited.find((each) => each.kind === asked.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(asked))',
-    invariant: 'RUN-3',
+    invariant: 'RUN-5',
     seed: 4,
   },
   {
@@ -392,7 +392,7 @@ export const defects: readonly Defect[] = [
     search: "'run.cancelled': runCancelled,",
     replace: "'run.cancelled': ((scribe: FrameWriter, event: never) => runCompleted(scribe, event)) as never,",
     invariant: 'RUN-3',
-    seed: 12,
+    seed: 5,
   },
   {
     id: 'failure-told-as-success',
@@ -417,7 +417,7 @@ export const defects: readonly Defect[] = [
     search: "return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')",
     replace: 'return this.lose(thrown)',
     invariant: 'RUN-3',
-    seed: 382,
+    seed: 173,
     isFaultless: true,
   },
 ]
