@@ -23,8 +23,8 @@ export default defineConfig({
     setupFiles: ['test/setup.ts'],
     reporters: ['default', new SummaryReporter()],
     // For a machine whose cores are busy with something else; a test that hangs is rare, one that is starved is not.
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 180_000 } },
   },
 })

@@ -85,6 +85,6 @@ async function measured(scenario: Scenario): Promise<readonly Figure[]> {
     return await scenario.run(bench)
   } catch (cause) {
     console.error(cause)
-    return [{ name: scenario.name, target: 'to be measured', measured: String(cause), met: false }]
+    return [{ name: scenario.name, target: 'to be measured', measured: String(cause), value: NaN, met: false }]
   }
 }

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..')
 describe('the source', () => {
   const edges = edgesOf(join(root, 'src'))
 
-  test('is seen by these tests', () => {
+  test('is found by these tests', () => {
     expect(edges.filter((edge) => edge.where === 'source').length).toBeGreaterThan(10)
   })
 
@@ -116,7 +116,7 @@ describe('the check of the layers', () => {
   })
 })
 
-describe('the reading of a module', () => {
+describe('the import parser', () => {
   test('finds imports of every form', () => {
     const source = `#!/usr/bin/env node
       import './side.ts'
@@ -152,7 +152,7 @@ describe('the reading of a module', () => {
     ])
   })
 
-  test('finds none in comments, strings, patterns, members and names that are computed', () => {
+  test('ignores comments, strings, patterns, members and computed names', () => {
     const source = String.raw`
       // import { a } from './comment.ts'
       /* export * from './block.ts' */

@@ -32,8 +32,8 @@ function meetingOf(size: number): () => Promise<void> {
   }
 }
 
-describe('the conversation', () => {
-  test('shows what a failed stage said as withdrawn, and what came before and after it as standing', async () => {
+describe('console: the conversation', () => {
+  test('shows a failed stage’s text as retracted, and the text before and after it as standing', async () => {
     const node = openNode({
       components: [
         subject(async function* (_input, { stage }) {
@@ -54,7 +54,7 @@ describe('the conversation', () => {
     ])
   })
 
-  test('withdraws what one actor said, and not what another said meanwhile', async () => {
+  test('retracts what one actor said, and not what another said meanwhile', async () => {
     const memberSpoke = Promise.withResolvers<void>()
     const callerSpoke = Promise.withResolvers<void>()
     const member = agent<unknown>({
@@ -85,7 +85,7 @@ describe('the conversation', () => {
     ])
   })
 
-  test('cuts a text where its withdrawal begins, if that is in the middle of it', () => {
+  test('cuts a text where its retraction begins, if that is in the middle of it', () => {
     const common = { run: 'run_1', time: '2026-01-01T00:00:00.000Z' }
     const log = [
       { ...common, index: 0, type: 'text.delta', data: { text: 'stays ' } },
@@ -103,7 +103,7 @@ describe('the conversation', () => {
     ])
   })
 
-  test('joins the pieces of each of two that speak at once', async () => {
+  test('joins the pieces of two concurrent actors separately', async () => {
     const meet = meetingOf(2)
     const speaker = (id: string) =>
       agent<unknown>({
@@ -128,8 +128,8 @@ describe('the conversation', () => {
   })
 })
 
-describe('the tree', () => {
-  test('has what each member said below it, also when both spoke at once', async () => {
+describe('console: the tree', () => {
+  test('has each member’s text below it, also for concurrent members', async () => {
     const below = agent<unknown>({
       id: 'below',
       async *run() {
@@ -167,7 +167,7 @@ describe('the tree', () => {
   })
 })
 
-describe('a workflow', () => {
+describe('console: a workflow', () => {
   const looked = Promise.withResolvers<void>()
   const inner = agent<unknown>({
     id: 'inner',
@@ -186,7 +186,7 @@ describe('a workflow', () => {
     ],
   })
 
-  test('has what does a step below the step, in the conversation and in the timeline', async () => {
+  test('has a step’s work below the step, in the conversation and in the timeline', async () => {
     const node = openNode({ components: [flow] })
     const log = await node.ended(await node.start('subject'))
     const fold = new ConversationFold()
@@ -208,8 +208,8 @@ describe('a workflow', () => {
   })
 })
 
-describe('the timeline', () => {
-  test('shows output that was withdrawn where it was, and a request that broke off as such', async () => {
+describe('console: the timeline', () => {
+  test('shows retracted output in place, and an interrupted request as such', async () => {
     const node = openNode({
       components: [
         subject(async function* (_input, { stage }) {
@@ -235,7 +235,7 @@ describe('the timeline', () => {
     expect(fold.rows().at(-1)!.index).toBeGreaterThanOrEqual(from)
   })
 
-  test('shows an attempt that was started again from nothing as withdrawn, with all that it did', () => {
+  test('shows a restarted attempt as retracted, with all of its work', () => {
     const common = { run: 'run_1', time: '2026-01-01T00:00:00.000Z' }
     const data = { attempt: 1, from: 2, scope: 'all', ledger: 'dropped', reason: 'interrupted' }
     const log = [
@@ -257,7 +257,7 @@ describe('the timeline', () => {
     ])
   })
 
-  test('has each piece of work under what it belongs to, with its end', async () => {
+  test('has each piece of work under its parent, with its end', async () => {
     const member = agent<unknown>({
       id: 'member',
       async *run(_input, { tool }) {

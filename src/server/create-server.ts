@@ -146,7 +146,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const proxies = new TrustedProxies(options.trustProxy ?? [])
-  const rate = new RequestRate(limits, auth !== 'none')
+  const rate = new RequestRate(limits, auth !== 'none', clock)
   const { grpc, a2a } = await openGrpcBinding(
     { ...options.a2a, ...(secrets !== undefined && { secrets }) },
     {

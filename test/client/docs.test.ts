@@ -46,7 +46,7 @@ test('the programs of docs/client.md run', async () => {
   expect(stdout).toMatch(/failed agent_failed run_\S+ false/)
 })
 
-test('the component of docs/client.md can be rendered', async () => {
+test('the React component of docs/client.md renders', async () => {
   const [component] = blocks('tsx')
   const file = join(temporaryFolder(), 'story.mjs')
   const program = `${component}

@@ -34,7 +34,7 @@ async function ask(path: string): Promise<number> {
   return response.status
 }
 
-describe('a request that reads long logs leaves the event loop to others', () => {
+describe('a request that reads long logs yields the event loop:', () => {
   test.each([
     ['/sessions/long', 200],
     ['/sessions/long/runs', 200],

@@ -47,7 +47,7 @@ function* snapshots(): Generator<Update> {
 test.each([
   ['streamed', chunks],
   ['polled', snapshots],
-] as const)('remote A2A: an artifact that is %s in many pieces is kept once', async (_way, updates) => {
+] as const)('remote A2A: an artifact that is %s in many pieces is stored once', async (_way, updates) => {
   const { text, megabytes } = await grown(updates())
   expect(text).toHaveLength(PIECES * PIECE)
   // The pieces, and at most a few copies of the whole; each of the prefixes together would be 150 MB.

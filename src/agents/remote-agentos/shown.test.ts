@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ShownRun } from './shown.ts'
 
-test('content longer than an event is text in pieces, and is not repeated at the end', () => {
+test('remote AgentOS: content longer than an event is text in pieces, and is not repeated at the end', () => {
   const content = '🦊 and ☂\n'.repeat(700_000)
   const shown = new ShownRun('id', 'remote', 'agent')
   const events = [...shown.add({ event: 'RunCompleted', run_id: 'remote', content })]
@@ -12,7 +12,7 @@ test('content longer than an event is text in pieces, and is not repeated at the
   expect(shown.end).toEqual({ event: 'RunCompleted', run_id: 'remote' })
 })
 
-test('content that fits is the output', () => {
+test('remote AgentOS: content that fits an event is the output', () => {
   const shown = new ShownRun('id', 'remote', 'agent')
   void [...shown.add({ event: 'RunCompleted', run_id: 'remote', content: 'all' })]
   expect(shown.end).toMatchObject({ event: 'RunCompleted', content: 'all' })

@@ -13,8 +13,10 @@ import {
   type Target,
 } from './scopes.ts'
 import type { RunPage, StoredRun } from '../ports/store.ts'
-import type { KnownRun } from '../service.ts'
 import type { Subscription } from '../delivery/subscription.ts'
+
+/** A run by its id, or as the service gave it a moment ago within the same request: then the store is not asked again. */
+export type KnownRun = string | StoredRun
 
 export class Access {
   readonly #parts: Pick<NodeDeps, 'store' | 'registry'>

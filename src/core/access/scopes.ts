@@ -109,13 +109,9 @@ export function requirePermission(principal: Principal, action: Action, target: 
 export function notPermitted(action: Action, { component }: Target = {}): HoldfastError {
   const what = component === undefined ? '' : ` (component ${component.slice(0, 100)})`
   const needed = action === 'admin' ? 'admin' : action === 'read' ? 'runs:read' : 'runs:write'
-  return new HoldfastError(
-    'forbidden',
-    `the credential does not allow to ${action}${what}: it needs the scope ${needed}`,
-    {
-      details: { action, scope: needed },
-    },
-  )
+  return new HoldfastError('forbidden', `the credential may not ${action}${what}: it needs the scope ${needed}`, {
+    details: { action, scope: needed },
+  })
 }
 
 /** Whether a principal may use nothing but certain runs: of the others it must not even learn that they exist. */

@@ -142,7 +142,7 @@ export class ShareLinks {
 
 function checked({ can, expiresInMs }: ShareRequest): ShareRequest {
   if (!can.includes('read') || can.some((action) => !shareActions.includes(action)))
-    throw new HoldfastError('invalid_request', 'can must have read, and may have answer and stop')
+    throw new HoldfastError('invalid_request', 'can must include read, and may include answer and stop')
   if (!(Number.isInteger(expiresInMs) && expiresInMs > 0 && expiresInMs <= EXPIRES_MS_MAX))
     throw new HoldfastError('invalid_request', 'a share link expires after 1 millisecond at least and 365 days at most')
   return { can: shareActions.filter((action) => can.includes(action)), expiresInMs }

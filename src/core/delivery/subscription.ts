@@ -41,9 +41,13 @@ export class Feeds {
   open(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     const size = this.#feeds.get(run)?.size ?? 0
     if (size >= this.#limits.subscribersPerRunMax) {
-      throw new HoldfastError('rate_limited', `run ${run} has ${size} subscribers here`, {
-        retryAfterMs: this.#limits.retryDelayMs,
-      })
+      throw new HoldfastError(
+        'rate_limited',
+        `run ${run} has ${size} subscribers on this node, which is the limit: try again later`,
+        {
+          retryAfterMs: this.#limits.retryDelayMs,
+        },
+      )
     }
     return this.wait(run, after, sink, onClose)
   }

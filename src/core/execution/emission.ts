@@ -45,7 +45,7 @@ export function encodeEvent(event: Event, bounds: SerializeBounds): EncodedEvent
 function checkEvent(emission: Event): void {
   const type: unknown = (emission as Event | null | undefined)?.type
   if (!isEventType(type)) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
+    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is not an event`)
   }
   if (!eventTable[type].agent) {
     throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)

@@ -162,7 +162,7 @@ export class RunExecution {
     const end = this.#end
     this.#cease(undefined)
     await this.output.log.flush().catch((cause: unknown) => {
-      this.options.logger.debug({ run: this.runId, err: cause }, 'a released run could not be flushed')
+      this.options.logger.debug({ run: this.runId, err: cause }, 'failed to flush a released run')
     })
     end('released')
   }
@@ -174,8 +174,10 @@ export class RunExecution {
   }
 
   #lossOf(cause: unknown): ExecutionEnd {
-    this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
-    return isHoldfastError(refusalOf(cause), 'unavailable') ? 'given up' : 'lost'
+    const isAway = isHoldfastError(refusalOf(cause), 'unavailable')
+    const message = isAway ? 'gave up a run because the store was unavailable' : 'lost the lease of a run'
+    this.options.logger.warn({ run: this.runId, err: cause }, message)
+    return isAway ? 'given up' : 'lost'
   }
 
   /** A refused write ends the execution at once: an agent that is silent would never hear of it, and nobody recover the run. */
@@ -451,7 +453,7 @@ export class RunExecution {
     this.#iterator = undefined
     const closed = this.#asAgent(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
-      this.options.logger.debug({ run: this.runId, err: cause }, 'agent threw while it was closed')
+      this.options.logger.debug({ run: this.runId, err: cause }, 'the agent threw while it was closed')
     })
   }
 }

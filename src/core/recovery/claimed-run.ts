@@ -303,10 +303,10 @@ function refusal(
 
 /** Why a run is not executing any more. */
 const causes: Readonly<Record<ReleaseReason | 'died', string>> = {
-  draining: 'the server that drove the run was shut down',
-  answered: 'the server that drove the run was shut down',
+  draining: 'the server that executed the run was shut down',
+  answered: 'the server that executed the run was shut down',
   store_unavailable: 'the node that executed the run gave it up because its store was unavailable',
-  died: 'the worker that drove the run died',
+  died: 'the worker that executed the run died',
 }
 
 function interruptedTooOften(times: number): Failure {

@@ -7,12 +7,12 @@ function workMs(ms: number): void {
   while (performance.now() < end);
 }
 
-test('a loop that has worked for less than a turn may hold goes on at once', async () => {
+test('shareEventLoop: a loop within its time slice continues at once', async () => {
   await nextTurn()
   expect(shareEventLoop()).toBeUndefined()
 })
 
-test('a loop that has worked for longer than a turn may hold lets other work run', async () => {
+test('shareEventLoop: a loop beyond its time slice yields to other work', async () => {
   await nextTurn()
   void shareEventLoop()
   workMs(20)
@@ -26,7 +26,7 @@ test('a loop that has worked for longer than a turn may hold lets other work run
   expect(shareEventLoop(), 'a new turn has its whole time').toBeUndefined()
 })
 
-test('loops that work at the same time take turns', async () => {
+test('shareEventLoop: concurrent loops alternate', async () => {
   const order: string[] = []
   const loop = async (name: string): Promise<void> => {
     for (let step = 0; step < 3; step++) {

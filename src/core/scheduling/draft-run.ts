@@ -92,7 +92,7 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
   if (UNSTORABLE.test(text))
     throw new HoldfastError(
       'invalid_request',
-      'metadata has U+0000, or half a character, which not every store can hold',
+      'metadata contains U+0000 or a lone surrogate, which not every store can hold',
     )
 }
 

@@ -68,7 +68,7 @@ export class LeaseKeeper {
       renewed(held, before)
       delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)
     } catch (cause) {
-      logger.warn({ err: cause }, 'leases could not be renewed')
+      logger.warn({ err: cause }, 'failed to renew leases')
       delayMs = Math.max(limits.leaseMs * RETRY_PART, INTERVAL_MIN_MS)
     }
     if (!this.#stopped) this.#stopTimer = startTimer(() => void this.renew(), delayMs, clock)

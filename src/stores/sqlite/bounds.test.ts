@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { crashedCopy } from '../../../test/support/crashed-copy.ts'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
+import { until } from '../../../test/support/until.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import type { Slice } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -108,11 +109,18 @@ describe('[STO-1] a store that is behind', () => {
     const known = newRun('run_known', '2026-01-01T00:00:00.000Z', { idempotency })
     await store.create(known)
     const scribe = await start(store, 'run_busy')
-    // Too little for a segment: it waits until the store is idle.
-    for (let index = 0; index < 30; index++) scribe.text('z'.repeat(500))
-    await scribe.flush()
-    const next = newRun('run_next', '2026-01-01T00:00:00.000Z')
-    await expect(store.create(next)).rejects.toMatchObject({ code: 'unavailable', retryAfterMs: 1000 })
+    // Too little for a segment: it waits until the store is idle, which a starved test may see too late.
+    let next = newRun('run_next', '2026-01-01T00:00:00.000Z')
+    const refusal = await until('a start is refused', async () => {
+      for (let index = 0; index < 30; index++) scribe.text('z'.repeat(500))
+      await scribe.flush()
+      next = newRun(`run_next_${scribe.records.length}`, '2026-01-01T00:00:00.000Z')
+      return store.create(next).then(
+        () => undefined,
+        (cause: unknown) => cause,
+      )
+    })
+    expect(refusal).toMatchObject({ code: 'unavailable', retryAfterMs: 1000 })
     expect((await store.create(known)).kind).toBe('existing')
     scribe.text('a run goes on')
     await scribe.flush()

@@ -9,7 +9,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { newRun } from '../../testing/fixtures.ts'
 import { openSqliteStore, type OpenSqliteOptions } from './index.ts'
 
-const PATIENCE = { withinMs: 60_000 }
+const PATIENCE = { withinMs: 180_000 }
 
 async function opened(options: OpenSqliteOptions): Promise<Store> {
   const store = await openSqliteStore({ reopenMs: 20, watchMs: 20, ...options })

@@ -13,7 +13,15 @@ import { streamProjection, type TaskFrame } from '../view/projection.ts'
 import { deliverable, PUSH_CONFIGS, type StoredPushConfig } from './configs.ts'
 import type { CardSigner } from '../wire/signing.ts'
 import { AddressRefused, type Lookup } from './addresses.ts'
-import { DEAD_LETTERS, DELIVERIES, type Delivery, deliveryId, deliveryIn, endDelivery } from './deliveries.ts'
+import {
+  DEAD_LETTERS,
+  DELIVERIES,
+  type Delivery,
+  deliveryId,
+  deliveryIn,
+  endDelivery,
+  retryDelayMs,
+} from './deliveries.ts'
 import type { PushLimits } from './limits.ts'
 import { notificationOf } from './notification.ts'
 import { signed } from './signature.ts'
@@ -136,9 +144,8 @@ export class Courier {
     const error = messageOf(cause)
     const isHopeless = cause instanceof AddressRefused || cause instanceof RedirectRefused
     if (isHopeless || failures >= limits.attemptsMax) return this.#giveUp(failures, error)
-    const grown = Math.min(limits.delayMsMax, limits.delayMs * 2 ** (failures - 1))
     // Jitter, so that simultaneous failures are not retried simultaneously.
-    const due = clock.now() + Math.round(grown * (0.5 + Math.random() / 2))
+    const due = clock.now() + Math.round(retryDelayMs(failures, limits) * (0.5 + Math.random() / 2))
     await this.#note({ failures, due, error }, 'release')
   }
 

@@ -1,6 +1,7 @@
 /** Delivery progress per push configuration, kept as documents so that any node can resume another's deliveries. */
 import type { Document } from '../../../core/model/document.ts'
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
+import type { PushLimits } from './limits.ts'
 
 /** Active deliveries. Removed once the end of the task is delivered. */
 export const DELIVERIES = 'a2a.push.delivery'
@@ -49,4 +50,14 @@ export async function endDelivery(documents: OwnedDocuments, task: string, confi
 
 export function deliveryIn({ body }: Document): Delivery {
   return body as Delivery
+}
+
+/** Delay before the attempt that follows so many failures. Jitter shortens it by up to half. */
+export function retryDelayMs(failures: number, { delayMs, delayMsMax }: PushLimits): number {
+  return Math.min(delayMsMax, delayMs * 2 ** (failures - 1))
+}
+
+/** An attempt that is further away than its delay was scheduled before the wall clock was set back. */
+export function isDue({ due, failures }: Delivery, now: number, limits: PushLimits): boolean {
+  return due <= now || due > now + retryDelayMs(failures, limits)
 }

@@ -26,7 +26,7 @@ import { SocketFeed } from './feed.ts'
 /** Maximum runs followed per connection. */
 const FEEDS_MAX = 64
 
-/** Failed authentication attempts per connection. */
+/** Failed or throttled authentication attempts per connection. */
 const TRIES_MAX = 5
 
 export class SocketSession {
@@ -146,8 +146,9 @@ export class SocketSession {
       const user = this.#call.guarded ? { user_id: principal.id } : {}
       this.#send({ event: 'authenticated', message: 'Authentication successful.', ...user })
     } catch (cause) {
-      if (!isHoldfastError(cause, 'unauthenticated')) throw cause
-      this.#send({ event: 'auth_error', error: 'Invalid authentication token', error_type: cause.code })
+      if (isHoldfastError(cause, 'unauthenticated'))
+        this.#send({ event: 'auth_error', error: 'Invalid authentication token', error_type: cause.code })
+      else this.#fail(cause)
       if (++this.#refused >= TRIES_MAX) this.#outbox.disconnect(closeCodes.policyViolation, 'too many attempts')
     }
   }

@@ -42,7 +42,7 @@ export function readStartingAfter(query: URLSearchParams, state: ResponseState):
     throw refusal(`${param} must be the sequence_number of the last event that you have`, { param })
   const last = state.sequence - 1
   if (Number(text) <= last) return Number(text)
-  throw new HoldfastError('cursor_invalid', `the response has events 0 to ${last}; there is none after ${text}`, {
+  throw new HoldfastError('cursor_invalid', `the response has events 0 to ${last}: ${text} is beyond its end`, {
     details: { openai: { param } },
   })
 }
