@@ -81,9 +81,21 @@ interface Cluster {
 }
 
 /** Two nodes that have been up for a while; the first one executes some runs. */
-async function cluster(recovery: Recovery, limits: Partial<Limits> = {}): Promise<Cluster> {
+async function cluster(
+  recovery: Recovery,
+  limits: Partial<Limits> = {},
+  count = RUNS,
+  unreadable: ReadonlySet<string> = new Set(),
+): Promise<Cluster> {
   const clock = new ManualClock()
-  const shared = overriding(openMemoryStore({ clock }), { capabilities: { durable: true, shared: true } })
+  const memory = openMemoryStore({ clock })
+  const shared = overriding(memory, {
+    capabilities: { durable: true, shared: true },
+    get: async (id) => {
+      if (unreadable.has(id)) throw away()
+      return memory.get(id)
+    },
+  })
   const again = new Set<string>()
   const component = subject(
     async function* (_, { run, attempt, signal }: RunContext) {
@@ -97,7 +109,7 @@ async function cluster(recovery: Recovery, limits: Partial<Limits> = {}): Promis
   const nodes = links.map(({ store }) =>
     openNode({ components: [component], store, clock, limits: { leaseMs: LEASE_MS, ...limits } }),
   )
-  const ids = await Promise.all(Array.from({ length: RUNS }, () => nodes[0]!.start('subject')))
+  const ids = await Promise.all(Array.from({ length: count }, () => nodes[0]!.start('subject')))
   await Promise.all(ids.map((id) => nodes[0]!.emitted(id, 'text.delta')))
   await clock.pass(LEASE_MS + 1) // from now on they may take over
   return { clock, links, nodes, ids, again }
@@ -159,6 +171,15 @@ describe('[RUN-6] after an outage beyond the bound', () => {
     cutOff!.isAway = false
     await world.clock.pass(LEASE_MS)
     for (const id of world.ids) expect(typesOf(await world.nodes[1]!.log(id))).not.toContain('run.released')
+  })
+
+  test('runs whose log stays unreadable do not keep the others from being released', async () => {
+    const unreadable = new Set<string>()
+    const world = await cluster('resume', {}, 40, unreadable)
+    for (const id of world.ids.slice(0, 35)) unreadable.add(id)
+    await outage(world)
+    await world.clock.pass(LEASE_MS)
+    expect([...world.again].toSorted()).toEqual(world.ids.slice(35).toSorted())
   })
 
   test('a run is not given up more often than it may be interrupted', async () => {

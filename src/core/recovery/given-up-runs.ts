@@ -44,7 +44,7 @@ export class GivenUpRuns {
     const all = [...this.#runs]
     for (let at = 0; at < all.length; at += AT_ONCE) {
       const tries = await Promise.all(all.slice(at, at + AT_ONCE).map(([id, run]) => this.#try(id, run)))
-      if (tries.includes('away')) return
+      if (tries.every((outcome) => outcome === 'away')) return
     }
   }
 
@@ -54,11 +54,20 @@ export class GivenUpRuns {
     } catch (caught) {
       const cause = refusalOf(caught)
       this.#parts.logger.debug({ run: id, err: cause }, 'a run that was given up could not be released')
-      if (isHoldfastError(cause, 'unavailable')) return 'away'
+      if (isHoldfastError(cause, 'unavailable')) {
+        // Next time it comes last: a single run may be unreadable while the store is there.
+        if (this.#forget(id, run)) this.#runs.set(id, run)
+        return 'away'
+      }
       if (++run.refusals < REFUSALS_MAX) return 'done'
     }
-    if (this.#runs.get(id) === run) this.#runs.delete(id)
+    this.#forget(id, run)
     return 'done'
+  }
+
+  /** False if the node has given the run up again meanwhile. */
+  #forget(id: string, run: GivenUpRun): boolean {
+    return this.#runs.get(id) === run && this.#runs.delete(id)
   }
 
   /** The epoch decides: a run that another worker has claimed meanwhile is no longer this node's to release. */

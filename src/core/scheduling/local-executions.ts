@@ -99,11 +99,6 @@ export class LocalExecutions {
     return this.#givenUp.has(id)
   }
 
-  /** Releases the runs that this node gave up, if the store is back. Never rejects. */
-  releaseGivenUp(): Promise<void> {
-    return this.#givenUp.release()
-  }
-
   /** What executes here, for the renewal of its leases. */
   current(): Executions {
     return new Map([...this.#executions].map(([id, { epoch, durable }]) => [id, { epoch, durable }]))
@@ -156,7 +151,7 @@ export class LocalExecutions {
 
   /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
   renewed(held: readonly HeldRun[], before: Executions): void {
-    void this.releaseGivenUp()
+    void this.#givenUp.release()
     const found = new Map(held.map((run) => [run.id, run]))
     for (const [id, { epoch, durable }] of before) {
       const execution = this.#executions.get(id)
@@ -192,7 +187,7 @@ export class LocalExecutions {
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
     await Promise.all(this.#ending)
-    await this.releaseGivenUp()
+    await this.#givenUp.release()
   }
 
   executeOrLog(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
@@ -273,8 +268,10 @@ export class LocalExecutions {
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
     // A store that only this process uses may be unavailable because of the run.
-    if (end === 'given up' && this.#parts.store.capabilities.shared) this.#givenUp.add(id, epoch)
-    else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)
+    if (end === 'given up' && this.#parts.store.capabilities.shared) {
+      this.#givenUp.add(id, epoch)
+      void this.#givenUp.release()
+    } else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)
     this.#onSlotFreed()
   }
 

@@ -67,7 +67,6 @@ export class RunClaimer {
     let races = 0
     while (this.#lookAgain) {
       this.#lookAgain = false
-      await executions.releaseGivenUp() // before they are claimed: their leases may have expired
       const room = limits.runsConcurrentMax - executions.running
       if (room <= 0 || executions.draining) return
       const found = await this.#withinShares(await this.#claimable(room))
@@ -122,6 +121,7 @@ export class RunClaimer {
       await leases.renew()
       return true
     }
+    // What this node gave up it releases first, so that nobody takes it for a suspect.
     if (!executions.hasRoom || executions.gaveUp(id)) return true
     const releaseSlot = executions.reserveSlot()
     try {
