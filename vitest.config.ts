@@ -13,6 +13,8 @@ const SHARING = [
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'compile')
 
 export default defineConfig({
+  // The console imports the package by its name.
+  resolve: { alias: { 'holdfast/structure': join(import.meta.dirname, 'src/core/structure/index.ts') } },
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: SHARING, isolate: false } },

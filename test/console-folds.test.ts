@@ -1,20 +1,37 @@
 /** What the console makes of a log: the conversation, and what took how long. */
 import { describe, expect, test } from 'vitest'
-import { ConversationFold } from '../console/run/conversation-fold.ts'
-import { SpanFold } from '../console/run/spans.ts'
+import type { Block } from '../console/run/blocks.ts'
+import { ConversationBlocks } from '../console/run/conversation-blocks.ts'
+import { type Row, RunSpans } from '../console/run/spans.ts'
 import { inTree } from '../console/run/tree.ts'
 import { agent } from '../src/agents/generator.ts'
 import { parallel, step as flowStep, workflow } from '../src/agents/workflow/index.ts'
 import { emit } from '../src/core/ports/component.ts'
 import type { LoggedEvent } from '../src/core/model/event.ts'
+import { RunStructure } from '../src/core/structure/run-structure.ts'
 import { openNode, subject } from './support/node.ts'
 
+function structureOf(log: readonly LoggedEvent[]): RunStructure {
+  const structure = new RunStructure()
+  for (const event of log) structure.apply(event)
+  return structure
+}
+
+function treeOf(log: readonly LoggedEvent[]): readonly Block[] {
+  const structure = structureOf(log)
+  return inTree(new ConversationBlocks(structure).list(), structure.actors)
+}
+
+function rowsOf(log: readonly LoggedEvent[]): Row[] {
+  const spans = new RunSpans(structureOf(log))
+  spans.apply(log)
+  return spans.rows()
+}
+
 function saidIn(log: readonly LoggedEvent[]): { text: string; discarded: boolean }[] {
-  const fold = new ConversationFold()
-  fold.apply(log)
-  return fold.blocks.flatMap((block) =>
-    block.kind === 'text' ? [{ text: block.text, discarded: block.discarded }] : [],
-  )
+  return new ConversationBlocks(structureOf(log))
+    .list()
+    .flatMap((block) => (block.kind === 'text' ? [{ text: block.text, discarded: block.discarded }] : []))
 }
 
 /** A meeting point: each call waits until so many have come, again and again. */
@@ -156,9 +173,7 @@ describe('console: the tree', () => {
         }),
       ],
     })
-    const fold = new ConversationFold()
-    fold.apply(await node.ended(await node.start('subject')))
-    const shown = inTree(fold.blocks, fold.actors).flatMap((block) => {
+    const shown = treeOf(await node.ended(await node.start('subject'))).flatMap((block) => {
       if (block.kind === 'member') return [`[${block.component}]`]
       return block.kind === 'text' ? [block.text] : []
     })
@@ -189,16 +204,12 @@ describe('console: a workflow', () => {
   test('has a step’s work below the step, in the conversation and in the timeline', async () => {
     const node = openNode({ components: [flow] })
     const log = await node.ended(await node.start('subject'))
-    const fold = new ConversationFold()
-    fold.apply(log)
-    const shown = inTree(fold.blocks, fold.actors).flatMap((block) => {
+    const shown = treeOf(log).flatMap((block) => {
       if (block.kind === 'step') return [block.name]
       return block.kind === 'member' ? [`[${block.component}]`] : block.kind === 'text' ? [block.text] : []
     })
     expect(shown).toEqual(['both', 'ask', '[inner]', 'said', 'look'])
-    const spans = new SpanFold()
-    spans.apply(log)
-    expect(spans.rows().map(({ name, depth }) => [name, depth])).toEqual([
+    expect(rowsOf(log).map(({ name, depth }) => [name, depth])).toEqual([
       ['Attempt 1', 0],
       ['both (parallel)', 0],
       ['ask (agent)', 1],
@@ -223,16 +234,15 @@ describe('console: the timeline', () => {
       ],
     })
     const log = await node.ended(await node.start('subject'))
-    const fold = new SpanFold()
-    fold.apply(log)
+    const rows = rowsOf(log)
     const from = log.find(({ type }) => type === 'step.started')!.index
-    expect(fold.rows().map(({ kind, name, state }) => [kind, name, state])).toEqual([
+    expect(rows.map(({ kind, name, state }) => [kind, name, state])).toEqual([
       ['attempt', 'Attempt 1', 'done'],
       ['step', 'try', 'failed'],
       ['model', 'm', 'discarded'],
       ['withdrawn', 'failed', 'discarded'],
     ])
-    expect(fold.rows().at(-1)!.index).toBeGreaterThanOrEqual(from)
+    expect(rows.at(-1)!.index).toBeGreaterThanOrEqual(from)
   })
 
   test('shows a restarted attempt as retracted, with all of its work', () => {
@@ -247,9 +257,7 @@ describe('console: the timeline', () => {
       { ...common, index: 5, type: 'run.started', data: { attempt: 2 } },
       { ...common, index: 6, type: 'run.completed', data: {} },
     ] as readonly LoggedEvent[]
-    const fold = new SpanFold()
-    fold.apply(log)
-    expect(fold.rows().map(({ name, state }) => [name, state])).toEqual([
+    expect(rowsOf(log).map(({ name, state }) => [name, state])).toEqual([
       ['Attempt 1', 'discarded'],
       ['search', 'discarded'],
       ['interrupted', 'discarded'],
@@ -275,9 +283,14 @@ describe('console: the timeline', () => {
         }),
       ],
     })
-    const fold = new SpanFold()
-    fold.apply(await node.ended(await node.start('subject')))
-    expect(fold.rows().map(({ kind, name, depth, state }) => [kind, name, depth, state])).toEqual([
+    expect(
+      rowsOf(await node.ended(await node.start('subject'))).map(({ kind, name, depth, state }) => [
+        kind,
+        name,
+        depth,
+        state,
+      ]),
+    ).toEqual([
       ['attempt', 'Attempt 1', 0, 'done'],
       ['model', 'm', 0, 'done'],
       ['step', 'prepare', 0, 'done'],

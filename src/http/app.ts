@@ -5,6 +5,7 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
+import { paceRequests } from '../core/runtime/share-event-loop.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
@@ -28,7 +29,13 @@ export interface AppOptions {
 }
 
 export function createApp(options: AppOptions): RequestListener {
-  return (request, response) => void serveRequest(request, response, options)
+  return (request, response) => void serveInTurn(request, response, options)
+}
+
+async function serveInTurn(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
+  const turn = paceRequests()
+  if (turn !== undefined) await turn
+  if (!response.destroyed) await serveRequest(request, response, options)
 }
 
 async function serveRequest(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {

@@ -150,6 +150,15 @@ test('OpenAI: no more runs are read than a page of items has room for', async ()
   expect(read.size).toBeLessThan(RUNS)
 })
 
+test.each(['/v1/conversations/talk/items/msg_talk0003_0', '/sessions/talk/runs/run_talk0003'])(
+  'GET %s reads the log of that run only',
+  async (path) => {
+    read.clear()
+    expect((await call(server, 'GET', path)).status).toBe(200)
+    expect([...read]).toEqual(['run_talk0003'])
+  },
+)
+
 test('OpenAI: an item of another conversation is not found in a conversation', async () => {
   expect((await call(server, 'GET', '/v1/conversations/huge/items/msg_talk0003_0')).status).toBe(404)
   const { status, body } = await call(server, 'GET', '/v1/conversations/talk/items/msg_talk0003_0')

@@ -6,8 +6,8 @@ import { type PeerOptions, type PeerStep, startPeer } from '../../../test/suppor
 import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/ports/component.ts'
+import { hangAtFirst, World } from '../../../test/support/world.ts'
+import type { Component, RunContext } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
 
@@ -25,6 +25,35 @@ const three: readonly PeerStep[] = [
   { artifact: 'three', append: true, last: true },
   { status: 'completed' },
 ]
+
+/** More than an event can hold. */
+function longText(): string {
+  return 'A line of text: ☂ and 🦊.\n'.repeat(250_000)
+}
+
+/** Hangs in the first attempt, after so many events of a stage. */
+function stuckInStage(component: Component, events: number): Component {
+  return {
+    ...component,
+    run(input, context) {
+      const stage: RunContext['stage'] = (name, work, options) =>
+        context.stage(
+          name,
+          async function* () {
+            let emitted = 0
+            const rest = work()
+            for (let next = await rest.next(); ; next = await rest.next()) {
+              if (next.done === true) return next.value
+              if (emitted++ === events) await hangAtFirst(context)
+              yield next.value
+            }
+          },
+          options,
+        )
+      return component.run(input, { ...context, stage })
+    },
+  }
+}
 
 function outputOf(log: readonly LoggedEvent[]): unknown {
   return dataOf(log, 'run.completed')[0]?.output
@@ -44,7 +73,7 @@ describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
   })
 
   test('an artifact longer than an event is text in pieces, and is not repeated as output', async () => {
-    const text = 'A line of text: ☂ and 🦊.\n'.repeat(250_000)
+    const text = longText()
     const peer = await start([{ artifact: text, last: true }, { status: 'completed' }])
     const log = await logOf(remote(peer.url))
     expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: {} })
@@ -56,6 +85,51 @@ describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
   test('a response without a task is the whole output', async () => {
     const log = await logOf(remote((await start([{ message: 'Good day' }])).url))
     expect([textOf(log), outputOf(log)]).toEqual(['Good day', 'Good day'])
+  })
+
+  test('an answer without a task that is longer than an event is text in pieces', async () => {
+    const text = longText()
+    const peer = await start([{ message: text }])
+    const log = await logOf(remote(peer.url))
+    expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: {} })
+    expect(textOf(log) === text).toBe(true)
+    expect(outputOf(log)).toBeUndefined()
+    expect(peer.messages).toHaveLength(1)
+  })
+
+  test('[RUN-1] after a crash within a long answer without a task, the message is sent again and the answer is whole', async () => {
+    const text = longText()
+    const peer = await start([{ message: text }])
+    const world = new World(stuckInStage(remote(peer.url), 3))
+    const id = await world.orphan(2)
+    const log = await world.worker().ended(id, PATIENCE_MS)
+    expect(log.at(-1)?.type).toBe('run.completed')
+    expect(textOf(log) === text).toBe(true)
+    expect(peer.messages).toHaveLength(2)
+  })
+
+  test.for(['failed', 'rejected'] as const)(
+    'the reason of a task that was %s is cut if it is longer than an event',
+    async (status) => {
+      const log = await logOf(remote((await start([{ artifact: 'half ' }, { status, text: longText() }])).url))
+      expect(log.at(-1)?.type).toBe(`run.${status}`)
+      const { error, reason = error?.message } = log.at(-1)!.data as { error?: { message: string }; reason?: string }
+      expect(reason).toMatch(/^A line of text[^]*\[cut: \d+ of \d+ characters/)
+    },
+  )
+
+  test('a task that asks a question after more text than an event can hold goes on with the answer', async () => {
+    const text = longText()
+    const peer = await startPeer({
+      version,
+      script: (answer, turn) =>
+        turn === 1
+          ? [{ artifact: text }, { status: 'input-required', text: 'Which one?' }]
+          : [{ artifact: answer, append: true }, { status: 'completed' }],
+    })
+    const log = await answeredElsewhere(() => remote(peer.url), 'the blue one')
+    expect(textOf(log) === `${text}the blue one`).toBe(true)
+    expect(outputOf(log)).toBeUndefined()
   })
 
   test('status messages are text, and other parts are artifacts', async () => {

@@ -1,4 +1,4 @@
-/** Access control, for every command of the service: whether a credential is still good, whose a run is, what may be done to it. */
+/** Access control for every command of the service: whether the credential is valid, who owns the run, and which actions are permitted. */
 import type { CredentialWatch } from './credential-watch.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'

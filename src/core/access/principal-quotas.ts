@@ -1,7 +1,6 @@
 /**
- * What one principal may take of a node, and of its store: starts per second, open streams, worker slots, stored bytes and documents.
- * The service asks for every protocol.
- * Everyone on a server without authentication is one principal, to which no share of anything applies.
+ * Quotas per principal: starts per second, open streams, worker slots, stored bytes and documents. The service checks them for all
+ * protocols. Without authentication everybody is one principal, to which no share applies.
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'

@@ -1,6 +1,6 @@
 /**
- * What a credential may do, as scopes. The service asks before every command, so all protocols enforce the same thing; a principal
- * without scopes may do everything with what it owns, and only the local one also what concerns the server and all its users.
+ * Scopes: what a credential may do. The service checks them before every command, so all protocols enforce the same. A principal without
+ * scopes may do everything with what it owns; only the local one may also do what concerns the whole server.
  */
 import type { ComponentKind } from '../ports/component.ts'
 import { HoldfastError } from '../model/errors.ts'

@@ -1,6 +1,6 @@
 /**
- * Share links: signed, revocable links that give access to one run, for certain actions, until they expire. What a link allows is a
- * document of the run's owner, so that every node knows it and removing it revokes the link.
+ * Share links: signed, revocable links that permit certain actions on one run until they expire. Each link is a document of the run's
+ * owner, so that every node knows it and removing it revokes it.
  */
 import type { Clock, Ids } from '../ports/clock.ts'
 import type { Document } from '../model/document.ts'

@@ -1,6 +1,6 @@
 /**
- * Replay then tail, in one code path. A subscription is a cursor: what it has not been given it reads from the store when its
- * sink has room, so it queues nothing. Those at the tail share the bytes of each commit.
+ * Replay then tail, in one code path. A subscription is a cursor: it reads from the store when its sink has room, so it queues nothing.
+ * Subscriptions at the tail share the bytes of each commit.
  */
 import type { Clock } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'

@@ -1,4 +1,4 @@
-/** What an agent hands over, checked and serialized: the one door into a log (EVT-1). */
+/** Checks and serializes what an agent emits: the only way into a log (EVT-1). */
 import type { Emission } from '../ports/component.ts'
 import { type Actor, type Event, eventTable, type EventType, isEventType } from '../model/event.ts'
 import { wrongField } from '../model/wrong-field.ts'

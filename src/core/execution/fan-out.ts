@@ -1,4 +1,4 @@
-/** How much recorded work a run may have: an agent that calls itself again and again must not use up the node of all others. */
+/** Limits the recorded work of a run, so that an agent that keeps calling itself does not use up its node. */
 import { RunFailure } from './run-failure.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'

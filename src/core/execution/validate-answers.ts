@@ -1,4 +1,4 @@
-/** Whether answers fit the questions that a run waits with. */
+/** Validates answers against the open questions of a run. */
 import { problemWith } from './answer-schema.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Question } from '../model/event.ts'

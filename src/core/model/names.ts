@@ -1,4 +1,4 @@
-/** Names that clients give: of sessions, keys and documents. One rule for all protocols and stores. */
+/** Names that clients choose: of sessions, keys and documents. One rule for all protocols and stores. */
 import { HoldfastError } from './errors.ts'
 
 /**

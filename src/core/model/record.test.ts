@@ -12,6 +12,7 @@ import {
   type Slice,
   sliceAfter,
   sliceBefore,
+  lastMark,
   sliceOf,
   sliceWithin,
 } from './record.ts'
@@ -175,5 +176,30 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
       const parts = [sliceBefore(slice, index).bytes, sliceAfter(slice, index - 1).bytes]
       expect(Buffer.concat(parts).equals(slice.bytes)).toBe(true)
     }
+  })
+})
+
+describe('the mark of the last record', () => {
+  const bounds = { depthMax: 10, bytesMax: 1_000_000 }
+  const first = encodeRecord('run_1', 0, '2026-01-01T00:00:00.000Z', 'text.delta', encodeTextBody('first', bounds))
+  const marked = (time: string, text: string): string =>
+    lastMark(sliceOf(0, [first, encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody(text, bounds))], false))
+  const time = '2026-01-01T00:00:01.000Z'
+
+  test.each([1, 1000, 1024, 2048, 100_000])('depends on its time, its start, its end and its length: %d', (length) => {
+    const text = 'x'.repeat(length)
+    const others = [
+      marked('2026-01-01T00:00:01.001Z', text),
+      marked(time, `y${text.slice(1)}`),
+      marked(time, `${text.slice(0, -1)}y`),
+      marked(time, `${text}x`),
+    ]
+    expect(others).not.toContain(marked(time, text))
+    expect(marked(time, text)).toBe(marked(time, text))
+  })
+
+  test('does not depend on what comes before it', () => {
+    const record = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
+    expect(lastMark(sliceOf(1, [record], false))).toBe(lastMark(sliceOf(0, [first, record], false)))
   })
 })

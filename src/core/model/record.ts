@@ -15,6 +15,7 @@ import { serialize, type SerializeBounds, UnserializableError } from './serializ
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
+const NEWLINE = 10
 
 /** The part of a record that does not depend on its position in a log: type, actor and data. */
 export type RecordBody = string
@@ -61,19 +62,28 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
 
 const marks = new WeakMap<Slice, string>()
 
+/** Of a record's data, the bytes at its start and at its end that its mark depends on. The start has the time. */
+const MARKED_BYTES_MAX = 1024
+
 /** Tells the last record of a slice from another one in its place; computed once for each slice, however many ask. */
 export function lastMark(slice: Slice): string {
   let mark = marks.get(slice)
   if (mark === undefined) {
     const { bytes } = slice
-    let start = bytes.length - 2
-    while (start > 0 && !(bytes[start - 1] === 10 && bytes[start - 2] === 10)) start--
-    let hash = 0x811c9dc5
-    for (let at = start; at < bytes.length; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
-    mark = `${bytes.length - start}.${hash >>> 0}`
+    const start = bytes.lastIndexOf(NEWLINE, bytes.length - 3) + 1 // of the last line
+    const end = Math.min(start + MARKED_BYTES_MAX, bytes.length)
+    const rest = Math.max(end, bytes.length - MARKED_BYTES_MAX)
+    mark = `${bytes.length - start}.${hashOf(bytes, rest, bytes.length, hashOf(bytes, start, end)) >>> 0}`
     marks.set(slice, mark)
   }
   return mark
+}
+
+/** FNV-1a. */
+function hashOf(bytes: Uint8Array, start: number, end: number, seed = 0x811c9dc5): number {
+  let hash = seed
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
+  return hash
 }
 
 /** The records of a slice that come after an index. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { shareEventLoop } from './share-event-loop.ts'
+import { paceRequests, shareEventLoop } from './share-event-loop.ts'
 
 function workMs(ms: number): void {
   const end = performance.now() + ms
@@ -39,4 +39,19 @@ test('shareEventLoop: concurrent loops alternate', async () => {
   void shareEventLoop()
   await Promise.all([loop('a'), loop('b'), loop('c')])
   expect(order.join('')).toBe('abcabcabc')
+})
+
+test('requests of one burst take turns with other work, in their order', async () => {
+  const order: string[] = []
+  const request = async (name: string): Promise<void> => {
+    const turn = paceRequests()
+    if (turn !== undefined) await turn
+    workMs(5)
+    order.push(name)
+  }
+  await nextTurn()
+  const all = ['a', 'b', 'c'].map(request)
+  setImmediate(() => order.push('other work'))
+  await Promise.all(all)
+  expect(order).toEqual(['a', 'b', 'other work', 'c'])
 })

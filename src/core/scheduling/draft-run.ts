@@ -1,4 +1,4 @@
-/** What a start asks for, and the run that it makes. */
+/** Turns a start request into a new run. */
 import type { BusyPolicy, Component } from '../ports/component.ts'
 import { HoldfastError, isHoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'

@@ -1,4 +1,4 @@
-/** Renews the leases of this node, on a timer of its own: nothing else that the node waits for makes a renewal late. */
+/** Renews the leases of this node, on its own timer: nothing else that the node awaits delays a renewal. */
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'

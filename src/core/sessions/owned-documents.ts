@@ -1,4 +1,4 @@
-/** The documents of one principal, as protocols get at them: whatever is too large or badly named is refused here. */
+/** The documents of one principal, for protocols: validates names and sizes. */
 import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from '../model/document.ts'
 import { HoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'

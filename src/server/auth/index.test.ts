@@ -65,6 +65,7 @@ test('authentication: a configured source that cannot be opened is an error, not
   await expect(openAuthenticator({ keys: join(folder, 'none.json'), jwt })).rejects.toThrow(/none\.json/)
   await expect(openAuthenticator({ keys, jwt: { key: 'secret:short' } })).rejects.toThrow(/secret/)
   await expect(openAuthenticator({ jwt: {} })).rejects.toThrow(/either/)
+  await expect(openAuthenticator({ securityKey: 'fifteen-letters' })).rejects.toThrow(/shorter than 16 characters/)
 })
 
 test('authentication: a server without tokens does not load jose', async () => {

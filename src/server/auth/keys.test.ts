@@ -4,8 +4,9 @@ import { mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
+import { until } from '../../../test/support/until.ts'
 import { CredentialWatch } from '../../core/access/credential-watch.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { ownerKey } from '../../core/model/principal.ts'
@@ -355,6 +356,25 @@ describe('key scopes, expiry and last use', () => {
     await createKey(path, { name: 'a', scopes: ['runs:read'] })
     await writeFile(path, (await readFile(path, 'utf8')).replace('runs:read', 'runs:reed'))
     await expect(openKeyAuthenticator(path)).rejects.toThrow('has an invalid "scopes"')
+  })
+
+  test('a server notes when a key was used last', async () => {
+    const clock = stillClock()
+    const { key, entry } = await createKey(path, { name: 'used' }, clock)
+    await createKey(path, { name: 'unused' }, clock)
+    const authenticator = await openKeyAuthenticator(path, clock)
+    clock.advance(500)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await authenticator.authenticate({ bearer: key })
+    await expect(authenticator.authenticate({ bearer: key.replace(/.{8}$/, '00000000') })).rejects.toThrow()
+    vi.advanceTimersByTime(10_000)
+    vi.useRealTimers()
+    const used = await until('it is written', async () => {
+      const found = await readKeyUsage(path)
+      return found.size > 0 && found
+    })
+    expect([...used]).toEqual([[entry.id, clock.now()]])
   })
 
   test('the last use is recorded in a file beside it, and the latest of several servers wins', async () => {

@@ -114,7 +114,7 @@ describe('AgentOS: a session', () => {
     expect(await ids('user_id=ann')).toEqual(['a5', 'a4'])
     expect(await ids('session_name=EXT%203')).toEqual(['a3'])
     expect((await getJson(server, '/sessions?limit=2')).body.meta).toMatchObject({ total_pages: 3, total_count: 6 })
-    for (const query of ['limit=0', 'page=x', 'type=robot', 'sort_by=color', 'sort_order=up'])
+    for (const query of ['limit=0', 'page=x', 'type=robot', 'type=constructor', 'sort_by=color', 'sort_order=up'])
       expect((await getJson(server, `/sessions?${query}`)).status).toBe(422)
   })
 
