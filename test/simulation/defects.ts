@@ -27,7 +27,7 @@ export const defects: readonly Defect[] = [
     search: 'if (epoch !== entry.epoch) throw',
     replace: 'if (entry.epoch < 0) throw',
     invariant: 'LOG-4',
-    seed: 6,
+    seed: 3,
   },
   {
     id: 'index-not-checked',
@@ -76,7 +76,7 @@ export const defects: readonly Defect[] = [
     search: 'if (isFinished(run.status)) return false',
     replace: '',
     invariant: 'LOG-3',
-    seed: 2,
+    seed: 6,
   },
   {
     id: 'release-of-another-claim',
@@ -100,7 +100,7 @@ export const defects: readonly Defect[] = [
     search: "if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
     replace:
       "this.#hints.give({ run: id, next: first + batch.length, slice: sliceOf(first, batch.map((append) => append.record), false) })\n    if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
-    invariant: 'LOG-2',
+    invariant: 'SUB-2',
     seed: 1,
   },
   {
@@ -117,7 +117,7 @@ export const defects: readonly Defect[] = [
     search: 'const known = idempotency && this.#keys.get(keyOf(run.owner, idempotency.key))',
     replace: 'const known = undefined as { id: string; fingerprint: string } | undefined',
     invariant: 'RUN-4',
-    seed: 4,
+    seed: 13,
   },
   {
     id: 'session-turns-ignored',
@@ -125,7 +125,7 @@ export const defects: readonly Defect[] = [
     search: 'return outOfOrder || run.lane === undefined || this.#headOfLane(run)?.run.id === run.id',
     replace: 'return true',
     invariant: 'RUN-2',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'stop-lost',
@@ -189,7 +189,7 @@ export const defects: readonly Defect[] = [
     search: 'if (hinted || this.#polling) return',
     replace: 'if (hinted || this.#subscriptions.size >= 0) return',
     invariant: 'SUB-2',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'subscribe-after-read',
@@ -197,8 +197,8 @@ export const defects: readonly Defect[] = [
     search: "} else if (this.#known === known) {\n          this.#state = 'tail'",
     replace:
       "} else {\n          this.#state = 'tail'\n          this.#cursor = Math.max(this.#cursor, this.#known - 1)",
-    invariant: 'LOG-5',
-    seed: 3,
+    invariant: 'SUB-2',
+    seed: 1,
   },
   {
     id: 'backpressure-ignored',
@@ -213,7 +213,7 @@ export const defects: readonly Defect[] = [
     file: 'src/core/delivery/read-log.ts',
     search: 'if (fault === undefined) return slice',
     replace: 'if (fault !== null) return slice',
-    invariant: 'RUN-5',
+    invariant: 'LOG-5',
     seed: 4,
   },
   {
@@ -230,7 +230,7 @@ export const defects: readonly Defect[] = [
     search: 'for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',
-    seed: 3,
+    seed: 1,
   },
   {
     id: 'suspects-not-started',
@@ -254,7 +254,7 @@ export const defects: readonly Defect[] = [
     search: 'const all = [...this.#runs]',
     replace: 'const all: [string, GivenUpRun][] = []',
     invariant: 'RUN-1',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'retraction-of-the-wrong-scope',
@@ -269,8 +269,8 @@ export const defects: readonly Defect[] = [
     file: CLAIMED,
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
-    invariant: 'LOG-2',
-    seed: 19,
+    invariant: 'RUN-5',
+    seed: 39,
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
@@ -278,7 +278,7 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'all', ledger: 'kept'",
     invariant: 'RUN-5',
-    seed: 2,
+    seed: 16,
   },
   {
     id: 'failed-call-retracts-only-its-own',
@@ -334,7 +334,7 @@ export const defects: readonly Defect[] = [
     search: 'if (!parked.isOver) return',
     replace: 'if (parked !== undefined) return',
     invariant: 'RUN-1',
-    seed: 54,
+    seed: 157,
   },
   {
     id: 'refusal-not-told-apart',
@@ -342,7 +342,7 @@ export const defects: readonly Defect[] = [
     search: 'throw refusalOf(cause)\n  }\n}',
     replace: 'throw cause\n  }\n}',
     invariant: 'SUB-2',
-    seed: 3,
+    seed: 14,
   },
   {
     id: 'answer-to-the-wrong-question',
@@ -350,7 +350,7 @@ export const defects: readonly Defect[] = [
     search: 'resolve(answers[id])',
     replace: 'resolve(Object.values(answers)[0])',
     invariant: 'RUN-5',
-    seed: 6,
+    seed: 18,
   },
   {
     id: 'answer-not-checked-after-the-claim',
@@ -358,7 +358,7 @@ export const defects: readonly Defect[] = [
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',
-    seed: 17,
+    seed: 14,
   },
   {
     id: 'tool-before-its-intent',
@@ -391,7 +391,7 @@ export const defects: readonly Defect[] = [
     replace:
       'const record = this.#awaited.find((each) => each.kind === asked.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(asked))',
     invariant: 'RUN-5',
-    seed: 4,
+    seed: 2,
   },
   {
     id: 'cancellation-told-as-success',
@@ -399,7 +399,7 @@ export const defects: readonly Defect[] = [
     search: "'run.cancelled': runCancelled,",
     replace: "'run.cancelled': ((scribe: FrameWriter, event: never) => runCompleted(scribe, event)) as never,",
     invariant: 'RUN-3',
-    seed: 5,
+    seed: 12,
   },
   {
     id: 'failure-told-as-success',
@@ -424,7 +424,7 @@ export const defects: readonly Defect[] = [
     search: "return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')",
     replace: 'return this.lose(thrown)',
     invariant: 'RUN-3',
-    seed: 173,
+    seed: 382,
     isFaultless: true,
   },
 ]
