@@ -1,5 +1,4 @@
 /** Handles one request: finds the route, authenticates the caller, calls the handler, and renders errors in the protocol's format. */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Ids } from '../core/ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
@@ -7,6 +6,7 @@ import type { Authenticator, Credential, Principal } from '../core/model/princip
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
@@ -27,11 +27,11 @@ export interface AppOptions {
   readonly stallMs: number
 }
 
-export function createApp(options: AppOptions): RequestListener {
+export function createApp(options: AppOptions): (request: HttpRequest, response: HttpResponse) => void {
   return (request, response) => void serveRequest(request, response, options)
 }
 
-async function serveRequest(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
+async function serveRequest(request: HttpRequest, response: HttpResponse, options: AppOptions): Promise<void> {
   let protocol = options.mounts.first
   try {
     if (respondCors(request, response, options.pages.cors)) return
@@ -48,8 +48,8 @@ async function serveRequest(request: IncomingMessage, response: ServerResponse, 
 
 async function call(
   match: Match,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   target: Target,
   peer: Peer,
   { authenticator, rate, logger, stallMs }: AppOptions,
@@ -85,7 +85,7 @@ async function principalOf(shown: Credential, authenticator: Authenticator, rate
 }
 
 /** Applies the stall timeout of streams to ordinary responses. */
-function cutIfNotTaken(response: ServerResponse, stallMs: number): void {
+function cutIfNotTaken(response: HttpResponse, stallMs: number): void {
   if (!response.writableEnded || response.writableFinished) return
   response.setTimeout(stallMs, () => response.destroy())
 }
@@ -96,7 +96,7 @@ interface Target {
 }
 
 /** Does not normalize the path, so each path has exactly one spelling. */
-function parseTarget(request: IncomingMessage): Target {
+function parseTarget(request: HttpRequest): Target {
   // Clients that treat the server as a proxy send an absolute URL.
   const target = (request.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '')
   const start = target.indexOf('?')
@@ -105,7 +105,7 @@ function parseTarget(request: IncomingMessage): Target {
 }
 
 /** A share link comes as a bearer token, or as a query parameter from an EventSource, which cannot set headers. */
-function credential(request: IncomingMessage, { address: from }: Peer, target: Target, route: Route): Credential {
+function credential(request: HttpRequest, { address: from }: Peer, target: Target, route: Route): Credential {
   const bearer = bearerOf(request)
   const known = from === undefined ? {} : { from }
   const share = shareIn(target, bearer)
@@ -114,7 +114,7 @@ function credential(request: IncomingMessage, { address: from }: Peer, target: T
   throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it only gives access to one run')
 }
 
-function bearerOf({ headers }: IncomingMessage): string | undefined {
+function bearerOf({ headers }: HttpRequest): string | undefined {
   return /^Bearer\s+(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1]
 }
 
@@ -124,8 +124,8 @@ function shareIn({ query }: Target, bearer: string | undefined): string | undefi
 
 async function fail(
   cause: unknown,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   protocol: Protocol,
   options: AppOptions,
 ): Promise<void> {
@@ -149,7 +149,7 @@ async function fail(
 }
 
 /** Omits the query, which may contain a share link. */
-function loggedPath({ url = '' }: IncomingMessage): string {
+function loggedPath({ url = '' }: HttpRequest): string {
   return url.split('?', 1)[0]!.slice(0, 500)
 }
 

@@ -1,9 +1,9 @@
 /** Reads a request body up to a size limit. */
-import type { IncomingMessage } from 'node:http'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
+import type { HttpRequest } from './exchange.ts'
 import { parseJson } from './json.ts'
 
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export async function readBody(request: HttpRequest, bytesMax: number): Promise<Buffer> {
   const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${bytesMax} bytes`)
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge()
   return new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
 }
 
 /** The parsed JSON body; undefined if the body is empty. */
-export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+export async function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
   const body = await readBody(request, bytesMax)
   if (body.length === 0) return undefined
   const type = request.headers['content-type'] ?? ''

@@ -1,6 +1,7 @@
 /** Client address, protocol and host of a request: from the connection, or from the headers of a trusted proxy. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { BlockList } from 'node:net'
+import type { HttpRequest } from './exchange.ts'
 
 export interface Peer {
   readonly address: string | undefined
@@ -26,7 +27,7 @@ export class TrustedProxies {
     if (networks.length > 0) this.#networks = toBlockList(networks)
   }
 
-  peerOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Peer {
+  peerOf({ socket, headers }: Pick<HttpRequest, 'socket' | 'headers'>): Peer {
     const protocol = 'encrypted' in socket ? 'https' : 'http'
     const direct: Peer = { address: socket.remoteAddress, protocol, host: headers.host ?? '' }
     return this.#trusts(direct.address) ? this.#forwarded(direct, headers) : direct
