@@ -27,7 +27,9 @@ export interface AppOptions {
   readonly stallMs: number
 }
 
-export function createApp(options: AppOptions): (request: HttpRequest, response: HttpResponse) => void {
+export type App = (request: HttpRequest, response: HttpResponse) => void
+
+export function createApp(options: AppOptions): App {
   return (request, response) => void serveRequest(request, response, options)
 }
 

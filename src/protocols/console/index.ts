@@ -2,7 +2,7 @@
 import type { Service } from '../../core/service.ts'
 import { ISOLATION_HEADERS, respondText } from '../../http/respond.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
-import { toProblemResponse } from './errors.ts'
+import { toProblemResponse } from '../../http/problem.ts'
 import { type ConsoleFiles, openFiles } from './files.ts'
 import { serveFrames, type WireView } from './frames.ts'
 import { LiveRuns } from './live-runs.ts'
