@@ -4,6 +4,7 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
+import { locate, type Target } from './base-path.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
@@ -17,6 +18,8 @@ import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
 export interface AppOptions {
   readonly mounts: Mounts
+  /** As `toBasePath` returned it. */
+  readonly basePath: string
   readonly authenticator: Authenticator
   readonly ids: Ids
   readonly logger: Logger
@@ -27,20 +30,30 @@ export interface AppOptions {
   readonly stallMs: number
 }
 
-export type App = (request: HttpRequest, response: HttpResponse) => void
+/** `unclaimed` is called instead if the path is none of the server's; nothing was done to the response then. */
+export type App = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void) => void
 
 export function createApp(options: AppOptions): App {
-  return (request, response) => void serveRequest(request, response, options)
+  return (request, response, unclaimed) => void serveRequest(request, response, options, unclaimed)
 }
 
-async function serveRequest(request: HttpRequest, response: HttpResponse, options: AppOptions): Promise<void> {
-  let protocol = options.mounts.first
+async function serveRequest(
+  request: HttpRequest,
+  response: HttpResponse,
+  options: AppOptions,
+  unclaimed: (() => void) | undefined,
+): Promise<void> {
+  const { mounts, basePath } = options
+  let protocol = mounts.first
   try {
-    if (respondCors(request, response, options.pages.cors)) return
-    const target = parseTarget(request)
-    const match = await options.mounts.match(request.method ?? 'GET', target.path)
-    protocol = match.protocol ?? protocol
     const peer = options.proxies.peerOf(request)
+    const target = locate(request, peer, basePath)
+    if (unclaimed !== undefined && (target === undefined || !mounts.claims(target.path))) return unclaimed()
+    if (respondCors(request, response, options.pages.cors)) return
+    if (target === undefined)
+      throw new HoldfastError('not_found', `no route for ${loggedPath(request)}: the server is mounted at ${basePath}`)
+    const match = await mounts.match(request.method ?? 'GET', target.path)
+    protocol = match.protocol ?? protocol
     refuseForeignPages(request, peer, options.pages)
     await call(match, request, response, target, peer, options)
   } catch (cause) {
@@ -73,7 +86,8 @@ async function call(
   if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the URL may contain the share link
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  const given: Call = { request, peer, response, params, query: target.query, principal, signal: gone.signal, logger }
+  const { query, base } = target
+  const given: Call = { request, peer, response, params, query, base, principal, signal: gone.signal, logger }
   await route.handle(given)
   cutIfNotTaken(response, stallMs)
 }
@@ -90,20 +104,6 @@ async function principalOf(shown: Credential, authenticator: Authenticator, rate
 function cutIfNotTaken(response: HttpResponse, stallMs: number): void {
   if (!response.writableEnded || response.writableFinished) return
   response.setTimeout(stallMs, () => response.destroy())
-}
-
-interface Target {
-  readonly path: string
-  readonly query: URLSearchParams
-}
-
-/** Does not normalize the path, so each path has exactly one spelling. */
-function parseTarget(request: HttpRequest): Target {
-  // Clients that treat the server as a proxy send an absolute URL.
-  const target = (request.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '')
-  const start = target.indexOf('?')
-  const path = start < 0 ? target : target.slice(0, start)
-  return { path, query: new URLSearchParams(start < 0 ? '' : target.slice(start + 1)) }
 }
 
 /** A share link comes as a bearer token, or as a query parameter from an EventSource, which cannot set headers. */

@@ -30,6 +30,11 @@ export class Mounts {
     this.#mounts = new Map(mounts.map((mount) => [mount, mount.segments]))
   }
 
+  /** Whether the path, or others that begin like it, belong to a protocol. Loads nothing. */
+  claims(path: string): boolean {
+    return this.#first.routes.match('GET', path).kind !== 'none' || this.#owners(path).length > 0
+  }
+
   async match(method: string, path: string): Promise<Match> {
     let best = this.#first.routes.match(method, path)
     for (const mount of this.#owners(path)) {

@@ -3,7 +3,7 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
 import { actorOf, localOwner, type Principal } from '../core/model/principal.ts'
 import { TokenBuckets } from '../core/runtime/token-bucket.ts'
-import { networkOf } from './address-limit.ts'
+import { networkOf, UNKNOWN_ADDRESS } from './address-limit.ts'
 
 const FAILURES_PER_SECOND = 1
 /** Size of the cache of known valid credentials. */
@@ -33,7 +33,12 @@ export class RequestRate {
    * credential count for their principal instead.
    */
   admitAddress(address: string | undefined, bearer?: string): void {
-    if (this.#perAddress === 0 || (bearer !== undefined && this.#known.has(digestOf(bearer)))) return
+    if (
+      this.#perAddress === 0 ||
+      address === UNKNOWN_ADDRESS ||
+      (bearer !== undefined && this.#known.has(digestOf(bearer)))
+    )
+      return
     const retryAfterMs = this.#strangers.take(networkOf(address))
     if (retryAfterMs === 0) return
     throw new HoldfastError(
@@ -62,7 +67,8 @@ export class RequestRate {
   ): Promise<Principal> {
     const network = networkOf(address)
     const digest = bearer === undefined ? '' : digestOf(bearer)
-    const retryAfterMs = this.#known.has(digest) ? 0 : this.#failures.wait(network)
+    const isExempt = address === UNKNOWN_ADDRESS || this.#known.has(digest)
+    const retryAfterMs = isExempt ? 0 : this.#failures.wait(network)
     if (retryAfterMs > 0)
       throw new HoldfastError('rate_limited', 'too many requests with an invalid credential came from your address', {
         retryAfterMs,

@@ -13,6 +13,8 @@ export interface Call {
   readonly response: HttpResponse
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  /** Path of the mount point, for links; empty at the root. */
+  readonly base: string
   readonly principal: Principal
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal

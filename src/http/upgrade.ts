@@ -5,6 +5,7 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import type { AddressLimit } from './address-limit.ts'
+import { locate } from './base-path.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import type { Mounts } from './mounts.ts'
 import { retrySeconds } from './respond.ts'
@@ -33,6 +34,8 @@ export interface Upgrade {
 
 export interface UpgradeOptions {
   readonly mounts: Mounts
+  /** As `toBasePath` returned it. */
+  readonly basePath: string
   readonly authenticator: Authenticator
   readonly logger: Logger
   readonly pages: PagePolicy
@@ -42,13 +45,18 @@ export interface UpgradeOptions {
   readonly rate: RequestRate
 }
 
+/** Where upgrades are found: what `isUpgrade` needs of the options. */
+export type UpgradePlace = Pick<UpgradeOptions, 'mounts' | 'basePath' | 'proxies'>
+
 /** Whether a request is for one of our WebSockets. Other upgrades, such as to HTTP/2, are ignored. */
-export function isUpgrade({ url = '/', headers }: IncomingMessage, mounts: Mounts): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket' && mounts.hasUpgrade(pathOf(url))
+export function isUpgrade(request: IncomingMessage, place: UpgradePlace): boolean {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') return false
+  const path = pathOf(request, place)
+  return path !== undefined && place.mounts.hasUpgrade(path)
 }
 
-function pathOf(url: string): string {
-  return url.split('?')[0]!
+function pathOf(request: IncomingMessage, { basePath, proxies }: UpgradePlace): string | undefined {
+  return locate(request, proxies.peerOf(request), basePath)?.path
 }
 
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -61,11 +69,13 @@ async function serveUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { mounts, authenticator, pages, proxies, logger, logins, rate }: UpgradeOptions,
+  options: UpgradeOptions,
 ): Promise<void> {
+  const { mounts, authenticator, pages, proxies, logger, logins, rate } = options
+  const path = pathOf(request, options)
   socket.on('error', () => {}) // the client disconnected; `close` follows
   try {
-    const found = await mounts.upgrade(pathOf(request.url ?? '/'))
+    const found = path === undefined ? undefined : await mounts.upgrade(path)
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
     // A WebSocket can have side effects, and browsers send no preflight for it.
     const peer = proxies.peerOf(request)
@@ -90,8 +100,7 @@ async function serveUpgrade(
     await found.handle({ request, socket, head, authenticate, admit, guarded })
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
-    if (error.status >= 500)
-      logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'WebSocket upgrade failed')
+    if (error.status >= 500) logger.error({ path: path?.slice(0, 500), err: cause }, 'WebSocket upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
     const later = error.retryAfterMs === undefined ? '' : `retry-after: ${retrySeconds(error.retryAfterMs)}\r\n`
     socket.end(

@@ -34,8 +34,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     url: () => urlOf(http),
     ...(certificate !== undefined && { certificate }),
   })
-  const { app, mounts, limits, service } = engine
-  const http = createHttpServer({ app, mounts, limits, certificate })
+  const { app, limits, service } = engine
+  const http = createHttpServer({ app, upgrades: engine, limits, certificate })
   limitConnections(http, limits)
   const closeIdle = closerOfIdle(http)
   http.on('upgrade', engine.upgrade)

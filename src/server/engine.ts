@@ -18,6 +18,7 @@ import { ShareLinks } from '../core/access/share-links.ts'
 import type { Store } from '../core/ports/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { type App, createApp } from '../http/app.ts'
+import { toBasePath } from '../http/base-path.ts'
 import type { Cors } from '../http/cors.ts'
 import { Mounts } from '../http/mounts.ts'
 import { RequestRate } from '../http/request-rate.ts'
@@ -49,6 +50,8 @@ export interface EngineOptions {
   readonly store: Store
   /** Protocols to serve. A protocol that is not listed has no paths, and its code is not loaded. Default: all. */
   readonly protocols?: readonly ProtocolName[]
+  /** Path below which everything is served, such as `/api/agents`. Default: the root. */
+  readonly basePath?: string
   /** Default: everyone is one local principal. */
   readonly authenticator?: Authenticator
   /** Receives every audit entry. With authentication, entries are also written to the logger. */
@@ -98,6 +101,8 @@ export interface Engine {
   readonly limits: Limits
   readonly streams: Streams
   readonly mounts: Mounts
+  readonly basePath: string
+  readonly proxies: TrustedProxies
   readonly app: App
   readonly upgrade: UpgradeListener
   /** Serves these from now on. Runs in progress keep the component that they started with. */
@@ -115,6 +120,7 @@ export interface Engine {
 export async function openEngine(options: EngineOptions, listener?: EngineListener): Promise<Engine> {
   const { store, clock = systemClock, protocols = protocolNames } = options
   checkProtocols(protocols)
+  const basePath = toBasePath(options.basePath)
   const redactor = redactorOf(undefined, options.redact)
   const { logger: given = silentLogger } = options
   const logger = redactor === undefined ? given : redactingLogger(given, redactor)
@@ -175,8 +181,10 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
     limits,
     streams,
     mounts,
-    app: createApp({ mounts, authenticator, ids, logger, pages, proxies, rate, stallMs }),
-    upgrade: createUpgradeListener({ mounts, authenticator, logger, pages, proxies, logins, rate }),
+    basePath,
+    proxies,
+    app: createApp({ mounts, basePath, authenticator, ids, logger, pages, proxies, rate, stallMs }),
+    upgrade: createUpgradeListener({ mounts, basePath, authenticator, logger, pages, proxies, logins, rate }),
     replaceComponents: (components) => registry.replace(components),
     begin() {
       loop = new EventLoopMonitor({ loopBlockedMs: limits.loopBlockedMs, logger })

@@ -131,8 +131,11 @@ const others: readonly Mountable[] = [
     segments: AGENTOS,
     upgrades: ['/agents/ws', '/teams/ws', '/workflows/ws'],
     errorForm: async () => (await import('../protocols/agentos/wire/errors.ts')).toDetail,
-    load: async ({ service, streams, logger, auth, version }) =>
-      (await import('../protocols/agentos/index.ts')).agentosProtocol({ service, streams, logger, auth, version }),
+    async load({ service, streams, logger, auth, version, protocols = protocolNames }) {
+      const { agentosProtocol } = await import('../protocols/agentos/index.ts')
+      const hasConsole = protocols.includes('console')
+      return agentosProtocol({ service, streams, logger, auth, version, hasConsole })
+    },
   },
   {
     name: 'console',

@@ -24,7 +24,7 @@ function openApiRoute(version: string): Route {
     public: true,
     async handle(call) {
       const { openApiDocument } = await import('./openapi.ts')
-      respondJson(call.response, 200, openApiDocument(version))
+      respondJson(call.response, 200, openApiDocument(version, call.base))
     },
   }
 }

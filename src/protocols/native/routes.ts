@@ -65,7 +65,7 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
   const { id } = stored.run
-  const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
+  const headers = { location: `${call.base}/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
   if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
   await follow(call, service, streams, stored, undefined, 'sse')
