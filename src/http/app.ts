@@ -9,6 +9,7 @@ import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
+import { hostRequestOf } from './host-request.ts'
 import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
@@ -69,8 +70,7 @@ async function call(
   peer: Peer,
   { authenticator, rate, logger, stallMs }: AppOptions,
 ): Promise<void> {
-  const bearer = bearerOf(request)
-  rate.admitAddress(peer.address, shareIn(target, bearer) ?? bearer)
+  rate.admitAddress(peer.address, shownBy(request, target, authenticator))
   if (match.kind === 'none') throw new HoldfastError('not_found', `no route for ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
@@ -80,9 +80,7 @@ async function call(
   }
   const { route, params } = match
   const principal =
-    route.public === true
-      ? { id: 'public' }
-      : await principalOf(credential(request, peer, target, route), authenticator, rate)
+    route.public === true ? { id: 'public' } : await principalOf(request, peer, target, route, authenticator, rate)
   if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the URL may contain the share link
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -92,12 +90,27 @@ async function call(
   cutIfNotTaken(response, stallMs)
 }
 
-async function principalOf(shown: Credential, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
-  const principal = await rate.authenticate(shown.from, shown.share ?? shown.bearer, () =>
-    authenticator.authenticate(shown),
+async function principalOf(
+  request: HttpRequest,
+  peer: Peer,
+  target: Target,
+  route: Route,
+  authenticator: Authenticator,
+  rate: RequestRate,
+): Promise<Principal> {
+  const shown = credential(request, peer, target, route)
+  const given = authenticator.scheme === 'host' ? { ...shown, request: hostRequestOf(request) } : shown
+  const principal = await rate.authenticate(shown.from, shownBy(request, target, authenticator), () =>
+    authenticator.authenticate(given),
   )
   rate.admit(principal)
   return principal
+}
+
+/** What a request shows of its sender, to tell known callers from strangers. Host applications know theirs by cookies. */
+function shownBy(request: HttpRequest, target: Target, { scheme }: Authenticator): string | undefined {
+  const bearer = bearerOf(request)
+  return shareIn(target, bearer) ?? bearer ?? (scheme === 'host' ? request.headers.cookie : undefined)
 }
 
 /** Applies the stall timeout of streams to ordinary responses. */

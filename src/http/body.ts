@@ -6,6 +6,11 @@ import { parseJson } from './json.ts'
 export async function readBody(request: HttpRequest, bytesMax: number): Promise<Buffer> {
   const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${bytesMax} bytes`)
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge()
+  if (request.readableEnded) {
+    const body = bodyReadBefore(request)
+    if (body.length > bytesMax) throw tooLarge()
+    return body
+  }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
@@ -22,6 +27,24 @@ export async function readBody(request: HttpRequest, bytesMax: number): Promise<
     request.on('error', cutOff)
     request.on('close', () => cutOff())
   })
+}
+
+/** Body parsers of a host application leave what they read in `body`, and some the bytes in `rawBody`. */
+function bodyReadBefore(request: HttpRequest): Buffer {
+  const { body, rawBody } = request as { readonly body?: unknown; readonly rawBody?: unknown }
+  const given = rawBody ?? body
+  if (given instanceof Uint8Array) return Buffer.from(given)
+  if (typeof given === 'string') return Buffer.from(given)
+  const type = request.headers['content-type'] ?? ''
+  if (given !== undefined && /json\b/i.test(type)) return Buffer.from(JSON.stringify(given))
+  if (typeof given === 'object' && given !== null && /^application\/x-www-form-urlencoded/i.test(type))
+    return Buffer.from(new URLSearchParams(given as Record<string, string>).toString())
+  if (Number(request.headers['content-length'] ?? 0) === 0 && request.headers['transfer-encoding'] === undefined)
+    return Buffer.alloc(0)
+  throw new HoldfastError(
+    'internal',
+    'the body was read before the request came here: mount the server before body parsers',
+  )
 }
 
 /** The parsed JSON body; undefined if the body is empty. */

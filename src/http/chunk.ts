@@ -7,9 +7,12 @@ import type { HttpResponse } from './exchange.ts'
 /** Above this size, copying the bytes costs more than framing them. */
 const FRAMED_BYTES_MAX = 16 * 1024
 
-/** Whether chunks can be written directly to the socket of a response that has sent its headers. */
+/**
+ * Whether chunks can be written directly to the socket of a response that has sent its headers. Not if middleware has replaced
+ * `write`: it wants to see or change what is written.
+ */
 export function takesChunks(response: HttpResponse): boolean {
-  return response.chunkedEncoding && response.req.method !== 'HEAD'
+  return response.chunkedEncoding && response.req.method !== 'HEAD' && !Object.hasOwn(response, 'write')
 }
 
 /** Returns false if the socket is full until `drain`, and undefined if the caller must use `response.write`. */

@@ -7,10 +7,11 @@ import type { Authenticator, Credential, Principal } from '../core/model/princip
 import type { AddressLimit } from './address-limit.ts'
 import { locate } from './base-path.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
+import { hostRequestOf } from './host-request.ts'
 import type { Mounts } from './mounts.ts'
 import { retrySeconds } from './respond.ts'
 import type { RequestRate } from './request-rate.ts'
-import type { TrustedProxies } from './trusted-proxies.ts'
+import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
 /** A connection to be upgraded. The protocol authenticates it after the upgrade. */
 export interface UpgradeCall {
@@ -81,7 +82,8 @@ async function serveUpgrade(
     const peer = proxies.peerOf(request)
     refuseForeignPages(request, peer, pages, true)
     rate.admitAddress(peer.address)
-    const guarded = authenticator.scheme !== 'none'
+    const known = authenticator.scheme === 'host' ? await knownToHost(request, peer, options) : undefined
+    const guarded = authenticator.scheme !== 'none' && known === undefined
     const release = guarded ? logins.acquire(peer.address) : () => {}
     if (release === undefined)
       throw new HoldfastError('rate_limited', 'too many connections are waiting to authenticate', {
@@ -89,6 +91,7 @@ async function serveUpgrade(
       })
     socket.once('close', release)
     const authenticate = async (credential: Credential): Promise<Principal> => {
+      if (known !== undefined) return known
       const { address: from } = peer
       const principal = await rate.authenticate(from, credential.bearer, () =>
         authenticator.authenticate({ ...credential, ...(from !== undefined && { from }) }),
@@ -106,5 +109,19 @@ async function serveUpgrade(
     socket.end(
       `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\n${later}connection: close\r\n\r\n`,
     )
+  }
+}
+
+/** Who sent an upgrade, if the host application knows it. Others may still authenticate with their first message. */
+async function knownToHost(
+  request: IncomingMessage,
+  { address: from }: Peer,
+  { authenticator }: UpgradeOptions,
+): Promise<Principal | undefined> {
+  try {
+    return await authenticator.authenticate({ request: hostRequestOf(request), ...(from !== undefined && { from }) })
+  } catch (cause) {
+    if (isHoldfastError(cause, 'unauthenticated')) return undefined
+    throw cause
   }
 }

@@ -7,7 +7,7 @@ import { CredentialWatch } from '../core/access/credential-watch.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
-import type { Authenticator } from '../core/model/principal.ts'
+import type { Authenticator, Principal } from '../core/model/principal.ts'
 import { redactingLogger } from '../core/redaction/redacting-logger.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
 import { redactorOf } from '../core/redaction/redactor.ts'
@@ -28,13 +28,21 @@ import { createUpgradeListener, type UpgradeListener } from '../http/upgrade.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 import { loggedAudit } from './audit-sinks.ts'
 import { auditedAuthenticator } from './auth/audited.ts'
+import { type Authenticate, hostAuthenticator } from './auth/host.ts'
 import { sharedAuthenticator } from './auth/shared.ts'
 import { openAuthenticator } from './auth/index.ts'
 import type { CertificateFiles } from './certificate-files.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
-import { checkProtocols, firstProtocol, mountedProtocols, type ProtocolName, protocolNames } from './protocols.ts'
+import {
+  checkProtocols,
+  firstProtocol,
+  mountedProtocols,
+  type ProtocolName,
+  protocolNames,
+  type ProtocolParts,
+} from './protocols.ts'
 import { warnOfOrigins } from './warn-of-origins.ts'
 import { Retention, type RetentionOptions } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
@@ -52,8 +60,10 @@ export interface EngineOptions {
   readonly protocols?: readonly ProtocolName[]
   /** Path below which everything is served, such as `/api/agents`. Default: the root. */
   readonly basePath?: string
-  /** Default: everyone is one local principal. */
+  /** Checks credentials: API keys and tokens. Default: everyone is one local principal. */
   readonly authenticator?: Authenticator
+  /** Returns who sent a request, or null. Asked before `authenticator`, which decides where it returns null. */
+  readonly authenticate?: Authenticate
   /** Receives every audit entry. With authentication, entries are also written to the logger. */
   readonly audit?: AuditSink
   /** Origins whose pages may use the server from a browser. Default: none. */
@@ -105,6 +115,8 @@ export interface Engine {
   readonly proxies: TrustedProxies
   readonly app: App
   readonly upgrade: UpgradeListener
+  /** The native protocol for code of this process, which acts as the principal and needs no credential. */
+  appFor(principal: Principal): Promise<App>
   /** Serves these from now on. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly Component[]): void
   /** Starts executing runs. */
@@ -129,7 +141,11 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(options.components)
   refuseAnyHost(options.a2a)
-  const asked = options.authenticator ?? (await openAuthenticator({}))
+  const { authenticate, authenticator: others } = options
+  const asked =
+    authenticate === undefined
+      ? (others ?? (await openAuthenticator({})))
+      : hostAuthenticator(authenticate, others?.scheme === 'none' ? undefined : others)
   const audit = new Audit(clock, [
     ...(asked.scheme === 'none' ? [] : [loggedAudit(logger)]),
     ...(options.audit === undefined ? [] : [options.audit]),
@@ -176,6 +192,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const stallMs = limits.subscriberStallTimeoutMs
   const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })
   const background = new Background()
+  let own: Promise<Mounts> | undefined
   return {
     service,
     limits,
@@ -185,6 +202,20 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
     proxies,
     app: createApp({ mounts, basePath, authenticator, ids, logger, pages, proxies, rate, stallMs }),
     upgrade: createUpgradeListener({ mounts, basePath, authenticator, logger, pages, proxies, logins, rate }),
+    async appFor(principal) {
+      own ??= protocols.includes('native') ? Promise.resolve(mounts) : onlyNative(parts)
+      return createApp({
+        mounts: await own,
+        basePath,
+        authenticator: { scheme: 'keys', authenticate: () => Promise.resolve(principal) },
+        ids,
+        logger,
+        pages: { authenticator: { scheme: 'keys' }, cors: { origins: [] } },
+        proxies: new TrustedProxies([]),
+        rate: new RequestRate({ ...limits, requestsPerSecondMax: 0 }, false),
+        stallMs,
+      })
+    },
     replaceComponents: (components) => registry.replace(components),
     begin() {
       loop = new EventLoopMonitor({ loopBlockedMs: limits.loopBlockedMs, logger })
@@ -219,6 +250,10 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       }
     },
   }
+}
+
+async function onlyNative(parts: ProtocolParts): Promise<Mounts> {
+  return new Mounts(await firstProtocol({ ...parts, protocols: ['native'] }, ''), [])
 }
 
 /** Delay of work that may wait, so that it does not slow down the first requests. */

@@ -64,6 +64,26 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
     .map(({ load, ...owned }) => ({ ...owned, load: () => load(parts) }))
 }
 
+/** First segments of the paths that a server has without loading any protocol. */
+const HEALTH: readonly string[] = ['health']
+const NATIVE: readonly string[] = ['runs', 'components', 'native', 'admin', 'openapi.json']
+
+/** Whether a path, or others that begin like it, belong to one of the protocols. Loads nothing. */
+export function claimsPath(path: string, protocols: readonly ProtocolName[]): boolean {
+  return firstSegments(protocols).includes(path.split('/', 2)[1] ?? '')
+}
+
+/** First segments of all paths of the protocols. */
+export function firstSegments(protocols: readonly ProtocolName[]): readonly string[] {
+  const owned = others.filter(({ name }) => protocols.includes(name)).flatMap(({ segments }) => segments)
+  return [...HEALTH, ...(protocols.includes('native') ? NATIVE : []), ...owned]
+}
+
+/** WebSocket paths. */
+export function upgradePaths(protocols: readonly ProtocolName[]): readonly string[] {
+  return others.filter(({ name }) => protocols.includes(name)).flatMap(({ upgrades = [] }) => upgrades)
+}
+
 /** How the owner of a path renders errors, for servers that cannot serve it yet. */
 export function errorFormOf(path: string, protocols: readonly ProtocolName[]): () => Promise<Protocol['error']> {
   const segment = path.split('/', 2)[1] ?? ''

@@ -25,6 +25,7 @@ const AUTH_MODES: Readonly<Record<AuthScheme, string>> = {
   keys: 'security_key',
   jwt: 'jwt',
   'keys+jwt': 'jwt',
+  host: 'jwt',
 }
 
 export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
