@@ -4,7 +4,7 @@ import type { HostRequest } from '../core/model/principal.ts'
 import type { HttpRequest } from './exchange.ts'
 
 export function hostRequestOf(request: HttpRequest | IncomingMessage): HostRequest {
-  return 'web' in request && request.web instanceof Request ? fromWeb(request.web) : new NodeHostRequest(request)
+  return 'web' in request ? fromWeb(request.web as Request) : new NodeHostRequest(request)
 }
 
 function fromWeb(web: Request): HostRequest {

@@ -32,7 +32,8 @@ export class Mounts {
 
   /** Whether the path, or others that begin like it, belong to a protocol. Loads nothing. */
   claims(path: string): boolean {
-    return this.#first.routes.match('GET', path).kind !== 'none' || this.#owners(path).length > 0
+    const segment = path.split('/', 2)[1] ?? ''
+    return this.first.routes.some((route) => route.path.split('/', 2)[1] === segment) || this.#owners(path).length > 0
   }
 
   async match(method: string, path: string): Promise<Match> {

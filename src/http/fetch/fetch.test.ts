@@ -88,6 +88,19 @@ describe('a response', () => {
     expect(response.writableLength).toBe(64 * 1024)
   })
 
+  test('[SUB-1] that is large and whole is handed over in pieces, in order, as its reader takes them', async () => {
+    const body = Buffer.alloc(200_000, 'abcdefg')
+    const response = responseTo()
+    response.writeHead(200, { 'content-length': body.length }).end(body)
+    expect([response.writableFinished, response.writableLength]).toEqual([false, 200_000])
+    const reader = (await response.answer).body!.getReader()
+    const pieces: Uint8Array[] = []
+    for (let read = await reader.read(); read.done === false; read = await reader.read()) pieces.push(read.value)
+    expect(pieces.map(({ length }) => length)).toEqual([65_536, 65_536, 65_536, 3392])
+    expect(Buffer.concat(pieces).equals(body)).toBe(true)
+    expect(response.writableFinished).toBe(true)
+  })
+
   test('that is cut is an error for its reader, not an end', async () => {
     const response = responseTo()
     response.write('some')

@@ -79,9 +79,10 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     if (this.destroyed || this.writableEnded) return this
     this.writableEnded = true
     if (chunk !== undefined) this.#put(chunk)
+    // A large body stays here until its reader takes it, so that one who does not can be cut.
+    if (this.writableLength > BUFFER_BYTES) this.#open()
     if (this.#isAnswered) this.#flush()
     else {
-      // The whole response is known: no stream is needed.
       const body = this.#takesBody && this.writableLength > 0 ? this.#take() : null
       this.#answerWith(body)
       this.#finish()
@@ -145,6 +146,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
       if (!this.#isWanted) return
       this.#isWanted = false
       this.#reader?.enqueue(this.#take())
+      if (this.writableLength > 0) return
     }
     if (this.writableEnded) return this.#finish()
     if (!this.writableNeedDrain) return
@@ -152,16 +154,21 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     this.emit('drain')
   }
 
-  /** Always a copy: other subscribers get the same bytes, and a reader may transfer what it is given. */
+  /** As much as one read gets. Always a copy: other subscribers get the same bytes, and a reader may transfer what it is given. */
   #take(): Uint8Array<ArrayBuffer> {
-    const bytes = new Uint8Array(this.writableLength)
+    const bytes = new Uint8Array(Math.min(this.writableLength, BUFFER_BYTES))
     let at = 0
+    let taken = 0
     for (const chunk of this.#chunks) {
-      bytes.set(chunk, at)
-      at += chunk.length
+      if (at === bytes.length) break
+      const part = chunk.length > bytes.length - at ? chunk.subarray(0, bytes.length - at) : chunk
+      bytes.set(part, at)
+      at += part.length
+      if (part === chunk) taken++
+      else this.#chunks[taken] = chunk.subarray(part.length)
     }
-    this.#chunks = []
-    this.writableLength = 0
+    this.#chunks = this.#chunks.slice(taken)
+    this.writableLength -= bytes.length
     this.#idle?.timer.refresh()
     return bytes
   }
