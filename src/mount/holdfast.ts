@@ -90,7 +90,11 @@ export function holdfast(options: HoldfastOptions): Holdfast {
     runs: local.runs,
     clientFor,
     async ready() {
-      await lease.current().open()
+      try {
+        await lease.current().open()
+      } catch (error) {
+        throw (error as Error).cause ?? error // clients are not told the cause; the developer is
+      }
     },
     close: () => lease.close(),
   }

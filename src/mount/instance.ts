@@ -51,7 +51,7 @@ export class Instance {
     this.#engine?.replaceComponents(components)
   }
 
-  /** Throws `unavailable` while the store cannot be opened, and when the instance is closed. */
+  /** Throws `unavailable`, with the cause, while the store cannot be opened, and when the instance is closed. */
   open(): Promise<Engine> {
     if (this.#closing !== undefined)
       return Promise.reject(
@@ -62,12 +62,12 @@ export class Instance {
     this.#opening ??= this.#open().catch((cause: unknown) => {
       this.#opening = undefined
       // The address may contain a password, so clients are not told the cause.
-      const error = new HoldfastError('unavailable', 'the server cannot open its store; its log says why', {
+      const error = new HoldfastError('unavailable', 'the server cannot start; its log says why', {
         retryAfterMs: REOPEN_MS,
         cause,
       })
       this.#failure = { error, at: performance.now() }
-      this.#logger.error({ err: cause }, `failed to open the store: ${messageOf(cause)}`)
+      this.#logger.error({ err: cause }, `failed to start: ${messageOf(cause)}`)
       throw error
     })
     return this.#opening

@@ -5,7 +5,7 @@ import type { Store } from '../core/ports/store.ts'
 import { Registry } from '../core/registry.ts'
 import { toBasePath } from '../http/base-path.ts'
 import type { AuthOptions } from '../server/auth/index.ts'
-import type { EngineOptions } from '../server/engine.ts'
+import { type EngineOptions, refuseAnyHost } from '../server/engine.ts'
 import { checkProtocols, firstSegments, protocolNames } from '../server/protocols.ts'
 import { type StoreConfig, toStore } from '../server/store-address.ts'
 
@@ -71,6 +71,7 @@ export function checkOptions(given: HoldfastOptions): CheckedOptions {
   void new Registry(given.components)
   const { protocols = protocolNames, store: address = DEFAULT_STORE } = given
   checkProtocols(protocols)
+  refuseAnyHost({ ...(given.url !== undefined && { url: given.url }), ...given.a2a })
   const basePath = toBasePath(given.basePath)
   const [, first = ''] = basePath.split('/')
   // A web router that takes the base path off leaves no trace, so `/agents/x` would have two meanings.

@@ -296,7 +296,7 @@ class Background {
 }
 
 /** Without a configured address a card names the requested host, so any caller could get any host signed. */
-function refuseAnyHost({ signer, url }: A2aOptions = {}): void {
+export function refuseAnyHost({ signer, url }: A2aOptions = {}): void {
   if (signer === undefined || url !== undefined) return
   throw new HoldfastError('invalid_request', 'a2a.signer needs a2a.url: the address that signed cards name')
 }

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import express from 'express'
 import { Hono } from 'hono'
+import { silentLogger } from '../../src/core/ports/logger.ts'
 import { type Holdfast, holdfast } from '../../src/mount/holdfast.ts'
 import type { Instance } from '../../src/mount/instance.ts'
 import type { Server, ServerOptions } from '../../src/server/create-server.ts'
@@ -36,7 +37,7 @@ export function mountedIn(options: Partial<ServerOptions>): ((given: ServerOptio
 }
 
 async function mountIn(host: (hf: Holdfast) => HttpServer, options: ServerOptions): Promise<Server> {
-  const hf = holdfast({ ...options, basePath: MOUNT_PATH })
+  const hf = holdfast({ logger: silentLogger, ...options, basePath: MOUNT_PATH })
   await hf.ready()
   const http = host(hf)
   if (!http.listening) await once(http, 'listening')
