@@ -328,10 +328,11 @@ describe('one instance per store and process', () => {
     expect((await run.stop({ waitMs: 10_000 })).status).toBe('cancelled')
   })
 
-  test('a second call with other settings takes the store over; what is open ends, and requests wait', async () => {
+  test('[SEC-2] a second call with other settings takes the store over: the first serves nothing by settings that are not its own', async () => {
     const store = `sqlite:${temporaryDatabase()}`
     const limits = { drainTimeoutMs: 0 }
-    const first = holdfast({ components: [echo, waiting], store, limits })
+    const logger = silentLogger
+    const first = holdfast({ components: [echo, waiting], store, limits, logger })
     const url = 'http://localhost'
     const streamed = await first.fetch(
       new Request(`${url}/runs`, {
@@ -341,23 +342,30 @@ describe('one instance per store and process', () => {
       }),
     )
     await streamed.text()
-    const second = holdfast({ components: [echo, waiting], store, limits, basePath: '/api' })
+    const second = holdfast({ components: [echo, waiting], store, limits, logger, basePath: '/api' })
     onTestFinished(() => second.close())
-    const listed = await Promise.all([
-      second.fetch(new Request(`${url}/api/runs`)),
-      first.fetch(new Request(`${url}/api/runs`)),
-    ])
-    for (const response of listed) expect(((await response.json()) as { runs: unknown[] }).runs).toHaveLength(1)
+    const listed = await second.fetch(new Request(`${url}/api/runs`))
+    expect(((await listed.json()) as { runs: unknown[] }).runs).toHaveLength(1)
+    const refused = await first.fetch(new Request(`${url}/runs`))
+    expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('has taken over the store')])
+    await first.close()
+    expect((await second.fetch(new Request(`${url}/api/runs`))).status).toBe(200)
   })
 
   test('a store that was given open survives other settings, and closes with the last', async () => {
     const store = openMemoryStore()
-    const first = holdfast({ components: [echo], store })
+    const first = holdfast({ components: [echo], store, logger: silentLogger })
     await (await first.runs.start({ component: 'echo', input: 'hi' })).result()
     const second = holdfast({ components: [echo], store, basePath: '/api' })
     expect((await second.runs.list()).runs).toHaveLength(1)
     await second.close()
     expect((await second.fetch(new Request('http://localhost/runs'))).status).toBe(503)
+  })
+
+  test('`memory:` is a new store with every call', async () => {
+    const [first, second] = [mount({ store: 'memory:' }), mount({ store: 'memory:' })]
+    await (await first.runs.start({ component: 'echo', input: 'hi' })).result()
+    expect((await second.runs.list()).runs).toEqual([])
   })
 
   test('the store of a closed instance can be opened again', async () => {

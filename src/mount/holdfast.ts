@@ -38,36 +38,31 @@ export interface Holdfast {
 export function holdfast(options: HoldfastOptions): Holdfast {
   const checked = checkOptions(options)
   const lease = leaseInstance(checked)
+  const { instance } = lease
   const unopened = new Unopened(checked)
 
   const serve = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void): void => {
-    const { engine } = lease.current()
+    const { engine } = instance
     if (engine !== undefined) return engine.app(request, response, unclaimed)
     if (unclaimed !== undefined && !unopened.claims(request)) return unclaimed()
-    lease
-      .current()
-      .open()
-      .then(
-        ({ app }) => app(request, response, unclaimed),
-        (cause: unknown) => unopened.refuse(request, response, cause),
-      )
+    instance.open().then(
+      ({ app }) => app(request, response, unclaimed),
+      (cause: unknown) => unopened.refuse(request, response, cause),
+    )
   }
   const fetch: FetchHandler = (request, info) => serveFetch(serve, request, info)
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    lease
-      .current()
-      .open()
-      .then(
-        (engine) => engine.upgrade(request, socket, head),
-        () => socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\r\n'),
-      )
+    instance.open().then(
+      (engine) => engine.upgrade(request, socket, head),
+      () => socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\r\n'),
+    )
   }
   const clientFor = (principal: Principal): Client =>
     createClient({
       url: options.url ?? `http://localhost${checked.basePath}`,
       share: false,
       fetch: async (input, init) => {
-        const app = await (await lease.current().open()).appFor(principal)
+        const app = await (await instance.open()).appFor(principal)
         return serveFetch(app, new Request(input, init))
       },
     })
@@ -91,7 +86,7 @@ export function holdfast(options: HoldfastOptions): Holdfast {
     clientFor,
     async ready() {
       try {
-        await lease.current().open()
+        await instance.open()
       } catch (error) {
         throw (error as Error).cause ?? error // clients are not told the cause; the developer is
       }

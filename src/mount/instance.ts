@@ -23,6 +23,7 @@ export class Instance {
   #opening: Promise<Engine> | undefined
   #failure: { readonly error: HoldfastError; readonly at: number } | undefined
   #closing: Promise<void> | undefined
+  #whyClosed = 'the server is shutting down'
 
   /** Opens nothing before `before` has settled. */
   constructor(options: CheckedOptions, onClosed: () => void, before?: Promise<unknown>) {
@@ -54,9 +55,7 @@ export class Instance {
   /** Throws `unavailable`, with the cause, while the store cannot be opened, and when the instance is closed. */
   open(): Promise<Engine> {
     if (this.#closing !== undefined)
-      return Promise.reject(
-        new HoldfastError('unavailable', 'the server is shutting down', { retryAfterMs: REOPEN_MS }),
-      )
+      return Promise.reject(new HoldfastError('unavailable', this.#whyClosed, { retryAfterMs: REOPEN_MS }))
     if (this.#failure !== undefined && performance.now() - this.#failure.at < REOPEN_MS)
       return Promise.reject(this.#failure.error)
     this.#opening ??= this.#open().catch((cause: unknown) => {
@@ -81,6 +80,10 @@ export class Instance {
 
   /** Makes room for another instance of the store. A store that was given open stays open. */
   handOver(): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#whyClosed = 'another holdfast() call with other settings has taken over the store'
+      this.#logger.warn({}, this.#whyClosed)
+    }
     this.#closing ??= this.#close(!('kind' in this.#options.store))
     return this.#closing
   }

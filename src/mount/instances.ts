@@ -6,7 +6,7 @@ import { Instance } from './instance.ts'
 import type { CheckedOptions } from './options.ts'
 
 interface Entry {
-  instance: Instance
+  readonly instance: Instance
   /** Whoever called last. Only it may close the instance. */
   holder: object
 }
@@ -20,13 +20,15 @@ function entries(): Map<unknown, Entry> {
 
 /** A caller's share of an instance. */
 export interface Lease {
-  /** The instance that serves the store now. */
-  current(): Instance
+  readonly instance: Instance
   /** Closes it, unless somebody else has taken it over. */
   close(): Promise<void>
 }
 
-/** Takes over the instance of a store, or makes one. One with other settings is closed first; runs go on in the new one. */
+/**
+ * Takes over the instance of a store, or makes one. One with other settings is closed first, and its callers are refused from then on:
+ * they must not serve with settings, such as authentication, that are not theirs.
+ */
 export function leaseInstance(options: CheckedOptions): Lease {
   const { key, given } = options
   const holder = {}
@@ -36,24 +38,20 @@ export function leaseInstance(options: CheckedOptions): Lease {
     known.holder = holder
     return leaseOf(known, holder)
   }
-  const entry = known ?? { instance: undefined as never, holder }
   const before = known?.instance.handOver()
   const instance: Instance = new Instance(
     options,
     () => {
-      if (entry.instance === instance) entries().delete(key)
+      if (entries().get(key)?.instance === instance) entries().delete(key)
     },
     before,
   )
-  entry.instance = instance
-  entry.holder = holder
+  const entry = { instance, holder }
   entries().set(key, entry)
   return leaseOf(entry, holder)
 }
 
 function leaseOf(entry: Entry, holder: object): Lease {
-  return {
-    current: () => entry.instance,
-    close: () => (entry.holder === holder ? entry.instance.close() : Promise.resolve()),
-  }
+  const { instance } = entry
+  return { instance, close: () => (entry.holder === holder ? instance.close() : Promise.resolve()) }
 }

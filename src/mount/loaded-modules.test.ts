@@ -11,7 +11,7 @@ async function protocolsLoaded(protocols: readonly string[]): Promise<readonly [
     const seen = new Set()
     registerHooks({
       load(url, context, next) {
-        const [, name] = /\\/src\\/protocols\\/(\\w+)\\//.exec(url) ?? []
+        const [, name] = /\\/src\\/protocols\\/(\\w+)\\/(?!collections\\.ts)/.exec(url) ?? [] // names, which retention needs
         if (name !== undefined) seen.add(name)
         return next(url, context)
       },

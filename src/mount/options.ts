@@ -12,7 +12,7 @@ import { type StoreConfig, toStore } from '../server/store-address.ts'
 export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
   /**
    * `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store, which `close` closes. One process has one instance per
-   * store: a second call for the same store replaces components and `authenticate`. Default: `sqlite:.holdfast/holdfast.db`.
+   * store: a second call takes it over. `memory:` is a new store with every call. Default: `sqlite:.holdfast/holdfast.db`.
    */
   readonly store?: string | Store
   /** API keys and tokens, beside or instead of `authenticate`. Default: none. */
@@ -83,7 +83,13 @@ export function checkOptions(given: HoldfastOptions): CheckedOptions {
     throw wrong(
       `execute: false needs a store that other processes can share, not ${store.kind}: use postgres:// or nats://`,
     )
-  return { given, basePath, store, key: store.kind === 'sqlite' ? `sqlite:${resolve(store.path)}` : address }
+  return { given, basePath, store, key: keyOf(store, address) }
+}
+
+/** A store in memory is a new one with every call. */
+function keyOf(store: StoreConfig, address: string): unknown {
+  if (store.kind === 'memory') return store
+  return store.kind === 'sqlite' ? `sqlite:${resolve(store.path)}` : address
 }
 
 function parseStore(address: string): StoreConfig {

@@ -188,6 +188,6 @@ async function loadConsole(parts: ProtocolParts): Promise<Protocol> {
 }
 
 async function countDeadLetters(service: Service, principal: Principal): Promise<number> {
-  const { DEAD_LETTERS: collection } = await import('../protocols/a2a/push/deliveries.ts')
+  const { DEAD_LETTERS: collection } = await import('../protocols/a2a/collections.ts')
   return (await service.documents(principal).list({ collection, limit: 1 })).total
 }
