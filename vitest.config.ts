@@ -26,6 +26,8 @@ const mounted = ['express', 'hono'].map((name) => ({
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'compile')
 
 export default defineConfig({
+  // The console imports the package by its name.
+  resolve: { alias: { 'holdfast/structure': join(import.meta.dirname, 'src/core/structure/index.ts') } },
   test: {
     projects: [
       { extends: true, test: { name: 'unit', include: SHARING, isolate: false } },
@@ -37,8 +39,8 @@ export default defineConfig({
     setupFiles: ['test/setup.ts'],
     reporters: ['default', new SummaryReporter()],
     // For a machine whose cores are busy with something else; a test that hangs is rare, one that is starved is not.
-    testTimeout: 120_000,
-    hookTimeout: 180_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 180_000 } },
   },
 })

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Work } from './agent.ts'
 import { answer, ready } from './answering.ts'
-import type { ClientCommand, Delivered, Load } from './messages.ts'
+import { followRequest, positionBefore } from './follow-request.ts'
+import type { ClientCommand, Delivered, Load, Resume } from './messages.ts'
 import { StreamReader } from './stream-reader.ts'
 
 /** Shared by all sockets, because each read is processed before the next. */
@@ -51,7 +52,9 @@ class Client {
     const runs = load.subscribersPerRun === 1 && followPort === port ? [] : await startApart(port, load)
     const subscribers = Array.from({ length: load.subscribersPerRun })
     const requests =
-      runs.length === 0 ? startRequests(load) : runs.flatMap((run) => subscribers.map(() => followRequest(run)))
+      runs.length === 0
+        ? startRequests(load)
+        : runs.flatMap((run) => subscribers.map(() => followRequest(run, load.protocol ?? 'native')))
     for (let at = 0; at < requests.length; at += CONNECTING_MAX) {
       const some = requests
         .slice(at, at + CONNECTING_MAX)
@@ -89,7 +92,7 @@ class Client {
     const subscriber = new Subscriber(port, '', [])
     await once(subscriber.socket, 'connect')
     const start = performance.now()
-    subscriber.socket.write(followRequest(run))
+    subscriber.socket.write(followRequest(run, 'native'))
     await subscriber.ended
     const ms = performance.now() - start
     const { reader } = subscriber
@@ -97,6 +100,20 @@ class Client {
     if (reader.lost + reader.repeated > 0)
       throw new Error(`${reader.lost} events lost and ${reader.repeated} repeated in catching up`)
     return ms
+  }
+
+  async resume(port: number, { run, protocol, from, to, subscribers }: Resume): Promise<void> {
+    const request = followRequest(run, protocol, from === 0 ? undefined : positionBefore(from, protocol))
+    const count = to - from
+    const resume = async (): Promise<void> => {
+      const { socket, reader, begun, ended } = new Subscriber(port, request, [])
+      await begun
+      await Promise.race([reader.reached(count), ended])
+      socket.destroy()
+      await ended
+      if (reader.received !== count) throw new Error(`${protocol}: ${reader.received} of ${count} texts`)
+    }
+    await Promise.all(Array.from({ length: subscribers }, resume))
   }
 
   close(): void {
@@ -123,10 +140,6 @@ function startRequests(load: Load): string[] {
     const body = startBody(phased(load.work, run, load.runs), load.keep ?? false)
     return `POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   })
-}
-
-function followRequest(run: string): string {
-  return `GET /runs/${run}/events HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\r\n\r\n`
 }
 
 function startBody(input: Work, keep: boolean): string {
@@ -160,6 +173,8 @@ answer((command: ClientCommand) => {
       return client.finish(command.timeoutMs)
     case 'catch up':
       return client.catchUp(command.port, command.run, command.events)
+    case 'resume':
+      return client.resume(command.port, command.resume)
     case 'close':
       return client.close()
   }

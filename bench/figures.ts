@@ -3,21 +3,22 @@ export interface Figure {
   readonly name: string
   readonly target: string
   readonly measured: string
+  readonly value: number
   /** Undefined without a target. */
   readonly met: boolean | undefined
 }
 
 export function atLeast(name: string, target: number, measured: number, unit = ''): Figure {
-  return { name, target: `≥ ${show(target)}${unit}`, measured: `${show(measured)}${unit}`, met: measured >= target }
+  return { ...noted(name, measured, unit), target: `≥ ${show(target)}${unit}`, met: measured >= target }
 }
 
 export function atMost(name: string, target: number, measured: number, unit = ''): Figure {
-  return { name, target: `≤ ${show(target)}${unit}`, measured: `${show(measured)}${unit}`, met: measured <= target }
+  return { ...noted(name, measured, unit), target: `≤ ${show(target)}${unit}`, met: measured <= target }
 }
 
 /** A number without a target, for comparison or extrapolation. */
 export function noted(name: string, measured: number, unit = ''): Figure {
-  return { name, target: '', measured: `${show(measured)}${unit}`, met: undefined }
+  return { name, target: '', measured: `${show(measured)}${unit}`, value: measured, met: undefined }
 }
 
 export function median(values: readonly number[]): number {

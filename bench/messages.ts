@@ -16,8 +16,13 @@ export interface Usage {
   readonly rssBytes: number
 }
 
+/** The protocols by which a run can be followed. */
+export type FollowProtocol = 'native' | 'agentos' | 'responses' | 'a2a'
+
 export interface Load {
   readonly runs: number
+  /** Of the subscribers to a separately started run. Default: native. */
+  readonly protocol?: FollowProtocol
   /** If more than one, they follow a separately started run. */
   readonly subscribersPerRun: number
   /** A plain server keeps the events for later readers too. */
@@ -34,7 +39,18 @@ export type ClientCommand =
   | { readonly kind: 'finish'; readonly timeoutMs: number }
   /** Reads the complete log of a finished run on a new connection. */
   | { readonly kind: 'catch up'; readonly port: number; readonly run: string; readonly events: number }
+  | { readonly kind: 'resume'; readonly port: number; readonly resume: Resume }
   | { readonly kind: 'close' }
+
+/** Subscribers that join an open run after an event, and leave when they have what they missed. */
+export interface Resume {
+  readonly run: string
+  readonly protocol: FollowProtocol
+  /** Number of the first text that they get. */
+  readonly from: number
+  readonly to: number
+  readonly subscribers: number
+}
 
 export interface Delivered {
   readonly deliveries: number

@@ -34,6 +34,10 @@ export class OpenRun {
     return new OpenRun(run, store.writer(id, { epoch: stored.epoch, next: stored.next }))
   }
 
+  get id(): string {
+    return this.#run.id
+  }
+
   append(events: number): void {
     for (let event = 0; event < events; event++) this.#writer.append(textRecord(this.#run.id, this.#writer.next))
   }

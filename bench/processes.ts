@@ -1,7 +1,7 @@
 /** Child processes of the bench, one request at a time each, all terminated at the end. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
-import type { ClientCommand, Delivered, Load, Reply, ServerCommand, Usage } from './messages.ts'
+import type { ClientCommand, Delivered, Load, Reply, Resume, ServerCommand, Usage } from './messages.ts'
 
 const ANSWER_MS_MAX = 120_000
 
@@ -126,6 +126,10 @@ export class ClientProcess {
 
   catchUp(port: number, run: string, events: number): Promise<number> {
     return this.#ask({ kind: 'catch up', port, run, events })
+  }
+
+  resume(port: number, resume: Resume): Promise<void> {
+    return this.#ask({ kind: 'resume', port, resume })
   }
 
   close(): Promise<void> {

@@ -15,6 +15,7 @@ import { saturated } from './scenarios/saturated.ts'
 import { start } from './scenarios/start.ts'
 import { store } from './scenarios/store.ts'
 import { stores } from './scenarios/stores.ts'
+import { views } from './scenarios/views.ts'
 
 /** Above this load of other processes, measured times are unreliable. */
 const OTHERS_CORES_MAX = 0.2
@@ -23,6 +24,7 @@ const scenarios: readonly Scenario[] = [
   saturated,
   paced,
   fanOut,
+  views,
   catchUp,
   components,
   a2a,
@@ -85,6 +87,6 @@ async function measured(scenario: Scenario): Promise<readonly Figure[]> {
     return await scenario.run(bench)
   } catch (cause) {
     console.error(cause)
-    return [{ name: scenario.name, target: 'to be measured', measured: String(cause), met: false }]
+    return [{ name: scenario.name, target: 'to be measured', measured: String(cause), value: NaN, met: false }]
   }
 }

@@ -10,6 +10,8 @@ export class StreamReader {
   repeated = 0
   bytes = 0
   #expected = 0
+  #awaited = Infinity
+  #reached: () => void = () => {}
   /** End of the last read, which may contain a partial marker. */
   #rest: Buffer | undefined
   readonly #latencies: number[]
@@ -17,6 +19,15 @@ export class StreamReader {
   /** `latencies` collects microseconds. */
   constructor(latencies: number[]) {
     this.#latencies = latencies
+  }
+
+  /** Resolves when this many events were read. */
+  reached(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#awaited = count
+      this.#reached = resolve
+      if (this.received >= count) resolve()
+    })
   }
 
   /** Reads from a buffer that the caller reuses. */
@@ -49,6 +60,7 @@ export class StreamReader {
 
   #count(sequence: number): void {
     this.received++
+    if (this.received === this.#awaited) this.#reached()
     if (sequence < this.#expected) {
       this.repeated++
       return

@@ -22,6 +22,7 @@ try {
       alias: {
         'holdfast/client': join(root, 'src/client/index.ts'),
         'holdfast/react': join(root, 'src/react/index.ts'),
+        'holdfast/structure': join(root, 'src/core/structure/index.ts'),
       },
     },
     build: {

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..')
 describe('the source', () => {
   const edges = edgesOf(join(root, 'src'))
 
-  test('is seen by these tests', () => {
+  test('is found by these tests', () => {
     expect(edges.filter((edge) => edge.where === 'source').length).toBeGreaterThan(10)
   })
 
@@ -33,8 +33,9 @@ describe('the check of the layers', () => {
     const tree = {
       'core/run.ts': `import { limits } from './limits.ts'`,
       'core/limits.ts': `export const limits = 1`,
+      'core/structure/fold.ts': `import type { Run } from '../run.ts'`,
       'sse/encode.ts': ``,
-      'client/client.ts': `import type { Run } from '../core/run.ts'\nimport '../sse/encode.ts'`,
+      'client/client.ts': `import type { Run } from '../core/run.ts'\nimport '../core/structure/fold.ts'\nimport '../sse/encode.ts'`,
       'stores/memory.ts': `import { limits } from '../core/limits.ts'\nimport './shared/commit.ts'`,
       'stores/shared/commit.ts': `import type { Run } from '../../core/run.ts'`,
       'stores/sqlite/index.ts': `new Worker(new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url))`,
@@ -61,6 +62,7 @@ describe('the check of the layers', () => {
     ['a store and a protocol', 'stores/memory.ts', `import '../protocols/a2a/wire.ts'`, 'protocols/a2a/wire.ts'],
     ['a protocol and its sibling', 'protocols/native/routes.ts', `import '../a2a/wire.ts'`, 'protocols/a2a/wire.ts'],
     ['an agent and its sibling', 'agents/lab/script.ts', `import '../story.ts'`, 'agents/story.ts'],
+    ['a value of core in the run structure', 'core/structure/a.ts', `import { x } from '../run.ts'`, 'core/run.ts'],
     ['a value of core in the client', 'client/client.ts', `import { type Run } from '../core/run.ts'`, 'core/run.ts'],
     ['the server and the cli, loaded late', 'server/x.ts', `await import('../cli/main.ts')`, 'cli/main.ts'],
     [
@@ -116,7 +118,7 @@ describe('the check of the layers', () => {
   })
 })
 
-describe('the reading of a module', () => {
+describe('the import parser', () => {
   test('finds imports of every form', () => {
     const source = `#!/usr/bin/env node
       import './side.ts'
@@ -152,7 +154,7 @@ describe('the reading of a module', () => {
     ])
   })
 
-  test('finds none in comments, strings, patterns, members and names that are computed', () => {
+  test('ignores comments, strings, patterns, members and computed names', () => {
     const source = String.raw`
       // import { a } from './comment.ts'
       /* export * from './block.ts' */

@@ -42,8 +42,8 @@ const MEASURED: Measured = {
 const DEMAND: Demand = { ...defaultDemand, runs: 10_000, eventsPerSecond: 1, runSeconds: 1000, retainHours: 1 }
 const MACHINES: Machines = { ...defaultMachines, nodeCores: 1, utilization: 0.5, nodeGigabytes: 4, hintCores: 0.2 }
 
-describe('what a number of runs needs', () => {
-  test('is the sum of what its events and its starts cost', () => {
+describe('capacity: a number of runs', () => {
+  test('needs the sum of what its events and its starts cost', () => {
     const capacity = capacityOf(MEASURED, { ...DEMAND, store: 'postgres' }, MACHINES)
     expect(capacity.eventsPerSecond).toBe(10_000)
     expect(capacity.startsPerSecond).toBe(10)
@@ -54,7 +54,7 @@ describe('what a number of runs needs', () => {
     expect(capacity.storedTerabytes).toBeCloseTo((10_000 * 4600 * 500 * 3) / 1e12)
   })
 
-  test('grows with subscribers by what one more delivery costs', () => {
+  test('needs per further subscriber what one more delivery costs', () => {
     const capacity = capacityOf(MEASURED, { ...DEMAND, store: 'postgres', subscribersPerRun: 3 }, MACHINES)
     expect(capacity.nodeCores).toBeCloseTo(10_000 * 120e-6 + 10 * 1000e-6)
     expect(capacity.clientGigabits).toBeCloseTo((10_000 * 300 * 3 * 8) / 1e9)
@@ -73,14 +73,14 @@ describe('what a number of runs needs', () => {
     expect(nodes).toBe(5 * 10)
   })
 
-  test('on NATS is bounded by the runs that every node knows', () => {
+  test('on NATS is limited by the runs that every node knows', () => {
     const { bounds } = capacityOf(MEASURED, { ...DEMAND, store: 'nats', retainHours: 1000 }, MACHINES)
     // Half of 4 GB, for 3601 kept runs of 1000 bytes to each that is live.
     expect(bounds[0]!.what).toBe('index of retained runs in the memory of every node')
     expect(bounds[0]!.runs).toBeCloseTo(2e9 / (3601 * 1000))
   })
 
-  test('on SQLite is one node for each store, and no server', () => {
+  test('on SQLite needs one node per store, and no server', () => {
     const { cells, nodes, storeServers, hintGigabits } = capacityOf(MEASURED, { ...DEMAND, store: 'sqlite' }, MACHINES)
     expect(nodes).toBe(cells)
     expect(cells).toBe(Math.ceil(10_000 / (0.5 / 101e-6)))
@@ -88,7 +88,7 @@ describe('what a number of runs needs', () => {
   })
 })
 
-test('docs/scale.md shows what the model says of the figures that were saved', () => {
+test('docs/scale.md shows what the model computes from the saved figures', () => {
   const page = readFileSync('docs/scale.md', 'utf8')
   expect(page, 'node bench/capacity.ts --docs writes the tables anew').toBe(documented(page, readMeasured()))
 })

@@ -1,20 +1,37 @@
 /** What the console makes of a log: the conversation, and what took how long. */
 import { describe, expect, test } from 'vitest'
-import { ConversationFold } from '../console/run/conversation-fold.ts'
-import { SpanFold } from '../console/run/spans.ts'
+import type { Block } from '../console/run/blocks.ts'
+import { ConversationBlocks } from '../console/run/conversation-blocks.ts'
+import { type Row, RunSpans } from '../console/run/spans.ts'
 import { inTree } from '../console/run/tree.ts'
 import { agent } from '../src/agents/generator.ts'
 import { parallel, step as flowStep, workflow } from '../src/agents/workflow/index.ts'
 import { emit } from '../src/core/ports/component.ts'
 import type { LoggedEvent } from '../src/core/model/event.ts'
+import { RunStructure } from '../src/core/structure/run-structure.ts'
 import { openNode, subject } from './support/node.ts'
 
+function structureOf(log: readonly LoggedEvent[]): RunStructure {
+  const structure = new RunStructure()
+  for (const event of log) structure.apply(event)
+  return structure
+}
+
+function treeOf(log: readonly LoggedEvent[]): readonly Block[] {
+  const structure = structureOf(log)
+  return inTree(new ConversationBlocks(structure).list(), structure.actors)
+}
+
+function rowsOf(log: readonly LoggedEvent[]): Row[] {
+  const spans = new RunSpans(structureOf(log))
+  spans.apply(log)
+  return spans.rows()
+}
+
 function saidIn(log: readonly LoggedEvent[]): { text: string; discarded: boolean }[] {
-  const fold = new ConversationFold()
-  fold.apply(log)
-  return fold.blocks.flatMap((block) =>
-    block.kind === 'text' ? [{ text: block.text, discarded: block.discarded }] : [],
-  )
+  return new ConversationBlocks(structureOf(log))
+    .list()
+    .flatMap((block) => (block.kind === 'text' ? [{ text: block.text, discarded: block.discarded }] : []))
 }
 
 /** A meeting point: each call waits until so many have come, again and again. */
@@ -32,8 +49,8 @@ function meetingOf(size: number): () => Promise<void> {
   }
 }
 
-describe('the conversation', () => {
-  test('shows what a failed stage said as withdrawn, and what came before and after it as standing', async () => {
+describe('console: the conversation', () => {
+  test('shows a failed stage’s text as retracted, and the text before and after it as standing', async () => {
     const node = openNode({
       components: [
         subject(async function* (_input, { stage }) {
@@ -54,7 +71,7 @@ describe('the conversation', () => {
     ])
   })
 
-  test('withdraws what one actor said, and not what another said meanwhile', async () => {
+  test('retracts what one actor said, and not what another said meanwhile', async () => {
     const memberSpoke = Promise.withResolvers<void>()
     const callerSpoke = Promise.withResolvers<void>()
     const member = agent<unknown>({
@@ -85,7 +102,7 @@ describe('the conversation', () => {
     ])
   })
 
-  test('cuts a text where its withdrawal begins, if that is in the middle of it', () => {
+  test('cuts a text where its retraction begins, if that is in the middle of it', () => {
     const common = { run: 'run_1', time: '2026-01-01T00:00:00.000Z' }
     const log = [
       { ...common, index: 0, type: 'text.delta', data: { text: 'stays ' } },
@@ -103,7 +120,7 @@ describe('the conversation', () => {
     ])
   })
 
-  test('joins the pieces of each of two that speak at once', async () => {
+  test('joins the pieces of two concurrent actors separately', async () => {
     const meet = meetingOf(2)
     const speaker = (id: string) =>
       agent<unknown>({
@@ -128,8 +145,8 @@ describe('the conversation', () => {
   })
 })
 
-describe('the tree', () => {
-  test('has what each member said below it, also when both spoke at once', async () => {
+describe('console: the tree', () => {
+  test('has each member’s text below it, also for concurrent members', async () => {
     const below = agent<unknown>({
       id: 'below',
       async *run() {
@@ -156,9 +173,7 @@ describe('the tree', () => {
         }),
       ],
     })
-    const fold = new ConversationFold()
-    fold.apply(await node.ended(await node.start('subject')))
-    const shown = inTree(fold.blocks, fold.actors).flatMap((block) => {
+    const shown = treeOf(await node.ended(await node.start('subject'))).flatMap((block) => {
       if (block.kind === 'member') return [`[${block.component}]`]
       return block.kind === 'text' ? [block.text] : []
     })
@@ -167,7 +182,7 @@ describe('the tree', () => {
   })
 })
 
-describe('a workflow', () => {
+describe('console: a workflow', () => {
   const looked = Promise.withResolvers<void>()
   const inner = agent<unknown>({
     id: 'inner',
@@ -186,19 +201,15 @@ describe('a workflow', () => {
     ],
   })
 
-  test('has what does a step below the step, in the conversation and in the timeline', async () => {
+  test('has a step’s work below the step, in the conversation and in the timeline', async () => {
     const node = openNode({ components: [flow] })
     const log = await node.ended(await node.start('subject'))
-    const fold = new ConversationFold()
-    fold.apply(log)
-    const shown = inTree(fold.blocks, fold.actors).flatMap((block) => {
+    const shown = treeOf(log).flatMap((block) => {
       if (block.kind === 'step') return [block.name]
       return block.kind === 'member' ? [`[${block.component}]`] : block.kind === 'text' ? [block.text] : []
     })
     expect(shown).toEqual(['both', 'ask', '[inner]', 'said', 'look'])
-    const spans = new SpanFold()
-    spans.apply(log)
-    expect(spans.rows().map(({ name, depth }) => [name, depth])).toEqual([
+    expect(rowsOf(log).map(({ name, depth }) => [name, depth])).toEqual([
       ['Attempt 1', 0],
       ['both (parallel)', 0],
       ['ask (agent)', 1],
@@ -208,8 +219,8 @@ describe('a workflow', () => {
   })
 })
 
-describe('the timeline', () => {
-  test('shows output that was withdrawn where it was, and a request that broke off as such', async () => {
+describe('console: the timeline', () => {
+  test('shows retracted output in place, and an interrupted request as such', async () => {
     const node = openNode({
       components: [
         subject(async function* (_input, { stage }) {
@@ -223,19 +234,18 @@ describe('the timeline', () => {
       ],
     })
     const log = await node.ended(await node.start('subject'))
-    const fold = new SpanFold()
-    fold.apply(log)
+    const rows = rowsOf(log)
     const from = log.find(({ type }) => type === 'step.started')!.index
-    expect(fold.rows().map(({ kind, name, state }) => [kind, name, state])).toEqual([
+    expect(rows.map(({ kind, name, state }) => [kind, name, state])).toEqual([
       ['attempt', 'Attempt 1', 'done'],
       ['step', 'try', 'failed'],
       ['model', 'm', 'discarded'],
       ['withdrawn', 'failed', 'discarded'],
     ])
-    expect(fold.rows().at(-1)!.index).toBeGreaterThanOrEqual(from)
+    expect(rows.at(-1)!.index).toBeGreaterThanOrEqual(from)
   })
 
-  test('shows an attempt that was started again from nothing as withdrawn, with all that it did', () => {
+  test('shows a restarted attempt as retracted, with all of its work', () => {
     const common = { run: 'run_1', time: '2026-01-01T00:00:00.000Z' }
     const data = { attempt: 1, from: 2, scope: 'all', ledger: 'dropped', reason: 'interrupted' }
     const log = [
@@ -247,9 +257,7 @@ describe('the timeline', () => {
       { ...common, index: 5, type: 'run.started', data: { attempt: 2 } },
       { ...common, index: 6, type: 'run.completed', data: {} },
     ] as readonly LoggedEvent[]
-    const fold = new SpanFold()
-    fold.apply(log)
-    expect(fold.rows().map(({ name, state }) => [name, state])).toEqual([
+    expect(rowsOf(log).map(({ name, state }) => [name, state])).toEqual([
       ['Attempt 1', 'discarded'],
       ['search', 'discarded'],
       ['interrupted', 'discarded'],
@@ -257,7 +265,7 @@ describe('the timeline', () => {
     ])
   })
 
-  test('has each piece of work under what it belongs to, with its end', async () => {
+  test('has each piece of work under its parent, with its end', async () => {
     const member = agent<unknown>({
       id: 'member',
       async *run(_input, { tool }) {
@@ -275,9 +283,14 @@ describe('the timeline', () => {
         }),
       ],
     })
-    const fold = new SpanFold()
-    fold.apply(await node.ended(await node.start('subject')))
-    expect(fold.rows().map(({ kind, name, depth, state }) => [kind, name, depth, state])).toEqual([
+    expect(
+      rowsOf(await node.ended(await node.start('subject'))).map(({ kind, name, depth, state }) => [
+        kind,
+        name,
+        depth,
+        state,
+      ]),
+    ).toEqual([
       ['attempt', 'Attempt 1', 0, 'done'],
       ['model', 'm', 0, 'done'],
       ['step', 'prepare', 0, 'done'],

@@ -21,8 +21,8 @@ const trip = z.toJSONSchema(
   { io: 'input' },
 )
 
-describe('the form of an object', () => {
-  test('has a field for each property, of its kind', () => {
+describe('console: the form of an object', () => {
+  test('has a field of the right kind for each property', () => {
     const kinds = formOf(trip)!.fields.map(({ name, kind, required }) => [name, kind, required])
     expect(kinds).toEqual([
       ['to', 'text', true],
@@ -36,7 +36,7 @@ describe('the form of an object', () => {
     expect(formOf(trip)!.fields[0]).toMatchObject({ about: 'Where to' })
   })
 
-  test('gives values of the types that are asked for, and leaves out what was left empty', () => {
+  test('returns values of the required types, and leaves out empty ones', () => {
     expect(filled(trip, { to: 'Oslo', nights: '3' })).toEqual({
       value: { to: 'Oslo', nights: 3, window: false, class: 'second' },
     })
@@ -55,11 +55,11 @@ describe('the form of an object', () => {
     [{ to: 'Oslo', nights: 'three' }, 'nights is not a number'],
     [{ to: 'Oslo', nights: '1.5' }, 'nights is not a whole number'],
     [{ to: 'Oslo', nights: '1', stops: '[' }, 'stops is not JSON'],
-  ])('says of %j what is wrong', (texts, wrong) => {
+  ])('reports the problem of %j', (texts, wrong) => {
     expect(filled(trip, texts)).toEqual({ wrong: expect.stringContaining(wrong) as string })
   })
 
-  test('takes a property of any name', () => {
+  test('accepts a property of any name', () => {
     const properties = JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"number"}}') as object
     const form = formOf({ type: 'object', properties }) as SchemaForm
     const read = readForm(form, new Map([['__proto__', 'x']])) as { value: object }
@@ -67,14 +67,14 @@ describe('the form of an object', () => {
   })
 })
 
-describe('what may be several things', () => {
-  test('has the form of the first of them that has one', () => {
+describe('console: a form of several alternatives', () => {
+  test('is that of the first one that has a form', () => {
     const schema = { description: 'What to say', anyOf: [{ type: 'array' }, { type: 'string' }, { type: 'number' }] }
     expect(formOf(schema)).toMatchObject({ of: 'value', fields: [{ kind: 'text', about: 'What to say' }] })
     expect(formOf(modelInputSchema)).toMatchObject({ of: 'value', fields: [{ kind: 'text', title: 'Input' }] })
   })
 
-  test('is null where it may be, has to be there, and was left empty', () => {
+  test('returns null for an empty required value that may be null', () => {
     const schema = z.toJSONSchema(z.object({ name: z.string().nullable(), age: z.int().nullable().optional() }))
     expect(formOf(schema)!.fields.map(({ kind, nullable }) => [kind, nullable])).toEqual([
       ['text', true],
@@ -86,13 +86,13 @@ describe('what may be several things', () => {
   })
 })
 
-describe('the form of a value by itself', () => {
+describe('console: the form of a single value', () => {
   test.each([
     [{ type: 'string' }, '', ''],
     [{ type: 'number' }, '2.5', 2.5],
     [{ type: 'boolean' }, 'true', true],
     [{ enum: [1, 'two', null] }, '2', null],
-  ])('of %j takes %j', (schema, text, value) => {
+  ])('of %j accepts %j', (schema, text, value) => {
     expect(filled(schema, { input: text })).toEqual({ value })
   })
 
@@ -103,7 +103,7 @@ describe('the form of a value by itself', () => {
     [{}],
     [{ type: 'array' }],
     [{ anyOf: [{ type: 'array' }, { type: 'null' }] }],
-  ])('is not made of %j: JSON is written', (schema) => {
+  ])('does not exist for %j, which is entered as JSON', (schema) => {
     expect(formOf(schema)).toBeUndefined()
   })
 })

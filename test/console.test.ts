@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { importsOf } from '../scripts/imports.ts'
 
 const folder = join(import.meta.dirname, '../console')
-const ALLOWED = ['holdfast/client', 'holdfast/react', 'marked', 'react', 'react-dom/client']
+const ALLOWED = ['holdfast/client', 'holdfast/react', 'holdfast/structure', 'marked', 'react', 'react-dom/client']
 
-test('the console imports nothing but the public client, React, the parser of Markdown, and itself', () => {
+test('console: it imports only the public client and run structure, React, the Markdown parser, and itself', () => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
   expect(files.length).toBeGreaterThan(20)
   const others = files.flatMap((file) =>

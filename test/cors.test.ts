@@ -36,7 +36,7 @@ function start(url: string, origin: string): Promise<Response> {
 }
 
 test.each(['http://localhost:3000', 'http://localhost', 'https://127.0.0.1:8443', 'http://[::1]:5173'])(
-  'with corsLoopback, as in holdfast dev, pages of %s are let in',
+  'CORS: with corsLoopback, as in holdfast dev, pages of %s are allowed',
   async (origin) => {
     const { url, warned } = await serve({ corsLoopback: true })
     const asked = await ask(url, origin)
@@ -48,7 +48,7 @@ test.each(['http://localhost:3000', 'http://localhost', 'https://127.0.0.1:8443'
 )
 
 test.each(['https://localhost.example', 'http://127.0.0.1.example:80', 'https://evil.example', 'null'])(
-  'with corsLoopback, pages of %s are refused',
+  'CORS: with corsLoopback, pages of %s are rejected',
   async (origin) => {
     const { url } = await serve({ corsLoopback: true })
     expect((await ask(url, origin)).headers.get('access-control-allow-origin')).toBeNull()
@@ -56,7 +56,7 @@ test.each(['https://localhost.example', 'http://127.0.0.1.example:80', 'https://
   },
 )
 
-test('a refused origin is logged once, with the flag that lets it in', async () => {
+test('CORS: a rejected origin is logged once, with the flag that allows it', async () => {
   const { url, warned } = await serve()
   const origin = 'http://localhost:3000'
   for (let time = 0; time < 3; time++)
@@ -65,7 +65,7 @@ test('a refused origin is logged once, with the flag that lets it in', async () 
   expect(warned).toEqual([{ fields: { origin }, text: expect.stringContaining('--cors-origins') as string }])
 })
 
-test('origins that somebody makes up do not fill the log', async () => {
+test('CORS: made-up origins do not fill the log', async () => {
   const { url, warned } = await serve()
   for (let number = 0; number < 30; number++) await ask(url, `https://${number}.example`)
   expect(warned).toHaveLength(20)

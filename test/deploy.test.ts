@@ -36,7 +36,7 @@ describe('deploy/Dockerfile', () => {
     values('ENV').flatMap((line) => line.split(' ').map((pair) => pair.split('=') as [string, string])),
   )
 
-  test('starts a server with options that it takes', () => {
+  test('starts a server with valid options', () => {
     const { NODE_ENV: _, ...given } = env
     const command = JSON.parse(values('CMD')[0]!) as string[]
     const config = configOf(command, { ...given, HOLDFAST_SECURITY_KEY: '0123456789abcdef' })
@@ -45,7 +45,7 @@ describe('deploy/Dockerfile', () => {
     expect(() => configOf(command, given)).toThrow('no authentication')
   })
 
-  test('uses exact versions: those that the tests run with', () => {
+  test('pins the exact versions that the tests use', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { version: string }> }
     const version = (name: string): string => packages[`node_modules/${name}`]!.version
     expect(new Set(values('FROM').map((line) => line.split(' ')[0]))).toEqual(
@@ -55,14 +55,14 @@ describe('deploy/Dockerfile', () => {
     for (const name of ['pg', '@nats-io/transport-node']) expect(installed).toContain(`${name}@${version(name)} `)
   })
 
-  test('copies files that are there, and runs the program of the package', () => {
+  test('copies files that exist, and runs the program of the package', () => {
     const agents = values('ARG')[0]!.replace('AGENTS=', '')
     expect(existsSync(join(root, agents))).toBe(true)
     const { bin, name } = JSON.parse(read('package.json')) as { bin: Record<string, string>; name: string }
     expect(JSON.parse(values('ENTRYPOINT')[0]!)).toEqual(['node', join('node_modules', name, bin['holdfast']!)])
   })
 
-  test('looks at its health where that is', async () => {
+  test('checks the health endpoint', async () => {
     const { url } = await serveInProcess()
     const [, path] = /http:\/\/127\.0\.0\.1:7777(\/\w+)/.exec(read('deploy/Dockerfile'))!
     expect((await fetch(url + path)).status).toBe(200)
@@ -96,7 +96,7 @@ describe('compose.yaml', () => {
     })
   }
 
-  test.each(['node-1', 'node-2'])('%s has options that a server takes, and time to drain', (name) => {
+  test.each(['node-1', 'node-2'])('%s has valid options, and time to drain', (name) => {
     const { environment, stop_grace_period: grace } = services[name]!
     for (const store of [undefined, 'postgres://db.example/app?schema=other']) {
       const variables = store === undefined ? given : { ...given, HOLDFAST_STORE: store }
@@ -109,7 +109,7 @@ describe('compose.yaml', () => {
     expect(() => interpolated(environment!['HOLDFAST_SECURITY_KEY']!, {})).toThrow('HOLDFAST_SECURITY_KEY is missing')
   })
 
-  test('pins the images that it takes from elsewhere to a patch version', () => {
+  test('pins third-party images to a patch version', () => {
     const images = Object.values(services).flatMap(({ image }) =>
       image === undefined || image === 'holdfast' ? [] : [image],
     )
@@ -117,7 +117,7 @@ describe('compose.yaml', () => {
     for (const image of images) expect(image).toMatch(/^(postgres:\d+\.\d+|\w+:\d+\.\d+\.\d+)(-alpine)?$/)
   })
 
-  test('asks for a password on every NATS server, of clients and of other servers', () => {
+  test('requires a password on every NATS server, for clients and for other servers', () => {
     for (const name of ['nats-1', 'nats-2', 'nats-3']) {
       const command = services[name]!.command!.join(' ')
       expect(command).toContain('--user holdfast --pass "$$NATS_PASSWORD"')
@@ -126,14 +126,14 @@ describe('compose.yaml', () => {
     }
   })
 
-  test('trusts the proxy that it puts before the nodes, and that replaces what clients send in its place', () => {
+  test('trusts the proxy in front of the nodes, which replaces the headers of clients', () => {
     const { HOLDFAST_TRUST_PROXY: trusted } = services['node-1']!.environment!
     expect(trusted).toBe('private')
     for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $http_host'])
       expect(read('deploy/nginx.conf')).toContain(`proxy_set_header ${header};`)
   })
 
-  test('names only services, volumes and files that are there', () => {
+  test('names only services, volumes and files that exist', () => {
     const needed = Object.values(services).flatMap(({ depends_on: needs = [] }) =>
       Array.isArray(needs) ? (needs as string[]) : Object.keys(needs),
     )
@@ -187,7 +187,7 @@ describe('deploy/kubernetes.yaml', () => {
   const pod = of('Deployment').spec.template.spec
   const [container] = pod.containers
 
-  test('starts servers with options that they take, and gives them time to drain', () => {
+  test('starts servers with valid options, and gives them time to drain', () => {
     const env = Object.fromEntries(container.env.map(({ name, value }) => [name, value]))
     const config = configOf(container.args, { ...of('Secret').stringData, ...env })
     expect(config).toMatchObject({ port: PORT, host: '0.0.0.0', store: { kind: 'postgres' } })
@@ -199,7 +199,7 @@ describe('deploy/kubernetes.yaml', () => {
     expect(pod.enableServiceLinks).toBe(false)
   })
 
-  test('asks for health where that is', async () => {
+  test('checks the health endpoints', async () => {
     const { url } = await serveInProcess()
     expect(container.ports).toEqual([{ name: 'http', containerPort: PORT }])
     for (const { httpGet } of [container.startupProbe, container.readinessProbe]) {
@@ -208,7 +208,7 @@ describe('deploy/kubernetes.yaml', () => {
     }
   })
 
-  test('has a service and a disruption budget for these very pods', () => {
+  test('has a service and a disruption budget for its pods', () => {
     const { labels } = of('Deployment').spec.template.metadata
     expect(of('Deployment').spec.selector.matchLabels).toEqual(labels)
     expect(of('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels)

@@ -107,7 +107,7 @@ test('every folder of examples is tested and described', () => {
   expect(described.map(([, name]) => name!).toSorted()).toEqual(folders.toSorted())
 })
 
-test.each(folders)('example %s uses the client, and says how to run it and what to expect', (name) => {
+test.each(folders)('example %s uses the client, and explains how to run it and what to expect', (name) => {
   const source = readFileSync(`examples/${name}/main.ts`, 'utf8')
   expect(source).toContain("from 'holdfast/client'")
   expect(source).not.toContain('fetch(')

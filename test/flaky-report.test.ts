@@ -47,7 +47,7 @@ test('npm run flaky: the report has each run, each failed test with its seeds, a
   expect(flakyReport([runOf(1)])).toContain('No test failed.')
 })
 
-test('npm run flaky: another call with the same file goes on with the runs that it keeps', () => {
+test('npm run flaky: another call with the same file adds to its runs', () => {
   const path = join(temporaryFolder(), 'report.md.jsonl')
   expect(readRuns(path)).toEqual([])
   keepRuns(path, [runOf(1)])
@@ -55,7 +55,7 @@ test('npm run flaky: another call with the same file goes on with the runs that 
   expect(readRuns(path)).toEqual([runOf(1), runOf(2, 'Error: late')])
 })
 
-test('npm run flaky: a file of something else is refused', () => {
+test('npm run flaky: a file of another format is rejected', () => {
   const path = join(temporaryFolder(), 'notes.jsonl')
   appendFileSync(path, 'notes\nmore\n')
   expect(() => readRuns(path)).toThrow('does not hold runs')

@@ -14,8 +14,8 @@ import { demoComponents } from '../src/cli/demo/components.ts'
 const model = scriptedModel({ script: () => 'yes' })
 const inputSchema = { type: 'object', properties: { city: { type: 'string' } } } as const
 
-describe('the schema of its input', () => {
-  test('is what its author gives', () => {
+describe('the input schema of a component', () => {
+  test('is what its author declares', () => {
     const member = modelAgent({ id: 'm', model, inputSchema })
     const given = [
       member,
@@ -27,7 +27,7 @@ describe('the schema of its input', () => {
     for (const { info } of given) expect(info?.inputSchema).toBe(inputSchema)
   })
 
-  test('is that of a model where nothing else is said', () => {
+  test('is that of a model by default', () => {
     const member = modelAgent({ id: 'm', model })
     for (const { info } of [
       member,
@@ -38,7 +38,7 @@ describe('the schema of its input', () => {
     expect(processAgent({ id: 'p', command: 'true' }).info).toBeUndefined()
   })
 
-  test('is that of its first step in a workflow, where all of the input goes there', () => {
+  test('of a workflow is that of its first step, if all of the input goes there', () => {
     const first = agent<{ city: string }>({
       id: 'first',
       info: { inputSchema },
@@ -56,7 +56,7 @@ describe('the schema of its input', () => {
     expect(workflow({ id: 'w', steps: [several] }).info).toBeUndefined()
   })
 
-  test('is there for all that the demo serves', () => {
+  test('exists for every component of the demo', () => {
     for (const { id, info } of demoComponents({ description: 'scripted', load: async () => undefined }))
       expect(info?.inputSchema, id).toMatchObject({ type: 'string' })
   })

@@ -8,9 +8,11 @@ import { type ImportedModule, importsOf } from '../scripts/imports.ts'
  * strangers. A folder name alone stands for all that is in it, and `type:` for types only.
  */
 export const layers: Readonly<Record<string, readonly string[]>> = {
-  core: [],
+  core: ['core/structure'],
+  // What a log means, for every part that shows one: servers, clients and pages.
+  'core/structure': ['type:core'],
   sse: [],
-  client: ['sse', 'type:core'],
+  client: ['sse', 'type:core', 'core/structure'],
   react: ['client'],
   a2a: ['client', 'sse'],
   http: ['core', 'sse'],
@@ -34,7 +36,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Parts that run anywhere, a browser included: no package and no `node:` module. */
-export const pure: readonly string[] = ['core', 'sse', 'client']
+export const pure: readonly string[] = ['core', 'core/structure', 'sse', 'client']
 
 export interface Edge {
   /** Paths below the source folder, such as `core/run.ts`. */
@@ -93,9 +95,10 @@ function problemOfPackage(edge: Edge, from: string): string | undefined {
   return pure.includes(from) ? `${from} imports no package and no node: module` : undefined
 }
 
-/** `core/run.ts` is of `core`; `stores/memory.ts` and all in `stores/sqlite/` are parts of their own. */
+/** `core/run.ts` is of `core`; `core/structure/`, `stores/memory.ts` and all in `stores/sqlite/` are parts of their own. */
 function partOf(file: string): string | undefined {
   const [first = '', second = ''] = file.replace(/\.ts$/, '').split('/')
+  if (`${first}/${second}` in layers) return `${first}/${second}`
   if (first in layers) return first
   return `${first}/*` in layers && second !== '' ? `${first}/${second}` : undefined
 }

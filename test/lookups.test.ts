@@ -19,7 +19,7 @@ function looseLookups(text: string): string[] {
   return [...tables, ...asserted]
 }
 
-test('no table of the source is an object that is looked up by any text', () => {
+test('no table of the source is a plain object that is indexed by arbitrary text', () => {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
     (path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.startsWith('testing/'),
   )

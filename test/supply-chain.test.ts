@@ -12,7 +12,7 @@ import { temporaryFolder } from './support/temporary.ts'
 const root = join(import.meta.dirname, '..')
 
 describe('npm run audit:deps', () => {
-  test('a registry without an audit endpoint is said so, and its address is not printed', () => {
+  test('reports a registry without an audit endpoint, and does not print its address', () => {
     const refusal = JSON.stringify({ message: '405 Method Not Allowed - POST https://mirror.example/audit' })
     const { lines, result } = auditSummary(refusal, '')
     expect(result).toBe('not audited')
@@ -20,11 +20,11 @@ describe('npm run audit:deps', () => {
     expect(lines.join('\n')).not.toContain('mirror.example')
   })
 
-  test('npm that prints nothing has audited nothing', () => {
+  test('treats npm without output as no audit', () => {
     expect(auditSummary('', '')).toEqual({ lines: [expect.stringMatching(/^not audited/)], result: 'not audited' })
   })
 
-  test('a report without vulnerabilities says how many dependencies it covers', () => {
+  test('reports how many dependencies a report without vulnerabilities covers', () => {
     const report = JSON.stringify({ vulnerabilities: {}, metadata: { dependencies: { prod: 17 } } })
     expect(auditSummary(report, '')).toEqual({
       lines: ['17 runtime dependencies: no known vulnerabilities'],
@@ -36,7 +36,7 @@ describe('npm run audit:deps', () => {
     ['low', 'clean', 0],
     ['moderate', 'vulnerable', 1],
     ['critical', 'vulnerable', 1],
-  ])('a vulnerability of severity %s: the result is %s, and the exit code %i', (severity, result, code) => {
+  ])('exits for a vulnerability of severity %s with %s and the code %i', (severity, result, code) => {
     const via = [{ title: 'denial of service', url: 'https://advisories.example/1' }]
     const report = JSON.stringify({ vulnerabilities: { ws: { name: 'ws', severity, range: '<9', via } } })
     const summary = auditSummary(report, '')
@@ -50,7 +50,7 @@ describe('npm run audit:deps', () => {
   test.each([
     ['that answers audits', 200, 0, /^\d+ runtime dependencies: no known vulnerabilities/],
     ['without an audit endpoint', 405, 3, /^not audited: /],
-  ])('a registry %s', { timeout: 120_000 }, async (_name, status, code, says) => {
+  ])('with a registry %s', { timeout: 120_000 }, async (_name, status, code, says) => {
     const asked: string[] = []
     const registry = createServer((request, response) => {
       asked.push(request.url!)

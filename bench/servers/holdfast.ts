@@ -7,10 +7,12 @@ import { openStore } from '../../src/server/open-store.ts'
 import { Gate, produce, type Work } from '../agent.ts'
 import { takeCommands } from './control.ts'
 
-const [address] = process.argv.slice(2)
+const [address, mode] = process.argv.slice(2)
 const gate = new Gate()
 boundYoungGeneration() // as `holdfast serve` does
 const component = agent<Work>({ id: 'bench', run: (work) => produce(work, gate) })
 const store = await openStore(configOptions.store.parse(address!))
-const server = await createServer({ components: [component], store, limits: { drainTimeoutMs: 0 } })
+/** `reads`: it executes no runs, and leaves those that are open as they are. */
+const limits = { drainTimeoutMs: 0, ...(mode === 'reads' && { runsConcurrentMax: 0 }) }
+const server = await createServer({ components: [component], store, limits })
 takeCommands(Number(new URL(server.url).port), gate, () => server.stop())

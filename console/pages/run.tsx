@@ -133,7 +133,7 @@ function RunHead({ id, info, shown, watch }: HeadProps) {
         </Fact>
         <Fact name="Duration">{duration(took)}</Fact>
         <Fact name="Events">{count(upTo + (events[0]?.index ?? 0))}</Fact>
-        <Fact name="Tokens">{fold.usage.total === undefined ? '–' : count(fold.usage.total)}</Fact>
+        <Fact name="Tokens">{fold.structure.usage.total === undefined ? '–' : count(fold.structure.usage.total)}</Fact>
         <Fact name="Attempts">{info?.attempt ?? 1}</Fact>
         <Fact name="Started by">{info?.protocol ?? created?.data.protocol ?? '–'}</Fact>
       </dl>
@@ -173,7 +173,7 @@ function RunBody({ id, info, shown }: BodyProps) {
       <section className="talk" aria-label="Conversation" id="panel-talk">
         <Conversation
           blocks={shown.blocks}
-          actors={shown.fold.conversation.actors}
+          actors={shown.fold.structure.actors}
           component={info?.component ?? 'agent'}
           open={shown.replaying || !may('answer') ? [] : shown.questions}
           live={!shown.ended}
@@ -195,7 +195,7 @@ function RunBody({ id, info, shown }: BodyProps) {
           <Timeline shown={shown} now={now} chosen={chosen} onChoose={(index) => choose(index, 'timeline')} />
         )}
         {side === 'wire' && !isShared && <WirePanel run={id} ended={shown.ended} />}
-        {side === 'usage' && <UsagePanel usage={shown.fold.usage} />}
+        {side === 'usage' && <UsagePanel usage={shown.fold.structure.usage} />}
       </section>
     </div>
   )

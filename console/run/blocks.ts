@@ -20,7 +20,7 @@ export interface ToolBlock extends Common {
   readonly kind: 'tool'
   readonly call: string
   readonly name: string
-  readonly state: 'drafting' | 'running' | 'done' | 'failed'
+  readonly state: 'drafting' | 'running' | 'done' | 'failed' | 'cut'
   /** The input while the model is streaming it. */
   readonly draft: string
   readonly input?: unknown
@@ -33,13 +33,12 @@ export interface ToolBlock extends Common {
 
 export interface StepBlock extends Common {
   readonly kind: 'step'
-  readonly step: string
   readonly name: string
   readonly stepKind: string
-  /** The enclosing step. */
-  readonly parent?: string | undefined
+  /** Index of the enclosing step. */
+  readonly parent?: number | undefined
   readonly depth: number
-  readonly state: 'running' | 'done' | 'failed' | 'skipped'
+  readonly state: 'running' | 'done' | 'failed' | 'skipped' | 'cut'
   readonly output?: unknown
   readonly error?: Failure | undefined
   readonly reason?: string | undefined
@@ -49,9 +48,9 @@ export interface MemberBlock extends Common {
   readonly kind: 'member'
   readonly component: string
   readonly memberKind: string
-  /** Key of the step that it performs, if any. */
-  readonly key: string
-  readonly state: 'running' | 'done' | 'failed'
+  /** Index of the step around it. */
+  readonly within?: number | undefined
+  readonly state: 'running' | 'done' | 'failed' | 'cut'
   readonly input: unknown
   readonly error?: Failure | undefined
 }

@@ -1,9 +1,9 @@
 /** External store of the run page: follows a run's log, folds it, and seeks in it for a replay. */
 import { type Client, ClientError, type LoggedEvent, type Question, type RunStatus } from 'holdfast/client'
+import { RunStructure } from 'holdfast/structure'
 import type { Block } from './blocks.ts'
-import { ConversationFold } from './conversation-fold.ts'
-import { SpanFold } from './spans.ts'
-import { UsageFold } from './usage.ts'
+import { ConversationBlocks } from './conversation-blocks.ts'
+import { RunSpans } from './spans.ts'
 
 /** Events within this many milliseconds are shown together; longer if rendering is slow. */
 const TOGETHER_MS = 40
@@ -29,13 +29,14 @@ export interface ShownRun {
 }
 
 export interface Folds {
-  readonly conversation: ConversationFold
-  readonly spans: SpanFold
-  readonly usage: UsageFold
+  readonly structure: RunStructure
+  readonly conversation: ConversationBlocks
+  readonly spans: RunSpans
 }
 
 function newFolds(): Folds {
-  return { conversation: new ConversationFold(), spans: new SpanFold(), usage: new UsageFold() }
+  const structure = new RunStructure()
+  return { structure, conversation: new ConversationBlocks(structure), spans: new RunSpans(structure) }
 }
 
 export class RunWatch {
@@ -50,8 +51,6 @@ export class RunWatch {
   #drawingMs = 0
   #upTo: number | undefined
   #earliest = 0
-  #status: RunStatus = 'queued'
-  #questions: readonly Question[] = []
   #problem: ClientError | undefined
   #following: AbortController | undefined
   #shown: ShownRun
@@ -132,52 +131,31 @@ export class RunWatch {
   #reset(): void {
     this.#folds = newFolds()
     this.#folded = 0
-    this.#status = 'queued'
-    this.#questions = []
   }
 
   #catchUp(upTo: number): void {
     if (upTo <= this.#folded) return
     const news = this.#events.slice(this.#folded, upTo)
-    this.#folds.conversation.apply(news)
+    for (const event of news) this.#folds.structure.apply(event)
     this.#folds.spans.apply(news)
-    this.#folds.usage.apply(news)
-    for (const event of news) this.#move(event)
     this.#folded = upTo
   }
 
-  #move(event: LoggedEvent): void {
-    const status = statusAfter[event.type]
-    if (status === undefined) return
-    this.#status = status
-    this.#questions = event.type === 'run.paused' ? event.data.questions : []
-  }
-
   #look(): ShownRun {
-    const ended = ['completed', 'failed', 'cancelled', 'rejected'].includes(this.#status)
+    const { status, questions } = this.#folds.structure.lifecycle
+    const ended = ['completed', 'failed', 'cancelled', 'rejected'].includes(status)
     return {
       events: this.#events,
       count: this.#events.length,
       upTo: this.#folded,
       replaying: this.#upTo !== undefined,
-      status: this.#status,
-      blocks: this.#folds.conversation.blocks,
-      questions: this.#questions,
+      status,
+      blocks: this.#folds.conversation.list(),
+      questions,
       fold: this.#folds,
       earliest: this.#earliest,
       ended,
       problem: this.#problem,
     }
   }
-}
-
-const statusAfter: Partial<Record<LoggedEvent['type'], RunStatus>> = {
-  'run.created': 'queued',
-  'run.started': 'running',
-  'run.paused': 'paused',
-  'run.resumed': 'running',
-  'run.completed': 'completed',
-  'run.failed': 'failed',
-  'run.cancelled': 'cancelled',
-  'run.rejected': 'rejected',
 }

@@ -12,10 +12,11 @@ export function inTree(blocks: readonly Block[], actors: ReadonlyMap<string, Act
   const root: Branch[] = []
   /** Current children of each member and step: both may start again. */
   const members = new Map<string, Branch[]>()
-  const steps = new Map<string, Branch[]>()
+  const steps = new Map<number, Branch[]>()
   const siblingsOf = (block: Block): Branch[] | undefined => {
     if (block.kind === 'step' && block.parent !== undefined) return steps.get(block.parent) ?? members.get(block.actor)
-    if (block.kind === 'member') return steps.get(block.key) ?? members.get(actors.get(block.actor)?.parent ?? '')
+    if (block.kind === 'member')
+      return steps.get(block.within ?? -1) ?? members.get(actors.get(block.actor)?.parent ?? '')
     return members.get(block.actor)
   }
   for (const block of blocks) {
@@ -23,7 +24,7 @@ export function inTree(blocks: readonly Block[], actors: ReadonlyMap<string, Act
     const siblings = siblingsOf(block) ?? root
     siblings.push(branch)
     if (block.kind === 'member') members.set(block.actor, branch.below)
-    if (block.kind === 'step') steps.set(block.step, branch.below)
+    if (block.kind === 'step') steps.set(block.index, branch.below)
   }
   return [...walk(root)]
 }

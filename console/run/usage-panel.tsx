@@ -1,7 +1,7 @@
 /** Tokens of a run, by model. */
 import { count } from '../format.ts'
 import { Empty } from '../parts.tsx'
-import type { UsageFold } from './usage.ts'
+import type { UsageFold } from 'holdfast/structure'
 
 export function UsagePanel({ usage }: { readonly usage: UsageFold }) {
   const { models, total } = usage

@@ -3,7 +3,13 @@ import { duration, json } from '../format.ts'
 import { Value } from '../parts.tsx'
 import type { MemberBlock, StepBlock, ToolBlock } from './blocks.ts'
 
-const TOOL_STATES = { drafting: 'not called yet', running: 'running', done: 'done', failed: 'failed' } as const
+const TOOL_STATES = {
+  drafting: 'not called yet',
+  running: 'running',
+  done: 'done',
+  failed: 'failed',
+  cut: 'cut off',
+} as const
 
 export function ToolView({ block, speaker }: { readonly block: ToolBlock; readonly speaker: string }) {
   const { name, state, draft, input, progress, output, error, startedAt, endedAt } = block
@@ -56,7 +62,7 @@ export function StepView({ block }: { readonly block: StepBlock }) {
       <span className="step-name">{name}</span>
       <span className="step-kind">{stepKind}</span>
       <span className="state" data-state={state}>
-        {state}
+        {state === 'cut' ? 'cut off' : state}
         {reason !== undefined && `: ${reason}`}
       </span>
     </>
@@ -82,7 +88,7 @@ export function MemberView({ block }: { readonly block: MemberBlock }) {
       <summary>
         <span className="member-name">{component}</span> <span className="step-kind">{memberKind}</span>
         <span className="state" data-state={state}>
-          {state === 'running' ? 'at work' : state}
+          {state === 'running' ? 'at work' : state === 'cut' ? 'cut off' : state}
         </span>
       </summary>
       <p className="label">Was asked</p>

@@ -5,10 +5,10 @@ import type { CommandIo } from './io.ts'
 const PROGRESS_MS = 1000
 
 export function copyProgress(io: CommandIo): CopyProgress {
-  let toldAt = Date.now()
+  let toldAt = performance.now()
   return (done) => {
-    if (done !== 'verifying' && Date.now() - toldAt < PROGRESS_MS) return
-    toldAt = Date.now()
+    if (done !== 'verifying' && performance.now() - toldAt < PROGRESS_MS) return
+    toldAt = performance.now()
     io.stderr.write(done === 'verifying' ? 'verifying the copy …\n' : `${Math.floor(100 * done.copied)} % copied …\n`)
   }
 }

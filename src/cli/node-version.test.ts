@@ -15,24 +15,24 @@ describe('the check of the Node version', () => {
     '100.0.0',
     '23.0.0-nightly20241015',
     '25.0.0-pre',
-  ])('lets %s pass', (version) => {
+  ])('accepts %s', (version) => {
     expect(checkNodeVersion(version)).toBeUndefined()
   })
 
   test.each(['22.17.1', '22.9.0', 'v20.20.2', '18.0.0', '9.99.0', '0.12.18', '', 'nonsense'])(
-    'refuses %s',
+    'rejects %s',
     (version) => {
       expect(checkNodeVersion(version)).toBeDefined()
     },
   )
 
-  test('says which one is needed, which one this is and where to get one', () => {
+  test('names the required version, this version and where to get it', () => {
     expect(checkNodeVersion('20.20.2')).toBe(
       'holdfast needs Node 22.18 or newer; this is 20.20.2. Install a current version from https://nodejs.org.',
     )
   })
 
-  test('asks for what package.json asks for', () => {
+  test('requires what package.json requires', () => {
     const { engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     const needed = /Node (\S+) or newer/.exec(checkNodeVersion('0.0.0')!)?.[1]
     expect(engines.node).toBe(`>=${needed}`)
@@ -59,14 +59,14 @@ describe('the check of the Node version', () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/\d+\.\d+\.\d+/) as string })
   })
 
-  test('the sources have no symbolic links, which not every checkout has', () => {
+  test('the sources have no symbolic links, which not every checkout supports', () => {
     const links = readdirSync(new URL('../', import.meta.url), { recursive: true, withFileTypes: true })
     expect(links.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name)).toEqual([])
   })
 
   // The version is decided by the machine: where every Node is new enough, there is nothing to start.
   const old = olderNode()
-  test.skipIf(old === undefined)('is what an old Node says of the sources, and it ends with 1', () => {
+  test.skipIf(old === undefined)('is what an old Node prints for the sources, and it exits with 1', () => {
     const program = fileURLToPath(new URL('main.mjs', import.meta.url))
     const { status, stdout, stderr } = spawnSync(old!.path, [program, 'demo'], { encoding: 'utf8', timeout: 10_000 })
     expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: '', stderr: `${checkNodeVersion(old!.version)}\n` })

@@ -23,7 +23,7 @@ async function triesUntil(backAt: number, backoff: Backoff): Promise<number> {
 }
 
 test.each([1, 20, 32, 62, 110])(
-  'client: a server that was away for %d s is found at most ten seconds after it is back',
+  'client: a server that was down for %d s is found at most ten seconds after it is back',
   async (seconds) => {
     const backAt = Date.now() + seconds * 1000
     const found = triesUntil(backAt, new Backoff(50, RETRY_MS))
@@ -32,7 +32,7 @@ test.each([1, 20, 32, 62, 110])(
   },
 )
 
-test('client: tries are bounded while a server is away for an hour', async () => {
+test('client: retries are bounded while a server is down for an hour', async () => {
   const backoff = new Backoff(1000, RETRY_MS)
   const pause = vi.spyOn(backoff, 'pause')
   const found = triesUntil(Date.now() + 3_600_000, backoff)
@@ -58,7 +58,7 @@ async function failOften(backoff: Backoff): Promise<void> {
   }
 }
 
-test.each(['online', 'visibilitychange'])('client: the event %s ends a long delay', async (event) => {
+test.each(['online', 'visibilitychange'])('client: the browser event %s ends a long delay', async (event) => {
   const page = stubWindow()
   const backoff = new Backoff(50, RETRY_MS)
   await failOften(backoff)
@@ -71,7 +71,7 @@ test.each(['online', 'visibilitychange'])('client: the event %s ends a long dela
   expect(isOver).toBe(true)
 })
 
-test('client: events of a network that comes and goes do not make tries follow each other at once', async () => {
+test('client: a flapping network does not cause retries without delay', async () => {
   const page = stubWindow()
   const backoff = new Backoff(50, RETRY_MS)
   await failOften(backoff)
@@ -86,7 +86,7 @@ test('client: events of a network that comes and goes do not make tries follow e
   expect(tries).toBeLessThanOrEqual(5000 / RETRY_MS)
 })
 
-test('client: a delay that the server asks for is kept, whatever the browser says', async () => {
+test('client: a delay that the server asks for is kept, whatever the browser reports', async () => {
   const page = stubWindow()
   let isOver = false
   const busy = new ApiError('busy', { code: 'http_503', status: 503, retryable: true, retryAfterMs: 60_000 })
@@ -98,7 +98,7 @@ test('client: a delay that the server asks for is kept, whatever the browser say
   expect(isOver).toBe(true)
 })
 
-test('client: a hidden page that stays hidden waits', async () => {
+test('client: a hidden page that stays hidden keeps waiting', async () => {
   const page = stubWindow()
   page.visibilityState = 'hidden'
   const backoff = new Backoff(50, RETRY_MS)

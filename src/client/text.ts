@@ -1,33 +1,32 @@
 /** Current text of a run: what its own component emitted, without retracted output. */
 import type { LoggedEvent } from '../core/model/event.ts'
+import { TextFold } from '../core/structure/texts.ts'
 
 export class RunText {
-  #pieces: { readonly index: number; readonly text: string }[] = []
+  #texts = new TextFold()
   #whole: string | undefined = ''
 
   get value(): string {
-    return (this.#whole ??= this.#pieces.map(({ text }) => text).join(''))
+    return (this.#whole ??= this.#texts
+      .of('')
+      .map(({ text }) => text)
+      .join(''))
   }
 
   /** Resets to empty. */
   clear(): void {
-    this.#pieces = []
+    this.#texts = new TextFold()
     this.#whole = ''
   }
 
   /** The text that an event adds; `withdrawn` if it retracts text; undefined otherwise. */
   apply(event: LoggedEvent): { readonly added: string } | 'withdrawn' | undefined {
     if (event.type === 'text.delta' && event.actor === undefined) {
-      const { index, data } = event
-      this.#pieces.push({ index, text: data.text })
-      if (this.#whole !== undefined) this.#whole += data.text
-      return { added: data.text }
+      this.#texts.add(event)
+      if (this.#whole !== undefined) this.#whole += event.data.text
+      return { added: event.data.text }
     }
-    if (event.type !== 'attempt.discarded') return undefined
-    const { from, scope } = event.data
-    const concerned = scope === 'all' || event.actor === undefined
-    if (!concerned || !this.#pieces.some(({ index }) => index >= from)) return undefined
-    this.#pieces = this.#pieces.filter(({ index }) => index < from)
+    if (event.type !== 'attempt.discarded' || this.#texts.retract(event).length === 0) return undefined
     this.#whole = undefined
     return 'withdrawn'
   }

@@ -7,7 +7,7 @@ function component(id: string, kind: ComponentKind = 'agent'): Component {
   return { id, kind, async *run() {} }
 }
 
-test('a component is found by its id, whatever its kind', () => {
+test('registry: a component of any kind is found by its id', () => {
   const components = [component('writer'), component('crew', 'team'), component('pipeline', 'workflow')]
   const registry = new Registry(components)
   expect(registry.list()).toEqual(components)
@@ -17,7 +17,7 @@ test('a component is found by its id, whatever its kind', () => {
   }
 })
 
-test('a component that is not there is not found', () => {
+test('registry: an unknown component is not found', () => {
   const registry = new Registry([component('writer')])
   expect(registry.find('reader')).toBeUndefined()
   expect(registry.find('constructor')).toBeUndefined()
@@ -30,17 +30,17 @@ test('a component that is not there is not found', () => {
   ).toBe(true)
 })
 
-test('two components cannot have one id', () => {
+test('registry: two components cannot have the same id', () => {
   const twice = [component('writer'), component('writer', 'team')]
   expect(() => new Registry(twice)).toThrow('two components have the id writer')
 })
 
-test.each([['a'], ['A.b_c-9'], ['0'], ['x'.repeat(128)]])('the id %s is fine', (id) => {
+test.each([['a'], ['A.b_c-9'], ['0'], ['x'.repeat(128)]])('registry: the id %s is valid', (id) => {
   expect(new Registry([component(id)]).get(id).id).toBe(id)
 })
 
 test.each([[''], ['.a'], ['-a'], ['a b'], ['a/b'], ['ä'], ['a\n'], ['__proto__'], ['x'.repeat(129)]])(
-  'the id %j is refused when the registry is made',
+  'registry: the id %j is rejected',
   (id) => {
     expect(() => new Registry([component(id)])).toThrow(/must be 1 to 128 letters/)
   },

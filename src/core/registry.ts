@@ -10,14 +10,17 @@ const VERSION_CHARS_MAX = 128
 
 export class Registry {
   #components: ReadonlyMap<string, Component>
+  #list: readonly Component[]
 
   constructor(components: Iterable<Component>) {
     this.#components = named(components)
+    this.#list = [...this.#components.values()]
   }
 
   /** Replaces the components. Runs in progress keep the component they began with. */
   replace(components: Iterable<Component>): void {
     this.#components = named(components)
+    this.#list = [...this.#components.values()]
   }
 
   find(id: string): Component | undefined {
@@ -30,8 +33,9 @@ export class Registry {
     return component
   }
 
+  /** The same array until the components are replaced. */
   list(): readonly Component[] {
-    return [...this.#components.values()]
+    return this.#list
   }
 }
 

@@ -1,40 +1,36 @@
 /**
- * The commands that protocols may call. Who calls comes with every one of them, and what is not the caller's does not exist
- * for it (SEC-1).
+ * The commands that protocols may call. Each takes the principal that calls; runs of other principals do not exist for it (SEC-1).
  */
-import { Access } from './access/access.ts'
+import { Access, type KnownRun } from './access/access.ts'
+import { answerRun } from './scheduling/answer-run.ts'
 import type { Component } from './ports/component.ts'
-import { validateAnswers } from './execution/validate-answers.ts'
-import { claimPaused } from './scheduling/claim-paused.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
-import { assertReadable } from './model/cursor.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './model/document.ts'
-import { HoldfastError, STORE_UNAVAILABLE } from './model/errors.ts'
-import type { LoggedEvent } from './model/event.ts'
+import { HoldfastError } from './model/errors.ts'
 import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
 import { defaultLimits, type Limits } from './model/limits.ts'
-import { readLog } from './delivery/read-log.ts'
 import { shareEventLoop } from './runtime/share-event-loop.ts'
 import type { StartRequest } from './scheduling/draft-run.ts'
-import { nextRecord } from './delivery/next-record.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
 import type { NodeDeps } from './ports/node-deps.ts'
 import { actorOf, type Authenticator, localOwner, ownerKey, type Principal } from './model/principal.ts'
 import { PrincipalQuotas } from './access/principal-quotas.ts'
-import { events, type Slice } from './model/record.ts'
+import type { Slice } from './model/record.ts'
 import { type Redactor, redactorOf } from './redaction/redactor.ts'
-import { encodeRequested, redactRequested } from './execution/encode-requested.ts'
-import { isFinished, type Run, type RunStatus } from './model/run.ts'
+import { redactRequested } from './execution/encode-requested.ts'
+import type { Run, RunStatus } from './model/run.ts'
+import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
+import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
 import { removeSession } from './sessions/session-removal.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
-import type { RunPage, Store, StoredRun, StoreHealth } from './ports/store.ts'
-import { StoreProbe } from './runtime/store-probe.ts'
-import { Feeds, type Sink, type Subscription } from './delivery/subscription.ts'
+import type { RunPage, Store, StoredRun } from './ports/store.ts'
+import type { Sink, Subscription } from './delivery/subscription.ts'
+import { ViewCache } from './delivery/view-cache.ts'
 
-export type { StartedRun, StartRequest }
+export type { KnownRun, ServiceHealth, StartedRun, StartRequest }
 
 export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly limits?: Partial<Limits>
@@ -63,32 +59,20 @@ export interface ListRequest {
   readonly limit?: number
 }
 
-/** A run by its id, or as this service gave it a moment ago within the same request: then the store is not asked again. */
-export type KnownRun = string | StoredRun
-
-/** The outcome of a run as its log says it. */
-export type RunOutcome = Extract<
-  LoggedEvent,
-  { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }
->
-
 export class Service {
   readonly limits: Limits
+  /** Views of this node. Whoever opens one has been given its run by this service. */
+  readonly views: ViewCache
   readonly #parts: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
   readonly #quotas: PrincipalQuotas
   readonly #starts: RunStarter
-  readonly #feeds: Feeds
-  readonly #probe: StoreProbe
   readonly #access: Access
-  /** Why the store was unavailable at the last health check, as logged. */
-  #toldFailure: string | undefined
-  readonly #eventLoop: (() => EventLoopHealth) | undefined
+  readonly #reader: RunReader
+  readonly #health: HealthMonitor
   readonly #shares: ShareLinks | undefined
   readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
-  /** Aborted once this service has drained. */
-  readonly #closing = new AbortController()
 
   constructor(options: ServiceOptions) {
     this.limits = { ...defaultLimits, ...options.limits }
@@ -97,10 +81,15 @@ export class Service {
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
     this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
-    this.#feeds = new Feeds(options.store, this.limits, options.clock)
-    this.#probe = new StoreProbe(this.#parts)
+    this.views = new ViewCache(options.store, this.limits)
     this.#access = new Access(options, options.credentials)
-    this.#eventLoop = options.eventLoop
+    this.#reader = new RunReader(this.#parts, this.#access, this.#quotas)
+    this.#health = new HealthMonitor({
+      ...this.#parts,
+      dispatcher: this.#dispatcher,
+      reader: this.#reader,
+      eventLoop: options.eventLoop,
+    })
     this.#shares = options.shares
     this.#removeCredentials = options.removeCredentials ?? (() => Promise.resolve(0))
   }
@@ -112,7 +101,7 @@ export class Service {
 
   /** Nothing more will come from here: what runs was finished or handed over. */
   get closed(): boolean {
-    return this.#closing.signal.aborted
+    return this.#reader.closed
   }
 
   components(): readonly Component[] {
@@ -154,29 +143,13 @@ export class Service {
   async answer(principal: Principal, known: KnownRun, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
     const { run } = await this.#access.ownKnown(principal, known, 'answer')
-    const { id } = run
-    const isServed = this.#parts.registry.find(run.component) !== undefined
-    if (!isServed && !this.#dispatcher.isForOthers(run))
-      throw new HoldfastError('unsupported', `component ${run.component} is not served here`)
-    const continuation = { answers, by: actorOf(principal) }
-    validateAnswers(run, answers)
-    encodeRequested({ type: 'run.resumed', data: continuation }, this.limits)
-    const claimed = await claimPaused(this.#parts, {
-      id,
-      owner: this.#dispatcher.owner,
-      mayTakeOver: () => this.#dispatcher.mayTakeOver,
-      check: (now) => validateAnswers(now, answers),
-    })
-    try {
-      validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime
-    } catch (refusal) {
-      // This node holds it now: still paused, or abandoned by the node that resumed it.
-      if (claimed.run.status === 'paused') await this.#store.release(id, claimed.epoch)
-      else this.#execute(claimed)
-      throw refusal
+    const parts = {
+      ...this.#parts,
+      dispatcher: this.#dispatcher,
+      execute: (claimed: StoredRun) => this.#execute(claimed),
     }
-    await this.#dispatcher.take(claimed, continuation)
-    return this.get(principal, id)
+    await answerRun(parts, run, { answers, by: actorOf(principal) })
+    return this.get(principal, run.id)
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
@@ -259,10 +232,8 @@ export class Service {
   }
 
   /** Delivers the records after an index to a sink: what is there, then what comes. */
-  async subscribe(principal: Principal, known: KnownRun, after: number, sink: Sink): Promise<Subscription> {
-    const stored = await this.#access.ownKnown(principal, known, 'read')
-    assertReadable(stored, after)
-    return this.#openStream(principal, stored.run.id, after, sink)
+  subscribe(principal: Principal, known: KnownRun, after: number, sink: Sink): Promise<Subscription> {
+    return this.#reader.subscribe(principal, known, after, sink)
   }
 
   /** The run whose events a protocol is about to stream with `read` and `waitForMore`, and not with `subscribe`. */
@@ -284,19 +255,12 @@ export class Service {
   }
 
   /** The records after an index that are there now; undefined when there is none. */
-  async read(
-    principal: Principal,
-    known: KnownRun,
-    after: number,
-    bytesMax: number = this.limits.readBytesMax,
-  ): Promise<Slice | undefined> {
-    await shareEventLoop()
-    const { run } = await this.#access.ownKnown(principal, known, 'read')
-    return readLog(this.#store, run.id, after, bytesMax)
+  read(principal: Principal, known: KnownRun, after: number, bytesMax?: number): Promise<Slice | undefined> {
+    return this.#reader.read(principal, known, after, bytesMax)
   }
 
   /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */
-  async waitForMore(
+  waitForMore(
     principal: Principal,
     id: string,
     after: number,
@@ -304,78 +268,34 @@ export class Service {
     signal: AbortSignal,
     { countsAsSubscriber = false }: { readonly countsAsSubscriber?: boolean } = {},
   ): Promise<boolean> {
-    const ended = AbortSignal.any([signal, this.#closing.signal])
-    if (ended.aborted) return false
-    assertReadable(await this.get(principal, id), after)
-    const subscribe = (sink: Sink): Subscription =>
-      countsAsSubscriber
-        ? this.#openStream(principal, id, after, sink)
-        : this.#access.whileCurrent(principal, (onClose) => this.#feeds.wait(id, after, sink, onClose))
-    return nextRecord(subscribe, timeoutMs, this.#parts.clock, ended)
+    return this.#reader.waitForMore(principal, id, after, { timeoutMs, signal, countsAsSubscriber })
   }
 
   /** The terminal event of a finished run. */
-  async outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
-    const { run, next } = await this.get(principal, id)
-    if (!isFinished(run.status)) return undefined
-    const slice = await readLog(this.#store, id, next - 2, 1)
-    return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
+  outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
+    return this.#reader.outcome(principal, id)
   }
 
   /** Health as last observed. */
   health(): ServiceHealth {
-    return this.#healthWith(this.#store.health())
+    return this.#health.lastObserved()
   }
 
   /** Health now: probes the store, with a timeout. */
-  async ready(): Promise<ServiceHealth> {
-    return this.#healthWith(await this.#probe.health())
-  }
-
-  #healthWith(store: StoreHealth): ServiceHealth {
-    const failure = store.ok ? undefined : store.reason
-    if (failure !== this.#toldFailure) {
-      this.#toldFailure = failure
-      if (failure !== undefined) this.#parts.logger.warn({ reason: failure }, STORE_UNAVAILABLE)
-    }
-    return {
-      ok: store.ok && !this.#dispatcher.draining,
-      store,
-      draining: this.#dispatcher.draining,
-      running: this.#dispatcher.running,
-      subscribers: this.#feeds.size,
-      ...(this.#eventLoop !== undefined && { eventLoop: this.#eventLoop() }),
-    }
+  ready(): Promise<ServiceHealth> {
+    return this.#health.probe()
   }
 
   /** This node's current load, and the runs it took over since it started. */
   load(): ServiceLoad {
-    const { running, takenUp } = this.#dispatcher
-    return { running, subscribers: this.#feeds.size, lag: this.#feeds.lag, ...takenUp }
+    return this.#health.load()
   }
 
   /** Takes no more runs, and lets the running ones finish or hands them over. */
   async drain(): Promise<void> {
     await this.#dispatcher.drain()
-    this.#closing.abort()
-    this.#feeds.close()
+    this.#reader.close()
     this.#access.close()
-  }
-
-  /** Counts as one of the caller's streams until it is closed. */
-  #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
-    const release = this.#quotas.openStream(actorOf(principal))
-    try {
-      return this.#access.whileCurrent(principal, (onClose) =>
-        this.#feeds.open(id, after, sink, () => {
-          release()
-          onClose()
-        }),
-      )
-    } catch (cause) {
-      release()
-      throw cause
-    }
   }
 
   #redactorFor({ component }: Run): Redactor | undefined {
@@ -394,27 +314,7 @@ export class Service {
 
   #execute(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'run could not be executed; it will be picked up')
+      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'failed to execute a run; it will be retried')
     })
   }
-}
-
-export interface ServiceHealth {
-  readonly ok: boolean
-  readonly store: StoreHealth
-  readonly draining: boolean
-  readonly running: number
-  readonly subscribers: number
-  readonly eventLoop?: EventLoopHealth
-}
-
-export interface ServiceLoad {
-  readonly running: number
-  readonly subscribers: number
-  /** Events by which the subscriber that is furthest behind is behind. */
-  readonly lag: number
-  /** Runs of dead workers that this node recovered. */
-  readonly recovered: number
-  /** Runs of dead workers that this node had to fail. */
-  readonly lost: number
 }

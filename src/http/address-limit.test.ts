@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { AddressLimit, networkOf } from './address-limit.ts'
 
 describe('AddressLimit', () => {
-  test('refuses an address over its share, and all addresses over the total', () => {
+  test('rejects an address over its share, and all addresses over the total', () => {
     const limit = new AddressLimit({ perAddressMax: 2, totalMax: 3 })
     const release = limit.acquire('192.0.2.1')
     expect(limit.acquire('192.0.2.1')).toBeDefined()
@@ -31,6 +31,6 @@ test.each([
   ['2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['2001:db8:1::', '2001:db8:1:0::/64'],
-])('%s belongs to the network %s', (address, network) => {
+])('AddressLimit: %s belongs to the network %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })

@@ -4,6 +4,7 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
+import { paceRequests } from '../core/runtime/share-event-loop.ts'
 import { locate, type Target } from './base-path.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
@@ -35,7 +36,18 @@ export interface AppOptions {
 export type App = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void) => void
 
 export function createApp(options: AppOptions): App {
-  return (request, response, unclaimed) => void serveRequest(request, response, options, unclaimed)
+  return (request, response, unclaimed) => void serveInTurn(request, response, options, unclaimed)
+}
+
+async function serveInTurn(
+  request: HttpRequest,
+  response: HttpResponse,
+  options: AppOptions,
+  unclaimed: (() => void) | undefined,
+): Promise<void> {
+  const turn = paceRequests()
+  if (turn !== undefined) await turn
+  if (!response.destroyed) await serveRequest(request, response, options, unclaimed)
 }
 
 async function serveRequest(

@@ -66,11 +66,11 @@ describe('readBody', () => {
     expect(await outcomeOf(bytes, sized('x'.repeat(length)))).toEqual({ value: 'x'.repeat(length) })
   })
 
-  test('reads chunks as one', async () => {
+  test('joins chunks', async () => {
     expect(await outcomeOf(bytes, chunked('dü', 'nen ', '🌊', ''))).toEqual({ value: 'dünen 🌊' })
   })
 
-  test('refuses by the length that is announced, without reading', async () => {
+  test('rejects by Content-Length, without reading', async () => {
     const head = post(`Content-Length: ${BYTES_MAX + 1}\r\n`, '')
     expect(await outcomeOf(bytes, head)).toMatchObject({
       code: 'too_large',
@@ -78,12 +78,12 @@ describe('readBody', () => {
     })
   })
 
-  test('refuses by what comes, where no length is announced, without waiting for the end', async () => {
+  test('rejects by the bytes received if there is no Content-Length, without waiting for the end', async () => {
     const body = chunked('x'.repeat(BYTES_MAX), 'x')
     expect(await outcomeOf(bytes, body)).toMatchObject({ code: 'too_large' })
   })
 
-  test('a body that is cut off is the failure of the client, not an internal error', async () => {
+  test('reports a truncated body as a client error, not as an internal error', async () => {
     const outcome = await outcomeOf(bytes, post('Content-Length: 100\r\n', 'only a part'), true)
     expect(outcome).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('cut off') })
   })
@@ -101,7 +101,7 @@ describe('readJson', () => {
     expect(await outcomeOf(json, sized(text))).toEqual({ value })
   })
 
-  test('takes no body for none, whatever its type', async () => {
+  test('returns undefined without a body, whatever its type', async () => {
     expect(await outcomeOf(json, post('Content-Length: 0\r\n', ''))).toEqual({ value: undefined })
     expect(await outcomeOf(json, post('', ''))).toEqual({ value: undefined })
   })
@@ -112,7 +112,7 @@ describe('readJson', () => {
     'application/json;charset=utf-8',
     'application/json ; charset=utf-8',
     'application/problem+json',
-  ])('takes the type %s', async (type) => {
+  ])('accepts the type %s', async (type) => {
     expect(await outcomeOf(json, sized('{}', type))).toEqual({ value: {} })
   })
 
@@ -125,7 +125,7 @@ describe('readJson', () => {
     'json',
     'xapplication/json',
     'application/+json',
-  ])('refuses the type %j and says what to send', async (type) => {
+  ])('rejects the type %j and names the expected one', async (type) => {
     const refusal = { code: 'invalid_request', message: expect.stringContaining('send application/json') }
     expect(await outcomeOf(json, sized('{}', type))).toMatchObject(refusal)
   })
@@ -136,7 +136,7 @@ describe('readJson', () => {
     ['two values', '{}{}'],
     ['invalid UTF-8', Buffer.from([0x22, 0xff, 0x22])],
     ['half a character', Buffer.from([0x22, 0xf0, 0x9f, 0x22])],
-  ])('refuses %s', async (_name, body) => {
+  ])('rejects %s', async (_name, body) => {
     expect(await outcomeOf(json, sized(body))).toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('not JSON'),

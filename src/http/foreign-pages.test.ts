@@ -27,7 +27,7 @@ function isLetIn({ headers = {}, peer, policy, to = '127.0.0.1', method = 'POST'
   }
 }
 
-describe('without authentication a server answers to names that nobody else can own', () => {
+describe('host check: a server without authentication accepts only names that nobody else can own', () => {
   test.each<[string, string, readonly string[] | undefined, boolean]>([
     ['evil.example:7777', LAN, undefined, false],
     ['evil.example', '127.0.0.1', undefined, false],
@@ -45,7 +45,7 @@ describe('without authentication a server answers to names that nobody else can 
       expect(isLetIn({ peer: { host }, to, method, policy: { allowedHosts } })).toBe(expected)
   })
 
-  test('with authentication it answers to all names, unless they are listed', () => {
+  test('and with authentication accepts all names, unless they are listed', () => {
     const authenticator = { scheme: 'keys' } as const
     expect(isLetIn({ peer: { host: 'agents.example' }, to: LAN, policy: { authenticator } })).toBe(true)
     const allowedHosts = ['agents.example']
@@ -54,7 +54,7 @@ describe('without authentication a server answers to names that nobody else can 
   })
 })
 
-describe('a change comes from a page of the same origin', () => {
+describe('origin check: a change is accepted from a page of the same origin', () => {
   test.each<[string, 'http' | 'https', string, boolean]>([
     ['http://localhost:7777', 'http', 'localhost:7777', true],
     ['https://localhost:7777', 'http', 'localhost:7777', false],
@@ -78,7 +78,7 @@ describe('a change comes from a page of the same origin', () => {
     expect(isLetIn({ headers: { 'sec-fetch-site': site } })).toBe(expected)
   })
 
-  test('or of an origin that the operator has named', () => {
+  test('or from a configured origin', () => {
     const headers = { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' }
     expect(isLetIn({ headers })).toBe(false)
     expect(isLetIn({ headers, policy: { cors: { origins: ['https://app.example'] } } })).toBe(true)

@@ -20,7 +20,7 @@ describe('parseJson', () => {
     ['a million numbers', `[${'0,'.repeat(1_000_000)}0]`],
     ['one value more than is allowed', `[${'0,'.repeat(nodesMax - 1)}0]`],
     ['too many members', `{${Array.from({ length: membersMax + 1 }, (_, index) => `"${index}":0`).join(',')}}`],
-  ])('refuses %s before it is built', (_name, text) => {
+  ])('rejects %s before building it', (_name, text) => {
     expect(refusalOf(text)).toMatchObject({ code: 'too_large', message: expect.stringMatching(/^the body holds /) })
   })
 
@@ -29,7 +29,7 @@ describe('parseJson', () => {
     ['a million levels that are never closed', '{"a":'.repeat(1_000_000)],
     ['one level more than is allowed', '['.repeat(depthMax + 1) + ']'.repeat(depthMax + 1)],
     ['brackets behind an escaped quote', `["\\"", ${'['.repeat(depthMax + 1)}`],
-  ])('refuses %s', (_name, text) => {
+  ])('rejects %s', (_name, text) => {
     expect(refusalOf(text)).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('levels') })
   })
 
@@ -39,27 +39,27 @@ describe('parseJson', () => {
     ['as many levels', '['.repeat(depthMax) + ']'.repeat(depthMax)],
     ['brackets and commas in strings', JSON.stringify({ text: '[{,'.repeat(100_000) })],
     ['strings that end in backslashes', String.raw`["\\", "\"", "[[[\\\""]`],
-  ])('takes %s', (_name, text) => {
+  ])('accepts %s', (_name, text) => {
     expect(parseJson(text, 'the body')).toEqual(JSON.parse(text))
   })
 
   const digits = '9'.repeat(400)
   const infinite = ['1e999', '[-1e999]', '{"a":1E+400 }', '[0,true, 1e400,0]', digits, `{"a":{"b":[-${digits}]}}`]
-  test.each(infinite)('refuses a number that no number can hold: %j', (text) => {
+  test.each(infinite)('rejects a number outside the range of a double: %j', (text) => {
     expect(() => parseJson(text, 'the body')).toThrow('holds a number that is too large')
   })
 
   test.each(['1e30', '[true,false,"1e999",{"e":1e3}]', `["${digits}",1]`, `0.${digits}`, `[${' '.repeat(400)}1]`])(
-    'takes %j',
+    'accepts %j',
     (text) => expect(parseJson(text, 'the body')).toEqual(JSON.parse(text)),
   )
 
-  test.each(['', '{', '"', '"\\', ']', '[}', '}}}}[', '1e', `1e${'e1'.repeat(1000)}`])('refuses %j', (text) => {
+  test.each(['', '{', '"', '"\\', ']', '[}', '}}}}[', '1e', `1e${'e1'.repeat(1000)}`])('rejects %j', (text) => {
     expect(refusalOf(text).code).toBe('invalid_request')
   })
 })
 
-test('parseJsonOrText leaves a text that is not JSON, or too large, as it is', () => {
+test('parseJsonOrText returns a text that is not JSON, or too large, unchanged', () => {
   expect(parseJsonOrText('{"a":1}')).toEqual({ a: 1 })
   expect(parseJsonOrText('null')).toBeNull()
   expect(parseJsonOrText('hello')).toBe('hello')
@@ -71,21 +71,21 @@ describe('listOf', () => {
   const shape = z.object({ items: listOf(z.object({ name: z.string() }), { min: 1, max: 3 }) })
   const issuesOf = (items: unknown) => shape.safeParse({ items }).error?.issues
 
-  test('gives the items', () => {
+  test('returns the items', () => {
     expect(shape.parse({ items: [{ name: 'a' }] })).toEqual({ items: [{ name: 'a' }] })
   })
 
-  test('stops at the first wrong item, with its path', () => {
+  test('stops at the first invalid item, with its path', () => {
     expect(issuesOf([{ name: 'a' }, { name: 1 }, 2])).toEqual([
       expect.objectContaining({ code: 'invalid_type', path: ['items', 1, 'name'] }),
     ])
   })
 
-  test('looks at no item of a list that is too long', () => {
+  test('reads no item of a list that is too long', () => {
     expect(issuesOf([0, 0, 0, 0])).toEqual([expect.objectContaining({ code: 'too_big', path: ['items'] })])
   })
 
-  test('refuses what is too short or no list', () => {
+  test('rejects a list that is too short, and what is not a list', () => {
     expect(issuesOf([])).toEqual([expect.objectContaining({ code: 'too_small', path: ['items'] })])
     expect(issuesOf({ 0: 'a' })).toEqual([expect.objectContaining({ code: 'invalid_type', path: ['items'] })])
   })

@@ -17,7 +17,7 @@ function counted(given: Protocol) {
   return { loads: () => loads, load: () => (loads++, Promise.resolve(given)) }
 }
 
-test('a protocol is loaded by the first request for one of its paths, once, and by no other', async () => {
+test('mounts: a protocol is loaded once, by the first request for one of its paths', async () => {
   const other = counted(protocol('other', ['GET', '/other/{id}']))
   const mounts = new Mounts(protocol('first', ['GET', '/runs']), [{ segments: ['other'], load: other.load }])
   expect(await mounts.match('GET', '/runs')).toMatchObject({ kind: 'found', protocol: { name: 'first' } })
@@ -29,20 +29,20 @@ test('a protocol is loaded by the first request for one of its paths, once, and 
   expect(other.loads()).toBe(1)
 })
 
-test('a path that is nobody’s is refused by the protocol whose paths begin so', async () => {
+test('mounts: an unknown path gets the error form of the protocol with that prefix', async () => {
   const other = counted(protocol('other', ['GET', '/other/{id}']))
   const mounts = new Mounts(protocol('first', ['GET', '/runs']), [{ segments: ['other'], load: other.load }])
   expect(await mounts.match('GET', '/other/1/2')).toMatchObject({ kind: 'none', protocol: { name: 'other' } })
 })
 
-test('a path that two protocols share goes to the one that has its method', async () => {
+test('mounts: a path that two protocols share goes to the one with its method', async () => {
   const other = counted(protocol('other', ['POST', '/shared']))
   const mounts = new Mounts(protocol('first', ['GET', '/shared']), [{ segments: ['shared'], load: other.load }])
   expect(await mounts.match('POST', '/shared')).toMatchObject({ kind: 'found', protocol: { name: 'other' } })
   expect(await mounts.match('DELETE', '/shared')).toMatchObject({ kind: 'wrong method', protocol: { name: 'first' } })
 })
 
-test('a protocol that cannot be loaded fails the request that needs it, and is tried again by the next', async () => {
+test('mounts: a protocol that fails to load fails that request, and is loaded again by the next', async () => {
   let broken = true
   const other = protocol('other', ['GET', '/other'])
   const load = () => (broken ? Promise.reject(new HoldfastError('internal', 'broken')) : Promise.resolve(other))
@@ -52,7 +52,7 @@ test('a protocol that cannot be loaded fails the request that needs it, and is t
   expect(await mounts.match('GET', '/other')).toMatchObject({ kind: 'found' })
 })
 
-test('a WebSocket is found by its whole path', async () => {
+test('mounts: a WebSocket is found by its whole path', async () => {
   const other = counted(protocol('other'))
   const mounts = new Mounts(protocol('first'), [{ segments: ['other'], load: other.load }])
   expect(await mounts.upgrade('/other/ws')).toMatchObject({ path: '/other/ws' })

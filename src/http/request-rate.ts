@@ -2,6 +2,7 @@
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
 import { actorOf, localOwner, type Principal } from '../core/model/principal.ts'
+import { type Clock, elapsedOf } from '../core/ports/clock.ts'
 import { TokenBuckets } from '../core/runtime/token-bucket.ts'
 import { networkOf, UNKNOWN_ADDRESS } from './address-limit.ts'
 
@@ -19,13 +20,14 @@ export class RequestRate {
   readonly #known = new Set<string>()
 
   /** `guarded`: authentication is required. */
-  constructor(limits: Limits, guarded: boolean) {
+  constructor(limits: Limits, guarded: boolean, clock: Clock) {
+    const now = (): number => elapsedOf(clock)
     const { requestsPerSecondMax, requestsBurstMax, requestsPerAddressMax, requestsPerAddressBurstMax } = limits
     this.#perSecond = requestsPerSecondMax
     this.#perAddress = guarded ? requestsPerAddressMax : 0
-    this.#requests = new TokenBuckets({ perSecond: requestsPerSecondMax, burst: requestsBurstMax })
-    this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: requestsPerAddressBurstMax })
-    this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst: limits.loginFailuresBurstMax })
+    this.#requests = new TokenBuckets({ perSecond: requestsPerSecondMax, burst: requestsBurstMax, now })
+    this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: requestsPerAddressBurstMax, now })
+    this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst: limits.loginFailuresBurstMax, now })
   }
 
   /**

@@ -19,7 +19,7 @@ const table = new RouteTable([
   protocol('second', ['GET', '/'], ['PUT', '/runs/{id}'], ['GET', '/v1/runs'], ['GET', '/runs/{id}/parts/last']),
 ])
 
-describe('a path that is served', () => {
+describe('route table: a path that is served', () => {
   test.each<[string, string, string, Record<string, string>]>([
     ['GET', '/', '/', {}],
     ['GET', '/runs', '/runs', {}],
@@ -32,19 +32,19 @@ describe('a path that is served', () => {
     ['GET', '/runs/%F0%9F%8C%8A', '/runs/{id}', { id: '🌊' }],
     ['GET', '/runs/__proto__', '/runs/{id}', { id: '__proto__' }],
     ['GET', '/v1/runs', '/v1/runs', {}],
-  ])('%s %s finds %s', (method, path, found, params) => {
+  ])('%s %s matches %s', (method, path, found, params) => {
     const match = table.match(method, path)
     expect(match).toMatchObject({ kind: 'found', route: { method, path: found }, params })
   })
 
-  test('of two routes that fit, the one that was named first is it', () => {
+  test('matches the first of two routes that fit', () => {
     expect(table.match('GET', '/runs/x/parts/last')).toMatchObject({
       protocol: { name: 'first' },
       params: { part: 'last' },
     })
   })
 
-  test('is found by HEAD where there is GET', () => {
+  test('matches HEAD if there is GET', () => {
     expect(table.match('HEAD', '/runs/x')).toMatchObject({
       kind: 'found',
       route: { method: 'GET' },
@@ -53,13 +53,13 @@ describe('a path that is served', () => {
   })
 })
 
-describe('a path that is served with other methods', () => {
+describe('route table: a path with other methods', () => {
   test.each([
     ['PATCH', '/runs', 'first', ['GET', 'HEAD', 'POST']],
     ['POST', '/runs/x', 'first', ['DELETE', 'GET', 'HEAD', 'PUT']],
     ['DELETE', '/', 'second', ['GET', 'HEAD']],
     ['get', '/v1/runs', 'second', ['GET', 'HEAD']],
-  ])('%s %s says which', (method, path, name, allow) => {
+  ])('%s %s lists them', (method, path, name, allow) => {
     const match = table.match(method, path)
     expect(match).toMatchObject({ kind: 'wrong method', protocol: { name } })
     expect('allow' in match && [...match.allow].toSorted()).toEqual(allow)
@@ -71,7 +71,7 @@ describe('a path that is served with other methods', () => {
   })
 })
 
-describe('a path that nobody serves', () => {
+describe('route table: an unknown path', () => {
   test.each([
     '',
     'runs',
@@ -87,15 +87,15 @@ describe('a path that nobody serves', () => {
     '/Runs',
     '/runs%2Fx',
     '/%72uns',
-  ])('%j finds nothing', (path) => {
+  ])('%j matches nothing', (path) => {
     expect(table.match('GET', path)).toEqual({ kind: 'none' })
   })
 
-  test.each(['%', '%zz', '%E0%A4%A', '%C0%AF', '%ED%A0%80'])('%s cannot be decoded and finds nothing', (segment) => {
+  test.each(['%', '%zz', '%E0%A4%A', '%C0%AF', '%ED%A0%80'])('%s cannot be decoded and matches nothing', (segment) => {
     expect(table.match('GET', `/runs/${segment}`)).toEqual({ kind: 'none' })
   })
 
-  test('of very many parts finds nothing', () => {
+  test('of very many segments matches nothing', () => {
     expect(table.match('GET', '/x'.repeat(10_000))).toEqual({ kind: 'none' })
   })
 })

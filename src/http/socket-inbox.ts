@@ -1,5 +1,6 @@
 /** Inbound backpressure for one WebSocket client: handles requests in sequence and pauses reading while too many are queued. */
 import type { WebSocket } from 'ws'
+import { paceRequests } from '../core/runtime/share-event-loop.ts'
 import { closeCodes, type SocketOutbox } from './socket-outbox.ts'
 
 /** Queued requests, and their bytes, above which reading pauses. */
@@ -49,6 +50,7 @@ export class SocketInbox {
       const request = this.#waiting.shift()
       if (request === undefined) break
       this.#bytes -= request.length
+      await paceRequests()
       await this.#handle(request)
       if (this.#socket.isPaused && this.#outbox.isOpen && !this.#isFull) this.#socket.resume()
     }

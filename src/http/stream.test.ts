@@ -25,8 +25,8 @@ const format: StreamFormat = {
   notice: (notice) => `notice ${JSON.stringify(notice)}\n\n`,
 }
 
-describe('a stream', () => {
-  test('[SUB-3] has its head and first bytes before there is an event', async () => {
+describe('HTTP stream', () => {
+  test('[SUB-3] sends its head and first bytes before there is an event', async () => {
     const stage = await setStage()
     const client = await stage.connect({ after: 0 })
     expect(client.response.statusCode).toBe(200)
@@ -39,7 +39,7 @@ describe('a stream', () => {
     await client.has('hello\n\n')
   })
 
-  test('[LOG-5] is what is there, then what comes, then the end', async () => {
+  test('[LOG-5] sends the stored events, then new ones, then ends', async () => {
     const stage = await setStage()
     stage.scribe.start()
     await stage.scribe.flush()
@@ -55,7 +55,7 @@ describe('a stream', () => {
     expect(stage.streams.size).toBe(0)
   })
 
-  test('[SUB-3] shows life after each silence, and only then', async () => {
+  test('[SUB-3] sends a heartbeat after each silence, and only then', async () => {
     const stage = await setStage()
     const client = await stage.connect({ after: 0 })
     await client.has('hello\n\n')
@@ -82,7 +82,7 @@ describe('a stream', () => {
     expect(client.text).toBe(`hello\n\nbeat\n\n${scribe.records[1]}beat\n\n`)
   })
 
-  test('[SUB-3] says why it is closed, and where to go on', async () => {
+  test('[SUB-3] reports why it is closed, and where to resume', async () => {
     const stage = await setStage()
     stage.scribe.start()
     await stage.scribe.flush()
@@ -95,7 +95,7 @@ describe('a stream', () => {
     expect(stage.streams.size).toBe(0)
   })
 
-  test('[SUB-3] that is opened when all were closed is closed as well', async () => {
+  test('[SUB-3] that is opened after all were closed is closed too', async () => {
     const stage = await setStage()
     stage.streams.closeAll('the tide is out')
     const client = await stage.connect({ after: 0 })
@@ -103,7 +103,7 @@ describe('a stream', () => {
     expect(client.text).toContain('notice {"kind":"closing","reason":"the tide is out","cursor":0}')
   })
 
-  test('[SUB-3] says that its log is gone', async () => {
+  test('[SUB-3] reports that its log was removed', async () => {
     const stage = await setStage()
     const client = await stage.connect()
     client.response.pause()
@@ -116,7 +116,7 @@ describe('a stream', () => {
     expect(client.text.slice(-200)).toContain('notice {"kind":"failed","error":')
   })
 
-  test('that cannot be begun is not begun: what is wrong is thrown, and no head is sent', async () => {
+  test('that cannot be opened throws, and sends no head', async () => {
     const stage = await setStage({ subscribersPerRunMax: 1 })
     const first = await stage.connect({ after: 0 })
     const second = await stage.connect({ after: 0 })
@@ -127,7 +127,7 @@ describe('a stream', () => {
     expect(stage.streams.size).toBe(1)
   })
 
-  test('is forgotten when its client is gone', async () => {
+  test('is released when its client disconnects', async () => {
     const stage = await setStage()
     const clients = [await stage.connect({ after: 0 }), await stage.connect({ after: 0 })]
     expect([stage.streams.size, stage.feeds.size]).toEqual([2, 2])
@@ -136,8 +136,8 @@ describe('a stream', () => {
   })
 })
 
-describe('a client that does not read', () => {
-  test('[SUB-1] costs no more than one read of the log, however much is written', async () => {
+describe('HTTP stream of a client that does not read', () => {
+  test('[SUB-1] uses no more memory than one read of the log, however much is written', async () => {
     const stage = await setStage({ readBytesMax: 100_000 })
     const client = await stage.connect()
     client.response.pause()
@@ -157,7 +157,7 @@ describe('a client that does not read', () => {
     expect(client.text).toBe(`hello\n\n${stage.scribe.records.join('')}`)
   })
 
-  test('[SUB-1] is cut when it has taken nothing for too long; one that reads is not', async () => {
+  test('[SUB-1] is closed after the write timeout; one of a client that reads is not', async () => {
     const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const stalled = await stage.connect()
     stalled.response.pause()
@@ -170,7 +170,7 @@ describe('a client that does not read', () => {
     expect(await reading.ended()).toBe(true)
   })
 
-  test('[SUB-1] is not cut as long as it takes something, however slowly', async () => {
+  test('[SUB-1] is not closed while the client reads, however slowly', async () => {
     const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const client = await stage.connect()
     client.response.pause()
@@ -184,7 +184,7 @@ describe('a client that does not read', () => {
     await stage.cut()
   })
 
-  test('[SUB-1] is cut as well when the log is over, and only its last bytes are left', async () => {
+  test('[SUB-1] is closed also when the log has ended and only its last bytes are left', async () => {
     const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const client = await stage.connect()
     await client.has('run.created')
@@ -200,7 +200,7 @@ describe('a client that does not read', () => {
     expect(await client.ended()).toBe(false)
   })
 
-  test('[SUB-1] is cut as well when the log is over and no write was ever refused', async () => {
+  test('[SUB-1] is closed also when the log has ended and no write was ever refused', async () => {
     const stage = await setStage({ subscriberStallTimeoutMs: STALL_MS })
     const client = await stage.connect()
     await client.has('run.created')
@@ -220,7 +220,7 @@ describe('a client that does not read', () => {
     expect(stage.responses[0]!.writableFinished).toBe(false)
   })
 
-  test('[SUB-1] is not sent heartbeats, which it would not take either', async () => {
+  test('[SUB-1] gets no heartbeats, which it would not read either', async () => {
     const stage = await setStage()
     const client = await stage.connect()
     client.response.pause()

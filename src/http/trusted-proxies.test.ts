@@ -14,12 +14,12 @@ const forwarded = {
 }
 const direct = (address: string): Peer => ({ address, protocol: 'http', host: 'node-1:7777' })
 
-describe('headers of a proxy', () => {
+describe('proxy headers', () => {
   test.each([
     ['nobody is trusted', [], '10.0.0.5'],
     ['another address is trusted', ['10.0.0.6', '192.168.0.0/16'], '10.0.0.5'],
     ['only loopback is trusted', ['loopback'], '10.0.0.5'],
-  ])('count for nothing when %s', (_why, trusted, address) => {
+  ])('are ignored when %s', (_why, trusted, address) => {
     expect(peerOf(trusted, address, forwarded)).toEqual(direct(address))
   })
 
@@ -30,7 +30,7 @@ describe('headers of a proxy', () => {
     [['private'], '172.20.0.3'],
     [['loopback'], '::1'],
     [['2001:db8::/32'], '2001:db8::1'],
-  ])('count when %j includes %s', (trusted, address) => {
+  ])('are trusted when %j includes %s', (trusted, address) => {
     expect(peerOf(trusted, address, forwarded)).toEqual({
       address: '198.51.100.7',
       protocol: 'https',
@@ -50,14 +50,14 @@ describe('headers of a proxy', () => {
     expect(peerOf(['10.0.0.0/8'], '10.0.0.5', { 'x-forwarded-for': header }).address).toBe(expected)
   })
 
-  test('that say nothing leave what the connection says, and an unknown protocol is ignored', () => {
+  test('without values leave those of the connection, and an unknown protocol is ignored', () => {
     expect(peerOf(['private'], '10.0.0.5', {})).toEqual(direct('10.0.0.5'))
     expect(peerOf(['private'], '10.0.0.5', { 'x-forwarded-proto': 'gopher' }).protocol).toBe('http')
   })
 })
 
 test.each(['10.0.0', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', 'proxy.example', '', '*'])(
-  'a network that is none is refused: %j',
+  '--trusted-proxies: an invalid network is rejected: %j',
   (network) => {
     expect(() => new TrustedProxies([network])).toThrow('is not an address')
   },

@@ -2,51 +2,104 @@
 import { START } from '../core/model/cursor.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { LoggedEvent } from '../core/model/event.ts'
+import type { Checkpoint, Encoding, SharedView, ViewStep } from '../core/delivery/shared-view.ts'
 import { shareEventLoop } from '../core/runtime/share-event-loop.ts'
 import type { Principal } from '../core/model/principal.ts'
 import type { Projection } from '../core/ports/projection.ts'
-import { events, lastOf, type Slice } from '../core/model/record.ts'
-import type { Run } from '../core/model/run.ts'
+import { lastOf, recordsOf, type Slice } from '../core/model/record.ts'
 import type { Service } from '../core/service.ts'
 import type { StreamFormat } from './stream.ts'
 
-/** How a protocol encodes the frames of a projection. */
-export interface Wire<Frame> extends Omit<StreamFormat, 'encode' | 'done'> {
-  encode(frame: Frame): string
+/** How a protocol encodes the frames of a view. */
+export interface Wire<Frame> extends Omit<StreamFormat, 'encode' | 'done'>, Encoding<Frame> {}
+
+/** What one subscriber gets of a view that it shares with others. */
+export interface Viewing<State, Frame> {
+  readonly view: SharedView<State, Frame>
+  /** The subscription must start after this event. Default: at the beginning. */
+  readonly from?: Checkpoint<State>
+  /** Whether the client still needs a frame, and so all that follow. Default: it needs all. */
+  readonly wanted?: (frame: Frame, log: number) => boolean
+  /** Whether one of the frames that may end a stream ends this one. Default: all of them do. */
+  readonly ends?: (frame: Frame, log: number) => boolean
 }
 
-export interface View<State, Frame> {
-  readonly projection: Projection<State, Frame>
-  readonly wire: Wire<Frame>
-  readonly run: Run
-  /** Whether the client still needs a frame. Default: all frames. */
-  readonly wanted?: (frame: Frame) => boolean
-  /** Whether a frame ends the stream before the run ends, such as a pause. */
-  readonly ends?: (frame: Frame) => boolean
+/** The frames of a step that one subscriber gets. */
+export interface TakenFrames<State, Frame> {
+  readonly step: ViewStep<State, Frame>
+  readonly begin: number
+  readonly end: number
 }
 
-/** For one stream, which must start at the beginning of the log: frames that the client already has are folded but not sent. */
-export function viewFormat<State, Frame>({ projection, wire, run, wanted, ends }: View<State, Frame>): StreamFormat {
-  let state = projection.initial(run)
-  let ended = false
+/** A subscriber's place in a view. It holds no frames. */
+export class ViewCursor<State, Frame> {
+  readonly #viewing: Viewing<State, Frame>
+  #at: Checkpoint<State>
+  #begun: boolean
+  #ended = false
+
+  constructor(viewing: Viewing<State, Frame>) {
+    this.#viewing = viewing
+    this.#at = viewing.from ?? viewing.view.start
+    this.#begun = viewing.wanted === undefined
+  }
+
+  /** The state after all that was taken. */
+  get at(): Checkpoint<State> {
+    return this.#at
+  }
+
+  /** A frame has ended the stream. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  take(slice: Slice): TakenFrames<State, Frame> {
+    const { view } = this.#viewing
+    const step = view.step(this.#at, slice)
+    this.#at = step.after
+    const begin = this.#begun ? 0 : this.#firstWanted(step)
+    return { step, begin, end: this.#ended ? begin : this.#endOf(step, begin) }
+  }
+
+  #firstWanted({ frames, logs }: ViewStep<State, Frame>): number {
+    const { wanted } = this.#viewing
+    const found = frames.findIndex((frame, index) => wanted!(frame, logs[index]!))
+    this.#begun = found >= 0
+    return this.#begun ? found : frames.length
+  }
+
+  #endOf({ frames, logs, ends }: ViewStep<State, Frame>, begin: number): number {
+    const { ends: endsHere } = this.#viewing
+    const last = ends.find((index) => index >= begin && (endsHere?.(frames[index]!, logs[index]!) ?? true))
+    this.#ended = last !== undefined
+    return last === undefined ? frames.length : last + 1
+  }
+}
+
+/** Frames of a view as a stream. Subscribers that take a whole step share its bytes. */
+export function viewFormat<State, Frame>(wire: Wire<Frame>, viewing: Viewing<State, Frame>): StreamFormat {
+  const cursor = new ViewCursor(viewing)
   return {
     ...wire,
-    encode(slice) {
-      let text = ''
-      for (const event of eventsOf(slice)) {
-        const projected = projection.apply(state, event)
-        state = projected.state
-        for (const frame of projected.frames) {
-          if (ended || wanted?.(frame) === false) continue
-          text += wire.encode(frame)
-          ended = ends?.(frame) === true
-        }
-      }
-      return text
-    },
-    done: () => ended,
+    encode: (slice) => encodeTaken(viewing.view, wire, cursor.take(slice)),
+    done: () => cursor.ended,
     notice: (notice) => wire.notice(notice),
   }
+}
+
+export function encodeTaken<State, Frame>(
+  view: SharedView<State, Frame>,
+  wire: Encoding<Frame>,
+  { step, begin, end }: TakenFrames<State, Frame>,
+): Uint8Array | string {
+  if (begin === end) return ''
+  if (end - begin === step.frames.length) return view.encode(step, wire)
+  return encodeFrames(wire, step.frames.slice(begin, end))
+}
+
+export function encodeFrames<Frame>(wire: Encoding<Frame>, frames: readonly Frame[]): string {
+  return frames.map((frame) => wire.encode(frame)).join('')
 }
 
 export interface FoldOptions<State> {
@@ -87,7 +140,7 @@ export async function foldRun<State>(
     bytesLeft -= slice.bytes.length
     contentLeft -= Math.max(slice.bytes.length - RECORD_BYTES * slice.count, 0)
     if (bytesLeft < 0 || contentLeft < 0) throw foldTooLarge(id)
-    for (const event of eventsOf(slice)) {
+    for (const { event } of recordsOf(slice)) {
       state = projection.apply(state, event).state
       if (until?.(state, event) === true) return state
       const turn = shareEventLoop()
@@ -112,13 +165,4 @@ async function waitForMore(
   if (signal.aborted) throw new HoldfastError('unavailable', 'the client disconnected before the response was ready')
   if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
   await service.waitForMore(principal, id, after, service.limits.longPollTimeoutMs, signal)
-}
-
-/** Subscribers at the tail share each slice and its parsed events. */
-const parsed = new WeakMap<Slice, readonly LoggedEvent[]>()
-
-function eventsOf(slice: Slice): readonly LoggedEvent[] {
-  let known = parsed.get(slice)
-  if (known === undefined) parsed.set(slice, (known = events(slice)))
-  return known
 }

@@ -13,14 +13,14 @@ import { openMemoryStore } from '../stores/memory.ts'
 import { type Holdfast, holdfast } from './holdfast.ts'
 import type { HoldfastOptions } from './options.ts'
 
-const echo = agent<string>({
+const echo = agent({
   id: 'echo',
   async *run(input) {
     yield `you said ${input}`
   },
 })
 
-const waiting = agent<string>({
+const waiting = agent({
   id: 'waiting',
   async *run(_input, { signal }) {
     yield 'begun'
@@ -311,7 +311,7 @@ describe('one instance per store and process', () => {
     const first = holdfast({ components: [echo, waiting], store, limits })
     const run = await first.runs.start({ component: 'waiting', input: '' })
     await until('the run has begun', async () => (await run.get()).events >= 3)
-    const changed = agent<string>({
+    const changed = agent({
       id: 'echo',
       run: async function* (input) {
         yield `${input}, changed`

@@ -10,7 +10,7 @@ test.each([
   ['ES384', generateKeyPairSync('ec', { namedCurve: 'P-384' })],
   ['EdDSA', generateKeyPairSync('ed25519')],
   ['RS256', generateKeyPairSync('rsa', { modulusLength: 2048 })],
-])('a key for %s is read from PEM and from JWK', async (alg, { privateKey }) => {
+])('card signer: a key for %s is read from PEM and from JWK', async (alg, { privateKey }) => {
   const path = join(temporaryFolder(), 'key')
   writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }))
   const fromPem = await readCardSigner(path)
@@ -19,7 +19,7 @@ test.each([
   expect(await readCardSigner(path)).toMatchObject({ alg, kid: 'mine' })
 })
 
-test('what cannot be read or cannot sign is refused with its path', async () => {
+test('card signer: a file that is unreadable or cannot sign is rejected with its path', async () => {
   const path = join(temporaryFolder(), 'key')
   await expect(readCardSigner(path)).rejects.toThrow(`--a2a-sign-key ${path}`)
   writeFileSync(path, 'nonsense')

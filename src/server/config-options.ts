@@ -334,6 +334,13 @@ export const configOptions = {
     parse: toCount(0, 10_000_000),
     help: 'Maximum queued runs. Further starts get 429. One principal may use at most the remaining capacity.',
   },
+  'view-cache': {
+    value: 'SIZE',
+    env: 'HOLDFAST_VIEW_CACHE',
+    fallback: `${defaultLimits.viewBytesMax / 2 ** 20}MiB`,
+    parse: toSize,
+    help: 'Memory for views of AgentOS, OpenAI and A2A, by the size of the logs that they have read. The least recently used are read again. 0 keeps none.',
+  },
   'max-attempts': {
     value: 'N',
     env: 'HOLDFAST_MAX_ATTEMPTS',

@@ -4,7 +4,7 @@ import { readConfig } from './config.ts'
 
 const warningsOf = (...argv: string[]): string[] => configWarnings(readConfig(argv, {}))
 
-test('config: keys that travel in clear to an address that is not loopback are warned about', () => {
+test('config: keys sent in plain text to an address that is not loopback cause a warning', () => {
   const key = ['--security-key', '0123456789abcdef']
   expect(warningsOf(...key, '--host', '127.0.0.1')).toEqual([])
   expect(warningsOf(...key, '--host', '::1')).toEqual([])
@@ -12,14 +12,14 @@ test('config: keys that travel in clear to an address that is not loopback are w
   expect(warningsOf(...key, '--host', '0.0.0.0', '--tls-cert', 'a.pem', '--tls-key', 'b.pem')).toEqual([])
 })
 
-test('config: a shared store without a secret key is warned about', () => {
+test('config: a shared store without a secret key causes a warning', () => {
   const key = ['--secret-key', '00'.repeat(32)]
   expect(warningsOf('--store', 'postgres://db/runs')).toEqual([expect.stringContaining('--secret-key')])
   expect(warningsOf('--store', 'postgres://db/runs', ...key)).toEqual([])
   expect(warningsOf('--store', 'sqlite:runs.db')).toEqual([])
 })
 
-test('config: tokens without an audience or an expiry are warned about', () => {
+test('config: tokens without an audience or an expiry cause a warning', () => {
   const jwt = ['--jwt-jwks', 'https://issuer.example/jwks.json']
   expect(warningsOf()).toEqual([])
   expect(warningsOf(...jwt, '--jwt-audience', 'holdfast')).toEqual([])

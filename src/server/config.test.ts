@@ -19,8 +19,8 @@ const usage = (argv: readonly string[], env: Readonly<Record<string, string>> = 
   return 'no error'
 }
 
-describe('configuration', () => {
-  test('redacts what is named, and refuses names that it does not know', () => {
+describe('config:', () => {
+  test('--redact accepts known names and rejects others', () => {
     const { redact } = readConfig(['--redact', 'api-keys, card-numbers'], {})
     expect(redact).toEqual({ patterns: [redactions.apiKeys, redactions.cardNumbers] })
     expect(readConfig([], { HOLDFAST_REDACT: 'emails' }).redact).toEqual({ patterns: [redactions.emails] })
@@ -29,7 +29,7 @@ describe('configuration', () => {
     )
   })
 
-  test('without flags and environment is local, on disk and without authentication', () => {
+  test('the default is local, on disk and without authentication', () => {
     expect(readConfig([], {})).toEqual({
       port: 7777,
       host: '127.0.0.1',
@@ -58,6 +58,7 @@ describe('configuration', () => {
         storedBytesPerPrincipalMax: 0,
         documentsPerPrincipalMax: 0,
         runsQueuedMax: defaultLimits.runsQueuedMax,
+        viewBytesMax: defaultLimits.viewBytesMax,
         attemptsMax: defaultLimits.attemptsMax,
         loopBlockedMs: 2000,
         drainTimeoutMs: defaultLimits.drainTimeoutMs,
@@ -67,7 +68,7 @@ describe('configuration', () => {
     })
   })
 
-  test('a key that signs A2A cards needs the address that they name', () => {
+  test('a key that signs A2A cards requires the address that they name', () => {
     expect(usage(['--a2a-sign-key', 'card.pem'])).toBe(
       '--a2a-sign-key needs --a2a-url: the address that signed cards name',
     )
@@ -118,6 +119,7 @@ describe('configuration', () => {
     'max-stored-per-principal': '5GB',
     'max-documents-per-principal': '1000',
     'max-queued': '9',
+    'view-cache': '64MiB',
     'max-attempts': '5',
     'loop-blocked': '500ms',
     'drain-timeout': '0',
@@ -174,6 +176,7 @@ describe('configuration', () => {
       storedBytesPerPrincipalMax: 5_000_000_000,
       documentsPerPrincipalMax: 1000,
       runsQueuedMax: 9,
+      viewBytesMax: 67_108_864,
       attemptsMax: 5,
       loopBlockedMs: 500,
       drainTimeoutMs: 0,
@@ -188,24 +191,24 @@ describe('configuration', () => {
     },
   }
 
-  test('takes every option as a flag', () => {
+  test('every option can be a flag', () => {
     const argv = Object.entries(everything).map(([name, value]) => `--${name}=${value}`)
     expect(readConfig(['agents.ts', ...argv], {})).toEqual({ ...expected, positionals: ['agents.ts'] })
   })
 
-  test('takes every option from the environment', () => {
+  test('every option can come from the environment', () => {
     const env = Object.fromEntries(
       Object.entries(everything).map(([name, value]) => [configOptions[name as keyof typeof everything].env, value]),
     )
     expect(readConfig([], env)).toEqual({ ...expected, positionals: [] })
   })
 
-  test('lets flags win over the environment, which is then not even looked at', () => {
+  test('flags override the environment, which is then not parsed', () => {
     const env = { HOLDFAST_PORT: 'nonsense', HOLDFAST_LAB: '1', HOLDFAST_HOST: '0.0.0.0' }
     expect(readConfig(['--port', '80', '--no-lab', '--host', '127.0.0.1'], env)).toMatchObject({ port: 80, lab: false })
   })
 
-  test('takes the security key also by the name that AgentOS gives it, which gives way to our own', () => {
+  test('the security key can have AgentOS’s variable name; ours takes precedence', () => {
     const [theirs, ours, given] = ['theirs', 'ours', 'given'].map((name) => `${name}-0123456789abcdef`)
     expect(readConfig([], { OS_SECURITY_KEY: theirs }).auth).toEqual({ securityKey: theirs })
     const both = { OS_SECURITY_KEY: theirs, HOLDFAST_SECURITY_KEY: ours }
@@ -213,22 +216,22 @@ describe('configuration', () => {
     expect(readConfig(['--security-key', given!, '--host', '0.0.0.0'], both).auth).toEqual({ securityKey: given })
   })
 
-  test('keeps what is not a flag, in order, and all that follows --', () => {
+  test('arguments that are not flags are kept in order, and so is everything after --', () => {
     expect(readConfig(['a.ts', '--lab', 'b.ts', '--', '--port'], {}).positionals).toEqual(['a.ts', 'b.ts', '--port'])
   })
 
-  test('takes the last of a flag that is given twice', () => {
+  test('the last of a repeated flag counts', () => {
     expect(readConfig(['--port', '1', '--port', '2'], {}).port).toBe(2)
   })
 
-  test('names each variable after its flag', () => {
+  test('each variable is named after its flag', () => {
     for (const [name, { env }] of Object.entries(configOptions)) {
       expect(env).toBe(`HOLDFAST_${name.replaceAll('-', '_').toUpperCase()}`)
     }
   })
 })
 
-describe('a mistake is answered with what, which and what next', () => {
+describe('config: an error has what happened, which value and what to do next', () => {
   test.each<[string[], RegExp]>([
     [['--prot', '80'], /^unknown flag --prot: did you mean --port\?$/],
     [['--no-port'], /^unknown flag --no-port/],
@@ -276,7 +279,7 @@ describe('a mistake is answered with what, which and what next', () => {
     expect(usage(argv)).toMatch(message)
   })
 
-  test('a store that is not there yet says what there is, and keeps the password to itself', () => {
+  test('a store that does not exist yet lists what exists, and hides the password', () => {
     for (const scheme of ['mysql', 'redis']) {
       expect(() => readConfig(['--store', `${scheme}://user:hunter2@db/runs`], {})).toThrow(
         expect.objectContaining({
@@ -287,7 +290,7 @@ describe('a mistake is answered with what, which and what next', () => {
     }
   })
 
-  test('a PostgreSQL store keeps its own parameters apart from those of the connection', () => {
+  test('a PostgreSQL store separates its own parameters from those of the connection', () => {
     const store = (text: string): unknown => readConfig(['--store', text], {}).store
     const url = 'postgres://user:hunter2@db:6432/runs?sslmode=require'
     const outageTimeoutMs = 60_000
@@ -311,7 +314,7 @@ describe('a mistake is answered with what, which and what next', () => {
     }
   })
 
-  test('a NATS store has servers, credentials and wishes for its streams', () => {
+  test('a NATS store has servers, credentials and stream options', () => {
     const store = (text: string): unknown => readConfig(['--store', text], {}).store
     const outageTimeoutMs = 60_000
     expect(store('nats://n1')).toEqual({ kind: 'nats', servers: ['n1:4222'], outageTimeoutMs })
@@ -351,19 +354,19 @@ describe('a mistake is answered with what, which and what next', () => {
       expect(usage(['--store', address])).toMatch(/^--store: not an address: use nats:/)
   })
 
-  test('a mistake in the environment names the variable', () => {
+  test('an error in the environment names the variable', () => {
     expect(usage([], { HOLDFAST_PORT: 'x' })).toMatch(/^HOLDFAST_PORT: "x" is not a port/)
     expect(usage([], { HOLDFAST_PORT: 'tcp://10.0.0.1:7777' })).toContain('enableServiceLinks: false')
   })
 
-  test('an empty or mistyped variable does not quietly turn authentication off', () => {
+  test('an empty or mistyped variable does not silently turn authentication off', () => {
     expect(usage([], { HOLDFAST_AUTH_KEYS: '' })).toMatch(/^HOLDFAST_AUTH_KEYS is empty/)
     expect(usage([], { HOLDFAST_AUTHKEYS: 'keys.json' })).toBe(
       'unknown variable HOLDFAST_AUTHKEYS: did you mean HOLDFAST_AUTH_KEYS?',
     )
   })
 
-  test('variables of others are left alone', () => {
+  test('variables of other programs are ignored', () => {
     const env = {
       HOLDFAST_SERVICE_HOST: '10.0.0.1',
       HOLDFAST_PORT_7777_TCP: 'x',
@@ -374,7 +377,7 @@ describe('a mistake is answered with what, which and what next', () => {
     expect(readConfig([], env)).toEqual(readConfig([], {}))
   })
 
-  test('any words are a configuration or a usage error, never another failure', () => {
+  test('any arguments are a configuration or a usage error, never another failure', () => {
     const word = fc.oneof(
       fc.string(),
       fc.constantFrom('--', '-', '---', '--=', '--lab', '--no-lab', '--port', '0', '--no-', '--host', '::1', '--store'),
@@ -384,7 +387,7 @@ describe('a mistake is answered with what, which and what next', () => {
   })
 })
 
-describe('an address that other machines can reach', () => {
+describe('config: an address that other machines can reach', () => {
   const addresses = [
     '0.0.0.0',
     '::',
@@ -396,7 +399,7 @@ describe('an address that other machines can reach', () => {
     'fe80::1%eth0',
   ]
 
-  test.each(addresses)('%s needs authentication or an explicit flag', (host) => {
+  test.each(addresses)('%s requires authentication or an explicit flag', (host) => {
     expect(usage(['--host', host])).toMatch(/^--host \S+ can be reached by other machines .*--insecure-no-auth/)
     for (const argv of [
       ['--insecure-no-auth'],
@@ -422,22 +425,22 @@ describe('an address that other machines can reach', () => {
   })
 })
 
-describe('authentication', () => {
-  test('takes the text of a key, which starts like a flag', () => {
+describe('config: authentication', () => {
+  test('accepts the text of a key that starts like a flag', () => {
     const key = '-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----'
     expect(readConfig(['--jwt-key', key], {}).auth.jwt?.key).toBe(key)
   })
 
-  test('and its opposite cannot be combined', () => {
+  test('rejects --insecure-no-auth together with a key file', () => {
     expect(usage(['--insecure-no-auth', '--auth-keys', 'k'])).toMatch(/cannot be combined/)
   })
 
-  test('with a key set and a key cannot be combined', () => {
+  test('rejects a key set and a key together', () => {
     expect(usage(['--jwt-jwks', 'https://x', '--jwt-key', 'k'])).toMatch(/use one of them/)
   })
 
   test.each(['jwt-issuer', 'jwt-audience', 'jwt-principal-claim', 'jwt-tenant-claim'])(
-    '--%s alone is a mistake: it would check nothing',
+    'rejects --%s alone, which would check nothing',
     (name) => {
       expect(usage([`--${name}`, 'x'])).toBe(
         `--${name} needs --jwt-jwks or --jwt-key: without them no token is checked`,
@@ -452,7 +455,7 @@ test.each<[string, number]>([
   ['90s', 90_000],
   ['1.5h', 5_400_000],
   ['2 D', 172_800_000],
-])('the duration %s is %d milliseconds', (text, ms) => {
+])('config: the duration %s is %d milliseconds', (text, ms) => {
   expect(readConfig(['--retain', text], {}).limits.retainMs).toBe(ms)
 })
 
@@ -462,25 +465,25 @@ test.each<[string, number]>([
   ['10gb', 10_000_000_000],
   ['1.5KiB', 1536],
   ['2TiB', 2 ** 41],
-])('the size %s is %d bytes', (text, bytes) => {
+])('config: the size %s is %d bytes', (text, bytes) => {
   expect(readConfig(['--retain-size', text], {}).limits.retainBytesMax).toBe(bytes)
 })
 
-test('every log level is one', () => {
+test('config: every log level is accepted', () => {
   for (const level of logLevels) expect(readConfig(['--log-level', level], {}).logLevel).toBe(level)
 })
 
-describe('the table of options', () => {
+describe('config: the table of options', () => {
   const table: Readonly<Record<string, Option>> = configOptions
 
-  test('is the help', () => {
+  test('equals the help', () => {
     const help = helpText(configOptions)
     const port = 'Port to listen on. 0 picks a free one. Default: 7777. [HOLDFAST_PORT]'
     expect(help).toContain(`  --port PORT\n      ${port}\n`)
     expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
   })
 
-  test('is the table of docs/config.md, row by row', async () => {
+  test('equals the table of docs/config.md, row by row', async () => {
     const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
     const lines = page.split('\n').filter((line) => line.startsWith('| `--'))
     const documented = lines.map((line) =>
@@ -497,7 +500,7 @@ describe('the table of options', () => {
     expect(documented).toEqual(rows)
   })
 
-  test('is all that docs/config.md speaks of', async () => {
+  test('has every option that docs/config.md mentions', async () => {
     const page = await readFile(new URL('../../docs/config.md', import.meta.url), 'utf8')
     const flags = page.match(/(?<![\w-])--[a-z][a-z0-9-]*/g) ?? []
     const ofOtherCommands = [

@@ -95,6 +95,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       storedBytesPerPrincipalMax: values['max-stored-per-principal'],
       documentsPerPrincipalMax: values['max-documents-per-principal'],
       runsQueuedMax: values['max-queued'],
+      viewBytesMax: values['view-cache'],
       attemptsMax: values['max-attempts'],
       loopBlockedMs: values['loop-blocked'],
       drainTimeoutMs: values['drain-timeout'],

@@ -8,7 +8,7 @@ function timers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
 }
 
-test('a server that cannot listen says why, and leaves nothing running', async () => {
+test('createServer: a server that cannot listen rejects with the reason, and leaves nothing running', async () => {
   const taken = createNetServer()
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => new Promise<void>((resolve) => taken.close(() => resolve())))
@@ -18,7 +18,7 @@ test('a server that cannot listen says why, and leaves nothing running', async (
   expect(timers()).toBe(before)
 })
 
-test('a server that is stopped leaves nothing running, and may be stopped twice', async () => {
+test('createServer: a stopped server leaves nothing running, and may be stopped twice', async () => {
   const before = timers()
   const server = await createServer({ components: [], store: openMemoryStore() })
   await Promise.all([server.stop(), server.stop()])
@@ -26,7 +26,7 @@ test('a server that is stopped leaves nothing running, and may be stopped twice'
   await expect(fetch(`${server.url}/health`)).rejects.toThrow('fetch failed')
 })
 
-test('a server that is stopped waits for no connection on which nothing was asked, and gives the answers that it owes', async () => {
+test('createServer: stop does not wait for idle connections, and sends pending responses', async () => {
   const server = await createServer({ components: [], store: openMemoryStore() })
   const [asking, unused] = [await connected(server.url), await connected(server.url)]
   const head = 'host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue'

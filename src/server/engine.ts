@@ -175,7 +175,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const proxies = new TrustedProxies(options.trustProxy ?? [])
-  const rate = new RequestRate(limits, auth !== 'none')
+  const rate = new RequestRate(limits, auth !== 'none', clock)
   const a2aOptions = { ...options.a2a, ...(secrets !== undefined && { secrets }) }
   const { grpc, a2a } =
     listener === undefined || !protocols.includes('a2a')
@@ -212,7 +212,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
         logger,
         pages: { authenticator: { scheme: 'keys' }, cors: { origins: [] } },
         proxies: new TrustedProxies([]),
-        rate: new RequestRate({ ...limits, requestsPerSecondMax: 0 }, false),
+        rate: new RequestRate({ ...limits, requestsPerSecondMax: 0 }, false, clock),
         stallMs,
       })
     },

@@ -5,7 +5,7 @@ import { openNode } from '../../test/support/node.ts'
 import { Mounts } from '../http/mounts.ts'
 import { claimsPath, firstProtocol, mountedProtocols, protocolNames, upgradePaths } from './protocols.ts'
 
-test('every path of every protocol begins with a segment by which it is found, and no two serve the same one', async () => {
+test('every path of every protocol begins with a segment of its mount, and no two protocols serve the same path', async () => {
   const { service, store } = openNode({ components: [] })
   const parts = {
     service,

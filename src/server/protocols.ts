@@ -61,7 +61,7 @@ export function mountedProtocols(parts: ProtocolParts): Mount[] {
   const { protocols = protocolNames } = parts
   return others
     .filter(({ name }) => protocols.includes(name))
-    .map(({ load, ...owned }) => ({ ...owned, load: () => load(parts) }))
+    .map((mountable) => ({ ...mountable, load: () => mountable.load(parts) }))
 }
 
 /** First segments of the paths that a server has without loading any protocol. */
@@ -88,7 +88,7 @@ export function upgradePaths(protocols: readonly ProtocolName[]): readonly strin
 export function errorFormOf(path: string, protocols: readonly ProtocolName[]): () => Promise<Protocol['error']> {
   const segment = path.split('/', 2)[1] ?? ''
   const owner = others.find(({ name, segments }) => protocols.includes(name) && segments.includes(segment))
-  if (owner !== undefined) return owner.errorForm
+  if (owner !== undefined) return () => owner.errorForm()
   return protocols.includes('native')
     ? async () => (await import('../protocols/native/errors.ts')).toProblem
     : () => Promise.resolve(toProblemResponse)

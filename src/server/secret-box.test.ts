@@ -5,7 +5,7 @@ import { parseSecretKeys } from './secret-keys.ts'
 
 const [old, young] = [randomBytes(32), randomBytes(32)]
 
-test('secret box: what the first key sealed opens with any box that has it', () => {
+test('secret box: a secret sealed by one key opens with any box that has that key', () => {
   const sealed = createSecretBox([old]).seal('päss', 'webhook 1')
   expect(sealed).toMatch(new RegExp(`^v1\\.${keyId(old)}\\.`))
   expect(createSecretBox([young, old]).open(sealed, 'webhook 1')).toBe('päss')
@@ -38,7 +38,7 @@ test('secret keys: hex, base64 and base64url are read, with comments and line br
   expect(parseSecretKeys(`# of May\n${young.toString('hex')}\n${old.toString('base64')}\n`)).toEqual([young, old])
 })
 
-test('secret keys: one that is too short is refused without repeating it', () => {
+test('secret keys: a key that is too short is rejected without being quoted', () => {
   for (const text of ['abc', old.toString('hex').slice(2), '', ','])
     expect(() => parseSecretKeys(text)).toThrow(/32 (random )?bytes/)
   expect(() => parseSecretKeys('kelp-kelp')).not.toThrow('kelp')

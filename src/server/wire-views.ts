@@ -1,6 +1,8 @@
 /** Each protocol's view of a run, for inspecting the raw bytes. Loaded lazily. */
 import type { Service } from '../core/service.ts'
-import { viewFormat } from '../http/view.ts'
+import type { SharedView } from '../core/delivery/shared-view.ts'
+import { type Viewing, viewFormat } from '../http/view.ts'
+import type { TaskFrame } from '../protocols/a2a/view/projection.ts'
 import type { WireView } from '../protocols/console/frames.ts'
 
 export function wireViews(service: Service): WireView[] {
@@ -9,47 +11,54 @@ export function wireViews(service: Service): WireView[] {
     {
       id: 'agentos',
       title: 'AgentOS',
-      async open(run) {
-        const [{ projectionFor }, { sseWire }] = await Promise.all([
+      async open(stored) {
+        const [{ AgentOsViews }, { sseWire }] = await Promise.all([
           import('../protocols/agentos/requests/agent-os.ts'),
           import('../protocols/agentos/routes/follow.ts'),
         ])
-        return viewFormat({ projection: projectionFor(service), wire: sseWire(run.id, service.limits), run })
+        return viewFormat(sseWire(stored.run.id, service.limits), whole(new AgentOsViews(service).open(stored)))
       },
     },
     {
       id: 'openai-chat',
       title: 'OpenAI chat',
-      async open(run) {
-        const [{ chatProjection }, { chatWire }] = await Promise.all([
+      async open(stored) {
+        const [{ chatKind }, { chatWire }] = await Promise.all([
           import('../protocols/openai/chat/projection.ts'),
           import('../protocols/openai/chat/routes.ts'),
         ])
-        return viewFormat({ projection: chatProjection({ part: 0, includeUsage: true }), wire: chatWire, run })
+        return viewFormat(chatWire, whole(service.views.open(stored, chatKind({ part: 0, includeUsage: true }))))
       },
     },
     {
       id: 'openai-responses',
       title: 'OpenAI responses',
-      async open(run) {
-        const [{ responseProjection }, { responseWire }] = await Promise.all([
+      async open(stored) {
+        const [{ responseKind }, { responseWire }] = await Promise.all([
           import('../protocols/openai/responses/projection.ts'),
           import('../protocols/openai/responses/stream.ts'),
         ])
-        return viewFormat({ projection: responseProjection(0), wire: responseWire, run })
+        return viewFormat(responseWire, whole(service.views.open(stored, responseKind(0))))
       },
     },
     {
       id: 'a2a',
       title: 'A2A',
-      async open(run) {
-        const [{ taskProjection }, { shownIn, taskWire }] = await Promise.all([
-          import('../protocols/a2a/view/projection.ts'),
+      async open(stored) {
+        const [{ taskKind }, { shownIn, taskWire }] = await Promise.all([
+          import('../protocols/a2a/view/task-cursor.ts'),
           import('../protocols/a2a/routes/streams.ts'),
         ])
-        const wire = taskWire(run, shownIn, ({ message }) => ({ message }))
-        return viewFormat({ projection: taskProjection, wire, run })
+        const encode = (frame: TaskFrame): string =>
+          `id: ${frame.sequence}\ndata: ${JSON.stringify(shownIn(frame))}\n\n`
+        const wire = taskWire(stored.run, { key: 'console', encode }, ({ message }) => ({ message }))
+        return viewFormat(wire, whole(service.views.open(stored, taskKind)))
       },
     },
   ]
+}
+
+/** All frames of a log, also those after a pause. */
+function whole<State, Frame>(view: SharedView<State, Frame>): Viewing<State, Frame> {
+  return { view, ends: () => false }
 }

@@ -16,14 +16,14 @@ function parsed(stream: string): { events: ParsedEvent[]; comments: string[]; re
   return { events, comments, retries }
 }
 
-test('a frame has its event and its data on a line each, and an id where there is one', () => {
+test('SSE: a frame has its event and its data on a line each, and an id if there is one', () => {
   expect(encodeFrame({ event: 'stream.gap', data: { earliest: 4 } })).toBe(
     'event: stream.gap\ndata: {"earliest":4}\n\n',
   )
   expect(encodeFrame({ id: '7', event: 'a', data: null })).toBe('id: 7\nevent: a\ndata: null\n\n')
 })
 
-test('whatever the data, a parser gets back what was encoded', () => {
+test('SSE: any data is parsed as it was encoded', () => {
   const data = fc.jsonValue({ stringUnit: 'binary' })
   fc.assert(
     fc.property(fc.array(data, { maxLength: 5 }), (values) => {
@@ -39,15 +39,15 @@ test.each([
   ['a line feed', 'a\nb'],
   ['a carriage return', 'a\rb'],
   ['NUL', 'a\0b'],
-])('a field with %s, which would start another one, is refused', (_, bad) => {
+])('SSE: a field with %s, which would start another one, is rejected', (_, bad) => {
   expect(() => encodeFrame({ event: bad, data: 1 })).toThrow('cannot hold a line break or NUL')
   expect(() => encodeFrame({ event: 'a', id: bad, data: 1 })).toThrow('cannot hold a line break or NUL')
 })
 
-test('[SUB-3] a heartbeat is a comment and no event', () => {
+test('[SUB-3] SSE: a heartbeat is a comment, not an event', () => {
   expect(parsed(HEARTBEAT)).toEqual({ events: [], comments: [''], retries: [] })
 })
 
-test('a retry is understood as the wait before the next connection', () => {
+test('SSE: retry sets the delay before the next connection', () => {
   expect(parsed(encodeRetry(1500))).toEqual({ events: [], comments: [], retries: [1500] })
 })

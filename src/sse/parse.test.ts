@@ -59,7 +59,7 @@ const fixtures: readonly (readonly [string, string, readonly Said[]])[] = [
   ['text of every width', 'data: é漢😀\ud800\n\n', [event('é漢😀\ud800')]],
 ]
 
-describe('[SUB-2] a stream says the same however it is cut', () => {
+describe('[SUB-2] SSE: a stream is parsed the same however it is cut', () => {
   for (const [name, breaks] of [
     ['LF', '\n'],
     ['CRLF', '\r\n'],
@@ -89,7 +89,7 @@ describe('[SUB-2] a stream says the same however it is cut', () => {
   })
 })
 
-describe('what is too large is refused, however it is cut', () => {
+describe('SSE: oversized input is rejected, however it is cut', () => {
   const bound = 20
   test.each<[string, string]>([
     ['a line of data', `data: ${'a'.repeat(bound + 1)}\n\n`],
@@ -105,7 +105,7 @@ describe('what is too large is refused, however it is cut', () => {
     }
   })
 
-  test('what is just small enough is not', () => {
+  test('and input of the maximum size is accepted', () => {
     const stream = `data: ${'a'.repeat(14)}\n\n`.repeat(50)
     for (let cut = 0; cut <= stream.length; cut++) {
       expect(parse([stream.slice(0, cut), stream.slice(cut)], bound)).toHaveLength(50)

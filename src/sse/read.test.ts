@@ -26,23 +26,23 @@ async function dataIn(pieces: readonly Uint8Array[], options?: ReadOptions): Pro
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
-test('[SUB-2] a body gives the same events wherever it is cut, within a character too', async () => {
+test('[SUB-2] SSE: a body has the same events wherever it is cut, also within a character', async () => {
   const whole = bytes('data: é漢😀\n\ndata: b\n\n')
   for (let cut = 0; cut <= whole.length; cut++)
     expect(await dataIn([whole.subarray(0, cut), whole.subarray(cut)])).toEqual(['é漢😀', 'b'])
 })
 
-test('an answer without a body has no events', async () => {
+test('SSE: a response without a body has no events', async () => {
   for await (const piece of piecesOf(null, atOnce)) expect.unreachable(String(piece))
 })
 
-test('bytes that are no UTF-8 are replaced, or an error for those who want to know', async () => {
+test('SSE: invalid UTF-8 is replaced, or an error on request', async () => {
   const broken = [bytes('data: a'), Uint8Array.of(0xff), bytes('\n\n')]
   expect(await dataIn(broken)).toEqual(['a\ufffd'])
   await expect(dataIn(broken, { fatal: true })).rejects.toThrow(TypeError)
 })
 
-test('whoever stops reading, or waits no longer, gives the body up', async () => {
+test('SSE: a reader that stops or aborts cancels the body', async () => {
   const left = bodyOf([bytes('data: a\n\n'), bytes('data: b\n\n')])
   for await (const { data } of eventsIn(piecesOf(left.body, atOnce))) {
     expect(data).toBe('a')
@@ -55,7 +55,7 @@ test('whoever stops reading, or waits no longer, gives the body up', async () =>
   expect(silent.gaveUp()).toBe(true)
 })
 
-test('what is too large, and how long to wait before coming back, is told', async () => {
+test('SSE: an oversized frame and the retry delay are reported', async () => {
   await expect(dataIn([bytes(`data: ${'x'.repeat(100)}\n\n`)], { charsMax: 50 })).rejects.toThrow('longer than 50')
   const retries: number[] = []
   await dataIn([bytes('retry: 1500\n\n')], { retry: (milliseconds) => retries.push(milliseconds) })

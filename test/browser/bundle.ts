@@ -14,7 +14,11 @@ export async function bundle(entry: string, code?: string): Promise<string> {
     oxc: { jsx: { runtime: 'automatic', development: false } },
     plugins: code === undefined ? [] : [standIn(entry, code)],
     resolve: {
-      alias: { 'holdfast/client': `${source}/client/index.ts`, 'holdfast/react': `${source}/react/index.ts` },
+      alias: {
+        'holdfast/client': `${source}/client/index.ts`,
+        'holdfast/react': `${source}/react/index.ts`,
+        'holdfast/structure': `${source}/core/structure/index.ts`,
+      },
     },
     build: { write: false, minify: true, lib: { entry, formats: ['es'] }, target: 'es2022' },
   })) as Rolldown.RolldownOutput[]

@@ -14,7 +14,7 @@ import { expectShown, expectStatus, openConsole } from './console/world.ts'
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console: axe finds nothing serious', { timeout: INSTALL_MS + 240_000 }, () => {
+describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: INSTALL_MS + 240_000 }, () => {
   test('on any page', async () => {
     const components = demoComponents({ description: 'scripted', load: async () => undefined })
     const server = await serveInProcess({ components: [...components, ...labComponents(), packer] })
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)('the console: axe finds nothing serious', { timeou
     }
   })
 
-  test('while there is nothing to show, while it loads, and when something is wrong', async () => {
+  test('while there is nothing to show, while it loads, and on errors', async () => {
     const server = await serveInProcess({ components: [] })
     const context = await openContext()
     const empty = await openConsole(context, server.url)
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)('the console: axe finds nothing serious', { timeou
     await expectAccessible(cut, 'no server')
   })
 
-  test('in what opens when it is asked for: a replay, a question before a kill, a form that is wrong', async () => {
+  test('in dialogs: a replay, the confirmation of a kill, an invalid form', async () => {
     const server = await serveInProcess({ components: [...labComponents(), packer] })
     const { id } = await startRun(server, 'text 5')
     await untilStatus(server, id, ['completed'])
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)('the console: axe finds nothing serious', { timeou
     await expectAccessible(page, 'a form that is wrong')
   })
 
-  test('where a key is asked for, and where it was refused', async () => {
+  test('on the key prompt, and after a rejected key', async () => {
     const server = await serveInProcess({
       authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
     })

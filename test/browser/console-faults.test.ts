@@ -17,8 +17,8 @@ const openContext = useChromium()
 /** What a browser says of a connection that the test broke. */
 const forgives = /net::ERR|Failed to load resource/
 
-describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS }, () => {
-  test('[LOG-1] goes on when the server is killed in the middle of a run and started again', async () => {
+describe.skipIf(!hasChromium)('console under faults', { timeout: TIMEOUT_MS }, () => {
+  test('[LOG-1] continues when the server is killed in the middle of a run and restarted', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const { port } = new URL(first.url)
@@ -39,7 +39,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     expect(words([said])).toHaveLength(160)
   })
 
-  test('gives the result of a tool call that was cut off', async () => {
+  test('provides the result of an interrupted tool call', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const { port } = new URL(first.url)
@@ -56,7 +56,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     expect(results.map(({ data }) => data['output'])).toEqual([{ sent: 3 }])
   })
 
-  test('[RUN-1] kills a supervised server from the page, which shows it come back, and its viewers go on', async () => {
+  test('[RUN-1] kills a supervised server from the page, shows its restart, and viewers continue', async () => {
     const server = await startServer({ store: temporaryDatabase(), args: ['--supervise'] })
     const page = await openConsole(await openContext(), server.url, '/break', { forgives })
     await page.getByLabel('Input').fill('text 100 every 40')
@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     expect(await numberOf(page, 1, 'Repeated')).toBe(0)
   })
 
-  test('says before a kill that nothing would start the server again, where that is so', async () => {
+  test('warns before a kill if nothing would restart the server', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const page = await openConsole(await openContext(), server.url, '/break', { forgives })
     await page.getByRole('button', { name: 'Kill the server for good' }).waitFor()
@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)('the console under faults', { timeout: TIMEOUT_MS 
     expect(said.match(/\[\d+\]/g)).toHaveLength(100)
   })
 
-  test('[SUB-1] breaks one viewer in every way while another reads on, and shows that the gap has closed', async () => {
+  test('[SUB-1] breaks one viewer in every way while another continues, and shows the gap closing', async () => {
     const server = await serveNative()
     const page = await openConsole(await openContext(), server.url, '/break', { forgives })
     await page.getByLabel('Input').fill('text 400 every 25')

@@ -14,8 +14,8 @@ import { openConsole, startFromPage, expectShown, expectStatus } from './console
 const TIMEOUT_MS = INSTALL_MS + 120_000
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console with hostile content', { timeout: TIMEOUT_MS }, () => {
-  test('shows whatever an agent says, and lets none of it do anything', async () => {
+describe.skipIf(!hasChromium)('console with hostile content', { timeout: TIMEOUT_MS }, () => {
+  test('shows an agent’s output without executing any of it', async () => {
     const server = await serveInProcess({ components: [hostile, ...labComponents()] })
     const session = ATTACKS[1]!.slice(0, 200)
     // What not every store can hold is refused in metadata.
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)('the console with hostile content', { timeout: TIM
     expect(foreign).toEqual([])
   })
 
-  test('is served with a policy that lets nothing in but its own files', async () => {
+  test('has a content security policy that allows only its own files', async () => {
     const server = await serveInProcess()
     const { headers, body } = await call<string>(server, 'GET', '/console')
     const policy = headers.get('content-security-policy')!
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)('the console with hostile content', { timeout: TIM
     expect(body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|https?:\/\//)
   })
 
-  test('asks for the key of a server that has one, and keeps it in the tab alone', async () => {
+  test('asks for the server’s key, and keeps it in the tab alone', async () => {
     const authenticator = await openAuthenticator({ securityKey: 'open-sesame-and-close' })
     const server = await serveInProcess({ authenticator })
     const context = await openContext()

@@ -9,8 +9,8 @@ import { expectShown, expectStatus, openConsole } from './console/world.ts'
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console with a run of 10,000 events', { timeout: INSTALL_MS + 120_000 }, () => {
-  test('is drawn with a few hundred elements, and any of them can be gone to', async ({ annotate }) => {
+describe.skipIf(!hasChromium)('console with a run of 10,000 events', { timeout: INSTALL_MS + 120_000 }, () => {
+  test('renders a few hundred elements, and can jump to any event', async ({ annotate }) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 10000')
     await untilFinished(server, id, 60_000)
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)('the console with a run of 10,000 events', { timeo
     await annotate(`gone through: ${JSON.stringify(await paceOf(page))}`)
   })
 
-  test('answers every key while they come in', async ({ annotate }) => {
+  test('responds to every key while events arrive', async ({ annotate }) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask "Go on?"; text 10000 every 1')
     await untilStatus(server, id, ['paused'])

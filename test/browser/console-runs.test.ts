@@ -14,8 +14,8 @@ import { expectShown, expectStatus, openConsole, WITHIN } from './console/world.
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL_MS + 120_000 }, () => {
-  test('is kept current, filtered by the address, and paged through', async () => {
+describe.skipIf(!hasChromium)('console: the list of runs', { timeout: INSTALL_MS + 120_000 }, () => {
+  test('is live, filtered by the URL, and paged', async () => {
     const server = await serveNative()
     for (let count = 0; count < 60; count++) await startRun(server, 'say x', { session: count < 3 ? 'few' : 'many' })
     const page = await openConsole(await openContext(), server.url)
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL
     await expectStatus(page, 'completed')
   })
 
-  test('has a column for all that is told of a run', async () => {
+  test('has a column for every field of a run', async () => {
     const server = await serveNative()
     await startRun(server, 'text 3; usage 40 2', { session: 'mine' })
     const page = await openConsole(await openContext(), server.url)
@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL
     expect(cells).toEqual(['completed', 'mine', age, duration, '8', '42', '1', 'native'])
   })
 
-  test('is searched to its end by itself, says how far it has come, and stays current', async () => {
+  test('is searched to its end, shows the progress, and stays live', async () => {
     const store = await openSqliteStore({ path: temporaryDatabase() })
     await fillStore(store, 5300)
     const server = await serveInProcess({ store })
@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)('the console’s list of runs', { timeout: INSTALL
     await expectShown(page, '.empty', 'No run matches these filters')
   })
 
-  test('is filtered by status and read from its far end', async () => {
+  test('is filtered by status and can be read from its end', async () => {
     const store = await openSqliteStore({ path: temporaryDatabase() })
     await fillStore(store, 2010)
     const server = await serveInProcess({ store })

@@ -14,8 +14,8 @@ import { expectShown, openConsole, WITHIN } from './console/world.ts'
 
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console’s server page', { timeout: INSTALL_MS + 120_000 }, () => {
-  test('[RUN-1] counts the runs of a dead worker that went on, and those that could not', async () => {
+describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS + 120_000 }, () => {
+  test('[RUN-1] counts runs of a dead worker that were recovered, and those that were lost', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const started = [
@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)('the console’s server page', { timeout: INSTALL_
     await expectShown(page, '.cards', /Lag of the slowest subscriber0 events/)
   })
 
-  test('[RUN-1] counts the runs that a dead worker left and nobody has taken yet', async () => {
+  test('[RUN-1] counts runs of a dead worker that no node has claimed yet', async () => {
     const component = recovering('resume', async function* (_input, context) {
       yield 'x'
       await hangAtFirst(context)
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)('the console’s server page', { timeout: INSTALL_
     await expectShown(page, '.cards', /Orphaned runs0/)
   })
 
-  test('lists pushes that were given up, and has one tried again', async () => {
+  test('lists dead letters, and retries one', async () => {
     const limits = { lookMs: 20, delayMs: 10, delayMsMax: 50 }
     const server = await serveA2a({ a2a: { push: { loopback: true, limits } } })
     const receiver = await receive({ answer: (times) => (times === 1 ? 307 : 200), headers: { location: '/' } })

@@ -11,7 +11,7 @@ const openContext = useChromium()
 const KEY = 'a-key-that-is-long-enough'
 
 describe.skipIf(!hasChromium)('console: a share link', { timeout: INSTALL_MS + 240_000 }, () => {
-  test('shows its run, answers where it allows to, and says when it was revoked', async () => {
+  test('shows its run, answers if permitted, and reports its revocation', async () => {
     const server = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: KEY }) })
     const run = await createClient({ url: server.url, key: KEY }).runs.start({
       component: 'lab',

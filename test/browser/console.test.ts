@@ -24,8 +24,8 @@ import { openConsole, startFromPage, expectShown, expectStatus, WITHIN } from '.
 const TIMEOUT_MS = INSTALL_MS + 120_000
 const openContext = useChromium()
 
-describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
-  test('starts a run from the page, and shows what it says, its tools and every event', async () => {
+describe.skipIf(!hasChromium)('console', { timeout: TIMEOUT_MS }, () => {
+  test('starts a run from the page, and shows its text, tools and every event', async () => {
     const server = await serveNative()
     const page = await openConsole(await openContext(), server.url)
     await expectShown(page, '.empty', 'No runs yet')
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await expectShown(page, '.runs tbody tr', 'completed')
   })
 
-  test('makes a form of the schema that a component gives of its input, and JSON is written where there is none', async () => {
+  test('renders a form for a component’s input schema, and a JSON field without one', async () => {
     const server = await serveInProcess({ components: [packer, adder] })
     const page = await openConsole(await openContext(), server.url, '/start?component=packer')
     await page.getByLabel('Item', { exact: true }).fill('a lamp')
@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await expectShown(page, '.block-text', '3')
   })
 
-  test('makes a form for a model agent, its own where its author gave a schema, and a text where not', async () => {
+  test('renders a form for a model agent: by its schema, or a text field', async () => {
     const inputSchema = {
       type: 'object',
       properties: { city: { type: 'string', title: 'City' }, days: { type: 'integer', title: 'Days' } },
@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     }
   })
 
-  test('gives each start as commands and code that do what they say', async () => {
+  test('shows each start as commands and code that work', async () => {
     const server = await serveNative()
     const page = await openConsole(await openContext(), server.url, '/start?component=lab')
     await page.getByLabel('Input', { exact: true }).fill(`say "it's one"; say " and two"`)
@@ -203,7 +203,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     expect(protocols.toSorted()).toEqual(['a2a', 'agentos', 'native', 'native', 'openai'])
   })
 
-  test('replays a run: from nothing, step by step, to its end', async () => {
+  test('replays a run from the start, step by step, to its end', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 10')
     await untilFinished(server, id)
@@ -222,7 +222,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await expectShown(page, '.block-text', '[9]')
   })
 
-  test('replays a silence as long as it was, says so, and cuts it short for whoever asks', async () => {
+  test('replays a pause at its length, shows it, and skips it on request', async () => {
     const store = openMemoryStore()
     await fillStore(store, 1, 3_600_000)
     const server = await serveInProcess({ store })
@@ -235,7 +235,7 @@ describe.skipIf(!hasChromium)('the console', { timeout: TIMEOUT_MS }, () => {
     await expectShown(page, '.replay-place', /^4 of 4 · 3 h 00 m/)
   })
 
-  test('says so when there is no such run', async () => {
+  test('reports an unknown run', async () => {
     const server = await serveNative()
     const context = await openContext()
     const forgives = /404/

@@ -6,7 +6,7 @@ import { startServer } from '../support/process.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
 import { run } from './command-line.ts'
 
-test('a backup of a server at work is restored: runs are there byte for byte, and one that was under way goes on', async () => {
+test('backup: a restored backup of a live server has every run byte for byte, and resumes the one in progress', async () => {
   const path = temporaryDatabase()
   const store = ['--store', `sqlite:${path}`]
   const backup = join(temporaryFolder(), 'backup.db')
@@ -38,7 +38,7 @@ test('a backup of a server at work is restored: runs are there byte for byte, an
   expect(await call(again, 'GET', `/runs/${later}`)).toMatchObject({ status: 404 })
 })
 
-test('gc --vacuum shrinks the file of a store, and leaves the runs as they are', async () => {
+test('gc --vacuum shrinks the SQLite file and changes no run', async () => {
   const path = temporaryDatabase()
   const server = await startServer({ store: path })
   const { id } = await startRun(server, 'text 20')
@@ -53,7 +53,7 @@ test('gc --vacuum shrinks the file of a store, and leaves the runs as they are',
   expect((await readLog(again, id)).equals(log)).toBe(true)
 })
 
-test('a store that is not a file is neither backed up nor restored', async () => {
+test('backup and restore reject a store that is not a file', async () => {
   for (const command of ['backup', 'restore']) {
     const { code, stderr } = await run([command, 'backup.db', '--store', 'postgres://localhost/none'])
     expect(code).toBe(2)

@@ -21,18 +21,18 @@ async function call(...argv: string[]): Promise<{ code: number; stdout: string; 
 }
 
 describe('holdfast', () => {
-  test.each([['--version'], ['-v']])('%s says its version, alone on a line', async (flag) => {
+  test.each([['--version'], ['-v']])('%s prints the version on a line of its own', async (flag) => {
     expect(await call(flag)).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  test.each([[], ['help'], ['--help'], ['-h']])('with %s says which commands there are', async (...argv) => {
+  test.each([[], ['help'], ['--help'], ['-h']])('with %s lists all commands', async (...argv) => {
     const { code, stdout, stderr } = await call(...argv)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const command of Object.keys(catalogue)) expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))
   })
 
   test.each(['serv', 'toString', '__proto__', '', '--port'])(
-    'does not know the command %j, and says which there are',
+    'rejects the unknown command %j and lists all commands',
     async (name) => {
       const { code, stdout, stderr } = await call(name)
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -41,14 +41,14 @@ describe('holdfast', () => {
     },
   )
 
-  test('runs as a program, and ends with its code', async () => {
+  test('runs as a program and exits with the command’s exit code', async () => {
     expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
     expect(await run(['nonsense'])).toMatchObject({ code: 2, stdout: '' })
   })
 })
 
 describe.each(['demo', 'serve'])('holdfast %s', (command) => {
-  test.each(['--help', '-h'])('%s says every option with its variable', async (flag) => {
+  test.each(['--help', '-h'])('%s lists every option with its environment variable', async (flag) => {
     const { code, stdout, stderr } = await call(command, flag)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(`Usage: holdfast ${command}`)
@@ -68,7 +68,7 @@ describe.each(['demo', 'serve'])('holdfast %s', (command) => {
     [['--store', 'somewhere'], '"somewhere" is not a store'],
     [['--host', '0.0.0.0'], 'can be reached by other machines and no authentication is configured'],
     [['--log-level', 'loud'], '--log-level'],
-  ])('refuses %j with one line that says what is wrong', async (argv, said) => {
+  ])('rejects %j with a one-line error', async (argv, said) => {
     const { code, stdout, stderr } = await call(command, ...argv)
     expect(stdout).toBe('')
     expect(code).not.toBe(0)
@@ -78,7 +78,7 @@ describe.each(['demo', 'serve'])('holdfast %s', (command) => {
     expect(stderr).toMatch(new RegExp(`^holdfast ${command}: [^\\n]+\\n`))
   })
 
-  test('a command line that is wrong leaves nothing behind', async () => {
+  test('creates no file when the command line is invalid', async () => {
     const cwd = temporaryFolder()
     expect((await run([command, '--prot', '7'], { cwd })).code).toBe(2)
     expect((await run([command, 'a', 'b'], { cwd })).code).toBe(2)
@@ -86,26 +86,26 @@ describe.each(['demo', 'serve'])('holdfast %s', (command) => {
   })
 })
 
-test('holdfast demo refuses a key file that is not there by its name', async () => {
+test('holdfast demo names the key file that does not exist', async () => {
   const { code, stderr } = await call('demo', '--auth-keys', '/nowhere/keys.json')
   expect(code).not.toBe(0)
   expect(stderr).toMatch(/^holdfast demo: .*\/nowhere\/keys\.json/)
 })
 
-test('holdfast demo takes no file, and says which command does', async () => {
+test('holdfast demo rejects a file and names the command that serves files', async () => {
   const { code, stderr } = await call('demo', 'agents.ts')
   expect(code).toBe(2)
   expect(stderr).toContain('holdfast serve agents.ts')
 })
 
-test.each([[[]], [['a.ts', 'b.ts']]])('holdfast serve takes one file, not %j', async (files) => {
+test.each([[[]], [['a.ts', 'b.ts']]])('holdfast serve needs exactly one file: %j is rejected', async (files) => {
   const { code, stderr } = await call('serve', ...files)
   expect(code).toBe(2)
   expect(stderr).toContain('expected one file to serve')
   expect(stderr).toContain('Usage: holdfast serve FILE')
 })
 
-test('a variable that is nearly one of ours is refused, not ignored', async () => {
+test('config: an environment variable with a typo in its name is rejected, not ignored', async () => {
   const { code, stderr } = await run(['demo', '--port', '0', '--store', 'memory:'], { env: { HOLDFAST_AUTH_KEY: 'x' } })
   expect(code).toBe(2)
   expect(stderr).toContain('did you mean HOLDFAST_AUTH_KEYS?')

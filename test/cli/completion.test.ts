@@ -26,14 +26,14 @@ beforeAll(async () => {
   await ensureAptPackage('fish', '/usr/bin/fish')
 }, 3 * INSTALL_MS)
 
-describe('bash', () => {
+describe('bash completion', () => {
   async function completed(...words: string[]): Promise<string[]> {
     const program = `source "$1"; shift; COMP_WORDS=(holdfast "$@"); COMP_CWORD=$#; _holdfast; printf '%s\\n' "\${COMPREPLY[@]}"`
     const { stdout } = await execute('bash', ['-c', program, 'bash', await scriptFor('bash'), ...words])
     return stdout.split('\n').filter((word) => word !== '')
   }
 
-  test('completes commands, options of each, and files', async () => {
+  test('completes commands, their options, and files', async () => {
     expect(await completed('')).toEqual([...Object.keys(catalogue), 'help', '--help', '--version'])
     expect(await completed('ru')).toEqual(['run', 'runs'])
     for (const [name, { load }] of Object.entries(catalogue)) {
@@ -47,7 +47,7 @@ describe('bash', () => {
     expect(await completed('serve', '--port', '')).toEqual([])
   })
 
-  test('does so at the Tab key', async () => {
+  test('completes when Tab is pressed', async () => {
     const terminal = await Terminal.open()
     await terminal.type(`source ${await scriptFor('bash')}; clear`)
     await terminal.shows(/^\$$/)
@@ -57,7 +57,7 @@ describe('bash', () => {
   })
 })
 
-test('zsh completes commands and options at the Tab key', async () => {
+test('zsh completion: commands and options are completed when Tab is pressed', async () => {
   const terminal = await Terminal.open({ shell: ['zsh', '-f'] })
   await terminal.type(`autoload -Uz compinit; compinit -u -D; source ${await scriptFor('zsh')}; clear`)
   await terminal.shows(/^\$$/)
@@ -70,7 +70,7 @@ test('zsh completes commands and options at the Tab key', async () => {
   expect(await terminal.shows(/^\$ holdfast tail --after/)).toBeTruthy()
 })
 
-test('fish completes commands and options', async () => {
+test('fish completion: commands and options are completed', async () => {
   const script = await scriptFor('fish')
   const completed = async (line: string): Promise<string[]> => {
     const { stdout } = await execute('fish', ['-c', `source ${script}; complete -C '${line}'`], {

@@ -5,6 +5,6 @@ import { expectTheSameThereAndBack } from './moving/there-and-back.ts'
 
 const nats = await startNats()
 
-test('[LOG-5] a store is the same after a move to NATS and back, and its runs go on', { timeout: 180_000 }, () =>
+test('[LOG-5] a store copied to NATS and back is unchanged, and its runs resume', { timeout: 180_000 }, () =>
   expectTheSameThereAndBack(urlOf([nats])),
 )

@@ -24,7 +24,7 @@ function refusing(store: Store, isRefused: (run: string) => boolean): Store {
   })
 }
 
-test('a run that the target cannot hold is named, and the others are copied', async () => {
+test('holdfast copy names a run that the target cannot hold, and copies the others', async () => {
   const store = openMemoryStore()
   const server = await serveInProcess({ store })
   const runs = [await startRun(server, 'text 1'), await startRun(server, 'text 2'), await startRun(server, 'text 3')]
@@ -40,7 +40,7 @@ test('a run that the target cannot hold is named, and the others are copied', as
   expect(report.mismatches).toEqual([{ run: id, problem: expect.stringContaining('0x00') as string }])
 })
 
-test('a target that does not answer ends the copy', async () => {
+test('holdfast copy ends when the target does not respond', async () => {
   const store = openMemoryStore()
   const server = await serveInProcess({ store })
   const { id } = await startRun(server, 'text 1')

@@ -21,7 +21,7 @@ function postgresHouse(): string {
   return `${postgres.url}?schema=house_${++schemas}`
 }
 
-test('[LOG-5] a store is the same after a move to PostgreSQL and back, and its runs go on', { timeout: 180_000 }, () =>
+test('[LOG-5] a store copied to PostgreSQL and back is unchanged, and its runs resume', { timeout: 180_000 }, () =>
   expectTheSameThereAndBack(postgresHouse()),
 )
 
@@ -40,8 +40,8 @@ async function fill(store: Store, runs: number): Promise<void> {
   await Promise.all(Array.from({ length: runs }, (_, number) => write(number)))
 }
 
-describe('a copy that is cut off', () => {
-  test('[LOG-1] by kill -9 is finished by the same command, with nothing lost or doubled', async () => {
+describe('an interrupted holdfast copy', () => {
+  test('[LOG-1] killed with SIGKILL, is completed by the same command without loss or duplicates', async () => {
     const [old, shared] = [sqliteHouse(), postgresHouse()]
     const store = await openHouse(old)
     await fill(store, 250)
@@ -53,7 +53,7 @@ describe('a copy that is cut off', () => {
       const copying = new CommandLine(command)
       const arrived = `SELECT count(*)::integer AS runs FROM ${new URL(shared).searchParams.get('schema')}.runs`
       const count = async () => (await postgres.query<{ runs: number }>(arrived).catch(() => []))[0]?.runs ?? 0
-      await until('some of it is there', async () => (await count()) >= enough, { withinMs: 60_000, everyMs: 1 })
+      await until('some of it is there', async () => (await count()) >= enough, { withinMs: 180_000, everyMs: 1 })
       copying.kill('SIGKILL')
       expect(await copying.ended()).toMatchObject({ code: null })
       expect(await count()).toBeLessThan(250)
@@ -62,7 +62,7 @@ describe('a copy that is cut off', () => {
     expect(await contentsIn(shared)).toEqual(before)
   })
 
-  test('in the middle of a log goes on there, and a run that is not whole is taken by nobody', async () => {
+  test('continues in the middle of a log; no worker claims a partially copied run', async () => {
     const target = sqliteHouse()
     const from = await openHouse(sqliteHouse())
     let to = await openHouse(target)
@@ -86,8 +86,8 @@ describe('a copy that is cut off', () => {
   })
 })
 
-describe('a copy refuses', () => {
-  test('to change a run that the target has otherwise, names it, and copies the rest', async () => {
+describe('holdfast copy rejects', () => {
+  test('a run that differs in the target, names it, and copies the rest', async () => {
     const [old, shared] = [sqliteHouse(), postgresHouse()]
     const [from, to] = [await openHouse(old), await openHouse(shared)]
     await fill(from, 3)
@@ -104,7 +104,7 @@ describe('a copy refuses', () => {
     await after.close()
   })
 
-  test('to change a document that the target has otherwise', async () => {
+  test('a document that differs in the target', async () => {
     const [old, shared] = [sqliteHouse(), sqliteHouse()]
     for (const [house, body] of [
       [old, 1],
@@ -119,7 +119,7 @@ describe('a copy refuses', () => {
     expect(stdout).toContain('notes/n: the target has a different document with this name')
   })
 
-  test('a store that a server uses, and says so', async () => {
+  test('a store that a server has open', async () => {
     const [old, shared] = [sqliteHouse(), postgresHouse()]
     const server = await serveHouse(shared)
     await until('it is known to be at work', async () => (await server.store.transfer.workers()).length > 0)

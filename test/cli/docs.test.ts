@@ -7,11 +7,11 @@ import { type Command, commandHelp } from '../../src/cli/command.ts'
 import { exitTable } from '../../src/cli/exit-codes.ts'
 import { parseOptions } from '../../src/server/options.ts'
 
-test('docs/cli.md is current; node scripts/gen-cli-doc.ts writes it anew', async () => {
+test('docs/cli.md is up to date with node scripts/gen-cli-doc.ts', async () => {
   expect(readFileSync(cliPagePath, 'utf8')).toBe(await cliPage())
 })
 
-test('no two exit codes are the same', () => {
+test('every exit code has one meaning', () => {
   const codes = Object.values(exitTable).map(({ code }) => code)
   expect(new Set(codes).size).toBe(codes.length)
 })
@@ -25,7 +25,7 @@ function words(line: string): string[] {
 describe.each(Object.keys(catalogue))('holdfast %s', (name) => {
   const load = (): Promise<Command> => catalogue[name]!.load()
 
-  test('has a help that fits a terminal and teaches by example', async () => {
+  test('--help fits a terminal and has examples', async () => {
     const command = await load()
     const help = commandHelp(name, command)
     expect(help).toMatch(new RegExp(`^Usage: holdfast ${name}`))
@@ -34,7 +34,7 @@ describe.each(Object.keys(catalogue))('holdfast %s', (name) => {
     for (const line of command.about.split('\n')) expect(line.length).toBeLessThanOrEqual(140)
   })
 
-  test('has examples that it would take', async () => {
+  test('--help shows examples that the command accepts', async () => {
     const command = await load()
     for (const { line } of command.examples) {
       const [called, ...argv] = words(line)

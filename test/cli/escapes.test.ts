@@ -31,7 +31,7 @@ const asker = agent<unknown>({
 })
 
 test.each(['xterm', 'dumb'])(
-  'CLI: a run with escapes in its input, text and prompt is shown (TERM=%s)',
+  'CLI: terminal escapes in a run’s input, text and prompt are neutralized (TERM=%s)',
   async (term) => {
     const server = await serveInProcess({ components: [asker] })
     const { id } = await startRun(server, ATTACK, { component: 'asker' })
@@ -56,7 +56,7 @@ async function serveAttacks(status: number, body: object): Promise<string> {
 }
 
 test.each([['runs'], ['show', 'run_x'], ['tail', 'run_x'], ['stop', 'run_x'], ['share', 'run_x', '--list']])(
-  'CLI: the error text of a hostile server is shown by holdfast %s',
+  'CLI: terminal escapes in the errors of a hostile server are neutralized by holdfast %s',
   async (...argv) => {
     const problem = { type: 'urn:holdfast:error:conflict', code: 'conflict', title: 'Conflict', status: 409 }
     const seen = await seenBy(await serveAttacks(409, { ...problem, detail: `no ${ATTACK}` }), argv, 'xterm')
@@ -65,14 +65,14 @@ test.each([['runs'], ['show', 'run_x'], ['tail', 'run_x'], ['stop', 'run_x'], ['
   },
 )
 
-test('CLI: the share links of a hostile server are shown', async () => {
+test('CLI: terminal escapes in the share links of a hostile server are neutralized', async () => {
   const shares = [{ id: ATTACK, can: ['read'], expiresAt: ATTACK }]
   const seen = await seenBy(await serveAttacks(200, { shares }), ['share', 'run_x', '--list'], 'xterm')
   expect(seen).toContain('PWNED')
   expect(seen.replaceAll(/[^\p{Cc}]|\n/gu, '')).toBe('')
 })
 
-test('CLI: the id of a question, which can be the name of a tool, is shown', () => {
+test('CLI: terminal escapes in a question’s id, which can be the name of a tool, are neutralized', () => {
   const time = new Date().toISOString()
   const event = { type: 'run.paused', run: 'run_1', index: 1, time, data: { questions: [{ id: ATTACK, prompt: '?' }] } }
   const lines = new RunTree().apply(event as LoggedEvent)

@@ -70,7 +70,7 @@ describe.each([
   ['PostgreSQL', () => `${postgres.url}?schema=forget`],
   ['NATS', () => urlOf([nats])],
 ])('%s: holdfast forget', (_name, addressOf) => {
-  test('removes everything of one principal and nothing of others', async () => {
+  test('removes all data of one principal and none of others', async () => {
     const address = addressOf()
     await fill(address, 5)
     const store = await open(address)
@@ -97,7 +97,7 @@ describe.each([
   })
 })
 
-test('holdfast forget is killed in the middle, and the next one leaves nothing in the live rows of a SQLite file', async () => {
+test('holdfast forget: after a kill in the middle, the next call leaves nothing in the live rows of a SQLite file', async () => {
   const path = temporaryDatabase()
   const address = `sqlite:${path}`
   await fill(address, 250)
@@ -116,7 +116,7 @@ test('holdfast forget is killed in the middle, and the next one leaves nothing i
   await store.close()
 })
 
-test('holdfast forget removes the API keys of the principal, and of nobody else', async () => {
+test('holdfast forget removes the principal’s API keys and no others', async () => {
   const address = `sqlite:${temporaryDatabase()}`
   await fill(address, 1)
   const keys = join(temporaryFolder(), 'keys.json')
@@ -134,7 +134,7 @@ test.each([
   [['forget'], '--principal ID is missing'],
   [['forget', '--principal', 'anna', '--store', 'memory:'], 'a memory store'],
   [['forget', '--principal', 'anna', '--store', 'sqlite:/nowhere/x.db'], 'there is no store'],
-])('%j is refused', async (argv, message) => {
+])('holdfast forget rejects %j', async (argv, message) => {
   const { code, stderr } = await call(...argv)
   expect(code).toBeGreaterThan(0)
   expect(stderr).toContain(message)

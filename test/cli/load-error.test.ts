@@ -59,13 +59,13 @@ const cases: Record<string, Case> = {
     place: 'agents.ts:2:19',
     frame: "  > 2 | import { b } from 'not-installed/sub'\n      |                   ^\n",
   },
-  'a file that is not there': {
+  'an import of a missing file': {
     files: { 'agents.ts': "import { b } from './lib.ts'\nexport const c = b\n" },
     says: 'agents.ts cannot be loaded: Cannot find module',
     place: 'agents.ts:1:19',
     frame: "  > 1 | import { b } from './lib.ts'\n      |                   ^\n",
   },
-  'an export that is not there': {
+  'an import of a missing export': {
     files: { 'agents.ts': "import { b } from './lib.ts'\nexport const c = b\n", 'lib.ts': 'export const a = 1\n' },
     says: "does not provide an export named 'b'",
     place: 'agents.ts:1:10',
@@ -80,21 +80,24 @@ const cases: Record<string, Case> = {
   },
 }
 
-test.each(Object.entries(cases))('%s is reported with its place and a code frame', async (_name, wanted) => {
-  const cwd = temporaryFolder()
-  for (const [name, text] of Object.entries(wanted.files)) writeFileSync(join(cwd, name), text)
-  const [file] = Object.keys(wanted.files)
-  const { code, stderr } = await run(['serve', file!, '--port', '0', '--store', 'memory:'], { cwd })
-  expect(stderr).toContain(wanted.says)
-  expect(stderr).toContain(`\n  ${wanted.place}\n`)
-  expect(stderr).toContain(wanted.frame)
-  expect(code).toBe(2)
-})
+test.each(Object.entries(cases))(
+  'holdfast serve reports %s with its location and a code frame',
+  async (_name, wanted) => {
+    const cwd = temporaryFolder()
+    for (const [name, text] of Object.entries(wanted.files)) writeFileSync(join(cwd, name), text)
+    const [file] = Object.keys(wanted.files)
+    const { code, stderr } = await run(['serve', file!, '--port', '0', '--store', 'memory:'], { cwd })
+    expect(stderr).toContain(wanted.says)
+    expect(stderr).toContain(`\n  ${wanted.place}\n`)
+    expect(stderr).toContain(wanted.frame)
+    expect(code).toBe(2)
+  },
+)
 
 test.each([
   ['absent.ts', 'absent.ts cannot be loaded: the file does not exist\n'],
   ['.', '. cannot be loaded: it is not a file\n'],
-])('%s instead of a module is named', async (file, says) => {
+])('holdfast serve names the missing or unreadable module %s', async (file, says) => {
   const { code, stderr } = await run(['serve', file, '--port', '0', '--store', 'memory:'], { cwd: temporaryFolder() })
   expect(stderr).toContain(says)
   expect(code).toBe(2)

@@ -35,7 +35,7 @@ test('a TypeScript module with import and export loads in a package of type comm
   })
 })
 
-test('isolated() loads such a module in its thread', async () => {
+test('isolated() loads a TypeScript module in a package of type commonjs in its thread', async () => {
   const cwd = commonJsProject({
     'agents.ts': `import { isolated } from ${library}\nexport const echo = await isolated(new URL('./echo.ts', import.meta.url))\n`,
     'echo.ts': AGENTS,
@@ -47,7 +47,7 @@ test('isolated() loads such a module in its thread', async () => {
   })
 })
 
-test('a CommonJS file stays one, although its text has lines that look like a module', async () => {
+test('a CommonJS file is loaded as CommonJS even if some lines look like a module', async () => {
   const source = `/*
 import { x } from 'y'
 */
@@ -61,13 +61,13 @@ exports.echo = { id: 'echo', kind: 'agent', recovery: 'fail', session: 'parallel
   })
 })
 
-test('holdfast dev reloads such a module when it changes', async () => {
+test('holdfast dev reloads a TypeScript module in a package of type commonjs when it changes', async () => {
   const cwd = commonJsProject({ 'agents.ts': AGENTS, 'word.ts': "export const word = 'You said'\n" })
   const server = new CommandLine(['dev', 'agents.ts', '--port', '0', '--store', 'memory:'], { cwd })
   const url = await server.url()
   writeFileSync(join(cwd, 'word.tmp'), "export const word = 'I heard'\n")
   renameSync(join(cwd, 'word.tmp'), join(cwd, 'word.ts'))
-  await until('it was reloaded', () => server.stdout.includes('✓ reloaded in'), { withinMs: 60_000 })
+  await until('it was reloaded', () => server.stdout.includes('✓ reloaded in'), { withinMs: 180_000 })
   const said = await run(['run', 'echo', 'hello', '--url', url], { cwd })
   expect(said).toMatchObject({ code: 0, stdout: 'I heard hello\n' })
 })

@@ -16,7 +16,7 @@ async function storeFinding(store: string, env: Readonly<Record<string, string>>
   return findings.find((line) => line.includes('"about":"store"')) ?? stdout
 }
 
-test('a run is kept on a server that speaks TLS', async () => {
+test('NATS over TLS: a run is stored', async () => {
   const server = new CommandLine(['demo', '--lab', '--port', '0', '--store', `tls://${encryptedAddress}`], {
     env: trusting,
   })
@@ -27,12 +27,12 @@ test('a run is kept on a server that speaks TLS', async () => {
 })
 
 test.each([
-  ['whose certificate nobody has vouched for', () => `tls://${encryptedAddress}`],
-  ['of that kind that is asked without TLS', () => `nats://${encryptedAddress}`],
-])('a server %s is not used', async (_, address) => {
+  ['with an untrusted certificate', () => `tls://${encryptedAddress}`],
+  ['that requires TLS and is asked without it', () => `nats://${encryptedAddress}`],
+])('NATS over TLS: a server %s is not used', async (_, address) => {
   expect(await storeFinding(address(), {})).toMatch(/"state":"bad".*self-signed certificate/)
 })
 
-test('a server that speaks no TLS is not used where TLS was asked for', async () => {
+test('NATS over TLS: a server without TLS is not used if TLS is required', async () => {
   expect(await storeFinding(`tls://${plain.address}`, trusting)).toMatch(/"state":"bad".*TLS/i)
 })

@@ -54,11 +54,11 @@ async function started(project: string): Promise<string> {
       if (child.exitCode !== null) throw new Error(`it ended:\n${said}`)
       return /Holdfast listens at (\S+)\n/.exec(said)?.[1]
     },
-    { withinMs: 60_000 },
+    { withinMs: 180_000 },
   )
 }
 
-test('what it writes is installed with npm install, started with npm start, and its agent calls its tool', async () => {
+test('holdfast new: the project installs with npm install, starts with npm start, and its agent calls its tool', async () => {
   const folder = temporaryFolder()
   const project = join(folder, 'my agents')
   const { code, stdout } = await run(['new', project])
@@ -91,8 +91,8 @@ test('what it writes is installed with npm install, started with npm start, and 
   })
 }, 600_000)
 
-describe('it refuses', () => {
-  test('a directory that has something in it, which stays as it is', async () => {
+describe('holdfast new rejects', () => {
+  test('a directory that is not empty, and leaves it unchanged', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'package.json'), 'mine')
     const { code, stdout, stderr } = await run(['new', folder])
@@ -114,16 +114,19 @@ describe('it refuses', () => {
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 
-  test.for([[[]], [['one', 'two']], [['--force', 'one']]] as const)('%j, and says what to give', async ([args]) => {
-    const cwd = temporaryFolder()
-    const { code, stderr } = await run(['new', ...args], { cwd })
-    expect(code).toBe(2)
-    expect(stderr).toMatch(/expected one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
-    expect(readdirSync(cwd)).toEqual([])
-  })
+  test.for([[[]], [['one', 'two']], [['--force', 'one']]] as const)(
+    'the arguments %j and says what is expected',
+    async ([args]) => {
+      const cwd = temporaryFolder()
+      const { code, stderr } = await run(['new', ...args], { cwd })
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/expected one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
+      expect(readdirSync(cwd)).toEqual([])
+    },
+  )
 })
 
-test('an empty directory is used, and is named as npm wants it', async () => {
+test('holdfast new accepts an empty directory and derives a valid npm name from it', async () => {
   const cwd = join(temporaryFolder(), '.Élan & Co')
   mkdirSync(cwd)
   const { code, stdout } = await run(['new', '.'], { cwd })

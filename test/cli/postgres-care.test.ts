@@ -10,7 +10,7 @@ import { callWith, NOBODY } from './called.ts'
 const postgres = await startPostgres()
 const call = callWith(NOBODY)
 
-test('holdfast gc trims finished runs beside a server, and leaves the others', async () => {
+test('holdfast gc on PostgreSQL trims finished runs beside a running server and leaves the others alone', async () => {
   const store = `${postgres.url}?schema=gc`
   const server = await serveInProcess({ store: await openPostgresStore({ url: postgres.url, schema: 'gc' }) })
   const { id: finished } = await startRun(server, 'text 200')
@@ -31,8 +31,8 @@ test('holdfast gc trims finished runs beside a server, and leaves the others', a
   expect((await call('gc', '--store', store, '--retain-size', '1B')).stdout).toContain('trimmed 0 runs')
 })
 
-describe('holdfast migrate', () => {
-  test('makes the tables once, however many do so, and says what it did', async () => {
+describe('holdfast migrate on PostgreSQL', () => {
+  test('creates the tables once, even if called concurrently, and prints what it did', async () => {
     const store = `${postgres.url}?schema=migrated`
     const made = await Promise.all([1, 2, 3].map(() => call('migrate', '--store', store)))
     const told = made.map(({ stdout }) => stdout.split('/postgres')[1]!)
@@ -43,7 +43,7 @@ describe('holdfast migrate', () => {
     ])
   })
 
-  test('refuses what a newer Holdfast made', async () => {
+  test('rejects a schema of a newer version', async () => {
     const store = `${postgres.url}?schema=newer`
     await call('migrate', '--store', store)
     await postgres.query('UPDATE newer.version SET version = 1000')
@@ -53,7 +53,7 @@ describe('holdfast migrate', () => {
     })
   })
 
-  test('says it in one line when there is no server', async () => {
+  test('prints one line if the server is unreachable', async () => {
     const { code, stderr } = await call('migrate', '--store', 'postgres://holdfast:secret@127.0.0.1:1/app')
     expect(code).toBe(1)
     expect(stderr).toMatch(/^holdfast migrate: [^\n]*ECONNREFUSED[^\n]*\n$/)

@@ -20,7 +20,7 @@ function idIn(text: string): string {
 }
 
 describe('holdfast run in a pipe', () => {
-  test('gives the text alone on standard output, and plain lines for all else on standard error', async () => {
+  test('writes the text to standard output and everything else as plain lines to standard error', async () => {
     const { call } = await lab()
     const { code, stdout, stderr } = await call('run', 'lab', 'say one; tool search; step prepare; say  two')
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'onetwo\n' })
@@ -29,7 +29,7 @@ describe('holdfast run in a pipe', () => {
     )
   })
 
-  test('gives the output of a run that says nothing', async () => {
+  test('prints the output of a run without text', async () => {
     const { url } = await serveInProcess({
       components: [
         agent({
@@ -44,7 +44,7 @@ describe('holdfast run in a pipe', () => {
     expect(JSON.parse(stdout)).toEqual({ answer: 42 })
   })
 
-  test('with --json gives every event of the log, a line each, and nothing else', async () => {
+  test('with --json prints every event of the log as a line, and nothing else', async () => {
     const { call, url } = await lab()
     const { code, stdout, stderr } = await call('run', 'lab', 'text 3; tool search', '--json')
     expect(code).toBe(0)
@@ -60,14 +60,14 @@ describe('holdfast run in a pipe', () => {
     ['throw boom', 3, /✗ failed after .*: agent_failed: boom/],
     ['reject not this', 5, /■ rejected after .*: not this/],
     ['ask Shall I?', 6, /\? Shall I\? \(question\)\n {2}Answer with: {2}holdfast answer run_\w+ "your answer"/],
-  ])('[RUN-3] ends %j with %i', async (input, expected, said) => {
+  ])('[RUN-3] exits for %j with %i', async (input, expected, said) => {
     const { call } = await lab()
     const { code, stderr } = await call('run', 'lab', input)
     expect(stderr).toMatch(said)
     expect(code).toBe(expected)
   })
 
-  test('takes objects, lists and switches as JSON, and all else as text', async () => {
+  test('parses objects, arrays and booleans as JSON, everything else as text', async () => {
     const echo = agent({
       id: 'echo',
       async *run(input) {
@@ -94,14 +94,14 @@ describe('holdfast run in a pipe', () => {
     })
   })
 
-  test('with --detach only starts it, and prints its id', async () => {
+  test('with --detach starts the run and prints its id', async () => {
     const { call, url } = await lab()
     const { code, stdout } = await call('run', 'lab', 'say hi', '--detach', '--session', 'mine')
     expect(code).toBe(0)
     expect(await untilFinished({ url }, stdout.trim())).toMatchObject({ status: 'completed', session: 'mine' })
   })
 
-  test('says which components there are when there is none of that name', async () => {
+  test('lists the components if the named one does not exist', async () => {
     const { call } = await lab()
     expect(await call('run', 'lap', 'x')).toMatchObject({
       code: 1,
@@ -109,7 +109,7 @@ describe('holdfast run in a pipe', () => {
     })
   })
 
-  test('[RUN-2] that is ended from outside leaves the run as it is', async () => {
+  test('[RUN-2] leaves the run running when the command is killed', async () => {
     const { url } = await lab()
     const program = new CommandLine(['run', 'lab', 'text 5; hang'], { env: { HOLDFAST_URL: url } })
     await expect.poll(() => program.stdout, { timeout: 20_000 }).toContain('[4]')
@@ -120,7 +120,7 @@ describe('holdfast run in a pipe', () => {
   })
 })
 
-test('[RUN-2] a reader that has enough ends the command, and not the run', async () => {
+test('[RUN-2] holdfast run: a closed pipe ends the command, not the run', async () => {
   const { url } = await lab()
   const program = `'${process.execPath}' '${join(root, 'src/cli/main.ts')}' run lab 'text 100000 every 5' | head -c 5; echo " $PIPESTATUS"`
   const { stdout } = await promisify(execFile)('bash', ['-c', program], { env: { ...process.env, HOLDFAST_URL: url } })
@@ -128,7 +128,7 @@ test('[RUN-2] a reader that has enough ends the command, and not the run', async
   expect((await callWith({ HOLDFAST_URL: url })('runs')).stdout).toMatch(/lab +running/)
 })
 
-test('of a run that has asked before, only what it asks now is told with how to answer', async () => {
+test('holdfast run prints how to answer for open questions only, not for answered ones', async () => {
   const { call, url } = await lab()
   const { id } = await startRun({ url }, 'ask First?; ask Second?')
   await untilStatus({ url }, id, ['paused'])
@@ -141,7 +141,7 @@ test('of a run that has asked before, only what it asks now is told with how to 
 })
 
 describe('holdfast runs', () => {
-  test('with --version lists the runs that this version of their component executed last', async () => {
+  test('with --version lists runs that this version of their component executed last', async () => {
     const versioned = (id: string, version?: string) =>
       agent({
         id,
@@ -170,7 +170,7 @@ describe('holdfast runs', () => {
     ])
   })
 
-  test('lists the newest first, and filters by component, session and status', async () => {
+  test('lists the newest first and filters by component, session and status', async () => {
     const { call, url } = await lab()
     const first = await startRun({ url }, 'say hi', { session: 'one' })
     const second = await startRun({ url }, 'throw boom', { session: 'two', component: 'lab-retry' })
@@ -196,7 +196,7 @@ describe('holdfast runs', () => {
 })
 
 describe('holdfast show', () => {
-  test('says what a run was given, did and said, and why it ended', async () => {
+  test('prints a run’s input, work, text and outcome', async () => {
     const { call, url } = await lab()
     const { id } = await startRun({ url }, 'say hello; tool search; throw boom')
     await untilFinished({ url }, id)
@@ -214,7 +214,7 @@ describe('holdfast show', () => {
     expect(JSON.parse((await call('show', id, '--json')).stdout)).toEqual(await getRun({ url }, id))
   })
 
-  test('does not wait for a run that is not over, and says what it asks', async () => {
+  test('does not wait for an unfinished run, and prints its open questions', async () => {
     const { call, url } = await lab()
     const { id } = await startRun({ url }, 'say hello; ask Shall I?')
     await untilStatus({ url }, id, ['paused'])
@@ -225,7 +225,7 @@ describe('holdfast show', () => {
 })
 
 describe('holdfast answer', () => {
-  test('answers a question; with --follow it shows what comes of it', async () => {
+  test('answers a question, and with --follow prints the rest of the run', async () => {
     const { call, url } = await lab()
     const [first, second] = [
       await startRun({ url }, 'ask Sure?; say on'),
@@ -243,7 +243,7 @@ describe('holdfast answer', () => {
 })
 
 describe('holdfast stop', () => {
-  test('[RUN-2] stops a run, with a reason, and leaves one that has ended as it is', async () => {
+  test('[RUN-2] stops a run with a reason, and leaves a finished run unchanged', async () => {
     const { call, url } = await lab()
     const { id } = await startRun({ url }, 'hang')
     expect(await call('stop', id, '--reason', 'enough')).toMatchObject({ code: 0, stdout: `${id} was stopped\n` })
@@ -258,7 +258,7 @@ describe('holdfast stop', () => {
 })
 
 describe('holdfast tail', () => {
-  test('[SUB-2] begins where it is told to', async () => {
+  test('[SUB-2] starts after the given cursor', async () => {
     const { call, url } = await lab()
     const { id } = await startRun({ url }, 'text 5')
     await untilFinished({ url }, id)
@@ -275,8 +275,8 @@ describe('holdfast tail', () => {
   })
 })
 
-describe('an error says what, which and what next', () => {
-  test('for a run that is not there', async () => {
+describe('CLI errors say what happened, which value, and what to do next', () => {
+  test('for a run that does not exist', async () => {
     const { call } = await lab()
     for (const command of [
       ['show', 'run_x'],
@@ -294,7 +294,7 @@ describe('an error says what, which and what next', () => {
     }
   })
 
-  test('for a server that is not there, and for something else that answers', async () => {
+  test('for an unreachable server and for a server that is not Holdfast', async () => {
     const { code, stderr } = await callWith({})('runs', '--url', 'http://127.0.0.1:7')
     expect({ code, stderr }).toMatchObject({
       code: 1,
@@ -304,7 +304,7 @@ describe('an error says what, which and what next', () => {
     })
   })
 
-  test('[SEC-1] for a server that wants a key', async () => {
+  test('[SEC-1] for a server that requires a key', async () => {
     const { url } = await serveInProcess({
       authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
     })

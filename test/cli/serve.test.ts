@@ -24,8 +24,8 @@ export const greeter: Component<Greeting> = agent<Greeting>({ id: 'greeter', asy
 
 const plain = (id: string): string => `{ id: '${id}', kind: 'agent', async *run() { yield 'hi' } }`
 
-describe('a module', () => {
-  test('in TypeScript is served as it is, without a build', async () => {
+describe('holdfast serve', () => {
+  test('serves a TypeScript module without a build', async () => {
     const server = new CommandLine(['serve', moduleOf('agents.ts', typescript), ...MEMORY])
     const target = { url: await server.url() }
     const { body } = await call<{ id: string }>(target, 'POST', '/runs', {
@@ -34,7 +34,7 @@ describe('a module', () => {
     expect(await untilFinished(target, body.id)).toMatchObject({ status: 'completed', output: 'done' })
   })
 
-  test.each(['agents.js', 'agents.mjs'])('%s in JavaScript is served', async (name) => {
+  test.each(['agents.js', 'agents.mjs'])('serves %s in JavaScript', async (name) => {
     const file = moduleOf(
       name,
       `export default ${plain('one')}; export const more = [${plain('two')}, ${plain('three')}]; export const other = 7`,
@@ -47,7 +47,7 @@ describe('a module', () => {
     expect(await untilFinished(target, id)).toMatchObject({ status: 'completed' })
   })
 
-  test('that exports a component under two names serves it once, and with --lab the lab too', async () => {
+  test('serves a component exported under two names once, and with --lab the lab too', async () => {
     const file = moduleOf(
       'agents.mjs',
       `const one = ${plain('one')}; export { one, one as another }; export default one`,
@@ -59,7 +59,7 @@ describe('a module', () => {
     expect(ids).toContain('lab')
   })
 
-  test('is told of when it is served: where, where runs are kept, and what to try', async () => {
+  test('prints the address, the store, and what to try', async () => {
     const folder = temporaryFolder()
     const file = moduleOf('agents.mjs', `export default ${plain('one')}`)
     const server = new CommandLine(['serve', file, '--port', '0'], { cwd: folder })
@@ -71,7 +71,7 @@ describe('a module', () => {
     expect(existsSync(join(folder, '.holdfast/holdfast.db'))).toBe(true)
   })
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('is served until %s, which drains', async (signal) => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('drains on %s', async (signal) => {
     const file = moduleOf('agents.mjs', `export default ${plain('one')}`)
     const server = new CommandLine(['serve', file, ...MEMORY])
     await server.url()
@@ -82,7 +82,7 @@ describe('a module', () => {
   })
 })
 
-describe('a module that cannot be served', () => {
+describe('holdfast serve exits with a one-line error', () => {
   test.each<[string, string, string, RegExp]>([
     [
       'exports nothing',
@@ -98,7 +98,7 @@ describe('a module that cannot be served', () => {
     ],
     ['throws', 'throws.mjs', 'throw new Error("the tide is out")', /throws\.mjs cannot be loaded: the tide is out/],
     [
-      'throws what is no Error',
+      'throws something that is not an Error',
       'string.mjs',
       'throw "the tide is out"',
       /string\.mjs cannot be loaded: the tide is out/,
@@ -107,43 +107,43 @@ describe('a module that cannot be served', () => {
     ['does not parse', 'broken.mjs', 'export const = 7', /broken\.mjs cannot be loaded: .*Unexpected token/],
     ['does not parse, in TypeScript', 'broken.ts', 'export const a: = 7', /broken\.ts cannot be loaded/],
     [
-      'needs more than types to be taken away',
+      'has TypeScript syntax that cannot be erased',
       'enum.ts',
       'export enum Tide { Low, High }',
       /enum\.ts cannot be loaded: .*enum/,
     ],
     [
-      'needs a module that is not there',
+      'imports a missing module',
       'needs.mjs',
       'import "nowhere-to-be-found"',
       /needs\.mjs cannot be loaded: .*nowhere-to-be-found/,
     ],
     [
-      'has two components of one id',
+      'has two components with the same id',
       'twice.mjs',
       `export const a = ${plain('same')}, b = ${plain('same')}`,
       /two components have the id same/,
     ],
     [
-      'has a component with an id that is none',
+      'has a component with an invalid id',
       'name.mjs',
       `export const a = ${plain('not a name')}`,
       /component id "not a name" must be/,
     ],
     [
-      'has a component with the id of one of the lab',
+      'has a component with the id of a lab component',
       'lab.mjs',
       `export const a = ${plain('lab')}`,
       /two components have the id lab/,
     ],
-  ])('because it %s is refused in a line that says so, and the program ends', async (_name, file, text, said) => {
+  ])('if the module %s', async (_name, file, text, said) => {
     expectRefusal(await run(['serve', moduleOf(file, text), '--lab', ...MEMORY]), said)
   })
 
   test.each([
-    ['that is not there', 'missing.ts'],
+    ['that does not exist', 'missing.ts'],
     ['that is a folder', '.'],
-  ])('because its file is one %s is refused', async (_name, file) => {
+  ])('if the module’s file is one %s', async (_name, file) => {
     const path = join(temporaryFolder(), file)
     expectRefusal(
       await run(['serve', path, ...MEMORY]),
@@ -151,7 +151,7 @@ describe('a module that cannot be served', () => {
     )
   })
 
-  test('leaves no database behind', async () => {
+  test('without creating a database', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'twice.mjs'), `export const a = ${plain('same')}, b = ${plain('same')}`)
     expectRefusal(await run(['serve', 'twice.mjs', '--port', '0'], { cwd }), /two components/)

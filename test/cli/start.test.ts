@@ -28,8 +28,8 @@ function digest(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
 }
 
-describe('a database', () => {
-  test('that another process uses is left to it', async () => {
+describe('holdfast serve with a database', () => {
+  test('that another process uses leaves it alone', async () => {
     const path = temporaryDatabase()
     const first = new CommandLine(['demo', '--lab', '--port', '0', '--store', `sqlite:${path}`])
     const target = { url: await first.url() }
@@ -41,7 +41,7 @@ describe('a database', () => {
     expect(await untilFinished(target, id)).toMatchObject({ status: 'completed' })
   })
 
-  test('is free again when its process was killed', async () => {
+  test('whose process was killed can open it again', async () => {
     const path = temporaryDatabase()
     const first = new CommandLine(['demo', '--lab', '--port', '0', '--store', `sqlite:${path}`])
     const { id } = await startRun({ url: await first.url() }, 'text 1')
@@ -59,7 +59,7 @@ describe('a database', () => {
     ['is cut to half', (path) => truncateSync(path, Math.floor(statSync(path).size / 2)), /runs\.db is damaged/],
     ['is garbage', (path) => writeFileSync(path, 'garbage '.repeat(5000)), /runs\.db is not a SQLite database/],
     [
-      'has garbage for a first page',
+      'has garbage in its first page',
       (path) => writeFileSync(path, readFileSync(path).fill(7, 100, 4096)),
       /runs\.db is damaged/,
     ],
@@ -69,7 +69,7 @@ describe('a database', () => {
       /runs\.db was written by a newer Holdfast \(schema 99; this version knows up to \d+\)/,
     ],
     ['is of another program', replaceByForeign, /runs\.db is a SQLite database of another program/],
-  ])('that %s is refused, and stays as it is', async (_name, damage, said) => {
+  ])('that %s rejects it and leaves it unchanged', async (_name, damage, said) => {
     const path = temporaryDatabase()
     await makeDatabase(path)
     damage(path)
@@ -78,20 +78,20 @@ describe('a database', () => {
     expect(digest(path)).toBe(before)
   })
 
-  test('that is a folder is refused by its name', async () => {
+  test('that is a directory names it in the error', async () => {
     const path = join(temporaryFolder(), 'runs.db')
     mkdirSync(path)
     expectRefusal(await demo(path), /runs\.db/)
   })
 
-  test('that would be below a file is refused by its name', async () => {
+  test('whose path leads through a file names it in the error', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'file'), '')
     expectRefusal(await demo(join(folder, 'file', 'runs.db')), /file/)
   })
 })
 
-test('a port that is taken is told, and the program ends', async () => {
+test('holdfast serve exits with an error if the port is taken', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
@@ -101,12 +101,12 @@ test('a port that is taken is told, and the program ends', async () => {
   }
 })
 
-test('an address that this machine does not have is told, and the program ends', async () => {
+test('holdfast serve exits with an error if the address is not available on this machine', async () => {
   const ended = await run(['demo', '--port', '0', '--store', 'memory:', '--host', '192.0.2.1', '--insecure-no-auth'])
   expectRefusal(ended, /192\.0\.2\.1/)
 })
 
-test('a port may be taken from the environment, and a flag wins', async () => {
+test('holdfast serve takes the port from the environment, and a flag overrides it', async () => {
   const server = new CommandLine(['demo', '--port', '0'], {
     env: { HOLDFAST_PORT: '1', HOLDFAST_STORE: 'memory:', HOLDFAST_LAB: 'true' },
   })
@@ -116,7 +116,7 @@ test('a port may be taken from the environment, and a flag wins', async () => {
   expect(body.components.map(({ id }) => id)).toEqual(expect.arrayContaining(['storyteller', 'lab']))
 })
 
-test('a server can be told to end from the moment that it says where it listens', async () => {
+test('holdfast serve obeys SIGTERM from the moment it prints its address', async () => {
   const before = new Set(process.listeners('SIGTERM'))
   const heard: (() => void)[] = []
   const stdout = {
@@ -133,7 +133,7 @@ test('a server can be told to end from the moment that it says where it listens'
   expect(code).toBe(0)
 })
 
-test('the demo says what to try, and it works', async () => {
+test('holdfast demo prints a command to try, and the command works', async () => {
   const server = new CommandLine(['demo', '--port', '0', '--store', 'memory:'])
   const url = await server.url()
   const [, json] = /--json '(\{.+\})'/.exec(server.stdout)!

@@ -36,8 +36,8 @@ function idOn(screen: string): string {
   return /run_[0-9a-z]{26}/.exec(screen)![0]
 }
 
-describe('holdfast run', () => {
-  test('shows text as it comes, and what is at work as a tree below it that moves', async () => {
+describe('holdfast run in a terminal', () => {
+  test('prints text as it streams, with a live tree of the work below it', async () => {
     const gate = new Gate()
     const helper = agent({
       id: 'helper',
@@ -93,7 +93,7 @@ describe('holdfast run', () => {
     )
   })
 
-  test('shows a workflow with its steps, each below what it is part of', async () => {
+  test('prints a workflow’s steps nested below their parents', async () => {
     const gate = new Gate()
     const flow = workflow({
       id: 'flow',
@@ -137,7 +137,7 @@ describe('holdfast run', () => {
     )
   })
 
-  test('[RUN-2] Ctrl-C leaves, says how to come back, and that works: the run goes on', async () => {
+  test('[RUN-2] Ctrl-C detaches and prints how to reattach; the run continues', async () => {
     const gate = new Gate()
     const patient = agent({
       id: 'patient',
@@ -167,7 +167,7 @@ describe('holdfast run', () => {
     )
   })
 
-  test('[RUN-2] Ctrl-C twice stops the run, and the exit code says so', async () => {
+  test('[RUN-2] Ctrl-C twice stops the run, and the exit code shows it', async () => {
     const server = await serveInProcess()
     const terminal = await terminalAt(server)
     await terminal.type('holdfast run lab "say here; hang"')
@@ -181,7 +181,7 @@ describe('holdfast run', () => {
     expect(await getRun(server, id)).toMatchObject({ status: 'cancelled' })
   })
 
-  test('says what a paused run asks and how to answer, and goes on when somebody does', async () => {
+  test('prints how to answer a paused run, and continues when it is answered', async () => {
     const server = await serveInProcess()
     const terminal = await terminalAt(server)
     await terminal.type('holdfast run lab "say well; ask Shall I go on?; say  indeed"')
@@ -194,7 +194,7 @@ describe('holdfast run', () => {
     expect(settled(await terminal.shows(COMPLETED))).toContain('· answered\n')
   })
 
-  test('a failed run is red, says why, and is a non-zero exit', async () => {
+  test('prints a failed run’s error in red and exits with a non-zero code', async () => {
     const server = await serveInProcess()
     const terminal = await terminalAt(server)
     await terminal.type('holdfast run lab "tool search fail; throw boom"; echo "left with $?"')
@@ -204,7 +204,7 @@ describe('holdfast run', () => {
     expect(await terminal.screen(true)).toMatch(/\[31m\S*✗ failed/)
   })
 
-  test('NO_COLOR takes the colours away, and nothing else', async () => {
+  test('NO_COLOR removes colours and nothing else', async () => {
     const server = await serveInProcess()
     const [coloured, plain] = [await terminalAt(server), await terminalAt(server, { NO_COLOR: '1' })]
     for (const terminal of [coloured, plain]) {
@@ -216,7 +216,7 @@ describe('holdfast run', () => {
     expect(settled(await plain.screen())).toBe(settled(await coloured.screen()))
   })
 
-  test('what an agent says cannot command the terminal', async () => {
+  test('an agent’s text cannot control the terminal', async () => {
     const rogue = agent({
       id: 'rogue',
       async *run(_input, { tool }) {
@@ -238,7 +238,7 @@ describe('holdfast run', () => {
     expect(screen).toMatch(/^✓ evil\ufffd\[2J .*→ \ufffd\[2Jresult$/m)
   })
 
-  test('long lines are broken between words, in a terminal of any width, wide letters included', async () => {
+  test('wraps long lines between words at any width, also with wide characters', async () => {
     const sentence = 'The tide comes in and the tide goes out 潮の満ち引き and the kelp holds fast 🌊 all day long'
     const talker = agent({
       id: 'talker',
@@ -257,7 +257,7 @@ describe('holdfast run', () => {
   })
 })
 
-test('holdfast runs --watch keeps the list current until Ctrl-C', async () => {
+test('holdfast runs --watch updates the list until Ctrl-C', async () => {
   const server = await serveInProcess()
   const { id } = await startRun(server, 'ask Shall I?')
   await untilStatus(server, id, ['paused'])
@@ -274,7 +274,7 @@ test('holdfast runs --watch keeps the list current until Ctrl-C', async () => {
   await terminal.shows(/\n\$ ?$/)
 })
 
-test('holdfast replay shows a run again as it was, with its pauses, or faster', async () => {
+test('holdfast replay prints a run again with its original pauses, or faster', async () => {
   const server = await serveInProcess()
   const { id } = await startRun(server, 'text 2; sleep 2000; tool search 1000; text 2')
   await untilFinished(server, id)

@@ -13,7 +13,7 @@ const execute = promisify(execFile)
 const TMUX = '/usr/bin/tmux'
 
 /** A busy machine starts the program within this. */
-const SHOWN_MS = 20_000
+const SHOWN_MS = 180_000
 
 export function ensureTmux(): Promise<void> {
   return ensureAptPackage('tmux', TMUX)

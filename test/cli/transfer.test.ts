@@ -31,7 +31,7 @@ async function exported(script: string): Promise<{ readonly id: string; readonly
   return { id, url, text: stdout }
 }
 
-test.each(Object.keys(scripts))('[LOG-5] a %s run is the same after export and import, byte for byte', async (name) => {
+test.each(Object.keys(scripts))('[LOG-5] a %s run is byte-identical after export and import', async (name) => {
   const { id, url, text } = await exported(scripts[name]!)
   const folder = temporaryFolder()
   const store = `sqlite:${join(folder, 'copy.db')}`
@@ -47,7 +47,7 @@ test.each(Object.keys(scripts))('[LOG-5] a %s run is the same after export and i
   expect(JSON.parse((await call('show', id, '--json', '--url', copy.url)).stdout)).toEqual(shown)
 })
 
-test('to import a run again changes nothing, and another one under its id is refused', async () => {
+test('holdfast import: a repeated import changes nothing, and a different run with the same id is rejected', async () => {
   const { id, text } = await exported('say hello')
   const folder = temporaryFolder()
   const store = `sqlite:${join(folder, 'copy.db')}`
@@ -65,7 +65,7 @@ test('to import a run again changes nothing, and another one under its id is ref
   expect((await call('export', id, '--store', store)).stdout).toBe(text)
 })
 
-test('[SEC-1] an imported run belongs to whom it is given to', async () => {
+test('[SEC-1] holdfast import: the run belongs to the given principal', async () => {
   const { id, text } = await exported('say hello')
   const folder = temporaryFolder()
   const store = `sqlite:${join(folder, 'copy.db')}`
@@ -80,7 +80,7 @@ test('[SEC-1] an imported run belongs to whom it is given to', async () => {
   await opened.close()
 })
 
-test('a run that is not over is not exported', async () => {
+test('holdfast export rejects an unfinished run', async () => {
   const { url } = await serveInProcess()
   const { id } = await startRun({ url }, 'ask Sure?')
   await untilStatus({ url }, id, ['paused'])
@@ -93,7 +93,7 @@ test('a run that is not over is not exported', async () => {
   expect(await call('export', id, '--url', url)).toMatchObject({ code: 0 })
 })
 
-describe('what is not the whole log of one finished run is refused, with its line, and the store is not touched', async () => {
+describe('holdfast import', async () => {
   const lines = [
     '{"run":"run_1","index":0,"time":"2026-01-01T00:00:00.000Z","type":"run.created","data":{"component":"lab","input":"x","session":"s"}}',
     '{"run":"run_1","index":1,"time":"2026-01-01T00:00:01.000Z","type":"run.started","data":{"attempt":1}}',
@@ -103,7 +103,7 @@ describe('what is not the whole log of one finished run is refused, with its lin
   const change = (at: number, from: string, to: string): string[] =>
     lines.map((line, index) => (index === at ? line.replace(from, to) : line))
 
-  test('and the log itself is taken', () => {
+  test('accepts the complete log of a finished run', () => {
     expect(readLog(`${lines.join('\n')}\n`, 'local').run).toMatchObject({
       id: 'run_1',
       status: 'completed',
@@ -114,8 +114,8 @@ describe('what is not the whole log of one finished run is refused, with its lin
   test.each<[string, string[], RegExp]>([
     ['[LOG-1] a gap', lines.filter((_, index) => index !== 2), /line 3: its index is 3 and must be 2/],
     ['[LOG-1] a repeat', [...lines.slice(0, 3), ...lines.slice(2)], /line 4: its index is 2 and must be 3/],
-    ['[LOG-1] a beginning that is missing', lines.slice(1), /line 1: its index is 1 and must be 0/],
-    ['[LOG-3] an end that is missing', lines.slice(0, 3), /line 3: the end of the run is missing/],
+    ['[LOG-1] a missing beginning', lines.slice(1), /line 1: its index is 1 and must be 0/],
+    ['[LOG-3] a missing end', lines.slice(0, 3), /line 3: the end of the run is missing/],
     [
       '[LOG-3] an event after the end',
       [...lines, change(2, '"index":2', '"index":4')[2]!],
@@ -134,23 +134,23 @@ describe('what is not the whole log of one finished run is refused, with its lin
       /line 2: .*cannot follow queued/,
     ],
     ['no time', change(2, '2026-01-01T00:00:02.000Z', 'yesterday'), /line 3: it has no time/],
-    ['data that its type does not have', change(2, '{"text":"hi"}', '{"text":7}'), /line 3: text\.delta with text/],
+    ['data that does not fit its type', change(2, '{"text":"hi"}', '{"text":7}'), /line 3: text\.delta with text/],
     ['no data', change(2, '{"text":"hi"}', '7'), /line 3: it has no data/],
     [
       'keys in another order',
       change(2, '{"run":"run_1","index":2,', '{"index":2,"run":"run_1",'),
       /line 3: it is not in Holdfast's event format/,
     ],
-    ['blanks where none are written', change(2, '{"run":', '{ "run":'), /line 3: it is not in Holdfast/],
-    ['what is no JSON', change(2, '"hi"}}', '"hi"'), /line 3: it is not a JSON object/],
+    ['extra whitespace', change(2, '{"run":', '{ "run":'), /line 3: it is not in Holdfast/],
+    ['invalid JSON', change(2, '"hi"}}', '"hi"'), /line 3: it is not a JSON object/],
     ['an empty line', [...lines.slice(0, 2), '', ...lines.slice(2)], /line 3: it is not a JSON object/],
     [
       'a run id that would break out of its record',
       lines.map((line) => line.replace('run_1', 'run\\n1')),
       /line 1: it has no run id/,
     ],
-    ['nothing', [], /line 1: it is not a JSON object|the file is empty/],
-  ])('%s', async (_name, changed, said) => {
+    ['an empty file', [], /line 1: it is not a JSON object|the file is empty/],
+  ])('rejects %s with the line number, and leaves the store unchanged', async (_name, changed, said) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'run.ndjson'), changed.map((line) => `${line}\n`).join(''))
     const { code, stdout, stderr } = await call(
@@ -167,7 +167,7 @@ describe('what is not the whole log of one finished run is refused, with its lin
     })
   })
 
-  test('[RUN-1] an import that is cut off leaves nothing that a worker would drive', async () => {
+  test('[RUN-1] leaves nothing that a worker would execute when it is interrupted', async () => {
     const store = openMemoryStore()
     const failing = overriding(store, {
       writer: () => {

@@ -10,7 +10,7 @@ import { CommandLine } from './command-line.ts'
 
 const postgres = await startPostgres()
 
-test('[RUN-1] a worker drives what a server takes, and another one goes on when it is killed', async () => {
+test('[RUN-1] holdfast worker executes the runs that a server accepts, and another worker takes over when it is killed', async () => {
   const cwd = temporaryFolder()
   writeFileSync(join(cwd, 'agents.mjs'), `export const silent = { id: 'silent', kind: 'agent', async *run() {} }\n`)
   const shared = ['--store', postgres.url, '--lab']
@@ -19,7 +19,7 @@ test('[RUN-1] a worker drives what a server takes, and another one goes on when 
   const { id } = await startRun(at, 'text 5 every 20; step pay; sleep 3000; text 5', { component: 'lab-resume' })
   expect(await getRun(at, id)).toMatchObject({ status: 'queued' })
   const first = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
-  await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 60_000 })
+  await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 180_000 })
   first.kill('SIGKILL')
   const second = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
   await untilFinished(at, id, 60_000)

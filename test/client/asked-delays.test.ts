@@ -6,7 +6,7 @@ import { collect } from './collect.ts'
 const RETRY_MS = 40
 
 test.each(['-1000', '"soon"', 'null', '{}'])(
-  'client: a stream that closes and asks for a delay of %s is tried again after the usual delay',
+  'client: a stream that closes and asks for a delay of %s is retried after the default delay',
   async (retryDelayMs) => {
     const body = `event: stream.closing\ndata: {"reason":"drain","retryMs":${retryDelayMs}}\n\n`
     const client = createClient({

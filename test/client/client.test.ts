@@ -29,7 +29,7 @@ const flaky = agent<unknown>({
   },
 })
 
-describe('a client', () => {
+describe('client', () => {
   test('lists components', async () => {
     const { url } = await serveNative()
     const components = await createClient({ url }).components.list()
@@ -40,13 +40,13 @@ describe('a client', () => {
     })
   })
 
-  test('types what the native protocol says', () => {
+  test('has types for everything in the native protocol', () => {
     expectTypeOf<keyof RunInfo>().toEqualTypeOf<keyof RunShape>()
     expectTypeOf<keyof ComponentInfo>().toEqualTypeOf<keyof ComponentShape>()
     expectTypeOf<keyof SessionInfo>().toEqualTypeOf<keyof SessionShape>()
   })
 
-  test('gives every event to each of several loops over one handle', async () => {
+  test('delivers every event to each of several loops over one handle', async () => {
     const server = await serveNative()
     const run = await createClient({ url: server.url }).runs.start({ component: 'lab', input: 'text 200 every 1' })
     const early = [collect(run.events()), collect(run.text())] as const
@@ -55,7 +55,7 @@ describe('a client', () => {
     expect(text).toHaveLength(200)
   })
 
-  test('begins a later loop where the last finished one ended, whatever other loops do', async () => {
+  test('starts a later loop where the last finished loop ended, whatever other loops do', async () => {
     const server = await serveNative()
     const run = await createClient({ url: server.url }).runs.start({
       component: 'lab',
@@ -72,7 +72,7 @@ describe('a client', () => {
     expect(await whole).toEqual(eventsIn(await readLog(server, run.id)))
   })
 
-  test('starts a run, follows it, and gets its result', async () => {
+  test('starts a run, follows it, and returns its result', async () => {
     const server = await serveNative()
     const run = await createClient({ url: `${server.url}/` }).runs.start({
       component: 'echo',
@@ -85,7 +85,7 @@ describe('a client', () => {
     expect(await run.result()).toEqual({ input: { a: 1 }, session: 's', metadata: {} })
   })
 
-  test('gets and lists runs, by session and status, a page at a time', async () => {
+  test('gets runs and lists them by session and status, in pages', async () => {
     const client = createClient(await serveNative())
     const ids: string[] = []
     for (const session of ['one', 'one', 'two']) {
@@ -107,7 +107,7 @@ describe('a client', () => {
     expect((await client.runs.list({ status: 'paused' })).runs).toEqual([])
   })
 
-  test('stops a run, and its result is a typed error', async () => {
+  test('stops a run, whose result is a typed error', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 1; hang' })
     expect((await client.runs.stop(run.id, { reason: 'enough', waitMs: 10_000 })).status).toBe('cancelled')
@@ -126,7 +126,7 @@ describe('a client', () => {
     ['throw boom', { code: 'agent_failed', outcome: 'failed', retryable: false }],
     ['reject "not today"', { code: 'rejected', outcome: 'rejected', retryable: false, message: 'not today' }],
     ['circular', { code: 'unserializable', outcome: 'failed', details: { event: 'custom.emitted' } }],
-  ])('[RUN-3] the result of a run that did %s is an error that says so', async (input, expected) => {
+  ])('[RUN-3] the result of a run that did %s is a typed error', async (input, expected) => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input })
     const error = await run.result().catch((cause: unknown) => cause)
@@ -134,7 +134,7 @@ describe('a client', () => {
     expect(error).toMatchObject({ ...expected, run: run.id })
   })
 
-  test('answers a paused run, which goes on in the same loop', async () => {
+  test('answers a paused run, which continues in the same loop', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 1; ask "How many?"; text 1' })
     const types: string[] = []
@@ -167,7 +167,7 @@ describe('a client', () => {
       expect(isLast({ type } as never), type).toBe(effect === 'terminal')
   })
 
-  test('gives up where no server is, within its budget, and says so', async () => {
+  test('gives up on an unreachable server after its retry budget', async () => {
     const { url } = await serveNative()
     const client = createClient({ url: url.replace(/:\d+$/, ':1'), retries: 3, retryDelayMs: 1 })
     const error = await client.runs.start({ component: 'lab', input: 'text 1' }).catch((cause: unknown) => cause)
@@ -175,19 +175,19 @@ describe('a client', () => {
     expect(error).toMatchObject({ code: 'connection', retryable: true })
   })
 
-  test('needs to be told where the server is', () => {
+  test('requires the server’s URL', () => {
     expect(() => createClient()).toThrow('url is missing')
   })
 })
 
-describe('the text of a run', () => {
-  test('comes in pieces as it is said', async () => {
+describe('client: the text of a run', () => {
+  test('streams in pieces', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'say "one "; reason 2; tool search; say two' })
     expect(await collect(run.text())).toEqual(['one ', 'two'])
   })
 
-  test('tells what stands when text is withdrawn', async () => {
+  test('is corrected when the run retracts text', async () => {
     const client = createClient(await serveNative({ components: [flaky] }))
     const run = await client.runs.start({ component: 'flaky', input: '' })
     let shown = ''
@@ -196,8 +196,8 @@ describe('the text of a run', () => {
   })
 })
 
-describe('a cursor', () => {
-  test('[SUB-2] is kept, and handed to another client, which goes on from there', async () => {
+describe('client: a cursor', () => {
+  test('[SUB-2] can be saved and used by another client, which continues there', async () => {
     const server = await serveNative()
     const run = await createClient(server).runs.start({ component: 'lab', input: 'text 10; hang' })
     const first = []
@@ -214,7 +214,7 @@ describe('a cursor', () => {
     expect([...first, ...(await rest)]).toEqual(eventsIn(await readLog(server, id)))
   })
 
-  test('goes on in the same handle after a loop was left', async () => {
+  test('continues in the same handle after a loop was left', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 5' })
     const indices: number[] = []
@@ -227,7 +227,7 @@ describe('a cursor', () => {
     expect(await collect(run.events())).toEqual([])
   })
 
-  test('of a stream is visible, and a stream is read once', async () => {
+  test('is exposed by a stream, which can be read once', async () => {
     const client = createClient(await serveNative())
     const { id } = await client.runs.start({ component: 'lab', input: 'text 5' })
     const stream = client.runs.stream(id, { after: 1 })
@@ -237,7 +237,7 @@ describe('a cursor', () => {
     expect(() => stream[Symbol.asyncIterator]()).toThrow('read only once')
   })
 
-  test('[SUB-2] that is none of the log is refused', async () => {
+  test('[SUB-2] outside the log is rejected', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 5' })
     await run.result()
@@ -246,8 +246,8 @@ describe('a cursor', () => {
   })
 })
 
-describe('an abort', () => {
-  test('[RUN-2] ends the loop and not the run', async () => {
+describe('client: an abort signal', () => {
+  test('[RUN-2] ends the loop, not the run', async () => {
     const server = await serveNative()
     const client = createClient(server)
     const run = await client.runs.start({ component: 'lab', input: 'text 3; hang' })
@@ -260,14 +260,14 @@ describe('an abort', () => {
     await run.stop({ waitMs: 10_000 })
   })
 
-  test('before anything is asked for asks for nothing', async () => {
+  test('that is already aborted prevents the request', async () => {
     const client = createClient({ url: 'http://127.0.0.1:1', retries: 1000 })
     await expect(
       client.runs.start({ component: 'lab', input: '' }, { signal: AbortSignal.abort(new Error('left')) }),
     ).rejects.toThrow('left')
   })
 
-  test('ends a wait for the next try', async () => {
+  test('ends the delay before a retry', async () => {
     const leave = new AbortController()
     const failing: typeof fetch = (...request) =>
       fetch(...request).finally(() => setImmediate(() => leave.abort(new Error('left'))))
@@ -277,8 +277,8 @@ describe('an abort', () => {
   })
 })
 
-describe('credentials', () => {
-  test('[SEC-1] a key is sent as a bearer token, and a function is asked for each request', async () => {
+describe('client: credentials', () => {
+  test('[SEC-1] a key is sent as a bearer token, and a key function is called for each request', async () => {
     const path = join(temporaryFolder(), 'keys.json')
     const [key, other] = (await createKeys(path, ['one', 'other'])) as [string, string]
     const { url } = await serveNative({ authenticator: await openAuthenticator({ keys: path }) })
@@ -294,7 +294,7 @@ describe('credentials', () => {
     })
   })
 
-  test('a fetch of the caller is used for everything', async () => {
+  test('a custom fetch is used for every request', async () => {
     const server = await serveNative()
     const asked: string[] = []
     const client = createClient({

@@ -16,7 +16,10 @@ const page = readFileSync(join(root, 'docs/client.md'), 'utf8')
 const entries = {
   'holdfast/client': join(root, 'src/client/index.ts'),
   'holdfast/react': join(root, 'src/react/index.ts'),
+  'holdfast/structure': join(root, 'src/core/structure/index.ts'),
 }
+
+const IMPORTS = /^import .*$/gm
 
 /** In place of the demo's, which takes its time. */
 const storyteller = agent({
@@ -38,15 +41,18 @@ test('the programs of docs/client.md run', async () => {
   const { url } = await serveNative({ components: [storyteller] })
   const [setup, ...programs] = blocks('ts')
   expect(programs.length).toBeGreaterThan(5)
-  const parts = programs.map((code, number) => `{\n${code}}\nconsole.log('\\npart ${number} is done')`)
+  const imports = programs.flatMap((code) => code.match(IMPORTS) ?? [])
+  const parts = programs.map(
+    (code, number) => `{\n${code.replaceAll(IMPORTS, '')}}\nconsole.log('\\npart ${number} is done')`,
+  )
   const file = join(temporaryFolder(), 'page.ts')
-  writeFileSync(file, readable([setup, ...parts].join('\n')).replaceAll('http://localhost:7777', url))
+  writeFileSync(file, readable([...imports, setup, ...parts].join('\n')).replaceAll('http://localhost:7777', url))
   const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', file], { timeout: 60_000 })
   for (const number of programs.keys()) expect(stdout).toContain(`part ${number} is done`)
   expect(stdout).toMatch(/failed agent_failed run_\S+ false/)
 })
 
-test('the component of docs/client.md can be rendered', async () => {
+test('the React component of docs/client.md renders', async () => {
   const [component] = blocks('tsx')
   const file = join(temporaryFolder(), 'story.mjs')
   const program = `${component}

@@ -22,7 +22,7 @@ const scripts = [
 ]
 
 test(
-  `[LOG-1, SUB-2, RUN-4] through a network that cuts, closes, delays, buffers, strips, splits, hangs and lies, ${RUNS} seeded runs are started once and delivered exactly`,
+  `[LOG-1, SUB-2, RUN-4] client: behind a network that cuts, closes, delays, buffers, strips, splits, hangs and lies, ${RUNS} seeded runs are started once and delivered exactly once`,
   () =>
     withSeed(async (random) => {
       const server = await serveNative({ limits: { retryDelayMs: 1, heartbeatIntervalMs: 20 } })

@@ -65,8 +65,8 @@ function first(count: number, make: Answer[1], concerned: (url: string) => boole
 
 const isStream = (url: string): boolean => url.includes('format=sse')
 
-describe.each(foreign)('%s', (_name, make) => {
-  test('in place of a start is tried again, and the start is one run', async () => {
+describe.each(foreign)('client: %s', (_name, make) => {
+  test('as the response to a start is retried, and starts one run', async () => {
     const server = await serveNative()
     const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(2, make) })
     const run = await client.runs.start({ component: 'lab', input: 'text 1' })
@@ -74,7 +74,7 @@ describe.each(foreign)('%s', (_name, make) => {
     expect((await client.runs.list()).runs.map(({ id }) => id)).toEqual([run.id])
   })
 
-  test('in place of a stream or a page is tried again, and the loop ends with the last event', async () => {
+  test('as a stream or a page is retried, and the loop ends with the last event', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)
@@ -83,7 +83,7 @@ describe.each(foreign)('%s', (_name, make) => {
     expect(await collect(client.runs.stream(id))).toEqual(log)
   })
 
-  test('for as long as it is tried is a ConnectionError that says what came', async () => {
+  test('on every attempt is a ConnectionError with what was received', async () => {
     const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryDelayMs: 1, fetch: async () => make() })
     for (const ask of [
       () => client.runs.start({ component: 'lab', input: '' }),
@@ -114,7 +114,7 @@ describe.each(foreign)('%s', (_name, make) => {
 })
 
 test.each(foreign.filter(([name]) => name !== 'an empty 204'))(
-  '%s is no word that something was deleted',
+  'client: %s does not confirm a deletion',
   async (_name, make) => {
     const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryDelayMs: 1, fetch: async () => make() })
     for (const ask of [
@@ -126,7 +126,7 @@ test.each(foreign.filter(([name]) => name !== 'an empty 204'))(
   },
 )
 
-test('the description of another run is not taken for that of the run that was asked for', async () => {
+test('client: a run with another id than the requested one is rejected', async () => {
   const other = { id: 'run_2', status: 'completed', events: 4 }
   const client = createClient({
     url: 'http://127.0.0.1:1',
@@ -137,7 +137,7 @@ test('the description of another run is not taken for that of the run that was a
   await expect(client.runs.get('run_1')).rejects.toBeInstanceOf(ConnectionError)
 })
 
-test('a 403 and a 404 of our server are not tried again', async () => {
+test('client: a 403 or 404 of a Holdfast server is not retried', async () => {
   const server = await serveNative()
   let requests = 0
   const counting: typeof fetch = (input, init) => (requests++, fetch(input, init))
@@ -147,7 +147,7 @@ test('a 403 and a 404 of our server are not tried again', async () => {
   expect(requests).toBe(2)
 })
 
-test('a status of a proxy is an error that says what was received', async () => {
+test('client: a proxy’s status becomes an error with what was received', async () => {
   const page = (): Response => new Response('<html>Request too large</html>', { status: 413, ...html })
   const client = createClient({ url: 'http://127.0.0.1:1', fetch: async () => page() })
   await expect(client.components.list()).rejects.toMatchObject({
@@ -156,7 +156,7 @@ test('a status of a proxy is an error that says what was received', async () => 
   })
 })
 
-test('a fetch, a body and a key that never come, and obey no signal, are given up', async () => {
+test('client: a fetch, a body and a key that never resolve and ignore their signal time out', async () => {
   const never = new Promise<never>(() => {})
   const stuck = { url: 'http://127.0.0.1:1', idleTimeoutMs: 50, retries: 1, retryDelayMs: 1 }
   const silent = new Response(new ReadableStream({ pull: () => never }), {
@@ -168,7 +168,7 @@ test('a fetch, a body and a key that never come, and obey no signal, are given u
     )
 })
 
-test('a server that says again and again that the same events were trimmed is not asked for ever', async () => {
+test('client: a server that reports the same trimmed events again and again is not asked forever', async () => {
   let requests = 0
   const trimmed = (): Response =>
     Response.json(
@@ -182,7 +182,7 @@ test('a server that says again and again that the same events were trimmed is no
   expect(requests).toBe(2)
 })
 
-test('another log is told of, also where it is met behind a stream that fell silent', async () => {
+test('client: a changed log is reported, also after a stream that fell silent', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3')
   await untilFinished(server, id)
@@ -202,32 +202,32 @@ test('another log is told of, also where it is met behind a stream that fell sil
   expect((await collect(client.runs.stream(id, { onLogChanged: () => {} }))).at(-1)).toEqual(log.at(-1))
 })
 
-test('204 ends the loop of a reader that has the whole log', async () => {
+test('client: 204 ends the loop of a reader that has the whole log', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3')
   const { events } = await untilFinished(server, id)
   expect(await collect(createClient({ url: server.url }).runs.stream(id, { after: events - 1 }))).toEqual([])
 })
 
-test.each([500, 502, 511, 520, 522, 524, 529, 599])('status %d of a CDN is tried again', async (status) => {
+test.each([500, 502, 511, 520, 522, 524, 529, 599])('client: status %d of a CDN is retried', async (status) => {
   const server = await serveNative()
   const broken = (): Response => new Response('oh dear', { status, ...html })
   const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(2, broken) })
   expect((await client.runs.start({ component: 'lab', input: 'text 1' })).id).toMatch(/^run_/)
 })
 
-test('status 501 is not tried again', async () => {
+test('client: status 501 is not retried', async () => {
   const client = createClient({ url: 'http://127.0.0.1:1', fetch: async () => new Response('', { status: 501 }) })
   await expect(client.components.list()).rejects.toBeInstanceOf(ApiError)
 })
 
-describe('a frame that was damaged on its way', () => {
+describe('client: a frame damaged in transit', () => {
   test.each([
     ['without data', (text: string) => text.replace(/"data":\{[^}]*\}\}/, '"nothing":1}')],
     ['without a type', (text: string) => text.replace(/"type":"text\.delta"/, '"tipe":"text.delta"')],
-    ['with an index that is no number', (text: string) => text.replace(/"index":4/, '"index":"4"')],
+    ['with an index that is not a number', (text: string) => text.replace(/"index":4/, '"index":"4"')],
     ['of another run', (text: string) => text.replace(/"run":"run_[^"]*","index":4/, '"run":"run_other","index":4')],
-  ])('%s is asked for again', async (_name, damage) => {
+  ])('%s is requested again', async (_name, damage) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)

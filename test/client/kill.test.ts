@@ -10,7 +10,7 @@ const DEATHS = 20
 /** Pieces of text that are seen of each life before it ends. */
 const PIECES = 5
 
-test(`[LOG-1, LOG-2, RUN-2] the server dies ${DEATHS} times during one run, and the loop over its events does not notice`, async () => {
+test(`[LOG-1, LOG-2, RUN-2] client: the server is killed ${DEATHS} times during one run, and the loop over its events delivers all of them`, async () => {
   const options = {
     store: temporaryDatabase(),
     command: ['serve', join(import.meta.dirname, 'long-run.ts')],

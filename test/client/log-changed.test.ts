@@ -15,7 +15,7 @@ const framesOf = (log: Buffer): string[] => log.toString().split(/(?<=\n\n)/)
 const checked = (frame: string, index: number): string => `${index}~${checksumOf(Buffer.from(frame))}`
 
 describe('a cursor with the checksum of its event', () => {
-  test('[SUB-2] is answered as the index alone where the log holds that event', async () => {
+  test('[SUB-2] equals the bare index if the log has that event', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5; say "dünen 🌊"')
     await untilFinished(server, id)
@@ -35,7 +35,7 @@ describe('a cursor with the checksum of its event', () => {
     ['an event beyond the end', '300~00000000', 409, 'log_changed'],
     ['no checksum', '3~zz', 400, 'cursor_invalid'],
     ['half a checksum', '3~0000', 400, 'cursor_invalid'],
-  ])('[SUB-2] that names %s is refused', async (_name, after, status, code) => {
+  ])('[SUB-2] that names %s is rejected', async (_name, after, status, code) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)
@@ -47,7 +47,7 @@ describe('a cursor with the checksum of its event', () => {
   })
 })
 
-describe('a client that comes back to a restored store', () => {
+describe('client: after the store was restored from a backup', () => {
   /** A client that has read into a run, and a server on a backup from before most of it, where the run went on differently. */
   async function restored() {
     const path = temporaryDatabase()
@@ -81,7 +81,7 @@ describe('a client that comes back to a restored store', () => {
     return { id, client, log: await readEvents(after, id) }
   }
 
-  test('is told, and gets no event of one log after those of another', async () => {
+  test('a stream fails and never mixes events of two logs', async () => {
     const { id, client } = await restored()
     const reading = (async () => {
       for await (const _ of client.runs.stream(id));
@@ -89,7 +89,7 @@ describe('a client that comes back to a restored store', () => {
     await expect(reading).rejects.toBeInstanceOf(LogChangedError)
   })
 
-  test('starts again from the first event of the new log where it listens for that', async () => {
+  test('a stream with a listener restarts from the first event of the new log', async () => {
     const { id, client, log } = await restored()
     let events: LoggedEvent[] = []
     let changes = 0
@@ -104,7 +104,7 @@ describe('a client that comes back to a restored store', () => {
     expect(run.cursor).toBe(log.length - 1)
   })
 
-  test('has the text of the new log alone', async () => {
+  test('the text is that of the new log alone', async () => {
     const { id, client, log } = await restored()
     let text = ''
     for await (const piece of client.runs.open(id).text({ onWithdrawn: (standing) => (text = standing) })) text += piece
@@ -112,7 +112,7 @@ describe('a client that comes back to a restored store', () => {
     expect(text).toBe(said.join(''))
   })
 
-  test('useRun: shows the events of the new log alone, and says so', async () => {
+  test('useRun shows the events of the new log alone and reports the change', async () => {
     const { id, client, log } = await restored()
     const show = new RunStore(client, { read: () => id, write: () => {}, watch: () => () => {} })
     show.subscribe(() => {})

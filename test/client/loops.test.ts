@@ -7,7 +7,7 @@ import { collect } from './collect.ts'
 
 const script = 'text 200'
 
-test('events twice, text twice and the result, at the same time, each get everything', async () => {
+test('client: two event loops, two text loops and the result, all concurrent, each get everything', async () => {
   const server = await serveNative()
   const run = await createClient({ url: server.url }).runs.start({ component: 'lab', input: script })
   const [first, second, text, again] = await Promise.all([
@@ -24,7 +24,7 @@ test('events twice, text twice and the result, at the same time, each get everyt
   expect(again).toEqual(text)
 })
 
-test('events after text, and text after events, each get everything', async () => {
+test('client: events after text, and text after events, each get everything', async () => {
   const server = await serveNative()
   const client = createClient({ url: server.url })
   const run = await client.runs.start({ component: 'lab', input: script })
@@ -35,7 +35,7 @@ test('events after text, and text after events, each get everything', async () =
   expect(await collect(other.text())).toHaveLength(200)
 })
 
-test('a second loop of one kind goes on where the first was left, whatever loops of the other kind did', async () => {
+test('client: a second loop of one kind continues where the first ended, whatever loops of the other kind did', async () => {
   const server = await serveNative()
   const run = await createClient({ url: server.url }).runs.start({ component: 'lab', input: script })
   const events = []

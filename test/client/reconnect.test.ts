@@ -14,8 +14,8 @@ function inOrder(faults: readonly Fault[], concerned: (request: IncomingMessage)
   return (request: IncomingMessage): Fault => (concerned(request) ? (left.shift() ?? {}) : {})
 }
 
-describe('a start', () => {
-  test('[RUN-4] whose answer is lost is repeated, and is one run', async () => {
+describe('client: a start', () => {
+  test('[RUN-4] whose response is lost is retried and starts one run', async () => {
     const server = await serveNative()
     const faults: Fault[] = [{ loses: true }, { instead: 'nothing' }, { instead: '502' }, { loses: true }]
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder(faults) })
@@ -27,7 +27,7 @@ describe('a start', () => {
     expect(body.runs.map(({ id }) => id)).toEqual([run.id])
   })
 
-  test('[RUN-4] with a key of the caller is the same run from another client', async () => {
+  test('[RUN-4] with the caller’s idempotency key is the same run from another client', async () => {
     const { url } = await serveNative()
     const start = { component: 'lab', input: 'text 1' }
     const first = await createClient({ url }).runs.start(start, { idempotencyKey: 'order 7' })
@@ -38,7 +38,7 @@ describe('a start', () => {
     ).rejects.toMatchObject({ code: 'idempotency_conflict', retryable: false })
   })
 
-  test('that is refused for good is not repeated', async () => {
+  test('that is rejected permanently is not retried', async () => {
     const server = await serveNative()
     const proxy = await startFaultProxy(() => server.url)
     let requests = 0
@@ -49,8 +49,8 @@ describe('a start', () => {
   })
 })
 
-describe('an answer to a paused run', () => {
-  test('that may have been taken is not sent again', async () => {
+describe('client: an answer to a paused run', () => {
+  test('that may have been accepted is not sent again', async () => {
     const server = await serveNative()
     const draw = inOrder([{ loses: true }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
@@ -63,7 +63,7 @@ describe('an answer to a paused run', () => {
     expect(resumed).toHaveLength(1)
   })
 
-  test('that was refused for now is sent again', async () => {
+  test('that was rejected temporarily is sent again', async () => {
     const server = await serveNative()
     const draw = inOrder([{ instead: '503' }, { instead: '429' }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
@@ -75,8 +75,8 @@ describe('an answer to a paused run', () => {
   })
 })
 
-describe('a stream', () => {
-  test('[SUB-3] that ends cleanly without the end of its run is not the end', async () => {
+describe('client: a stream', () => {
+  test('[SUB-3] that closes cleanly before its run has ended is reopened', async () => {
     const server = await serveNative()
     const draw = inOrder(
       Array.from({ length: 6 }, () => ({ after: { bytes: 300, by: 'close' as const } })),
@@ -89,7 +89,7 @@ describe('a stream', () => {
     expect(proxy.streams.total).toBeGreaterThan(6)
   })
 
-  test('that never gets anywhere is given up, with the budget of tries used once', async () => {
+  test('that makes no progress is given up after its retry budget', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 3; hang')
     const proxy = await startFaultProxy(() => server.url, { draw: () => ({ instead: '502' }) })
@@ -103,7 +103,7 @@ describe('a stream', () => {
     await stopRun(server, id)
   })
 
-  test('has its whole budget again after each event', async () => {
+  test('has its full retry budget again after each event', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 8')
     await untilFinished(server, id)
@@ -115,7 +115,7 @@ describe('a stream', () => {
     expect(await collect(client.runs.stream(id))).toHaveLength(11)
   })
 
-  test('waits as long as Retry-After asks, and not less', async () => {
+  test('waits at least as long as Retry-After asks', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     let refused = 0
@@ -129,7 +129,7 @@ describe('a stream', () => {
     expect(performance.now() - refused).toBeGreaterThan(990)
   })
 
-  test('takes its delay from what the server suggests', async () => {
+  test('uses the delay that the server suggests', async () => {
     const server = await serveNative({ limits: { retryDelayMs: 5 } })
     const { id } = await startRun(server, 'text 10')
     await untilFinished(server, id)
@@ -140,7 +140,7 @@ describe('a stream', () => {
     expect(await collect(client.runs.stream(id))).toHaveLength(13)
   })
 
-  test('[SUB-3] that is half-open is noticed by its silence', async () => {
+  test('[SUB-3] that is half-open is detected by its silence', async () => {
     const server = await serveNative()
     const draw = inOrder([{ after: { bytes: 400, by: 'hang' } }, { after: { bytes: 0, by: 'hang' } }], isStream)
     const proxy = await startFaultProxy(() => server.url, { draw })
@@ -149,7 +149,7 @@ describe('a stream', () => {
     expect(await collect(run.events())).toEqual(eventsIn(await readLog(server, run.id)))
   })
 
-  test('[SUB-3] that shows life by heartbeats only is left open', async () => {
+  test('[SUB-3] with nothing but heartbeats stays open', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 100 } })
     const proxy = await startFaultProxy(() => server.url)
     const client = createClient({ url: proxy.url, idleTimeoutMs: 2000 })
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(proxy.streams.total).toBe(1)
   })
 
-  test('whose bytes are kept back on the way is read in pages instead', async () => {
+  test('that a proxy buffers is replaced by pages', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 100 } })
     const proxy = await startFaultProxy(() => server.url, { draw: () => ({ buffer: 4096, stripsComments: true }) })
     const client = createClient({ url: proxy.url, idleTimeoutMs: 500 })
@@ -172,7 +172,7 @@ describe('a stream', () => {
   })
 })
 
-describe('what a network makes of a log', () => {
+describe('client: a log as the network delivers it', () => {
   const frames = (text: string): string[] => text.split(/(?<=\n\n)/)
   test.each<[string, (text: string) => string | Buffer<ArrayBuffer>]>([
     [
@@ -182,14 +182,14 @@ describe('what a network makes of a log', () => {
           .flatMap((frame) => [frame, frame])
           .join(''),
     ],
-    ['in another order', (text) => frames(text).toReversed().join('')],
+    ['reordered', (text) => frames(text).toReversed().join('')],
     ['with a frame lost', (text) => frames(text).toSpliced(4, 1).join('')],
     ['with some bytes lost', (text) => text.slice(0, 700) + text.slice(730)],
-    ['with a byte that is no text', (text) => Buffer.from(text.replace('[5]', '[5]\xFF'), 'latin1')],
-    ['with something that is no JSON', (text) => frames(text).toSpliced(3, 0, 'data: oops\n\n').join('')],
+    ['with an invalid byte', (text) => Buffer.from(text.replace('[5]', '[5]\xFF'), 'latin1')],
+    ['with invalid JSON', (text) => frames(text).toSpliced(3, 0, 'data: oops\n\n').join('')],
     ['of another run', (text) => text.replaceAll('"run":"run_', '"run":"run_x')],
-    ['with an event that we do not know', (text) => `event: stream.hello\ndata: {}\n\n${text}`],
-  ])('[LOG-1] is put right: %s', async (_how, spoil) => {
+    ['with an unknown event', (text) => `event: stream.hello\ndata: {}\n\n${text}`],
+  ])('[LOG-1] is corrected: %s', async (_how, spoil) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 10')
     await untilFinished(server, id)
@@ -204,8 +204,8 @@ describe('what a network makes of a log', () => {
   })
 })
 
-describe('a gap', () => {
-  test('[SUB-2] is an error that says where the log begins', async () => {
+describe('client: a gap in the log', () => {
+  test('[SUB-2] is an error with the index of the first event', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)
@@ -220,7 +220,7 @@ describe('a gap', () => {
     expect((await collect(client.runs.stream(id, { after: 3 })))[0]!.index).toBe(4)
   })
 
-  test('[SUB-2] is told, and the stream goes on behind it, where somebody listens', async () => {
+  test('[SUB-2] is reported to a listener, and the stream continues behind it', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)

@@ -19,7 +19,7 @@ function afterCollecting(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 2 * TOGETHER_MS))
 }
 
-test('useRun: an error right behind an event is shown, and stays', async () => {
+test('useRun: an error right after an event is shown, and stays', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3')
   await untilFinished(server, id)
@@ -47,7 +47,7 @@ test('useRun: the state after the last event is there when the loop ends', async
   expect(show.state()).toMatchObject({ problem: undefined, text: expect.stringContaining('[2]') as string })
 })
 
-test('[SUB-2] useRun: a run whose beginning was trimmed says so', async () => {
+test('[SUB-2] useRun: a run whose beginning was trimmed is marked as such', async () => {
   const store = openMemoryStore()
   const server = await serveNative({ store })
   const { id } = await startRun(server, 'text 5')
@@ -58,7 +58,7 @@ test('[SUB-2] useRun: a run whose beginning was trimmed says so', async () => {
   expect(show.state().problem).toMatchObject({ code: 'gap', earliest: events - 1 })
 })
 
-test('useRun: an error stays that comes right after another log has taken the place of the first', async () => {
+test('useRun: an error right after a log change stays', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3')
   await untilFinished(server, id)
@@ -81,7 +81,7 @@ test('useRun: an error stays that comes right after another log has taken the pl
   expect(show.state()).toBe(shown)
 })
 
-test('useRun: a stop that is refused is shown, and stays while events come', async () => {
+test('useRun: a rejected stop is shown, and stays while events arrive', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 5')
   const refusing: typeof fetch = (input, init) =>
@@ -97,7 +97,7 @@ test('useRun: a stop that is refused is shown, and stays while events come', asy
   expect(show.state().problem).toMatchObject({ code: 'forbidden' })
 })
 
-test('useRun: a run that is started while the view is unmounted and mounted again, as in strict mode, is shown', async () => {
+test('useRun: a run started while the view is unmounted and mounted again, as in strict mode, is shown', async () => {
   const server = await serveNative()
   let answer = (): void => {}
   const asked = new Promise<void>((resolve) => (answer = resolve))
@@ -122,7 +122,7 @@ test('useRun: a run that is started while the view is unmounted and mounted agai
   expect(kept).toBe(show.state().id)
 })
 
-test('useRun: a run whose start is answered while nobody looks is shown when somebody does', async () => {
+test('useRun: a run whose start is answered while no view is mounted is shown by the next one', async () => {
   const server = await serveNative()
   const show = new RunStore(createClient({ url: server.url }), undefined)
   const unsubscribe = show.subscribe(() => {})
@@ -134,7 +134,7 @@ test('useRun: a run whose start is answered while nobody looks is shown when som
   await until('it completed', () => show.state().status === 'completed')
 })
 
-test('useRun: a start that cannot reach the server says so at once, while it tries again', async () => {
+test('useRun: a start that cannot reach the server shows the error at once, while it retries', async () => {
   const server = await serveNative()
   let isDown = true
   const broken: typeof fetch = (input, init) =>
@@ -150,7 +150,7 @@ test('useRun: a start that cannot reach the server says so at once, while it tri
   expect(show.state().problem).toBeUndefined()
 })
 
-test('useRun: a stream that fails says so at once, and that it is well again, although the run says nothing', async () => {
+test('useRun: a stream error is shown at once and cleared on reconnect, although the run emits nothing', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"')
   let cut = (): void => {}
@@ -175,7 +175,7 @@ test('useRun: a stream that fails says so at once, and that it is well again, al
   await until('it completed', () => show.state().status === 'completed')
 })
 
-test('useRun: what is given up is told, and is not tried again', async () => {
+test('useRun: a final error is shown, and nothing is retried', async () => {
   const broken: typeof fetch = () => Promise.reject(new TypeError('Failed to fetch'))
   const show = showing(createClient({ url: 'http://127.0.0.1:1', fetch: broken, retries: 2, retryDelayMs: 1 }), 'run_1')
   await until('it is given up', () => show.state().problem?.retrying === false)

@@ -14,7 +14,7 @@ const runtimes: readonly (readonly [name: string, program: string, ...args: stri
 ]
 
 describe.each(runtimes)('the client in %s', (_name, program, ...args) => {
-  test('[LOG-1] follows a run to its end, and says how it ended', async () => {
+  test('[LOG-1] follows a run to its end and returns its outcome', async () => {
     const server = await serveNative()
     const file = join(import.meta.dirname, 'runtime-program.ts')
     const { stdout } = await promisify(execFile)(program, [...args, file, server.url], { timeout: 60_000 })

@@ -21,7 +21,7 @@ async function runIn(client: Client, session: string, component = 'lab'): Promis
   await run.result()
 }
 
-test('client.sessions lists, gets, renames and deletes what the caller owns', async () => {
+test('client.sessions lists, gets, renames and deletes the caller’s sessions', async () => {
   const [alice] = await serveTwo()
   for (const session of ['first', 'second', 'a/b ü?']) await runIn(alice, session)
   await runIn(alice, 'other', 'echo')
@@ -59,7 +59,7 @@ test('[SEC-1] client.sessions: sessions of another principal do not exist', asyn
   expect((await alice.sessions.runs('hers')).runs).toHaveLength(1)
 })
 
-test('client.sessions: a name that is empty or too long is refused with the field', async () => {
+test('client.sessions: an empty or overlong name is rejected and the field is named', async () => {
   const [alice] = await serveTwo()
   await runIn(alice, 'one')
   for (const name of ['', 'x'.repeat(257)])

@@ -54,7 +54,7 @@ async function holdStreams(client: Client, ids: readonly string[]): Promise<Prom
   return loops
 }
 
-test('a run that waits for its next try does not keep the others from their turn', async () => {
+test('shared tabs: a run that waits for its retry does not delay other runs', async () => {
   const { url, ids, inTurn, release } = await startTurns()
   const [failing, well] = inTurn as [string, string]
   let refused = 0
@@ -83,7 +83,7 @@ test('a run that waits for its next try does not keep the others from their turn
   await Promise.all(loops)
 })
 
-test('a page that does not come does not keep the others from their turn for as long as a stream may be silent', async () => {
+test('shared tabs: a page that never arrives delays other runs for less than the idle timeout of a stream', async () => {
   const { url, ids, inTurn, release } = await startTurns()
   const [stalled, well] = inTurn as [string, string]
   const idleTimeoutMs = 12_000
@@ -109,7 +109,7 @@ test('a page that does not come does not keep the others from their turn for as 
   await Promise.all(loops)
 }, 60_000)
 
-test('where locks refuse every request, as in a sandboxed frame, each stream has its own connection', async () => {
+test('shared tabs: without locks, as in a sandboxed frame, each stream has its own connection', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3')
   await untilFinished(server, id)
@@ -119,7 +119,7 @@ test('where locks refuse every request, as in a sandboxed frame, each stream has
   expect(await collect(client.runs.stream(id))).toEqual(eventsIn(await readLog(server, id)))
 })
 
-test('all readers of a tab start again where the log has become another one', async () => {
+test('shared tabs: all readers of a tab restart when the log has changed', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 2')
   const client = tab({ url: server.url, retryDelayMs: 1, share: 'changed', fetch: changingFetch() })
@@ -167,7 +167,7 @@ function changingFetch(): typeof fetch {
   }
 }
 
-test('a reader that waits for its next try takes what the tab that leads tells meanwhile', async () => {
+test('shared tabs: a reader that waits for its retry takes events from the leading tab meanwhile', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3; ask "go?"; text 3')
   const leading = tab({ url: server.url, share: 'told' })
@@ -190,7 +190,7 @@ test('a reader that waits for its next try takes what the tab that leads tells m
   await led
 })
 
-test('a tab does not take the lead from itself', async () => {
+test('shared tabs: a tab does not take the lead from itself', async () => {
   const server = await serveNative()
   const held = await Promise.all(Array.from({ length: STREAMS }, () => startRun(server, 'ask "go?"')))
   const { id } = await startRun(server, 'text 3; ask "go?"; text 3')

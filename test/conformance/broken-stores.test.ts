@@ -28,7 +28,7 @@ async function failuresOf(target: StoreTarget, section: string): Promise<string[
   return failures
 }
 
-describe('the suite notices a store that', () => {
+describe('the conformance suite detects a store that', () => {
   const noticing = new Set<string>()
 
   for (const broken of brokenStores) {
@@ -39,7 +39,7 @@ describe('the suite notices a store that', () => {
     })
   }
 
-  test('every case of the suite can fail', () => {
+  test('has cases that can all fail', () => {
     const silent = cases.filter(({ section, name }) => section !== 'model' && !noticing.has(name))
     expect(silent.map(({ name }) => name)).toEqual([])
   })
@@ -68,7 +68,7 @@ const foundAtRandom = [
   'brings removed documents back on reopen',
 ]
 
-describe('random commands find the store that', () => {
+describe('random commands detect a store that', () => {
   for (const name of foundAtRandom) {
     test(`${name} (model)`, async () => {
       const broken = brokenStores.find((each) => each.name === name)!

@@ -62,6 +62,37 @@ export async function flushEveryTurn(scribe: RunWriter, count: number): Promise<
   await Promise.all(flushes)
 }
 
+/** An append whose answer is lost while another worker claims the run counts as written; the next one is refused. Returns the run's id. */
+export async function expectFoundWritten(proxy: TcpProxy, cutOff: Store, other: Store): Promise<string> {
+  const scribe = await startRun(cutOff)
+  proxy.loseAnswers()
+  scribe.text('mine, just before the takeover')
+  const flushed = scribe.flush()
+  await until('the server has it', async () => (await other.get(scribe.id))?.next === 3)
+  await other.release(scribe.id, scribe.epoch)
+  const claim = await other.claim(scribe.id, 'worker-2', 600_000)
+  expect(claim).toMatchObject({ epoch: 2, next: 3 })
+  proxy.heal()
+  proxy.cut()
+  await flushed
+  scribe.text('too late')
+  await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
+  expect(await other.get(scribe.id)).toMatchObject({ epoch: 2, next: 3 })
+  return scribe.id
+}
+
+/** A claim whose answer is lost belongs to the worker that asked for it. */
+export async function expectClaimedOnce(proxy: TcpProxy, store: Store, other: Store): Promise<void> {
+  const { stored } = await store.create(newRun(newRunId(), new Date().toISOString()))
+  proxy.loseAnswers()
+  const claiming = store.claim(stored.run.id, 'worker-1', 600_000)
+  await until('the server has it', async () => (await other.get(stored.run.id))?.epoch === 1)
+  proxy.heal()
+  proxy.cut()
+  expect(await claiming).toMatchObject({ epoch: 1, lease: { owner: 'worker-1' } })
+  expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
+}
+
 /** A worker whose way is blocked writes, loses its run to another, and is refused when its way is open again. */
 export async function expectRefused(proxy: TcpProxy, cutOff: Store, other: Store): Promise<void> {
   const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })

@@ -59,7 +59,7 @@ async function open(proxy: DoublingProxy) {
   return store
 }
 
-test('[LOG-1] NATS: an append that is delivered twice is taken for written, not for lost to somebody else', async () => {
+test('[LOG-1] NATS: an append that is delivered twice counts as written, not as fenced', async () => {
   const proxy = await startDoublingProxy()
   const store = await open(proxy)
   const scribe = await startRun(store)
@@ -72,7 +72,7 @@ test('[LOG-1] NATS: an append that is delivered twice is taken for written, not 
   expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
 })
 
-test('[RUN-1] NATS: a claim that is delivered twice belongs to whoever made it', async () => {
+test('[RUN-1] NATS: a claim that is delivered twice belongs to the node that made it', async () => {
   const proxy = await startDoublingProxy()
   const store = await open(proxy)
   const draft = newRun(newRunId(), new Date().toISOString())
@@ -82,7 +82,7 @@ test('[RUN-1] NATS: a claim that is delivered twice belongs to whoever made it',
   expect(proxy.doubled).toBe(1)
 })
 
-test('[RUN-4] NATS: a creation that is delivered twice is one run, and created', async () => {
+test('[RUN-4] NATS: a creation that is delivered twice is one run, reported as created', async () => {
   const proxy = await startDoublingProxy()
   const store = await open(proxy)
   const draft = newRun(newRunId(), new Date().toISOString())
@@ -91,7 +91,7 @@ test('[RUN-4] NATS: a creation that is delivered twice is one run, and created',
   expect(proxy.doubled).toBe(1)
 })
 
-test('NATS: a document that is delivered twice is put, not in conflict with itself', async () => {
+test('NATS: a document write that is delivered twice does not conflict with itself', async () => {
   const proxy = await startDoublingProxy()
   const store = await open(proxy)
   const draft = { owner: 'somebody', collection: 'notes', id: 'one', body: { text: 'mine' } }

@@ -49,7 +49,7 @@ function follow(link: Link, stream: string): { readonly follower: Follower; read
   return { follower, seen }
 }
 
-test('a message that was counted, and removed before it came, keeps nobody waiting', async () => {
+test('NATS: a message that was counted, and removed before it arrived, blocks no reader', async () => {
   const link = await openStream('counted')
   await link.publish({ stream: 'counted', subject: 'counted.a', head: '{}' })
   await link.purge('counted', 'counted.a')
@@ -63,7 +63,7 @@ test('a message that was counted, and removed before it came, keeps nobody waiti
   expect(seen).toEqual([2])
 })
 
-test('[LOG-2] what a replica that is behind did not deliver is delivered after a reconnect', async () => {
+test('[LOG-2] NATS: messages that a lagging replica did not deliver are delivered after a reconnect', async () => {
   const link = await openStream('behind')
   await link.publish({ stream: 'behind', subject: 'behind.a', head: '{}' })
   let reconnected: (() => void) | undefined

@@ -45,7 +45,7 @@ async function publish(subject: string, head: object | undefined, data = ''): Pr
   await connection.request(subject, data, { headers: header, timeout: 10_000 })
 }
 
-describe('[STO-2] [SEC-1] [LOG-5] a replica that returns', () => {
+describe('[STO-2] [SEC-1] [LOG-5] NATS: a replica that returns', () => {
   test.each([
     ['messages of another run', 1],
     ['messages of another position of the run', 2],
@@ -61,8 +61,8 @@ describe('[STO-2] [SEC-1] [LOG-5] a replica that returns', () => {
   })
 })
 
-describe('[STO-2] [SEC-1] a leader that returns another run’s messages', () => {
-  test('costs that run 503 with an alarm, no other run anything, and is forgiven when it is right again', async () => {
+describe('[STO-2] [SEC-1] NATS: a leader that returns another run’s messages', () => {
+  test('fails that run with 503 and an alarm, no other run, and only until it is correct again', async () => {
     const name = newName()
     const [hit, sound] = await writtenElsewhere(name)
     const { store, divert, logged } = await openDiverging(server.address, name)
@@ -86,8 +86,8 @@ describe('[STO-2] [SEC-1] a leader that returns another run’s messages', () =>
   })
 })
 
-describe('[STO-2] [LOG-2] a run that goes backwards in its stream', () => {
-  test('is quarantined: nobody is shown it, nobody writes to it, and the others go on', async () => {
+describe('[STO-2] [LOG-2] NATS: a run that goes backwards in its stream', () => {
+  test('is quarantined: it cannot be read or written, and other runs continue', async () => {
     const name = newName()
     const store = await open(name)
     const [hit, sound] = [await startRun(store), await startRun(store)]
@@ -120,7 +120,7 @@ describe('[STO-2] [LOG-2] a run that goes backwards in its stream', () => {
     expect(service.health()).toMatchObject({ ok: true, store: { alarms: [expect.stringMatching(/^1 quarantined/)] } })
   })
 
-  test('a message that no Holdfast wrote is ignored where there is no such run, and quarantines one that it is put on', async () => {
+  test('a foreign message is ignored without a run, and quarantines the run that it is put on', async () => {
     const name = newName()
     const store = await open(name)
     const [hit, sound] = [await startRun(store), await startRun(store)]
@@ -137,7 +137,7 @@ describe('[STO-2] [LOG-2] a run that goes backwards in its stream', () => {
   })
 })
 
-test('[LOG-1] an append whose answer was lost is looked up before it is sent again', async () => {
+test('[LOG-1] NATS: an append whose response was lost is looked up before it is sent again', async () => {
   const name = newName()
   const proxy = await startTcpProxy(server.port)
   const store = await open(name, `127.0.0.1:${proxy.port}`)

@@ -24,10 +24,10 @@ async function open(name: string, options: Partial<OpenNatsOptions> = {}): Promi
   return store
 }
 
-describe('nodes that share a server', () => {
+describe('NATS: nodes that share a server', () => {
   testNodes({ newPlace: newName, open, settled: () => Promise.resolve() })
 
-  test('[RUN-4] agree on what a key stands for, on the order of a lane, and on who may have a busy one', async () => {
+  test('[RUN-4] agree on idempotency keys, on the order of a lane, and on busy sessions', async () => {
     const name = newName()
     const stores = await Promise.all([1, 2, 3].map(() => open(name)))
     const draft = (id: string, more: object): ReturnType<typeof newRun> => newRun(id, new Date().toISOString(), more)
@@ -51,7 +51,7 @@ describe('nodes that share a server', () => {
     }
   })
 
-  test('list what the others have just written', async () => {
+  test('list what others have just written', async () => {
     const name = newName()
     const [here, there] = [await open(name), await open(name)]
     for (let at = 0; at < 20; at++) {
@@ -63,7 +63,7 @@ describe('nodes that share a server', () => {
   })
 })
 
-test('[LOG-5] a long log is found message by message, by a node that has seen none of it', async () => {
+test('[LOG-5] NATS: a long log is read message by message by a node that has seen none of it', async () => {
   const name = newName()
   const store = await open(name)
   const draft = newRun('run_1', new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
@@ -119,8 +119,8 @@ test('[RUN-1] NATS: a run whose node is not known as an owner can be claimed onc
   expect(await fresh.claim('run_1', 'worker-2', 10_000)).toMatchObject({ epoch: 2 })
 })
 
-describe('the streams', () => {
-  test('are made once by nodes that start at the same time', async () => {
+describe('NATS: the streams', () => {
+  test('are created once by nodes that start concurrently', async () => {
     const name = newName()
     const stores = await Promise.all(Array.from({ length: 8 }, () => open(name, { partitions: 3 })))
     for (const [number, store] of stores.entries())
@@ -130,14 +130,14 @@ describe('the streams', () => {
     expect(streams).toHaveLength(6)
   })
 
-  test('keep their number of partitions, which cannot be changed', async () => {
+  test('keep their number of partitions', async () => {
     const name = newName()
     await open(name, { partitions: 2 })
     await open(name)
     await expect(open(name, { partitions: 3 })).rejects.toThrow(/has 2 partitions/)
   })
 
-  test('of a newer version are refused, and those of another name not looked at', async () => {
+  test('of a newer version are rejected, and those of another name ignored', async () => {
     const name = newName()
     await (await open(name)).close()
     const connection = await connect({ servers: server.address })
@@ -149,12 +149,12 @@ describe('the streams', () => {
     await open(newName())
   })
 
-  test('must have a name that can be part of a subject', async () => {
+  test('must have a name that is valid in a subject', async () => {
     for (const name of ['', 'a.b', 'a b', 'a*', '>', 'x'.repeat(41)])
       await expect(open(name)).rejects.toThrow(/is not a valid stream prefix/)
   })
 
-  test('are not made where files must be synced at once and the server does not say that they are', async () => {
+  test('are not created if syncing is required and the server does not confirm it', async () => {
     const { monitor } = server
     const asked = open(newName(), { sync: 'always', monitor })
     await expect(asked).rejects.toThrow(/sync=always is required/)
@@ -162,7 +162,7 @@ describe('the streams', () => {
   })
 })
 
-test('a server that asks who is calling is told, and one that cannot be used is named without the password', async () => {
+test('NATS: credentials are sent, and an unusable server is named without the password', async () => {
   const options = { servers: [guarded.address], user: 'anna' }
   expect((await open(newName(), { ...options, password: 'hunter2' })).health()).toEqual({ ok: true })
   const refused = await open(newName(), { ...options, password: 'hunter3' }).catch((cause: unknown) => cause)
@@ -173,7 +173,7 @@ test('a server that asks who is calling is told, and one that cannot be used is 
   await expect(open(newName(), { servers: ['127.0.0.1:1'] })).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('the command line serves runs from it', async () => {
+test('NATS: holdfast serve stores its runs there', async () => {
   const store = `nats://${server.address}?name=${newName()}&partitions=2`
   const served = await startServer({ store: 'not this one', args: ['--store', store] })
   const run = await createClient({ url: served.url }).runs.start({ component: 'lab', input: 'text 3' })

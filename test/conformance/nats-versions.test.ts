@@ -19,7 +19,7 @@ async function open(options: Partial<OpenNatsOptions>): Promise<Awaited<ReturnTy
   return store
 }
 
-test('a server older than 2.11 is refused, with the reason', async () => {
+test('NATS: a server older than 2.11 is rejected, with the reason', async () => {
   const refused = open({ servers: [tooOld.address] })
   await expect(refused).rejects.toMatchObject({ code: 'unsupported' })
   await expect(open({ servers: [tooOld.address] })).rejects.toThrow(
@@ -27,7 +27,7 @@ test('a server older than 2.11 is refused, with the reason', async () => {
   )
 })
 
-test('the oldest and the newest supported server are taken', async () => {
+test('NATS: the oldest and the newest supported server are accepted', async () => {
   for (const { address } of [oldest, newest]) {
     const scribe = await startRun(await open({ servers: [address] }))
     scribe.complete()
@@ -35,7 +35,7 @@ test('the oldest and the newest supported server are taken', async () => {
   }
 })
 
-test('a supported server is refused while it tells of an older one in its cluster', async () => {
+test('NATS: a supported server is rejected while its cluster has an unsupported one', async () => {
   const servers = await createNatsCluster(2, { programs: [await natsProgram('newest'), await natsProgram('too-old')] })
   onTestFinished(() => Promise.all(servers.map((server) => server.remove())).then(() => undefined))
   await Promise.all(servers.map((server) => server.start()))
@@ -51,7 +51,7 @@ test('a supported server is refused while it tells of an older one in its cluste
   expect(String(refused)).toContain(`${old!.address} is nats-server 2.10.`)
 })
 
-test('a node whose server is replaced by an older one stops using it, says so, and goes on with a supported one', async () => {
+test('NATS: a node whose server is replaced by an unsupported one leaves it, logs it, and continues with a supported one', async () => {
   let target = newest.port
   const proxy = await startTcpProxy(() => target)
   const errors: string[] = []

@@ -7,7 +7,7 @@ import { startRun } from './failing-servers.ts'
 
 const server = await startPostgres()
 
-test('[STO-2] [SEC-1] a record of another run in the middle of a row is not served', async () => {
+test('[STO-2] [SEC-1] PostgreSQL: a record of another run in the middle of a row is not served', async () => {
   const schema = 'integrity'
   const store = await openPostgresStore({ url: server.url, connections: 3, schema })
   onTestFinished(() => store.close())

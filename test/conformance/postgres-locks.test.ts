@@ -68,17 +68,21 @@ async function backendsWhileLocked(
   return most
 }
 
-test('a table that is locked for long costs no more backends than a node has connections', async () => {
+test('PostgreSQL: a table that is locked for long occupies no more backends than a node has connections', async () => {
   expect(await backendsWhileLocked({ schema: 'locked' })).toBeLessThanOrEqual(CONNECTIONS + MORE_CONNECTIONS)
 })
 
-test('nor through a proxy that pools transactions', { timeout: INSTALL_MS }, async () => {
-  const url = await startPgBouncer(server)
-  // As many as the proxy has in its pool, the one that listens, and those that the proxy itself keeps for a moment.
-  expect(await backendsWhileLocked({ schema: 'pooled', url, directUrl: server.url })).toBeLessThanOrEqual(3 + 1 + 1)
-})
+test(
+  'PostgreSQL: a locked table occupies no more backends behind a transaction pooler',
+  { timeout: INSTALL_MS },
+  async () => {
+    const url = await startPgBouncer(server)
+    // As many as the proxy has in its pool, the one that listens, and those that the proxy itself keeps for a moment.
+    expect(await backendsWhileLocked({ schema: 'pooled', url, directUrl: server.url })).toBeLessThanOrEqual(3 + 1 + 1)
+  },
+)
 
-test('a cancel request ends what a backend waits for', async () => {
+test('PostgreSQL: a cancel request ends a backend’s wait', async () => {
   const sleeper = new pg.Client({ connectionString: server.url, application_name: 'locker' })
   await sleeper.connect()
   onTestFinished(() => sleeper.end())

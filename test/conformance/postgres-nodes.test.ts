@@ -33,12 +33,12 @@ async function listening(schema: string, nodes: number): Promise<void> {
   })
 }
 
-describe('nodes that share a database', () => {
+describe('PostgreSQL: nodes that share a database', () => {
   testNodes({ newPlace: newSchema, open, settled: listening })
 })
 
-describe('the schema', () => {
-  test('is made once by nodes that start at the same time', async () => {
+describe('PostgreSQL: the schema', () => {
+  test('is created once by nodes that start concurrently', async () => {
     const schema = newSchema()
     const stores = await Promise.all(Array.from({ length: 8 }, () => open(schema)))
     for (const [number, store] of stores.entries())
@@ -46,7 +46,7 @@ describe('the schema', () => {
     expect((await stores[0]!.list({ limit: 100 })).runs).toHaveLength(8)
   })
 
-  test('of a newer version is refused, and of one that has another name not looked at', async () => {
+  test('of a newer version is rejected, and one of another name ignored', async () => {
     const schema = newSchema()
     await (await open(schema)).close()
     await server.query(`UPDATE ${schema}.version SET version = ${SCHEMA_VERSION + 1}`)
@@ -60,7 +60,7 @@ describe('the schema', () => {
   })
 })
 
-test('[LOG-2] a database that acknowledges early is made to wait for what Holdfast writes', async () => {
+test('[LOG-2] PostgreSQL: a database with asynchronous commit is made to wait for Holdfast’s commits', async () => {
   const schema = newSchema()
   await server.query('ALTER ROLE holdfast SET synchronous_commit = off')
   onTestFinished(() => server.query('ALTER ROLE holdfast RESET synchronous_commit').then(() => undefined))
@@ -90,14 +90,14 @@ test('[LOG-2] a database that acknowledges early is made to wait for what Holdfa
   await expect(server.query(`UPDATE ${schema}.runs SET stop = NULL`)).rejects.toThrow('acknowledged early')
 })
 
-test('a name that PostgreSQL cannot keep is refused as such, and costs nobody else anything', async () => {
+test('PostgreSQL: a name that cannot be stored is rejected, and affects no other request', async () => {
   const store = await open(newSchema())
   const draft = newRun('run_1', new Date().toISOString(), { session: 'zero \0 byte' })
   await expect(store.create(draft)).rejects.toMatchObject({ code: 'invalid_request' })
   expect(store.health()).toEqual({ ok: true })
 })
 
-test('[RUN-1] a run whose node is not in the table of owners can be claimed once its lease has expired', async () => {
+test('[RUN-1] PostgreSQL: a run whose node is not in the table of owners can be claimed once its lease has expired', async () => {
   const [schema, clock] = [newSchema(), createFakeClock()]
   const store = await open(schema, { clock })
   const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
@@ -113,7 +113,7 @@ test('[RUN-1] a run whose node is not in the table of owners can be claimed once
   expect(await store.claim('run_1', 'worker-2', 10_000)).toMatchObject({ epoch: 2 })
 })
 
-describe('a store that cannot be opened says which store, which option, which host and why', () => {
+describe('PostgreSQL: the error of a store that cannot be opened names store, option, host and reason', () => {
   test.each([
     [
       'postgres://anna:hunter2@127.0.0.1:1/app',
@@ -131,7 +131,7 @@ describe('a store that cannot be opened says which store, which option, which ho
   })
 })
 
-test('the command line serves runs from it', async () => {
+test('PostgreSQL: holdfast serve stores its runs there', async () => {
   const store = `${server.url}?schema=${newSchema()}&connections=2`
   const served = await startServer({ store: 'not this one', args: ['--store', store] })
   const run = await createClient({ url: served.url }).runs.start({ component: 'lab', input: 'text 3' })
@@ -140,9 +140,9 @@ test('the command line serves runs from it', async () => {
   expect(await createClient({ url: another.url }).runs.get(run.id)).toMatchObject({ status: 'completed' })
 })
 
-describe('through a proxy that pools transactions', () => {
+describe('PostgreSQL behind a transaction pooler', () => {
   test(
-    'runs are created, claimed, written, read and stopped, and hints come over the direct address',
+    'creates, claims, writes, reads and stops runs, and gets hints over the direct address',
     async () => {
       const schema = newSchema()
       const pooled = await startPgBouncer(server)

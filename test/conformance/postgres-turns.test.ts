@@ -40,7 +40,7 @@ function fill(runs: number): string {
     FROM generate_series(1, ${runs * 2}) n`
 }
 
-test('a queue of ten thousand runs of one owner is not read for the few that come first', async () => {
+test('PostgreSQL: a queue of ten thousand runs of one owner is not read for its first few', async () => {
   const store = await open()
   const at = new Date().toISOString()
   for (let count = 0; count < 3; count++) {

@@ -66,7 +66,7 @@ type Call = typeof call extends fc.Arbitrary<infer Value> ? Value : never
 const FAULTS = ['2', '13', '15']
 
 test(
-  'every gRPC method gives fuzzed messages a status in short turns',
+  'fuzz: every gRPC method returns a status for fuzzed messages, without blocking the event loop',
   { timeout: fuzzTimeoutMs(seconds) },
   async () => {
     await server.ready()

@@ -19,7 +19,7 @@ const seconds = fuzzSeconds(20)
 const BATCH_MAX = 8
 
 test(
-  'every HTTP route answers fuzzed requests in short turns and without a 5xx',
+  'fuzz: every HTTP route responds to fuzzed requests without a 5xx and without blocking the event loop',
   { timeout: fuzzTimeoutMs(seconds) },
   async () => {
     const { routes } = await server.ready()

@@ -50,7 +50,7 @@ function parsed(chunks: readonly string[], charsMax?: number): (ParsedEvent | st
   return seen
 }
 
-test('an event stream means the same however it is cut', { timeout: fuzzTimeoutMs(seconds) }, async () => {
+test('fuzz: an event stream is parsed the same however it is cut', { timeout: fuzzTimeoutMs(seconds) }, async () => {
   const streams = fc.record({
     pieces: fc.array(piece, { maxLength: 40 }),
     cuts: fc.array(fc.nat(400), { maxLength: 10 }),
@@ -63,7 +63,7 @@ test('an event stream means the same however it is cut', { timeout: fuzzTimeoutM
   })
 })
 
-test('an event stream is read, or refused as too large', { timeout: fuzzTimeoutMs(seconds) }, async () => {
+test('fuzz: an event stream is parsed, or rejected as too large', { timeout: fuzzTimeoutMs(seconds) }, async () => {
   await assertHolds('SSE bounds', fc.array(piece, { maxLength: 60 }), seconds, (pieces) => {
     expect(largestIn(pieces, 100)).toBeLessThanOrEqual(100)
   })
@@ -128,7 +128,7 @@ const answer = fc.record({
 })
 
 test(
-  'a client ends what a broken server sends with an error of its own',
+  'fuzz: a client ends a broken server’s stream with its own error',
   { timeout: fuzzTimeoutMs(seconds) },
   async () => {
     await assertHolds('client', fc.array(answer, { minLength: 1, maxLength: 4 }), seconds, async (answers) => {
@@ -187,7 +187,7 @@ function read<Value>(parse: () => Value): Value | undefined {
   }
 }
 
-test('a cursor is a position, or refused', { timeout: fuzzTimeoutMs(seconds) }, async () => {
+test('fuzz: a cursor is a position, or rejected', { timeout: fuzzTimeoutMs(seconds) }, async () => {
   await assertHolds('cursors', cursorText, seconds, (given) => {
     const positions = [
       read(() => parseCursor(given, RUN)),

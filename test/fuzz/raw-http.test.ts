@@ -96,18 +96,22 @@ const head = fc
 /** Cut into pieces, each sent by itself. */
 const bytes = fc.oneof({ weight: 6, arbitrary: head }, { weight: 1, arbitrary: latin })
 
-test('bytes that are no valid HTTP are refused in short turns', { timeout: fuzzTimeoutMs(seconds) }, async () => {
-  await server.ready()
-  await assertHolds('raw HTTP', fc.array(bytes, { minLength: 1, maxLength: 4 }), seconds, async (pieces) => {
-    await holdsBriefly(server, JSON.stringify(pieces), async ({ url }) => {
-      const answer = await sent(Number(new URL(url).port), pieces)
-      const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
-      if (statuses.some(isFault)) return `answered with ${answer.slice(0, 500)}`
-      const health = await exchange(url, { method: 'GET', path: '/health', headers: {}, body: undefined })
-      return health.status === 200 ? undefined : `afterwards /health says ${health.status}`
+test(
+  'fuzz: invalid HTTP is rejected without blocking the event loop',
+  { timeout: fuzzTimeoutMs(seconds) },
+  async () => {
+    await server.ready()
+    await assertHolds('raw HTTP', fc.array(bytes, { minLength: 1, maxLength: 4 }), seconds, async (pieces) => {
+      await holdsBriefly(server, JSON.stringify(pieces), async ({ url }) => {
+        const answer = await sent(Number(new URL(url).port), pieces)
+        const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
+        if (statuses.some(isFault)) return `answered with ${answer.slice(0, 500)}`
+        const health = await exchange(url, { method: 'GET', path: '/health', headers: {}, body: undefined })
+        return health.status === 200 ? undefined : `afterwards /health says ${health.status}`
+      })
     })
-  })
-})
+  },
+)
 
 /** Everything that came back until the server had nothing more to say. */
 function sent(port: number, pieces: readonly string[]): Promise<string> {

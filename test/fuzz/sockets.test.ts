@@ -35,26 +35,30 @@ const conversation = fc.record({
   commands: fc.array(command, { minLength: 1, maxLength: 6 }),
 })
 
-test('every WebSocket answers each fuzzed request, or closes', { timeout: fuzzTimeoutMs(seconds) }, async () => {
-  expect((await server.ready()).sockets).toHaveLength(FAMILIES.length)
-  await assertHolds('WebSocket requests', conversation, seconds, async ({ family, authorized, commands }) => {
-    const ready = await server.ready()
-    const { run, session } = await subjects.get(ready, `/${family}s/`, 'paused')
-    const component = { [`${family}_id`]: COMPONENTS[family] }
-    const valid: Record<string, object> = {
-      start: { action: `start-${family}`, ...component, message: 'say kelp', session_id: session, user_id: 'u' },
-      continue: { action: `continue-${family}`, ...component, run_id: run, session_id: session, input: 'yes' },
-      reconnect: { action: 'reconnect', ...component, run_id: run, session_id: session, last_event_index: 1 },
-      authenticate: { action: 'authenticate', token: 'wrong' },
-      ping: { action: 'ping' },
-      none: {},
-    }
-    const messages = commands.map(({ action, changes, raw }) => raw ?? jsonText(mutated(valid[action], changes)))
-    const shown = `${family}\n${messages.map((message) => message.slice(0, 1000)).join('\n')}`
-    await holdsBriefly(server, shown, ({ url }) => converse(`${url}/${family}s/ws`, messages, authorized))
-    if (commands.some(({ action }) => action === 'continue')) subjects.changed(run)
-  })
-})
+test(
+  'fuzz: every WebSocket responds to each fuzzed request, or closes',
+  { timeout: fuzzTimeoutMs(seconds) },
+  async () => {
+    expect((await server.ready()).sockets).toHaveLength(FAMILIES.length)
+    await assertHolds('WebSocket requests', conversation, seconds, async ({ family, authorized, commands }) => {
+      const ready = await server.ready()
+      const { run, session } = await subjects.get(ready, `/${family}s/`, 'paused')
+      const component = { [`${family}_id`]: COMPONENTS[family] }
+      const valid: Record<string, object> = {
+        start: { action: `start-${family}`, ...component, message: 'say kelp', session_id: session, user_id: 'u' },
+        continue: { action: `continue-${family}`, ...component, run_id: run, session_id: session, input: 'yes' },
+        reconnect: { action: 'reconnect', ...component, run_id: run, session_id: session, last_event_index: 1 },
+        authenticate: { action: 'authenticate', token: 'wrong' },
+        ping: { action: 'ping' },
+        none: {},
+      }
+      const messages = commands.map(({ action, changes, raw }) => raw ?? jsonText(mutated(valid[action], changes)))
+      const shown = `${family}\n${messages.map((message) => message.slice(0, 1000)).join('\n')}`
+      await holdsBriefly(server, shown, ({ url }) => converse(`${url}/${family}s/ws`, messages, authorized))
+      if (commands.some(({ action }) => action === 'continue')) subjects.changed(run)
+    })
+  },
+)
 
 /** Sends one message after the other; a problem where one of them gets no answer and the connection stays open. */
 async function converse(url: string, messages: readonly string[], authorized: boolean): Promise<string | undefined> {
@@ -125,7 +129,7 @@ const frames = fc.array(
   },
 )
 
-test('a WebSocket that sends fuzzed frames harms nobody', { timeout: fuzzTimeoutMs(seconds) }, async () => {
+test('fuzz: a WebSocket with fuzzed frames affects no other', { timeout: fuzzTimeoutMs(seconds) }, async () => {
   await server.ready()
   await assertHolds('WebSocket frames', frames, seconds, (sent) =>
     holdsBriefly(server, sent.join('\n'), async (ready) => {

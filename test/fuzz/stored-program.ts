@@ -54,7 +54,7 @@ async function make(path: string, copy: string): Promise<MadeRun[]> {
   const isSettled = async ({ id }: MadeRun): Promise<boolean> =>
     ['completed', 'paused'].includes((await store.get(id))?.run.status ?? '')
   await until('every run has ended or waits', async () => (await Promise.all(made.map(isSettled))).every(Boolean), {
-    withinMs: 60_000,
+    withinMs: 180_000,
   })
   crashedCopy(path, copy)
   await server.stop()

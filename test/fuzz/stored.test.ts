@@ -27,7 +27,7 @@ test.each([
   ['rows', rowDamage],
   ['bytes of the file', fileDamage],
 ] as const)(
-  'damaged %s of a database end no process and mix up no runs',
+  'fuzz: damaged %s of a database end no process and mix up no runs',
   { timeout: fuzzTimeoutMs(seconds) },
   async (what, damage) => {
     await database()

@@ -34,7 +34,7 @@ beforeEach(async () => {
   })
 })
 
-test('native: runs are paged by bytes, none is left out and none comes twice', async () => {
+test('native: runs are paged by bytes, without omissions or duplicates', async () => {
   const metadata = { note: 'x'.repeat(3000) }
   for (let count = 0; count < 5; count++)
     await call(server, 'POST', '/runs', { body: { component: 'chatter', input: '', session: 'noted', metadata } })
@@ -51,7 +51,7 @@ test('native: runs are paged by bytes, none is left out and none comes twice', a
   expect(new Set(seen).size).toBe(5)
 })
 
-test('AgentOS: a session shows its newest runs and says that its history is truncated', async () => {
+test('AgentOS: a session returns its newest runs and marks its history as truncated', async () => {
   const { body } = await call<{ history_truncated?: boolean; chat_history: { id: string }[] }>(
     server,
     'GET',
@@ -63,7 +63,7 @@ test('AgentOS: a session shows its newest runs and says that its history is trun
   expect(body.chat_history.at(-1)!.id).toContain(ids.at(-1))
 })
 
-test('AgentOS: a list of runs that is not whole says so, and created_before leads to the rest', async () => {
+test('AgentOS: an incomplete list of runs is marked, and created_before leads to the rest', async () => {
   const { body, headers } = await call<{ run_id: string; created_at: string }[]>(server, 'GET', '/sessions/talk/runs')
   expect(headers.get('holdfast-whole')).toBe('false')
   expect(body.length).toBeGreaterThan(1)
@@ -116,7 +116,7 @@ test.each([
   expect(headers.get('holdfast-whole')).toBe(whole)
 })
 
-test('AgentOS: a page of sessions that is too large is refused with what to do', async () => {
+test('AgentOS: a page of sessions that is too large is rejected with what to do', async () => {
   const state = { note: 'x'.repeat(3000) }
   for (let count = 0; count < 4; count++) await call(server, 'POST', '/sessions', { body: { session_state: state } })
   const { status, body } = await call(server, 'GET', '/sessions')
@@ -129,7 +129,7 @@ test('AgentOS: a run of another session is not found in a session', async () => 
   expect((await call(server, 'GET', `/sessions/talk/runs/${ids[3]}`)).status).toBe(200)
 })
 
-test('OpenAI: the items of a conversation are paged by bytes, none is left out and none comes twice', async () => {
+test('OpenAI: the items of a conversation are paged by bytes, without omissions or duplicates', async () => {
   const seen: string[] = []
   let pages = 1
   for (let after = ''; ; pages++) {
@@ -150,13 +150,22 @@ test('OpenAI: no more runs are read than a page of items has room for', async ()
   expect(read.size).toBeLessThan(RUNS)
 })
 
+test.each(['/v1/conversations/talk/items/msg_talk0003_0', '/sessions/talk/runs/run_talk0003'])(
+  'GET %s reads the log of that run only',
+  async (path) => {
+    read.clear()
+    expect((await call(server, 'GET', path)).status).toBe(200)
+    expect([...read]).toEqual(['run_talk0003'])
+  },
+)
+
 test('OpenAI: an item of another conversation is not found in a conversation', async () => {
   expect((await call(server, 'GET', '/v1/conversations/huge/items/msg_talk0003_0')).status).toBe(404)
   const { status, body } = await call(server, 'GET', '/v1/conversations/talk/items/msg_talk0003_0')
   expect([status, body['id']]).toEqual([200, 'msg_talk0003_0'])
 })
 
-test('A2A: tasks with artifacts are paged by bytes, none is left out and none comes twice', async () => {
+test('A2A: tasks with artifacts are paged by bytes, without omissions or duplicates', async () => {
   const seen: string[] = []
   let pages = 1
   for (let token = ''; ; pages++) {
@@ -184,19 +193,19 @@ test.each([
   ['/agents/chatter/runs/run_heavy0000?session_id=heavy', 413],
   ['/sessions/heavy/runs/run_heavy0000', 413],
   ['/a2a/chatter/tasks/run_heavy0000', 413],
-])('a log that is too long for one answer is refused in the form of the protocol: %s', async (path, expected) => {
+])('a log that is too long for one response is rejected in the form of the protocol: %s', async (path, expected) => {
   const { status, body } = await call(server, 'GET', path, { headers: { 'a2a-version': '1.0' } })
   expect(status).toBe(expected)
   expect(JSON.stringify(body)).toContain('stream its events instead')
 })
 
-test('a log that is too long for one answer is still streamed whole', async () => {
+test('a log that is too long for one response is still streamed whole', async () => {
   const response = await fetch(`${server.url}/runs/run_huge0000/events`)
   expect((await response.text()).match(/^id: /gm)).toHaveLength(1003)
 })
 
 test.each(['/agents/chatter/runs/run_heavy0000/resume', '/v1/responses/resp_heavy0000?stream=true&starting_after=1'])(
-  'a run whose content is too large for one answer is streamed: %s',
+  'a run whose content is too large for one response is streamed: %s',
   async (path) => {
     const method = path.endsWith('resume') ? 'POST' : 'GET'
     const response = await fetch(server.url + path, { method })

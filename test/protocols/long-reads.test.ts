@@ -34,7 +34,7 @@ async function ask(path: string): Promise<number> {
   return response.status
 }
 
-describe('a request that reads long logs leaves the event loop to others', () => {
+describe('a request that reads long logs yields the event loop:', () => {
   test.each([
     ['/sessions/long', 200],
     ['/sessions/long/runs', 200],
@@ -44,6 +44,7 @@ describe('a request that reads long logs leaves the event loop to others', () =>
     ['/agents/chatter/runs?session_id=long', 200],
     ['/agents/chatter/runs/ONE?session_id=one', 200],
     ['/agents/chatter/runs/ONE/checkpoints?session_id=one', 200],
+    ['/agents/chatter/runs/ONE/resume?session_id=one&last_event_index=89000', 200],
     ['/v1/conversations/long/items?limit=100', 200],
     ['/v1/conversations/long/items?limit=1&after=msg_RESPONSE_0', 200],
     ['/v1/conversations/long/items/msg_RESPONSE_0', 200],

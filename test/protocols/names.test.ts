@@ -22,7 +22,7 @@ describe.each(taken)('session %j', (session) => {
     expect(decodeHeader(shown.headers.get('holdfast-session')!)).toContain(session)
   })
 
-  test.each([true, false])('continues in a chat by the header that the last answer had, stream: %s', async (stream) => {
+  test.each([true, false])('continues in a chat by the header of the last response, stream: %s', async (stream) => {
     const server = await serveInProcess()
     const body = { model: 'lab', messages: [{ role: 'user', content: 'text 1' }], stream }
     const headers = { 'holdfast-session': encodeURIComponent(session) }
@@ -52,7 +52,7 @@ describe.each(refused)('session %j', (session) => {
         },
       },
     ],
-  ])('is refused by %s, and no run is started', async (_name, path, body) => {
+  ])('is rejected by %s, and no run is started', async (_name, path, body) => {
     const server = await serveInProcess()
     const { status } = await call(server, 'POST', path, { body, headers: { 'a2a-version': '1.0' } })
     expect(status).toBeGreaterThanOrEqual(400)
@@ -66,7 +66,7 @@ test.each<[object, number]>([
   [{ 'a\0': 1 }, 400],
   [{ a: ['\uDFFF'] }, 400],
   [{ a: '\\u0000', b: '\\', c: '🌊\n' }, 202],
-])('metadata %j answers %i', async (metadata, status) => {
+])('native: a start with metadata %j responds with %i', async (metadata, status) => {
   const server = await serveInProcess()
   const answer = await call(server, 'POST', '/runs', { body: { component: 'lab', input: 'text 1', metadata } })
   expect(answer.status).toBe(status)

@@ -25,7 +25,7 @@ interface Card {
 test.each([
   [['loopback'], /^https:\/\/agents\.example\/a2a\/lab$/],
   [[], /^http:\/\/127\.0\.0\.1:\d+\/a2a\/lab$/],
-])('A2A: a card names the address before the proxy only where the proxy is trusted (%j)', async (trustProxy, url) => {
+])('A2A: a card has the public address of the proxy only if the proxy is trusted (%j)', async (trustProxy, url) => {
   const server = await serveA2a({ trustProxy, allowedHosts: ['agents.example'] })
   const { body } = await call<Card>(server, 'GET', '/a2a/lab/.well-known/agent-card.json', {
     headers: { ...proxied, 'a2a-version': '1.0' },
@@ -33,7 +33,7 @@ test.each([
   expect(body.supportedInterfaces[0]!.url).toMatch(url)
 })
 
-test('a page behind a trusted proxy that ends TLS may change things, and one behind another may not', async () => {
+test('CORS: a page behind a trusted proxy that ends TLS may change things, and one behind another may not', async () => {
   const start = {
     body: { component: 'lab', input: 'text 1' },
     headers: { ...proxied, origin: 'https://agents.example' },
@@ -43,7 +43,7 @@ test('a page behind a trusted proxy that ends TLS may change things, and one beh
   expect((await call(await serveA2a(given), 'POST', '/runs', start)).status).toBe(403)
 })
 
-test('the command line answers to the names of --allowed-hosts, and to no other', async () => {
+test('holdfast serve accepts the host names of --allowed-hosts, and no others', async () => {
   const server = await startServer({ store: temporaryDatabase(), args: ['--allowed-hosts', 'agents.example'] })
   const ask = (host: string): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -56,7 +56,7 @@ test('the command line answers to the names of --allowed-hosts, and to no other'
   expect([await ask('agents.example'), await ask('evil.example'), await ask('localhost')]).toEqual([200, 403, 200])
 })
 
-test('audit log and throttle of wrong credentials go by the address of the client, over HTTP and gRPC', async () => {
+test('audit log and throttling of wrong credentials use the client’s address behind a proxy, over HTTP and gRPC', async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   await createKeys(keys, ['anna'])
   const entries: AuditEntry[] = []
@@ -86,7 +86,7 @@ test.each([
   '/console',
   '/a2a/lab/.well-known/agent-card.json',
   '/nowhere',
-])('an answer can be embedded by no page of another origin, and shown in no frame: %s', async (path) => {
+])('no page of another origin can embed or frame a response: %s', async (path) => {
   const { headers } = await call(await serveA2a(), 'GET', path, { headers: { 'a2a-version': '1.0' } })
   expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
   expect(headers.get('x-frame-options')).toBe('DENY')

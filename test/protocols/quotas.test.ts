@@ -4,6 +4,7 @@ import { type ServiceError, status } from '@grpc/grpc-js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../src/core/model/limits.ts'
+import type { Clock } from '../../src/core/ports/clock.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { createKeys } from '../support/keys.ts'
@@ -13,10 +14,13 @@ import { Peer } from './a2a/peer.ts'
 import { serveA2a } from './a2a/serve.ts'
 import { serveNative } from './native/serve.ts'
 
+/** No bucket fills up while a busy machine takes its time. */
+const still: Clock = { now: () => Date.now(), elapsed: () => 0 }
+
 async function serveTwo(limits: Partial<Limits>) {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
-  const server = await serveNative({ authenticator: await openAuthenticator({ keys: path }), limits })
+  const server = await serveNative({ authenticator: await openAuthenticator({ keys: path }), limits, clock: still })
   const ask = async (key: string | undefined, path_: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(server.url + path_, {
       method: body === undefined ? 'GET' : 'POST',
@@ -31,7 +35,7 @@ async function serveTwo(limits: Partial<Limits>) {
     const retryAfter = Number(response.headers.get('retry-after'))
     return { status: response.status, retryAfter, body: text.startsWith('{') ? (JSON.parse(text) as object) : {} }
   }
-  return { anna: anna!, bert: bert!, ask }
+  return { anna: anna!, bert: bert!, ask, url: server.url }
 }
 
 const a2aMessage = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'text 1' }] } }
@@ -56,7 +60,7 @@ const starts: readonly (readonly [string, string, unknown, Record<string, string
 ]
 
 describe('[SEC-2] starts beyond the rate of a principal', () => {
-  test.each(starts)('are answered with 429 and Retry-After: %s', async (_name, path, body, headers, refusal) => {
+  test.each(starts)('get 429 with Retry-After: %s', async (_name, path, body, headers, refusal) => {
     const { anna, bert, ask } = await serveTwo({ startsPerSecondMax: 1, startsBurstMax: 1 })
     const start = { component: 'lab', input: 'text 1' }
     expect((await ask(anna, '/runs', start)).status).toBe(202)
@@ -67,7 +71,7 @@ describe('[SEC-2] starts beyond the rate of a principal', () => {
   })
 })
 
-test('[SEC-2] requests beyond the rate of a principal are refused, and those of another are not', async () => {
+test('[SEC-2] requests beyond the rate of a principal are rejected, and those of another are not', async () => {
   const { anna, bert, ask } = await serveTwo({ requestsPerSecondMax: 1, requestsBurstMax: 3 })
   for (let count = 0; count < 3; count++) expect((await ask(anna, '/runs')).status).toBe(200)
   expect(await ask(anna, '/runs')).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
@@ -75,7 +79,7 @@ test('[SEC-2] requests beyond the rate of a principal are refused, and those of 
   expect((await ask(undefined, '/health')).status).toBe(200)
 })
 
-test('[SEC-2] wrong credentials are throttled by address, and whoever showed a right one there goes on', async () => {
+test('[SEC-2] wrong credentials are throttled by address, and credentials known to be right there are not', async () => {
   const { anna, bert, ask } = await serveTwo({ loginFailuresBurstMax: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   for (let count = 0; count < 3; count++) expect((await ask(`hf_wrong${count}`, '/runs')).status).toBe(401)
@@ -87,7 +91,7 @@ test('[SEC-2] wrong credentials are throttled by address, and whoever showed a r
   expect((await ask(bert, '/runs')).status).toBe(429)
 })
 
-test('[SEC-2] requests are counted by address before it is known who calls, and known credentials go on', async () => {
+test('[SEC-2] requests are counted by address before authentication, and known credentials are exempt', async () => {
   const { anna, bert, ask } = await serveTwo({ requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   expect((await ask(undefined, '/health')).status).toBe(200)
@@ -100,12 +104,13 @@ test('[SEC-2] requests are counted by address before it is known who calls, and 
   for (let count = 0; count < 20; count++) expect((await ask(anna, '/runs')).status).toBe(200)
 })
 
-test('[SEC-2] gRPC calls and WebSockets are counted by address before it is known who calls', async () => {
+test('[SEC-2] gRPC calls and WebSockets are counted by address before authentication', async () => {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna] = await createKeys(path, ['anna'])
   const grpcPort = await freePort()
   const server = await serveA2a({
     authenticator: await openAuthenticator({ keys: path }),
+    clock: still,
     limits: { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 },
     a2a: { default: 'lab', grpcPort },
   })
@@ -124,7 +129,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before it is know
   expect(answer.headers).toMatchObject({ 'retry-after': expect.stringMatching(/^[1-9]\d*$/) as string })
 })
 
-test('[SEC-2] a server without authentication has one principal and no rate for it', async () => {
+test('[SEC-2] a server without authentication has no rate limit for its one principal', async () => {
   const server = await serveNative({
     limits: { requestsPerSecondMax: 1, requestsBurstMax: 1, startsBurstMax: 1, requestsPerAddressBurstMax: 1 },
   })
@@ -137,6 +142,7 @@ test('[SEC-2] gRPC calls count as requests of their principal, and beyond its ra
   const grpcPort = await freePort()
   await serveA2a({
     authenticator: await openAuthenticator({ keys: path }),
+    clock: still,
     limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
     a2a: { default: 'lab', grpcPort },
   })
@@ -156,6 +162,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   const grpcPort = await freePort()
   await serveA2a({
     authenticator: await openAuthenticator({ keys: path }),
+    clock: still,
     limits: { loginFailuresBurstMax: 2 },
     a2a: { default: 'lab', grpcPort },
   })
@@ -168,11 +175,53 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   expect(codes).toEqual([status.UNAUTHENTICATED, status.UNAUTHENTICATED, status.RESOURCE_EXHAUSTED])
 })
 
+test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, and a known credential goes on', async () => {
+  const { anna, bert, ask, url } = await serveTwo({ loginFailuresBurstMax: 3 })
+  const refused = { event: 'error', error_type: 'rate_limited', retry_after: expect.any(Number) as number }
+  const wrong = { event: 'auth_error', error_type: 'unauthenticated' }
+  expect(await login(url, [anna])).toMatchObject([{ event: 'authenticated' }])
+  expect(await login(url, ['hf_wrong1', 'hf_wrong2'])).toMatchObject([wrong, wrong])
+  expect(await login(url, ['hf_wrong3'])).toMatchObject([wrong])
+  expect(await login(url, ['hf_wrong4'])).toMatchObject([refused])
+  expect(await login(url, [bert])).toMatchObject([refused]) // an answer does not tell that a guess was right
+  expect(await login(url, [anna])).toMatchObject([{ event: 'authenticated' }])
+  // One count for all protocols.
+  expect((await ask('hf_wrong5', '/runs')).status).toBe(429)
+})
+
+test('[SEC-2] a WebSocket is closed after a few logins, also when they are throttled', async () => {
+  const { ask, url } = await serveTwo({ loginFailuresBurstMax: 1 })
+  expect((await ask('hf_wrong', '/runs')).status).toBe(401)
+  const answers = await login(
+    url,
+    Array.from({ length: 50 }, (_, at) => `hf_guess${at}`),
+  )
+  expect(answers).toHaveLength(5)
+})
+
+/** Shows one token after the other on one WebSocket; returns the answers that come before it is closed. */
+async function login(url: string, tokens: readonly string[]): Promise<Record<string, unknown>[]> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => socket.terminate())
+  const seen: Record<string, unknown>[] = []
+  let closed = false
+  socket.on('message', (data: Buffer) => seen.push(JSON.parse(data.toString()) as Record<string, unknown>))
+  socket.on('close', () => (closed = true))
+  await until('it is open', () => seen.length === 1)
+  for (const [at, token] of tokens.entries()) {
+    socket.send(JSON.stringify({ action: 'authenticate', token }))
+    await until('it is answered or closed', () => seen.length === at + 2 || closed)
+    if (closed) break
+  }
+  return seen.slice(1)
+}
+
 test('[SEC-2] messages on a WebSocket count as requests of its principal, and beyond its rate get an error', async () => {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna] = await createKeys(path, ['anna'])
   const server = await serveNative({
     authenticator: await openAuthenticator({ keys: path }),
+    clock: still,
     limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
   })
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)

@@ -134,7 +134,7 @@ const forms: Readonly<Record<keyof typeof kinds, Forms>> = {
 }
 
 describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepare, text, stream = false, runs }) => {
-  test.each(Object.keys(ways))('is told in the form of %s, and starts nothing', async (way) => {
+  test.each(Object.keys(ways))('is reported in the format of %s, and starts nothing', async (way) => {
     const served = await serve(limits)
     await prepare?.(served)
     const refusal = await ways[way]!(served, { text: text ?? 'text 1', stream })
@@ -146,8 +146,8 @@ describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepar
   })
 })
 
-describe('[SEC-2] requests come too fast', () => {
-  test.each(Object.keys(ways))('is told in the form of %s', async (way) => {
+describe('[SEC-2] requests beyond the rate limit', () => {
+  test.each(Object.keys(ways))('are reported in the format of %s', async (way) => {
     const served = await serve({ requestsPerSecondMax: 0.01, requestsBurstMax: 1 })
     expect((await call(target(served), 'GET', '/runs')).status).toBe(200)
     const refusal = await ways[way]!(served, { text: 'text 1', stream: false })
@@ -164,7 +164,7 @@ describe.each<[string, Partial<Limits>]>([
   ['an address sends too many requests', { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 }],
   ['an address shows too many wrong credentials', { loginFailuresBurstMax: 1 }],
 ])('[SEC-2] %s', (_kind, limits) => {
-  test.each(byHttp)('is told in the form of %s', async (way) => {
+  test.each(byHttp)('is reported in the format of %s', async (way) => {
     const served = await serve(limits)
     const start = { text: 'text 1', stream: false }
     const guess = (count: number): Promise<Refusal> => ways[way]!({ ...served, key: `hf_wrong${count}` }, start)
@@ -174,7 +174,7 @@ describe.each<[string, Partial<Limits>]>([
   })
 })
 
-test('[SEC-2] too many webhooks are told in the form of A2A over REST and gRPC', async () => {
+test('[SEC-2] too many webhooks are reported in the format of A2A over REST and gRPC', async () => {
   const served = await serve({ webhooksPerTaskMax: 1 })
   const { id } = await startRun(target(served), 'hang')
   const webhook = (name: string): object => ({ taskId: id, id: name, url: 'https://example.com/hook' })
@@ -193,7 +193,7 @@ test('[SEC-2] too many webhooks are told in the form of A2A over REST and gRPC',
   await expect(refused).rejects.toMatchObject({ code: codes.RESOURCE_EXHAUSTED })
 })
 
-test('[SEC-2] every protocol can start a run in the way that is refused above', async () => {
+test('[SEC-2] every protocol can start a run in the way that is rejected above', async () => {
   const served = await serve({})
   for (const [way, ask] of Object.entries(ways)) {
     const { status = 200, body } = await ask(served, { text: 'text 1', stream: false })

@@ -47,7 +47,7 @@ const writes: readonly (readonly [string, string, unknown, object, object])[] = 
   ['AgentOS sessions', '/sessions?type=agent', { agent_id: 'lab', session_name: 's' }, {}, {}],
 ]
 
-test('[SEC-2] a principal who stores too much gets 507 for starts and document writes, in every protocol', async () => {
+test('[SEC-2] a principal over its storage quota gets 507 for starts and document writes, in every protocol', async () => {
   const { anna, bert, ask, server, recount } = await serveTwo({ storedBytesPerPrincipalMax: 30_000 })
   const started = await ask(anna, 'POST', '/runs?wait=20000', { component: 'lab', input: 'text 400' })
   const run = started.body.id!
@@ -68,7 +68,7 @@ test('[SEC-2] a principal who stores too much gets 507 for starts and document w
   expect((await server.store.usage.of('key:bert')).runs).toBe(3)
 })
 
-test('[SEC-2] what a node lets in counts at once, before the store is asked again', async () => {
+test('[SEC-2] storage that a node admits counts at once, before the store is asked again', async () => {
   const { anna, ask } = await serveTwo({ storedBytesPerPrincipalMax: 20_000 })
   const statuses: number[] = []
   for (let count = 0; count < 30; count++)
@@ -77,7 +77,7 @@ test('[SEC-2] what a node lets in counts at once, before the store is asked agai
   expect(statuses.at(-1)).toBe(507)
 })
 
-test('[SEC-2] a principal with too many documents creates no more, and may still change those it has', async () => {
+test('[SEC-2] a principal with too many documents can create no more, but change those it has', async () => {
   const { anna, bert, ask } = await serveTwo({ documentsPerPrincipalMax: 3 })
   const ids: string[] = []
   for (let count = 0; count < 3; count++)
@@ -88,7 +88,7 @@ test('[SEC-2] a principal with too many documents creates no more, and may still
   expect((await ask(bert, 'POST', '/v1/conversations', conversation)).status).toBe(200)
 })
 
-test('[SEC-2] a run that was accepted is not cut by the quota, and can be answered', async () => {
+test('[SEC-2] an accepted run is not cut by the storage quota, and can be answered', async () => {
   const { anna, ask, recount } = await serveTwo({ storedBytesPerPrincipalMax: 10_000 })
   const { body } = await ask(anna, 'POST', '/runs', { component: 'lab', input: 'text 200; ask Sure?; text 200' })
   const status = async () => (await ask(anna, 'GET', `/runs/${body.id}`)).body

@@ -70,7 +70,7 @@ test.each([
   ['A2A', 'GET', '/a2a/lab/tasks/run_1', undefined, 503],
   ['A2A JSON-RPC', 'POST', '/a2a/lab', rpc, 200],
   ['console', 'GET', '/console/api/runs', undefined, 503],
-])('%s: %s %s does not show what the store said', async (_protocol, method, path, body, expected) => {
+])('%s: %s %s hides the store’s error text', async (_protocol, method, path, body, expected) => {
   const { server, logged } = await serveBroken()
   const answer = await call(server, method, path, { body, headers: { 'a2a-version': '1.0' } })
   const text = JSON.stringify(answer.body)
@@ -79,7 +79,7 @@ test.each([
   expect(logged()).toContain(RAW)
 })
 
-test('gRPC: a call does not show what the store said', async () => {
+test('gRPC: a call hides the store’s error text', async () => {
   const { peer, logged } = await serveBroken()
   const refusal = await peer.call('SendMessage', { message: message('text 1') }).catch((cause: Error) => cause)
   expect(refusal).toMatchObject({ message: expect.stringContaining(SHOWN) as string })
@@ -87,7 +87,7 @@ test('gRPC: a call does not show what the store said', async () => {
   expect(logged()).toContain(RAW)
 })
 
-test('WebSocket: a message does not show what the store said', async () => {
+test('WebSocket: a message hides the store’s error text', async () => {
   const { server, logged } = await serveBroken()
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
   onTestFinished(() => socket.terminate())
@@ -100,7 +100,7 @@ test('WebSocket: a message does not show what the store said', async () => {
   expect(logged()).toContain(RAW)
 })
 
-test('health: names no address, and the log says why the store is unavailable', async () => {
+test('health: shows no address, and the log says why the store is unavailable', async () => {
   const { server, logged } = await serveBroken()
   for (const path of ['/health', '/health/ready', '/health'])
     expect(await call(server, 'GET', path)).toMatchObject({

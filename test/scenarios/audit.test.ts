@@ -15,7 +15,7 @@ import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 
-test('audit: who did what to which run, from where and with what result, and no secret', async () => {
+test('audit: an entry has principal, action, run, address and result, and no secret', async () => {
   const folder = temporaryFolder()
   const keys = join(folder, 'keys.json')
   const owner = await createKey(keys, { name: 'alice', principal: 'alice', tenant: 'acme' })
@@ -65,7 +65,7 @@ test('audit: who did what to which run, from where and with what result, and no 
   for (const { key } of [owner, reader]) expect(JSON.stringify(lines)).not.toContain(key.split('_')[2])
 })
 
-test('audit: a stream over gRPC and a subscription over WebSocket are reads', async () => {
+test('audit: a gRPC stream and a WebSocket subscription are logged as reads', async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const { key: token } = await createKey(keys, { name: 'alice' })
   const entries: AuditEntry[] = []
@@ -93,7 +93,7 @@ test('audit: a stream over gRPC and a subscription over WebSocket are reads', as
   expect(entries.at(-1)).toMatchObject({ action: 'read', principal: 'key:alice', from: '127.0.0.1', result: 'ok' })
 })
 
-test('audit: a file gets one JSON object a line, for its owner alone, and a path that cannot be written is refused', async () => {
+test('audit: the file has one JSON object per line, is readable by its owner alone, and an unwritable path is rejected', async () => {
   const path = join(temporaryFolder(), 'audit.jsonl')
   const file = await AuditFile.open(path, silentLogger)
   const entry: AuditEntry = {

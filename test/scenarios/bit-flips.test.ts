@@ -76,7 +76,7 @@ test(
 )
 
 test(
-  '[STO-1] SQLite: commits that a flipped bit of the write-ahead log rolls back are missed and reported',
+  '[STO-1] SQLite: commits lost to a flipped bit in the write-ahead log are detected and reported',
   async () => {
     await withSeed(async (random) => {
       const folder = temporaryFolder()

@@ -26,8 +26,8 @@ const stores: Record<string, { readonly port: number; readonly open: (port: numb
   NATS: { port: nats.port, open: (port) => openNatsStore({ servers: [`127.0.0.1:${port}`], partitions: 1 }) },
 }
 
-describe.each(Object.entries(stores))('a node whose packets to %s vanish', (_, { port, open }) => {
-  test('is not ready after two seconds, refuses every request within ten, and works again when it is reached', async () => {
+describe.each(Object.entries(stores))('a node whose packets to %s are dropped', (_, { port, open }) => {
+  test('is not ready after two seconds, rejects requests within ten, and recovers when the store is reachable again', async () => {
     const proxy = await startTcpProxy(port)
     const store = await open(proxy.port)
     const server = await createServer({ components: [labAgent()], store, limits: { drainTimeoutMs: 0 } })

@@ -17,7 +17,7 @@ function systemLimit(): number {
 }
 
 test.skipIf(systemLimit() < CONNECTIONS)(
-  `[SEC-2] ${CONNECTIONS} connections that arrive before the server accepts any are kept, so that nobody else's is dropped`,
+  `[SEC-2] ${CONNECTIONS} connections that arrive before the server accepts any are queued, so that no other connection is dropped`,
   async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const sockets: Socket[] = []

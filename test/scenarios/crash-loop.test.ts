@@ -10,7 +10,7 @@ const HONEST = 20
 const STEPS = 'text 3; step fetch 900; text 3; step write 900; text 3'
 const KILLER = 'text 3; sleep 300; die'
 
-test('[RUN-6] a run that kills its process fails, and takes none of the runs beside it with it', async () => {
+test('[RUN-6] a run that keeps killing its process fails, and the runs beside it complete', async () => {
   const store = temporaryDatabase()
   let server = await startServer({ store })
   const start = async (input: string): Promise<string> =>

@@ -259,7 +259,7 @@ async function runOf(target: Target): Promise<string> {
   return id
 }
 
-test('[SEC-2] a revoked key ends its streams, sockets, calls and waits within two seconds, and no others', async () => {
+test('[SEC-2] a revoked key ends its streams, sockets, calls and waits within two seconds, and those of no other key', async () => {
   const { server, keys, pass } = await serve()
   const { key: token } = await createKey(keys, { name: 'mallory', principal: 'shared' })
   const { key: other } = await createKey(keys, { name: 'alice', principal: 'shared' })
@@ -277,7 +277,7 @@ test('[SEC-2] a revoked key ends its streams, sockets, calls and waits within tw
   expect(await Promise.race([kept.ended, getRun(alice, run)])).toMatchObject({ status: 'running' })
 })
 
-test('[SEC-2] a token ends what it has opened when it expires, and not before', async () => {
+test('[SEC-2] an expired token ends its open streams, and not before it expires', async () => {
   const { server, clock, pass } = await serve()
   const token = await new SignJWT({ sub: 'mallory', exp: Math.floor(clock.now() / 1000) + 10 })
     .setProtectedHeader({ alg: 'HS256' })
@@ -293,7 +293,7 @@ test('[SEC-2] a token ends what it has opened when it expires, and not before', 
   await expectEnded(ended)
 })
 
-test('[SEC-2] a WebSocket takes no command from a revoked key', async () => {
+test('[SEC-2] a WebSocket accepts no command from a revoked key', async () => {
   const { server, keys, pass } = await serve()
   const { key: token } = await createKey(keys, { name: 'mallory' })
   await pass(REVOKED_MS_MAX)

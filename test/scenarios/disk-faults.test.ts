@@ -54,7 +54,7 @@ const breakages: Readonly<Record<string, Breakage>> = {
 }
 
 describe.each(Object.entries(breakages))('[LOG-2] a server with a disk %s', (_name, breakage) => {
-  test('nothing is seen that is not durable, writes are refused, reads work; a restart on a good disk has it all', async () => {
+  test('shows only durable events, rejects writes, serves reads, and has everything after a restart on a good disk', async () => {
     const store = temporaryDatabase()
     const scene = await breakDisk(store, breakage)
     await expectRefusal(scene)
@@ -68,7 +68,7 @@ describe.each(Object.entries(breakages))('[LOG-2] a server with a disk %s', (_na
     expect(await call(again, 'GET', '/health')).toMatchObject({ status: 200 })
   })
 
-  test('a server goes on by itself when the disk is well again, and so do the streams that stayed', async () => {
+  test('a server recovers by itself when the disk does, and so do the streams that stayed open', async () => {
     const scene = await breakDisk(temporaryDatabase(), breakage)
     await scene.heal()
     const { server } = scene
@@ -84,7 +84,7 @@ describe.each(Object.entries(breakages))('[LOG-2] a server with a disk %s', (_na
 })
 
 describe('[LOG-2] SQLite: no command is acknowledged before it is durable', () => {
-  test('when its sync fails', async () => {
+  test('if its sync fails', async () => {
     const store = temporaryDatabase()
     const server = await startServer({ store })
     const { id } = await startRun(server, 'text 1; hang', { component: 'lab-resume' })
@@ -113,7 +113,7 @@ describe('[LOG-2] SQLite: no command is acknowledged before it is durable', () =
     expect(await getRun(again, paused.id)).toMatchObject({ status: 'paused' })
   })
 
-  test('when its sync is slow, and no event is seen before either', async () => {
+  test('if its sync is slow, and no event is visible before it either', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const { id } = await startRun(server, 'ask Go on?; text 1; hang')
     const stopped = await startRun(server, 'hang')
@@ -137,7 +137,7 @@ describe('[LOG-2] SQLite: no command is acknowledged before it is durable', () =
 })
 
 describe('a server with a disk that stalls', () => {
-  test('readiness turns red, starts are refused instead of hanging, and all goes on when the disk does', async () => {
+  test('readiness fails, starts are rejected instead of hanging, and everything continues when the disk recovers', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const before = (await startRun(server, 'text 5')).id
     await untilFinished(server, before)
@@ -178,8 +178,8 @@ describe('a server with a disk that stalls', () => {
 describe.each([
   { of: 'the store for a subscriber', thread: READING_THREAD },
   { of: 'the store at all', thread: undefined }, // nor those of a writer
-])('a server with a disk that finishes no read of $of', ({ thread }) => {
-  test('health answers at once, readiness turns red, what needs no read goes on, and all goes on when the disk does', async () => {
+])('a server with a disk that completes no read of $of', ({ thread }) => {
+  test('health responds at once, readiness fails, work that needs no read continues, and everything recovers with the disk', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const finished = (await startRun(first, 'text 5')).id

@@ -27,7 +27,7 @@ const told: readonly [string, RegExp][] = [
   ['endless', /^member failed: the model still called tools in turn 4/],
 ]
 
-test('[RUN-1] [EVT-1] the leader is told in which way the tool of each member failed, and the team goes on', async () => {
+test('[RUN-1] [EVT-1] team: the leader learns how the tool of each member failed, and the run continues', async () => {
   const server = await startServer({ store: temporaryDatabase(), command })
   const { id } = await startRun(server, 'go', { component: 'troubled' })
   expect((await untilFinished(server, id, 60_000)).status).toBe('completed')
@@ -37,7 +37,7 @@ test('[RUN-1] [EVT-1] the leader is told in which way the tool of each member fa
   for (const [place, [member, message]] of told.entries()) expect(answers[place], member).toMatch(message)
 })
 
-test('[RUN-1] a rejection that the tool of a member leaves unhandled fails the run of the team, and the server lives', async () => {
+test('[RUN-1] team: an unhandled rejection in a member’s tool fails the team’s run, not the server', async () => {
   const server = await startServer({ store: temporaryDatabase(), command })
   const { id } = await startRun(server, 'go', { component: 'careless' })
   const { status, error } = await untilFinished(server, id, 60_000)
@@ -49,7 +49,7 @@ test('[RUN-1] a rejection that the tool of a member leaves unhandled fails the r
   expect((await call(server, 'GET', '/health')).status).toBe(200)
 })
 
-test('[RUN-2] a team is stopped although the tool of its member never ends and does not listen', async () => {
+test('[RUN-2] team: a stop ends the run although a member’s tool never returns and ignores its signal', async () => {
   const server = await startServer({ store: temporaryDatabase(), command })
   const { id } = await startRun(server, 'go', { component: 'deaf' })
   const stream = followRun(server, id)

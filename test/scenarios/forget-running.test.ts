@@ -53,7 +53,7 @@ describe.each([
   ['PostgreSQL', () => open(`${postgres.url}?schema=forget_running`)],
   ['NATS', () => open(urlOf([nats]))],
 ] as const)('%s: holdfast forget at a running server', (_name, opened) => {
-  test('removes all of one principal, ends its streams, and leaves the others alone', async () => {
+  test('removes all data of one principal, ends its streams, and leaves others alone', async () => {
     const store = await opened()
     const { server, file, admin, anna, bert, running, audit } = await fill(store)
     const forget = (...more: string[]) =>
@@ -86,7 +86,7 @@ describe.each([
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('0 runs, 0 documents, 0 API keys') })
   })
 
-  test('goes on after it was cut off', async () => {
+  test('continues after it was interrupted', async () => {
     const store = await opened()
     const { server, bert, admin } = await fill(store)
     for (let count = 0; count < 120; count++) await startRun(bert, 'say kelp')
@@ -113,7 +113,7 @@ describe.each([
   })
 })
 
-test('a credential cannot forget its own principal, and --vacuum is refused at a server', async () => {
+test('holdfast forget: a credential cannot forget its own principal, and --vacuum is rejected at a server', async () => {
   const { server, admin } = await fill(openMemoryStore())
   const at = ['--url', server.url, '--key', admin]
   const own = await holdfast('forget', '--principal', 'operator', ...at)
@@ -122,7 +122,7 @@ test('a credential cannot forget its own principal, and --vacuum is refused at a
   expect(vacuum).toMatchObject({ code: 2, stderr: expect.stringContaining('stop the server') as string })
 })
 
-test('a SQLite file that a server uses: holdfast forget says how to reach the server', async () => {
+test('holdfast forget on a SQLite file that a server has open prints how to reach the server', async () => {
   const path = temporaryDatabase()
   await serveNative({ store: await open(`sqlite:${path}`) })
   const { code, stderr } = await holdfast('forget', ...WHO, '--store', `sqlite:${path}`)

@@ -12,8 +12,8 @@ import { withSeed } from '../support/with-seed.ts'
 
 const SCRIPT = 'text 5; step work 20; text 5'
 
-describe('[RUN-4] fifty starts at once with one key', () => {
-  test('are one run, driven once, and so is each later one, also after a kill', async () => {
+describe('[RUN-4] fifty concurrent starts with one idempotency key', () => {
+  test('are one run, executed once, and so is each later start, also after a kill', async () => {
     const store = temporaryDatabase()
     const server = await startServer({ store })
     const answers = await Promise.all(fifty(() => postRun(server, SCRIPT, { key: 'once' })))
@@ -35,7 +35,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
     })
   })
 
-  test('are one run however they ask for the answer', async () => {
+  test('are one run, whichever response format each asks for', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const body = { component: 'lab', input: SCRIPT }
     const headers = { 'idempotency-key': 'streamed' }
@@ -47,7 +47,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
     for (const stream of streams) expect(stream.log.equals(log)).toBe(true)
   })
 
-  test('but two bodies are one run and a conflict for every start with the other body', async () => {
+  test('and two different bodies are one run, and a conflict for every start with the other body', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const answers = await Promise.all(
       fifty((place) => postRun(server, place % 2 === 0 ? 'text 1' : 'text 2', { key: 'either' })),
@@ -60,7 +60,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
     await expectWholeListing(server, [id])
   })
 
-  test('are one run although the server is killed while they come', async () => {
+  test('are one run although the server is killed meanwhile', async () => {
     await withSeed(async (random, progress) => {
       const store = temporaryDatabase()
       const ids: string[] = []
@@ -83,7 +83,7 @@ describe('[RUN-4] fifty starts at once with one key', () => {
   })
 })
 
-test('[RUN-4] [SEC-1] the same key of two principals is two runs', async () => {
+test('[RUN-4] [SEC-1] the same idempotency key of two principals is two runs', async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const [alice, bob] = await createKeys(keys, ['alice', 'bob'])
   const { url } = await startServer({ store: temporaryDatabase(), args: ['--auth-keys', keys] })

@@ -19,8 +19,8 @@ function load(name: string, options?: IsolatedOptions): Promise<Component> {
   return isolated(new URL(`./isolated/${name}.ts`, import.meta.url), options)
 }
 
-describe('a component in a thread of its own', () => {
-  test('writes the same log as in the thread of the server', async () => {
+describe('an isolated component', () => {
+  test('writes the same log as in the server’s thread', async () => {
     const logs = []
     for (const component of [{ ...everything, whenPaused: 'release' as const }, await load('everything')]) {
       const node = openNode({ components: [component] })
@@ -35,7 +35,7 @@ describe('a component in a thread of its own', () => {
     expect(threaded).toEqual(direct)
   })
 
-  test('[SEC-3] is redacted like any other, by the rules of the server and its own', async () => {
+  test('[SEC-3] is redacted by the rules of the server and its own', async () => {
     const own = { patterns: [{ name: 'badge', pattern: /B\d{4}/ }] }
     const component = await load('keyholder', { export: 'keyholder', redact: own })
     const node = openNode({ components: [component], redact: { patterns: [redactions.apiKeys] } })
@@ -85,7 +85,7 @@ describe('an isolated run', () => {
     await expectUnharmed(node, bystander)
   })
 
-  test.each(['loop', 'deaf'])('that does %s and is stopped ends, and its thread with it', async (deed) => {
+  test.each(['loop', 'deaf'])('that does %s and is stopped ends, and so does its thread', async (deed) => {
     const { node, bystander } = await openHostile({ threadsMax: 1 })
     const heartbeat = join(temporaryFolder(), 'heartbeat')
     const id = await node.start('hostile', deed, { metadata: { heartbeat } })
@@ -109,7 +109,7 @@ describe('an isolated run', () => {
     await expectUnharmed(node, bystander)
   })
 
-  test('hears of a stop by its signal', async () => {
+  test('is notified of a stop by its signal', async () => {
     const { node } = await openHostile({}, { stopGraceMs: 600_000 }) // it would not end by itself
     const id = await node.start('hostile', 'abort')
     await node.emitted(id, 'text.delta')
@@ -117,7 +117,7 @@ describe('an isolated run', () => {
     expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
   })
 
-  test('may be rejected, by its code and by the parse of its component', async () => {
+  test('can be rejected by its code and by its component’s parse', async () => {
     const { node } = await openHostile()
     const ends = await Promise.all(
       ['reject', 'unknown'].map(async (deed) => (await node.ended(await node.start('hostile', deed), WAIT_MS)).at(-1)),
@@ -128,14 +128,14 @@ describe('an isolated run', () => {
     ])
   })
 
-  test('waits for a thread when all are in use', async () => {
+  test('waits for a thread if all are in use', async () => {
     const node = openNode({ components: [await load('counter', { threadsMax: 1 })] })
     const ids = await Promise.all([20, 20, 20].map((goal) => node.start('counter', goal)))
     const logs = await Promise.all(ids.map((id) => node.ended(id, WAIT_MS)))
     expect(logs.map((log) => log.at(-1)!.type)).toEqual(Array<string>(3).fill('run.completed'))
   })
 
-  test('that another component calls fails that call and not the run', async () => {
+  test('that fails as a call of another component fails the call, not the calling run', async () => {
     const hostile = await load('hostile')
     const caller = subject(async function* (_, context) {
       yield await context.call(hostile, 'exit').then(String, (error: unknown) => (error as Error).message)
@@ -146,7 +146,7 @@ describe('an isolated run', () => {
     expect(textOf(log)).toContain('process.exit(3)')
   })
 
-  test('gets no further ahead than the log takes', async () => {
+  test('is subject to backpressure from the log', async () => {
     const writer = await load('writer')
     const [first, second] = [openWriter(writer), openWriter(writer)]
     // While one is asked for its texts, the other has the time to run ahead.
@@ -177,7 +177,7 @@ describe('a server with isolated components', () => {
   const open = (store: string): Promise<ServerProcess> =>
     startServer({ store, command: ['serve', join(import.meta.dirname, 'isolated/served.ts')] })
 
-  test('streams other runs and answers while an isolated run loops, and while one leaks', async () => {
+  test('streams other runs and serves requests while an isolated run loops or leaks memory', async () => {
     const server = await open(temporaryDatabase())
     const [loop, leak] = await Promise.all(
       ['loop', 'leak'].map((deed) => startRun(server, deed, { component: 'hostile' })),
@@ -194,7 +194,7 @@ describe('a server with isolated components', () => {
     expect((await stopRun(server, loop!.id, 15_000)).status).toBe('cancelled')
   })
 
-  test('[RUN-5] resumes an isolated run from its log after kill -9', async () => {
+  test('[RUN-5] resumes an isolated run from its log after SIGKILL', async () => {
     const store = temporaryDatabase()
     const first = await open(store)
     const { id } = await startRun(first, '150', { component: 'counter' })

@@ -7,7 +7,7 @@ import { kinds } from './kill-matrix/kinds.ts'
 import { complaintsOf, evidenceOf } from './kill-matrix/verdict.ts'
 
 test.each(Object.keys(kinds))(
-  '[LOG-1] [LOG-2] [LOG-3] [LOG-5] [RUN-1] [RUN-3] a %s that is killed in each phase recovers as it declares, and does nothing finished twice',
+  '[LOG-1] [LOG-2] [LOG-3] [LOG-5] [RUN-1] [RUN-3] a %s that is killed in each phase recovers as declared and repeats no finished work',
   async (kind) => {
     const campaign = new Campaign(casesOf(kind))
     for (let life = 1; life < LIVES; life++) await campaign.live(life)

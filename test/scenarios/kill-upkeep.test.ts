@@ -7,22 +7,29 @@ import { withSeed } from '../support/with-seed.ts'
 const CYCLES = Number(process.env['HOLDFAST_TEST_CYCLES'] ?? 30)
 const CYCLE_MS = 20_000
 
+/** Otherwise the kills hit nothing, and the test says little. */
+function isTooEarly({ removed, trimmed, recordsCompared }: UpkeepCampaign['counts']): boolean {
+  return removed <= CYCLES / 2 || trimmed <= CYCLES / 4 || recordsCompared <= CYCLES * 100
+}
+
 test(
-  '[LOG-1] [LOG-5] [SEC-1] SQLite: kills between deletes, trims, sweeps, backups and copies lose, revive and mix nothing',
+  '[LOG-1] [LOG-5] [SEC-1] SQLite: kills between deletes, trims, sweeps, backups and copies neither lose, restore nor mix data',
   async () => {
     await withSeed(async (random, progress) => {
       const campaign = new UpkeepCampaign(temporaryFolder(), random)
       progress['campaign'] = campaign.counts
       try {
-        while (campaign.counts.lives < CYCLES) await campaign.cycle()
+        // On a busy machine a life removes less before it is killed: then it takes more of them.
+        while (campaign.counts.lives < CYCLES || (isTooEarly(campaign.counts) && campaign.counts.lives < 3 * CYCLES))
+          await campaign.cycle()
       } finally {
         console.info({ seed: random.seed, ...campaign.counts })
       }
-      // Otherwise the kills hit nothing, and all of the above says little.
-      expect(campaign.counts.removed).toBeGreaterThan(CYCLES / 2)
-      expect(campaign.counts.trimmed).toBeGreaterThan(CYCLES / 4)
-      expect(campaign.counts.recordsCompared).toBeGreaterThan(CYCLES * 100)
+      expect(
+        isTooEarly(campaign.counts),
+        `the kills came before anything happened: ${JSON.stringify(campaign.counts)}`,
+      ).toBe(false)
     })
   },
-  60_000 + CYCLES * CYCLE_MS,
+  60_000 + 3 * CYCLES * CYCLE_MS,
 )

@@ -12,7 +12,7 @@ const KILLS = Number(process.env['HOLDFAST_TEST_KILLS'] ?? 50)
 const KILL_MS = 15_000
 
 test(
-  '[LOG-1] [LOG-2] [LOG-3] [LOG-5] [RUN-1] [RUN-4] a server that is killed again and again loses, doubles and changes nothing',
+  '[LOG-1] [LOG-2] [LOG-3] [LOG-5] [RUN-1] [RUN-4] a server that is killed repeatedly loses, duplicates and changes no event',
   async () => {
     await withSeed(async (random, progress) => {
       const store = temporaryDatabase()

@@ -73,7 +73,7 @@ test.each<readonly [string, Fault]>([
   ['a majority of the servers that is killed', killMost],
   ['all servers killed at once', killAll],
 ])(
-  '[LOG-1] [LOG-2] [LOG-3] [LOG-4] [LOG-5] [RUN-1] NATS: %s: no event is lost, doubled or changed, and every run ends',
+  '[LOG-1] [LOG-2] [LOG-3] [LOG-4] [LOG-5] [RUN-1] NATS: %s: no event is lost, duplicated or changed, and every run ends',
   async (_, inflict) => {
     const { servers, routes } = await startServers()
     const store = `${urlOf(servers)}?partitions=${PARTITIONS}&replicas=3`

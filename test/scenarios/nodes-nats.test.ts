@@ -6,7 +6,7 @@ import { weatherStorm } from './nodes/storm.ts'
 
 const servers = await startNatsCluster(3)
 
-test('[LOG-1] [LOG-3] [LOG-4] [LOG-5] [RUN-1] [RUN-2] [RUN-4] three nodes on one NATS cluster die in turn, and no client of any run notices', async () => {
+test('[LOG-1] [LOG-3] [LOG-4] [LOG-5] [RUN-1] [RUN-2] [RUN-4] NATS: three nodes are killed in turn, and every client gets its whole run', async () => {
   const { recovered, kills } = await weatherStorm(`${urlOf(servers)}?partitions=${PARTITIONS}&replicas=3`, () =>
     readNatsLogs(servers),
   )

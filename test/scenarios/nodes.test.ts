@@ -5,7 +5,7 @@ import { weatherStorm } from './nodes/storm.ts'
 
 const server = await startPostgres()
 
-test('[LOG-1] [LOG-3] [LOG-4] [LOG-5] [RUN-1] [RUN-2] [RUN-4] three nodes on one database die in turn, and no client of any run notices', async () => {
+test('[LOG-1] [LOG-3] [LOG-4] [LOG-5] [RUN-1] [RUN-2] [RUN-4] PostgreSQL: three nodes are killed in turn, and every client gets its whole run', async () => {
   const { recovered, kills } = await weatherStorm(server.url, () => readLogs(server))
   expect(recovered).toBeGreaterThan(0)
   expect(kills).toBeGreaterThan(0)

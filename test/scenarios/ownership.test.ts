@@ -102,7 +102,7 @@ beforeEach(async () => {
   bob = { url: server.url, token: second! }
 })
 
-test('[SEC-1] every route of the native protocol is looked at here', () => {
+test('[SEC-1] this test covers every route of the native protocol', () => {
   const streams = new Streams(defaultLimits, systemClock)
   onTestFinished(() => streams.closeAll('the test is over'))
   const served = nativeProtocol(server.service, streams, '0.0.0').routes.map(({ method, path }) => `${method} ${path}`)
@@ -115,7 +115,7 @@ describe.each(
   const [method, path] = name.split(' ') as [string, string]
 
   test.each(['running', 'paused', 'completed'])(
-    'of a run of somebody else that is %s is as if there were none',
+    'of another principal’s run that is %s responds as if there were none',
     async (status) => {
       const { id } = await startRun(alice, { running: 'hang', paused: 'ask Go on?', completed: 'text 2' }[status]!)
       await untilStatus(alice, id, [status])
@@ -132,7 +132,7 @@ describe.each(
     },
   )
 
-  test('needs a credential, whatever the run', async () => {
+  test('requires a credential, whatever the run', async () => {
     const { id } = await startRun(alice, 'text 2')
     for (const probe of probes) expect((await ask({ url: server.url }, method, path, id, probe)).status).toBe(401)
   })
@@ -145,7 +145,7 @@ describe.each(
 )('[SEC-1] $name', ({ name, probes }) => {
   const [method, path] = name.split(' ') as [string, string]
 
-  test('of a session of another principal is as if there were none', async () => {
+  test('of another principal’s session responds as if there were none', async () => {
     await untilFinished(alice, (await startRun(alice, 'text 2', { session: 'hers' })).id)
     const before = await call(alice, 'GET', '/native/sessions/hers')
     expect(before.status).toBe(200)
@@ -161,7 +161,7 @@ describe.each(
 })
 
 describe('[SEC-1] GET /native/sessions', () => {
-  test('shows each their own, also where two have the same name', async () => {
+  test('lists each principal’s own sessions, also if two have the same name', async () => {
     for (const target of [alice, bob]) {
       const { id } = await startRun(target, 'text 1', { session: 'shared' })
       await untilFinished(target, id)
@@ -181,7 +181,7 @@ describe('[SEC-1] GET /native/sessions', () => {
 })
 
 describe('[SEC-1] GET /runs', () => {
-  test('shows each their own, by any filter and on every page', async () => {
+  test('lists each principal’s own runs, with any filter and on every page', async () => {
     for (let number = 0; number < 5; number++) {
       for (const target of [alice, bob]) await startRun(target, 'text 1', { session: 'shared' })
     }
@@ -200,7 +200,7 @@ describe('[SEC-1] GET /runs', () => {
 })
 
 describe('[SEC-1] POST /runs', () => {
-  test('in a session of the same name is not held up by the run of somebody else', async () => {
+  test('in a session of the same name is not blocked by another principal’s run', async () => {
     const session = { component: 'lab-one-at-a-time', session: 'shared' }
     await startRun(alice, 'hang', session)
     expect(await postRun(alice, 'text 1', session)).toMatchObject({ status: 409, body: { code: 'session_busy' } })
@@ -208,7 +208,7 @@ describe('[SEC-1] POST /runs', () => {
     expect(await untilFinished(bob, id)).toMatchObject({ status: 'completed' })
   })
 
-  test('gives a run that its owner can read', async () => {
+  test('starts a run that its owner can read', async () => {
     const { id } = await startRun(alice, 'text 1')
     expect((await readLog(alice, id)).length).toBeGreaterThan(0)
   })

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const program = join(import.meta.dirname, 'reattach/agents.ts')
 const WORDS = 'It goes on in the background, whoever was listening when it began.'.match(/\S+\s*/g)!
 
-test('[RUN-1] [LOG-1] [LOG-2] a server killed inside the text, twice, pays for one generation', async () => {
+test('[RUN-1] [LOG-1] [LOG-2] background mode: a server killed twice while text streams pays for one generation', async () => {
   const store = temporaryDatabase()
   const provider = await openResponsesProvider()
   const env = {
@@ -22,12 +22,12 @@ test('[RUN-1] [LOG-1] [LOG-2] a server killed inside the text, twice, pays for o
   const start = () => startServer({ store, command: ['serve', program], env })
   let server = await start()
   const { id } = await startRun(server, 'write', { component: 'writer' })
-  await until('the provider was asked', () => provider.generations.length > 0, { withinMs: 60_000 })
+  await until('the provider was asked', () => provider.generations.length > 0, { withinMs: 180_000 })
   let seen: Buffer = Buffer.alloc(0)
   for (const said of [4, 8]) {
     provider.say(...WORDS.slice(said - 4, said))
     const stream = followRun(server, id)
-    await until('it is heard', () => stream.log.toString().includes(WORDS[said - 1]!.trim()), { withinMs: 60_000 })
+    await until('it is heard', () => stream.log.toString().includes(WORDS[said - 1]!.trim()), { withinMs: 180_000 })
     stream.cut()
     seen = stream.log
     await server.kill()
@@ -47,7 +47,7 @@ test('[RUN-1] [LOG-1] [LOG-2] a server killed inside the text, twice, pays for o
   expect(again.log.subarray(0, seen.length).equals(seen)).toBe(true)
 }, 180_000)
 
-test('the program of docs/models.md is the one that is killed here', () => {
+test('the program of docs/models.md is the one that this test kills', () => {
   const [, documented] = /```ts\n\/\/ agents\.ts\n([^]*?)```/.exec(readFileSync('docs/models.md', 'utf8')) ?? []
   expect(documented).toBe(readFileSync(program, 'utf8'))
 })

@@ -153,8 +153,8 @@ function bytesOf(folder: string): string {
     .join('\n')
 }
 
-describe('[SEC-3] with redaction, secrets that are cut at random', () => {
-  test('are in no protocol, in no file of the SQLite store and in no line of the log', async () => {
+describe('[SEC-3] with redaction, secrets that are split at random', () => {
+  test('reach no protocol, no file of the SQLite store and no line of the server’s log', async () => {
     const path = temporaryDatabase()
     const { server, lines } = await serve(await openSqliteStore({ path }))
     await useAll(server)
@@ -164,13 +164,13 @@ describe('[SEC-3] with redaction, secrets that are cut at random', () => {
     expect(TRACES.filter((trace) => lines.join('').includes(trace))).toEqual([])
   })
 
-  test('are in no row of PostgreSQL', async () => {
+  test('reach no row of PostgreSQL', async () => {
     const { server } = await serve(await openPostgresStore({ url: postgres.url, schema: 'redaction' }))
     await useAll(server)
     expectRedacted('PostgreSQL', await rowsOf(postgres.url, 'redaction'))
   })
 
-  test('are in no message of NATS', async () => {
+  test('reach no message of NATS', async () => {
     const { server } = await serve(await openNatsStore({ servers: [nats.address], name: 'redaction', partitions: 2 }))
     await useAll(server)
     expectRedacted('NATS', bytesOf(nats.folder))

@@ -22,8 +22,8 @@ const VARIED =
   'text 5; say "ünïcödé \u{1f30a}\u2028 end"; reason 2; step plan; tool search; tool broken fail; artifact report 130; ' +
   'state place; state place; usage 3 4; date; bytes; ask Go on?; custom note; big 300; text 3'
 
-describe('a run that has ended', () => {
-  test('[LOG-5] [SUB-2] is the same from every event on, cut or not, and after a restart', async () => {
+describe('a finished run', () => {
+  test('[LOG-5] [SUB-2] is identical from every cursor, with or without a cut, and after a restart', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const { id } = await startRun(first, VARIED)
@@ -38,7 +38,7 @@ describe('a run that has ended', () => {
     await expectSameFromEverywhere(await startServer({ store }), id, log)
   })
 
-  test('[LOG-5] is the same as JSON pages of any size and as lines', async () => {
+  test('[LOG-5] is identical as JSON pages of any size and as NDJSON', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 30; say "a\\\\b"; step plan; date; big 20; text 3')
     await untilFinished(server, id)
@@ -54,8 +54,8 @@ describe('a run that has ended', () => {
   })
 })
 
-describe('a run that goes on', () => {
-  test('[LOG-5] [SUB-2] is whole for a client that is cut after any event and comes back', async () => {
+describe('a live run', () => {
+  test('[LOG-5] [SUB-2] is complete for a client that is cut after any event and reconnects', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'step plan; text 20 every 15; tool search; text 20 every 5; big 100')
     const uncut = followRun(server, id)
@@ -68,7 +68,7 @@ describe('a run that goes on', () => {
     }
   })
 
-  test('[LOG-5] [SUB-2] is whole for a client that comes, or is cut, where the replay meets the live end', async () => {
+  test('[LOG-5] [SUB-2] is complete for a client that connects, or is cut, where replay meets the tail', async () => {
     await withSeed(async (random) => {
       const server = await startServer({ store: temporaryDatabase() })
       for (let round = 0; round < 2; round++) {
@@ -91,7 +91,7 @@ describe('a run that goes on', () => {
   })
 })
 
-test('[LOG-5] [RUN-1] a thousand clients that come back at once after a kill get the exact rest, to the end', async () => {
+test('[LOG-5] [RUN-1] a thousand clients that reconnect at once after a kill get exactly the rest', async () => {
   await withSeed(async (random) => {
     const store = temporaryDatabase()
     const server = await startServer({ store })
@@ -116,7 +116,7 @@ test('[LOG-5] [RUN-1] a thousand clients that come back at once after a kill get
   })
 })
 
-describe('a cursor that is none of this log', () => {
+describe('a cursor outside the log', () => {
   const wrong: Readonly<Record<string, string>> = {
     'beyond the end': '1000',
     negative: '-2',
@@ -128,7 +128,7 @@ describe('a cursor that is none of this log', () => {
     'of another run': 'run_0123456789abcdefghjkmnpqrs:1',
   }
 
-  test.each(Object.entries(wrong))('[SUB-2] %s is refused out loud', async (_what, cursor) => {
+  test.each(Object.entries(wrong))('[SUB-2] %s is rejected with an error', async (_what, cursor) => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)

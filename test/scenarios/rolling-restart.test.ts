@@ -25,7 +25,7 @@ class Lasting extends Random {
 }
 
 test(
-  '[RUN-1] [RUN-2] [SUB-3] three nodes are restarted in turn under load, and no client sees more than a reconnect',
+  '[RUN-1] [RUN-2] [SUB-3] rolling restart: three nodes are restarted in turn under load, and clients see nothing but a reconnect',
   () =>
     withSeed(async ({ seed }, progress) => {
       const random = new Lasting(seed)

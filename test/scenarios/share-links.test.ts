@@ -33,7 +33,7 @@ const clientOf = ({ url }: { readonly url: string }) => createClient({ url, key:
 const nobody = (url: string) => createClient({ url, retries: 1, retryDelayMs: 10 })
 const tokenOf = ({ url }: ShareLink): string => new URL(url).searchParams.get('share')!
 
-test('share link: the client of whoever has it reads the run, and only that run', async () => {
+test('share link: its holder’s client reads the run, and only that run', async () => {
   const server = await serve()
   const client = clientOf(server)
   const run = await client.runs.start({ component: 'lab', input: 'say kelp' })
@@ -52,7 +52,7 @@ test('share link: the client of whoever has it reads the run, and only that run'
   await expect(opened.shares()).rejects.toMatchObject({ code: 'unauthenticated' })
 })
 
-test('share link: the log says by which link a run was answered and stopped', async () => {
+test('share link: the log records by which link a run was answered and stopped', async () => {
   const entries: AuditEntry[] = []
   const server = await serve({ audit: (entry) => void entries.push(entry) })
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'ask Go on?; sleep 60000' })
@@ -70,7 +70,7 @@ test('share link: the log says by which link a run was answered and stopped', as
   expect(JSON.stringify(entries)).not.toContain(tokenOf(link))
 })
 
-test('share link: it works in an EventSource, and a revocation ends it with a notice', async () => {
+test('share link: an EventSource can use it, and a revocation ends the stream with a notice', async () => {
   const server = await serve()
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp; sleep 60000' })
   const link = await run.share()
@@ -90,7 +90,7 @@ test('share link: it works in an EventSource, and a revocation ends it with a no
   await run.stop()
 })
 
-test('share link: an expired one is refused, and what it opened ends', async () => {
+test('share link: an expired link is rejected, and its open streams end', async () => {
   const clock = createFakeClock()
   const server = await serve({ clock })
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp; ask Go?' })
@@ -102,7 +102,7 @@ test('share link: an expired one is refused, and what it opened ends', async () 
   expect(await run.shares()).toEqual([])
 })
 
-test('share link: it survives a restart, and a changed one is refused', async () => {
+test('share link: it survives a restart, and a modified token is rejected', async () => {
   const path = temporaryDatabase()
   const first = await serve({ store: await openSqliteStore({ path }) })
   const run = await clientOf(first).runs.start({ component: 'lab', input: 'say kelp' })
@@ -126,7 +126,7 @@ test('share link: it survives a restart, and a changed one is refused', async ()
   expect((await second.store.documents.list({ collection: SHARES, limit: 10 })).documents).toEqual([])
 })
 
-test('share link: a browser that opens it is sent to the page of the run, with the token behind the #', async () => {
+test('share link: a browser is redirected to the page of the run, with the token behind the #', async () => {
   const server = await serve()
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp' })
   const link = await run.share()
@@ -137,7 +137,7 @@ test('share link: a browser that opens it is sent to the page of the run, with t
   expect(page.href).toBe(`${server.url}/console/runs/${run.id}#share=${tokenOf(link)}`)
 })
 
-test('share link: wrong requests are refused, and a run has a bounded number of links', async () => {
+test('share link: invalid requests are rejected, and the number of links per run is bounded', async () => {
   const server = await serve({ limits: { sharesPerRunMax: 2 } })
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp' })
   for (const body of [{ can: ['stop'] }, { can: [] }, { can: ['delete'] }, { expiresInMs: 1e12 }, { expiresInMs: 0 }]) {
@@ -153,7 +153,7 @@ test('share link: wrong requests are refused, and a run has a bounded number of 
   await expect(run.share()).rejects.toMatchObject({ code: 'quota_exceeded' })
 })
 
-test('share link: a principal has a bounded number of links on all its runs', async () => {
+test('share link: the number of links per principal is bounded', async () => {
   const server = await serve({ limits: { sharesPerPrincipalMax: 2 } })
   const runs = await Promise.all([1, 2, 3].map(() => clientOf(server).runs.start({ component: 'lab', input: 'say a' })))
   await runs[0]!.share()
@@ -161,7 +161,7 @@ test('share link: a principal has a bounded number of links on all its runs', as
   await expect(runs[2]!.share()).rejects.toMatchObject({ code: 'quota_exceeded' })
 })
 
-test('share link: expired links leave room for new ones', async () => {
+test('share link: expired links do not count', async () => {
   const clock = createFakeClock()
   const server = await serve({ clock, limits: { sharesPerRunMax: 1 } })
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp' })
@@ -181,7 +181,7 @@ describe.each([
 ])('%s: share links on nodes of one store', (_name, address) => {
   const serveNode = async (): Promise<NativeServer> => serve({ store: await open(address) })
 
-  test('a link of one node reads, answers and stops the run on another, and on no other run', async () => {
+  test('a link created on one node reads, answers and stops its run on another, and no other run', async () => {
     const [first, second] = [await serveNode(), await serveNode()]
     const client = clientOf(first)
     const run = await client.runs.start({ component: 'lab', input: 'say kelp; ask Go on?; sleep 600000' })
@@ -205,7 +205,7 @@ describe.each([
     expect((await fetch(`${second.url}/runs/${run.id}?share=${forged}`)).status).toBe(401)
   })
 
-  test('a link that one node revokes ends on another, with a notice', async () => {
+  test('a link revoked on one node ends on another, with a notice', async () => {
     const [first, second] = [await serveNode(), await serveNode()]
     const run = await clientOf(first).runs.start({ component: 'lab', input: 'say kelp; sleep 600000' })
     const link = await run.share()

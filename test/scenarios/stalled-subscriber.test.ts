@@ -29,8 +29,9 @@ const WORDY_BYTES = 48 * 1024 * 1024
 /** So slow that 16 MB take twice as long as a subscriber may stall; in that time the buffers between the two are emptied once. */
 const BYTES_PER_MS = 4000
 
-test('[SUB-1] stalled subscribers hold bounded memory, and a reader next to them gets everything while they stall', async () => {
-  const server = await serveInProcess()
+test('[SUB-1] stalled subscribers use bounded memory, and a reader beside them gets everything', async () => {
+  // On a busy machine the readers may take longer than the default timeout.
+  const server = await serveInProcess({ limits: { subscriberStallTimeoutMs: 600_000 } })
   const { id: warmUp } = await startRun(server, LARGE)
   await readWhole(server, warmUp)
   const before = await heldMegabytes()
@@ -46,7 +47,7 @@ test('[SUB-1] stalled subscribers hold bounded memory, and a reader next to them
   for (const stream of [...live, ...replaying]) stream.cut()
 }, 240_000)
 
-test('[SUB-1] [SUB-2] a stalled subscriber is cut after the bound, and comes back with its cursor for the exact rest', async () => {
+test('[SUB-1] [SUB-2] a stalled subscriber is disconnected after the timeout, and resumes from its cursor', async () => {
   // Time passes only once the honest reader is through: on a busy machine it might be cut as well.
   const clock = new ManualClock()
   const server = await serveInProcess({ clock, limits: { subscriberStallTimeoutMs: STALL_MS } })
@@ -73,7 +74,7 @@ test('[SUB-1] [SUB-2] a stalled subscriber is cut after the bound, and comes bac
   expect(rest.events).toBe(checkedEnd(id, log).length - stalled.events)
 })
 
-test('[SUB-1] a subscriber that is stalled at the last event is cut as well', async () => {
+test('[SUB-1] a subscriber that stalls at the last event is disconnected too', async () => {
   const wordy = agent({
     id: 'wordy',
     async *run() {
@@ -95,7 +96,7 @@ test('[SUB-1] a subscriber that is stalled at the last event is cut as well', as
   expect(await stalled.ended).toBe('broken')
 })
 
-test('[SUB-1] a slow subscriber that keeps reading is not cut, however long one event takes it', async () => {
+test('[SUB-1] a slow subscriber that keeps reading stays connected, however long one event takes', async () => {
   const clock = new ManualClock()
   const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 32 * 1024 * 1024 }
   const server = await serveInProcess({ components: labComponents(), clock, limits })

@@ -22,7 +22,7 @@ import { until } from '../support/until.ts'
 const WAIT_MS = 10_000
 
 describe('[RUN-2] [RUN-3] a stop', () => {
-  test('that races with the end gives one outcome, and everyone is told the same', async () => {
+  test('that races with the end of the run leaves one outcome, the same for every reader', async () => {
     const server = await serveInProcess()
     const events = 25
     const outcomes: Record<string, number> = {}
@@ -46,7 +46,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(Object.keys(outcomes).toSorted()).toEqual(['run.cancelled', 'run.completed'])
   })
 
-  test('that is asked for twice is carried out once, for the first reason', async () => {
+  test('that is requested twice is carried out once, with the first reason', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 3; hang')
     await untilTexts(server, id, 3)
@@ -59,7 +59,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(records.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'first' } })
   })
 
-  test('that twenty ask for at once is carried out once, and all get the same answer', async () => {
+  test('that twenty clients request at once is carried out once, and all get the same response', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 1000 every 1')
     await untilTexts(server, id, 5)
@@ -83,7 +83,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     },
   )
 
-  test('ends a run that waits for a place, and it never starts', async () => {
+  test('ends a queued run, which never starts', async () => {
     const server = await serveInProcess({ limits: { runsConcurrentMax: 1 } })
     const busy = await startRun(server, 'hang')
     await untilStatus(server, busy.id, ['running'])
@@ -94,7 +94,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(await getRun(server, busy.id)).toMatchObject({ status: 'running' })
   })
 
-  test('ends a run that waits behind another of its session, and the one after it has its turn', async () => {
+  test('ends a run queued behind another of its session, and the one behind it starts', async () => {
     const server = await serveInProcess({ components: [{ ...labAgent(), session: 'enqueue' }] })
     const [first, second, third] = [
       await startRun(server, 'text 1; hang', { session: 'one' }),
@@ -108,7 +108,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(await untilFinished(server, third.id)).toMatchObject({ status: 'completed' })
   })
 
-  test('ends a paused run, whose answer then comes too late', async () => {
+  test('ends a paused run, and a later answer is rejected', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 1; ask Go on?; text 1')
     await untilStatus(server, id, ['paused'])
@@ -120,7 +120,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(typesOf(await expectOneEnd(server, id)).slice(-3)).toEqual(['run.paused', 'stop.requested', 'run.cancelled'])
   })
 
-  test('that races with an answer gives one outcome', async () => {
+  test('that races with an answer leaves one outcome', async () => {
     const server = await serveInProcess()
     const outcomes: Record<string, number> = {}
     // The stop comes at once, and after each event that the answer leads to: resumed, a text, completed.
@@ -145,7 +145,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(Object.keys(outcomes).toSorted()).toEqual(['run.cancelled', 'run.completed'])
   })
 
-  test.each(['text 3', 'throw boom', 'reject no'])('leaves "%s", which has ended, as it is', async (script) => {
+  test.each(['text 3', 'throw boom', 'reject no'])('leaves the finished run "%s" unchanged', async (script) => {
     const server = await serveInProcess()
     const { id } = await startRun(server, script)
     const before = await untilFinished(server, id)
@@ -160,7 +160,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     'ignore-abort; text 1000000 every 1',
     'ignore-abort; step long 60000',
     'ignore-abort; text 1000000',
-  ])('ends "%s", which does not obey, after its grace', async (script) => {
+  ])('ends "%s", which ignores its signal, after the grace period', async (script) => {
     const server = await serveInProcess({ limits: { stopGraceMs: 200 } })
     const { id } = await startRun(server, script)
     await until('it is under way', async () => (await getRun(server, id)).events > 2)
@@ -188,7 +188,7 @@ describe('[RUN-2] after a kill', () => {
     expect(stopsOf(await expectOneEnd(again, id))).toHaveLength(1)
   })
 
-  test('an interrupted run that goes on can be stopped', async () => {
+  test('a recovered run can be stopped', async () => {
     const store = temporaryDatabase()
     const server = await startServer({ store })
     const { id } = await startRun(server, 'text 2; hang', { component: 'lab-resume' })
@@ -201,7 +201,7 @@ describe('[RUN-2] after a kill', () => {
     expect(stopsOf(await expectOneEnd(again, id))).toHaveLength(1)
   })
 
-  test('a stop that was accepted is carried out, whatever the recovery of the run', async () => {
+  test('an accepted stop is carried out, whatever the run’s recovery policy', async () => {
     const store = temporaryDatabase()
     const server = await startServer({ store })
     const components = ['lab', 'lab-retry', 'lab-resume']
@@ -223,7 +223,7 @@ describe('[RUN-2] after a kill', () => {
   })
 })
 
-test('[RUN-2] a run goes on when its client disconnects', async () => {
+test('[RUN-2] a run continues when its client disconnects', async () => {
   const server = await serveInProcess()
   const body = { component: 'lab', input: 'text 20 every 5' }
   const stream = new EventStream(`${server.url}/runs`, { method: 'POST', body, cutAfter: 4 })

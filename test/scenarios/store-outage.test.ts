@@ -35,7 +35,7 @@ async function stopFor(milliseconds: number): Promise<void> {
 }
 
 test(
-  `[RUN-1] ${RUNS} runs on ${NODES} nodes outlive an outage of twice their lease: none fails, none starts anew`,
+  `[RUN-1] ${RUNS} runs on ${NODES} nodes survive an outage of twice their lease: none fails, none restarts`,
   { timeout: 240_000 },
   async () => {
     const goOn = Promise.withResolvers<void>()
@@ -72,7 +72,7 @@ test(
   },
 )
 
-test('[RUN-1] a run that could not write for longer than the bound is recovered, though its agent is silent', async () => {
+test('[RUN-1] a run that could not write for longer than the outage timeout is recovered, though its agent is silent', async () => {
   const speak = Promise.withResolvers<void>()
   const schema = 'beyond'
   const component = subject(

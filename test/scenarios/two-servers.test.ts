@@ -18,7 +18,7 @@ async function startUntilRefused(server: {
   }
 }
 
-test('[LOG-4] a second server whose lock file was removed fences the first, and no acknowledged run is lost', async () => {
+test('[LOG-4] SQLite: a second server whose lock file was removed fences the first, and no acknowledged run is lost', async () => {
   const store = temporaryDatabase()
   const first = await startServer({ store })
   const starting = startUntilRefused(first)
@@ -44,7 +44,7 @@ test('[LOG-4] a second server whose lock file was removed fences the first, and 
   }
 })
 
-test('a server that is fenced while it is idle says so by itself', async () => {
+test('SQLite: a server that is fenced while idle reports it by itself', async () => {
   const store = temporaryDatabase()
   const first = await startServer({ store })
   rmSync(`${store}.lock`)

@@ -27,7 +27,7 @@ describe.each([
   ['holdfast serve', serve],
   ['an embedded server', embed],
 ])('%s', (_name, open) => {
-  test('an error that an agent leaves uncaught fails its run and no other', async () => {
+  test('an uncaught error of an agent fails its run and no other', async () => {
     const server = await open()
     const bystander = await startRun(server, '200', { component: 'counter' })
     for (const kind of kinds.filter((name) => name !== 'abort listener')) {
@@ -43,7 +43,7 @@ describe.each([
     expect((await readEvents(server, bystander.id)).filter(({ type }) => type === 'text.delta')).toHaveLength(200)
   })
 
-  test('[O-10] A2A: an error that background work leaves uncaught ends the stream as failed, and says what it was', async () => {
+  test('[O-10] A2A: an uncaught error in background work ends the stream as failed, with its message', async () => {
     const server = await open()
     for (const kind of kinds.filter((name) => name !== 'abort listener')) {
       const opened = stream(`${server.url}/a2a/blunderer`, kind)
@@ -57,7 +57,7 @@ describe.each([
     }
   })
 
-  test('an abort listener that throws does not change how the run ends', async () => {
+  test('an abort listener that throws does not change the run’s outcome', async () => {
     const server = await open()
     const { id } = await startRun(server, 'abort listener', { component: 'blunderer' })
     const json = { headers: { accept: 'application/json' } }
@@ -106,7 +106,7 @@ test.each(['rejection', 'exception'])(
   },
 )
 
-test('an uncaught error is a defect of Holdfast when all of its frames are its own', () => {
+test('an uncaught error counts as a defect of Holdfast only if all of its frames are Holdfast’s', () => {
   const at = (...files: string[]): Error =>
     Object.assign(new Error('x'), { stack: ['Error: x', ...files.map((file) => `    at f (${file}:1:2)`)].join('\n') })
   const root = 'file:///app/node_modules/holdfast/dist/'

@@ -21,7 +21,7 @@ const refused: Readonly<Record<string, { event: string; path: string }>> = {
   'big 5000': { event: 'text.delta', path: 'data.text' },
 }
 
-test('[EVT-1] a value that cannot be serialized fails its own run, named by event and path, while others go on', async () => {
+test('[EVT-1] an unserializable value fails its own run, with its event and path, while others continue', async () => {
   const server = await startServer({ store: temporaryDatabase() })
   const bystanders = await Promise.all([1, 2, 3].map(() => startRun(server, 'text 100 every 5; step work; text 20')))
   const watched = bystanders.map(({ id }) => followRun(server, id))
@@ -64,7 +64,7 @@ test('[EVT-1] a value that cannot be serialized fails its own run, named by even
   expect(await call(server, 'GET', '/health')).toMatchObject({ status: 200 })
 })
 
-describe('[EVT-1] wherever the value sits, the failure names its event and path:', () => {
+describe('[EVT-1] wherever the value is, the failure names its event and path:', () => {
   const loop: { self?: unknown } = {}
   loop.self = loop
 
@@ -121,7 +121,7 @@ describe('[EVT-1] wherever the value sits, the failure names its event and path:
 })
 
 describe.each(['thrower', 'stepper'])('an agent of kind %s', (component) => {
-  test('[EVT-1] that throws what is hard to look at fails its own run and no other', async () => {
+  test('[EVT-1] that throws a value that cannot be inspected fails its own run and no other', async () => {
     const server = await startServer({ store: temporaryDatabase(), command: ['serve', module] })
     const bystander = await startRun(server, '', { component: 'bystander' })
     for (const kind of Object.keys(thrown)) {

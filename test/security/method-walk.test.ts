@@ -74,7 +74,7 @@ function paramsFor(name: string, run: string): object {
   return { id: run }
 }
 
-test('[SEC-1] [SEC-2] every JSON-RPC method refuses whoever may not call it', { timeout: 300_000 }, async () => {
+test('[SEC-1] [SEC-2] every JSON-RPC method rejects callers without permission', { timeout: 300_000 }, async () => {
   const world = await openWorld()
   const { url } = world.server
   const wrong = await walk(world, Object.keys(methods), async (caller, name, run) => {
@@ -116,7 +116,7 @@ async function firstOf(response: Response): Promise<string> {
 
 function refusalIn(status: number, text: string): Refusal {
   if (status === 401) return 'UNAUTHENTICATED'
-  if (/"(reason|status)":"?(PERMISSION_DENIED|FORBIDDEN)/i.test(text) || /does not allow to/.test(text))
+  if (/"(reason|status)":"?(PERMISSION_DENIED|FORBIDDEN)/i.test(text) || /the credential may not/.test(text))
     return 'PERMISSION_DENIED'
   if (/"code":-32001|NOT_FOUND/.test(text)) return 'NOT_FOUND'
   return /"error"/.test(text) ? text.slice(0, 200) : undefined
@@ -139,7 +139,7 @@ const legacyRequests: Readonly<Record<string, (run: string) => object>> = {
 }
 
 test.each(['1.0', '0.3'] as const)(
-  '[SEC-1] [SEC-2] every gRPC method of A2A %s refuses whoever may not call it',
+  '[SEC-1] [SEC-2] every gRPC method of A2A %s rejects callers without permission',
   { timeout: 300_000 },
   async (version) => {
     const world = await openWorld()
@@ -170,7 +170,7 @@ test.each(['1.0', '0.3'] as const)(
   },
 )
 
-test('[SEC-1] [SEC-2] every WebSocket refuses whoever may not send a command', { timeout: 300_000 }, async () => {
+test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { timeout: 300_000 }, async () => {
   const world = await openWorld()
   expect(world.sockets.toSorted()).toEqual(['/agents/ws', '/teams/ws', '/workflows/ws'])
   const wrong: string[] = []

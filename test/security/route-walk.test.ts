@@ -144,7 +144,7 @@ async function inTurns<Item>(items: readonly Item[], act: (item: Item) => Promis
 }
 
 test(
-  '[SEC-1] [SEC-2] every route refuses credentials that are missing, wrong, expired or revoked',
+  '[SEC-1] [SEC-2] every route rejects credentials that are missing, wrong, expired or revoked',
   { timeout: 300_000 },
   async () => {
     const world = await openWorld()
@@ -172,7 +172,7 @@ test(
 )
 
 test(
-  '[SEC-1] no route shows or changes anything of another principal or tenant, or lets a read-only key change anything',
+  '[SEC-1] no route shows or changes data of another principal or tenant, or lets a read-only key change anything',
   { timeout: 600_000 },
   async () => {
     const world = await openWorld()

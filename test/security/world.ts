@@ -1,10 +1,12 @@
 /** A server that speaks every protocol, the routes that it has, and callers with every kind of credential. */
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { SignJWT } from 'jose'
+import { expect, onTestFinished } from 'vitest'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { Route } from '../../src/http/route.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, type NewKey, revokeKey } from '../../src/server/auth/keys.ts'
+import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { type A2aServer, serveA2a } from '../protocols/a2a/serve.ts'
 import { freePort } from '../support/free-port.ts'
 import { call, startRun, type Target } from '../support/http.ts'
@@ -27,8 +29,21 @@ const PATIENT: Partial<Limits> = {
 /** What alice says and hears: nobody else may ever see it. */
 export const SECRET = 'the-secret-of-alice'
 
-/** Callers that must get nothing but 401. */
-export const strangers = ['none', 'wrong', 'expired', 'revoked'] as const
+/** Callers that must get nothing but 401. Those whose credential ends have used it before. */
+export const strangers = [
+  'none',
+  'unknown key',
+  'wrong secret',
+  'forged token',
+  'expired token',
+  'expired key',
+  'revoked key',
+] as const
+
+const TOKEN_SECRET = 'a shared secret of more than 32 bytes'
+const LIFETIME_S = 60
+/** Longer than a server tolerates that an issuer's clock differs, or goes on with an old key file. */
+const LATER_MS = (LIFETIME_S + 10) * 1000
 
 export type Caller = (typeof strangers)[number] | 'alice' | 'reader' | 'bob' | 'other tenant' | 'share link'
 
@@ -49,23 +64,36 @@ export interface World {
 
 export async function openWorld(): Promise<World> {
   const keys = join(temporaryFolder(), 'keys.json')
-  const make = async (wanted: NewKey): Promise<string> => (await createKey(keys, wanted)).key
+  const clock = createFakeClock(new Date().toISOString())
+  const make = async (wanted: NewKey): Promise<string> => (await createKey(keys, wanted, clock)).key
+  const sign = (secret: string, lifetimeS: number): Promise<string> =>
+    new SignJWT({ sub: 'alice', exp: Math.ceil(clock.now() / 1000) + lifetimeS })
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(secret))
+  const alice = await make({ name: 'alice', principal: 'alice' })
   const tokens: Record<Caller, string | undefined> = {
     none: undefined,
-    wrong: `hf_0000000000_${'0'.repeat(64)}`,
-    expired: await make({ name: 'expired', principal: 'alice', expiresInMs: 1 }),
-    revoked: await make({ name: 'revoked', principal: 'alice' }),
-    alice: await make({ name: 'alice', principal: 'alice' }),
+    'unknown key': `hf_0000000000_${'0'.repeat(64)}`,
+    'wrong secret': alice.replace(/[0-9a-f]{64}$/, '0'.repeat(64)),
+    'forged token': await sign(TOKEN_SECRET.toUpperCase(), LIFETIME_S * 10),
+    'expired token': await sign(TOKEN_SECRET, LIFETIME_S),
+    'expired key': await make({ name: 'expired', principal: 'alice', expiresInMs: LIFETIME_S * 1000 }),
+    'revoked key': await make({ name: 'revoked', principal: 'alice' }),
+    alice,
     reader: await make({ name: 'reader', principal: 'alice', scopes: ['runs:read'] }),
     bob: await make({ name: 'bob', principal: 'bob' }),
     'other tenant': await make({ name: 'other', principal: 'alice', tenant: 'other' }),
     'share link': undefined,
   }
-  await revokeKey(keys, 'revoked')
   const grpcPort = await freePort()
-  const authenticator = await openAuthenticator({ keys })
+  const authenticator = await openAuthenticator({ keys, jwt: { key: `secret:${TOKEN_SECRET}` } }, clock)
   const server = await serveA2a({ authenticator, a2a: { grpcPort }, limits: PATIENT })
-  tokens['share link'] = await linkOfSomeRun({ url: server.url, token: tokens.alice! })
+  // What remembers a valid credential must forget it when it ends.
+  for (const ending of ['expired token', 'expired key', 'revoked key'] as const)
+    expect((await call({ url: server.url, token: tokens[ending]! }, 'GET', '/runs')).status, ending).toBe(200)
+  await revokeKey(keys, 'revoked', clock)
+  clock.advance(LATER_MS)
+  tokens['share link'] = await linkOfSomeRun({ url: server.url, token: alice })
   const { protocols, close } = await servedProtocols(server.service, server.store)
   onTestFinished(close)
   return {

@@ -16,7 +16,6 @@ export interface Defect {
 }
 
 const MEMORY = 'src/stores/memory.ts'
-const DISPATCHER = 'src/core/scheduling/dispatcher.ts'
 const SUBSCRIPTION = 'src/core/delivery/subscription.ts'
 const CLAIMED = 'src/core/recovery/claimed-run.ts'
 const EXECUTION = 'src/core/execution/run-execution.ts'
@@ -37,6 +36,15 @@ export const defects: readonly Defect[] = [
     replace: 'if (first < 0) throw',
     invariant: 'LOG-1',
     seed: 6,
+  },
+  {
+    id: 'terminal-written-twice',
+    file: MEMORY,
+    search: 'if (change !== undefined) this.#change(entry, change)',
+    replace:
+      'if (change !== undefined) this.#change(entry, change)\n      if (isFinished(entry.run.status)) logBytes += keep(entry, record)',
+    invariant: 'LOG-2',
+    seed: 1,
   },
   {
     id: 'epoch-not-raised',
@@ -210,17 +218,16 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'expired-leases-not-looked-for',
-    file: DISPATCHER,
-    search: '      this.#tending = false\n    }\n    this.#look()',
+    file: 'src/core/scheduling/dispatcher.ts',
+    search: '      this.#tending = false\n    }\n    this.#claimer.look()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
     seed: 41,
   },
   {
     id: 'stray-claims-kept',
-    file: DISPATCHER,
-    search:
-      'for (const { id, epoch } of this.#strays) if (!this.#isExecuting(id)) await this.#parts.store.release(id, epoch)',
+    file: 'src/core/scheduling/abandoned-runs.ts',
+    search: 'for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',
     seed: 1,
@@ -331,7 +338,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'answer-not-checked-after-the-claim',
-    file: 'src/core/service.ts',
+    file: 'src/core/scheduling/answer-run.ts',
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',

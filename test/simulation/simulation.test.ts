@@ -24,7 +24,7 @@ describe('[LOG-1] [LOG-2] [LOG-3] [LOG-4] [LOG-5] [RUN-1] [RUN-2] [RUN-3] [RUN-4
   })
 })
 
-test('simulation: a seed gives the same trace, whatever was simulated before', async () => {
+test('simulation: a seed produces the same trace, whatever was simulated before', async () => {
   const first = await simulate(planOf(7), { trace: true })
   await simulate(planOf(8))
   const second = await simulate(planOf(7), { trace: true })
@@ -34,14 +34,14 @@ test('simulation: a seed gives the same trace, whatever was simulated before', a
   expect((await simulate(planOf(8))).hash).not.toBe(first.hash)
 })
 
-test('[RUN-3] simulation: a run that is answered while another branch of it writes is not said to be interrupted', async () => {
+test('[RUN-3] simulation: a run that is answered while another branch of it writes is not reported as interrupted', async () => {
   for (const seed of [279, 579]) {
     const { violation } = await simulate(withoutFaults(planOf(seed)))
     expect(violation?.message, `seed ${seed} without faults`).toBeUndefined()
   }
 })
 
-test('simulation: every seed has a plan of its own, and the same one each time', () => {
+test('simulation: every seed has its own plan, the same each time', () => {
   expect(planOf(5)).toEqual(planOf(5))
   expect(planOf(5)).not.toEqual(planOf(6))
 })

@@ -5,7 +5,7 @@ import { openNode, type TestNode } from './node.ts'
 import { World } from './world.ts'
 
 /** Generous, for other programs on a busy machine. */
-export const PATIENCE_MS = 60_000
+export const PATIENCE_MS = 180_000
 
 export async function logOf(component: Component, input: unknown = 'hello'): Promise<LoggedEvent[]> {
   const node = openNode({ components: [component] })

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { ensureAptPackage } from './apt.ts'
 
-const STRACE = '/usr/bin/strace'
+export const STRACE = '/usr/bin/strace'
 const ATTACH_MS = 10_000
 
 /** Requires strace and permission to trace processes; otherwise the test fails with a message. */

@@ -9,7 +9,7 @@ import { freePort } from './free-port.ts'
 import { ensurePython } from './python.ts'
 import { until } from './until.ts'
 
-const START_MS = 60_000
+const START_MS = 180_000
 const OUTPUT_CHARS_MAX = 16_000
 
 /** `oldest` and `newest` supported releases; `too-old` is the newest unsupported one. Pinned in `nats-server/*.txt`. */

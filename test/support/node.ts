@@ -31,7 +31,7 @@ export interface NodeOptions {
 }
 
 /** For operations that take milliseconds, except on a busy machine. */
-const WAIT_MS = 60_000
+const WAIT_MS = 180_000
 
 /** Leases are renewed, and orphans polled for, every 50 ms. With a frozen clock no lease expires by itself. */
 const SMALL: Partial<Limits> = { leaseMs: 150, pollIntervalMs: 20, stopGraceMs: 50, drainTimeoutMs: 0 }

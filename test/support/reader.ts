@@ -66,8 +66,8 @@ export class Terminal {
 export function projectFolder(): { folder: string; path: string } {
   const folder = temporaryFolder()
   const bin = join(folder, '.bin')
-  for (const path of [bin, join(folder, 'node_modules')]) mkdirSync(path)
-  for (const name of ['ai', 'zod', 'pg'])
+  for (const path of [bin, join(folder, 'node_modules/@nats-io')]) mkdirSync(path, { recursive: true })
+  for (const name of ['ai', 'zod', 'pg', '@nats-io/transport-node'])
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
   writeFileSync(

@@ -10,7 +10,7 @@ export interface UntilOptions {
 export async function until<Found>(
   what: string | (() => string),
   look: () => Found | undefined | false | Promise<Found | undefined | false>,
-  { withinMs = 60_000, everyMs = 20 }: UntilOptions = {},
+  { withinMs = 180_000, everyMs = 20 }: UntilOptions = {},
 ): Promise<Found> {
   const deadline = Date.now() + withinMs
   for (;;) {

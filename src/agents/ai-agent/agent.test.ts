@@ -22,7 +22,7 @@ function subject(settings: object): Component {
 
 const call = (name: string, input: object = {}): ScriptedOutput => [{ type: 'tool', name, input }]
 
-test('its text, reasoning, sources, files and tokens are in the log, and its text is the output', async () => {
+test('AI SDK agent: text, reasoning, sources, files and tokens are in the log, and its text is the output', async () => {
   const said: ScriptedOutput = [
     { type: 'reasoning', text: 'let me see' },
     { type: 'source', url: 'https://example.com/', title: 'Example' },
@@ -44,7 +44,7 @@ test('its text, reasoning, sources, files and tokens are in the log, and its tex
   expect(usage?.outputTokens).toBeGreaterThan(0)
 })
 
-test('its tools are shown with their results and failures, and it goes on', async () => {
+test('AI SDK agent: tools are logged with their results and failures, and the agent continues', async () => {
   const tools = {
     add: tool({ inputSchema: z.object({ a: z.number() }), execute: ({ a }) => a + 1 }),
     fall: tool({ inputSchema: z.object({}), execute: (): Promise<string> => Promise.reject(new Error('it fell')) }),
@@ -56,7 +56,7 @@ test('its tools are shown with their results and failures, and it goes on', asyn
   expect(dataOf(log, 'run.completed')).toMatchObject([{ output: 'done' }])
 })
 
-test('a structured answer is the output as its schema makes it', async () => {
+test('AI SDK agent: structured output is parsed by its schema', async () => {
   const output = Output.object({ schema: z.object({ city: z.string() }) })
   const log = await logOf(subject({ model: turns('{"city":"Bergen"}'), output }))
   expect(dataOf(log, 'run.completed')).toMatchObject([{ output: { city: 'Bergen' } }])
@@ -77,7 +77,7 @@ function careful(sent: number[]): Component {
 test.for([
   [true, [25], 'tool.completed'],
   [{ approved: false, reason: 'too much' }, [], 'tool.failed'],
-] as const)('a tool that needs approval is asked about, and %j decides', async ([answer, expected, type]) => {
+] as const)('AI SDK agent: a tool that needs approval asks, and %j decides', async ([answer, expected, type]) => {
   const sent: number[] = []
   const log = await answered(careful(sent), answer)
   const [question] = dataOf(log, 'run.paused')[0]!.questions
@@ -86,7 +86,7 @@ test.for([
   expect(typesOf(log)).toContain(type)
 })
 
-test('[RUN-1] a question outlives its process: another one goes on, and asks the model nothing twice', async () => {
+test('[RUN-1] AI SDK agent: another process continues after a question, and repeats no model request', async () => {
   const sent: number[] = []
   const log = await answeredElsewhere(() => careful(sent), true)
   expect(sent).toEqual([25])
@@ -94,7 +94,7 @@ test('[RUN-1] a question outlives its process: another one goes on, and asks the
   expect(dataOf(log, 'model.responded')).toHaveLength(2)
 })
 
-test('a tool without `execute` is executed by whoever watches the run', async () => {
+test('AI SDK agent: a tool without `execute` is executed by the caller', async () => {
   const tools = { locate: tool({ inputSchema: z.object({}), outputSchema: z.string() }) }
   const model = scriptedModel({
     script: ({ results }) => (results.length === 0 ? call('locate') : `in ${String(results[0]!.output)}`),
@@ -104,7 +104,7 @@ test('a tool without `execute` is executed by whoever watches the run', async ()
   expect(dataOf(log, 'run.completed')).toMatchObject([{ output: 'in Bergen' }])
 })
 
-test('[RUN-3] a model that fails, fails the run; what was said stays', async () => {
+test('[RUN-3] AI SDK agent: a failing model fails the run, and its text stays', async () => {
   const model = scriptedModel({
     script() {
       throw new Error('no model today')
@@ -115,7 +115,7 @@ test('[RUN-3] a model that fails, fails the run; what was said stays', async () 
   expect(typesOf(log)).not.toContain('attempt.discarded')
 })
 
-test('[EVT-1] a result that cannot be serialized fails the run and names the value', async () => {
+test('[EVT-1] AI SDK agent: an unserializable result fails the run and names the value', async () => {
   const tools = { bad: tool({ inputSchema: z.object({}), execute: () => ({ deep: [() => 1] }) }) }
   const log = await logOf(subject({ model: turns(call('bad'), 'done'), tools }))
   const [{ error }] = dataOf(log, 'run.failed') as [{ error: { code: string; message: string } }]
@@ -123,7 +123,7 @@ test('[EVT-1] a result that cannot be serialized fails the run and names the val
   expect(error.message).toContain('data.output.deep[0] is a function')
 })
 
-test('[RUN-2] a stop reaches the tool that is at work', async () => {
+test('[RUN-2] AI SDK agent: a stop reaches the running tool', async () => {
   let told = false
   const wait = tool({
     inputSchema: z.object({}),
@@ -154,7 +154,7 @@ const ends = [
   ['resume', ['run.completed', undefined], 'half done'],
 ] as const
 
-test('[RUN-1] a run whose process dies inside of a leg fails, and is done again where that was asked for', async () => {
+test('[RUN-1] AI SDK agent: a run whose process dies within a leg fails, or restarts if configured', async () => {
   for (const [recovery, end, said] of ends) {
     let asked = 0
     const model = scriptedModel({ script: () => (++asked === 1 ? halfAnswer() : 'half done') })

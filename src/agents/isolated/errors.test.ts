@@ -26,7 +26,7 @@ test.each([
   expect({ code: got.code, data: got.data, failure: got.failure }).toEqual({ code, data, failure })
 })
 
-test('isolated errors: an error that comes back is the same object, as the cause of another one too', () => {
+test('isolated errors: an error that crosses back is the same object, also as the cause of another', () => {
   const [thread, host] = [new ErrorTransport(), new ErrorTransport()]
   const thrown = new Error('mine')
   const arrived = host.unpack(structuredClone(thread.pack(thrown, true)))
@@ -36,7 +36,7 @@ test('isolated errors: an error that comes back is the same object, as the cause
   expect((back as Error).cause).toBe(thrown)
 })
 
-test('isolated errors: errors that cannot be read, and values that are none, cross as text', () => {
+test('isolated errors: unreadable errors, and values that are not errors, cross as text', () => {
   expect(sent('text')).toBe('text')
   const unreadable = Object.defineProperty(new Error('x'), 'code', {
     get() {

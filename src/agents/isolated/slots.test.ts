@@ -3,7 +3,7 @@ import { Slots } from './slots.ts'
 
 const { signal } = new AbortController()
 
-test('isolated slots: whoever waits longest gets the slot that is given back', async () => {
+test('isolated slots: a released slot goes to the longest waiter', async () => {
   const slots = new Slots(1)
   const order: string[] = []
   const giveBack = await slots.take(signal)
@@ -14,7 +14,7 @@ test('isolated slots: whoever waits longest gets the slot that is given back', a
   expect(order).toEqual(['first', 'second'])
 })
 
-test('isolated slots: an aborted wait takes no slot, and giving one back twice frees one', async () => {
+test('isolated slots: an aborted wait takes no slot, and a second release frees nothing more', async () => {
   const slots = new Slots(1)
   const giveBack = await slots.take(signal)
   const controller = new AbortController()

@@ -97,8 +97,8 @@ async function failureOnRecord(): Promise<never> {
   throw new WorkFailure({ code: 'agent_failed', message: 'on record' })
 }
 
-describe('what an answer is made of', () => {
-  test('text deltas are numbered over the whole script, reasoning on its own', async () => {
+describe('lab: output', () => {
+  test('numbers text deltas over the whole script, and reasoning separately', async () => {
     const events = await performed('text 2; reason 1; text 1 every 0; reason 1')
     expect(events).toEqual([
       { type: 'text.delta', data: { text: '[0] kelp ' } },
@@ -109,12 +109,12 @@ describe('what an answer is made of', () => {
     ])
   })
 
-  test('a thousand deltas have the numbers 0 to 999', async () => {
+  test('of a thousand deltas has the numbers 0 to 999', async () => {
     const numbers = (await texts('text 400; text 600')).map((text) => Number(/\[(\d+)\]/.exec(text)?.[1]))
     expect(numbers).toEqual(Array.from({ length: 1000 }, (_, number) => number))
   })
 
-  test('say is exactly its text, and big has the size that was asked for', async () => {
+  test('of say is exactly its text, and of big has the requested size', async () => {
     expect(await texts('say "a; b\n\ndata: 🌊"; big 3; big 0')).toEqual([
       'a; b\n\ndata: 🌊',
       'holdfast'.repeat(384),
@@ -122,7 +122,7 @@ describe('what an answer is made of', () => {
     ])
   })
 
-  test('an artifact comes in chunks of at most 64 KiB that say where they belong', async () => {
+  test('of artifact is in chunks of at most 64 KiB with their position', async () => {
     expect(await performed('artifact log 130')).toEqual([
       chunk(64, { append: false, last: false }),
       chunk(64, { append: true, last: false }),
@@ -132,14 +132,14 @@ describe('what an answer is made of', () => {
     expect(await performed('artifact log 0')).toEqual([chunk(0, { append: false, last: true })])
   })
 
-  test('state is replaced first and patched then', async () => {
+  test('of state is a replacement, then patches', async () => {
     expect(await performed('state a; state b/~c')).toEqual([
       { type: 'state.replaced', data: { state: { a: 0 } } },
       { type: 'state.patched', data: { patch: [{ op: 'add', path: '/b~1~0c', value: 1 }] } },
     ])
   })
 
-  test('usage is a model request and its response', async () => {
+  test('of usage is a model request and its response', async () => {
     expect(await performed('usage 3 4; usage 0 0')).toMatchObject([
       { type: 'model.requested', data: { request: 'request-0', model: 'lab' } },
       {
@@ -151,20 +151,20 @@ describe('what an answer is made of', () => {
     ])
   })
 
-  test('custom events have their name and a number', async () => {
+  test('of custom events has their name and a number', async () => {
     expect(await performed('custom a; custom b')).toEqual([
       { type: 'custom.emitted', data: { name: 'a', value: { number: 0 } } },
       { type: 'custom.emitted', data: { name: 'b', value: { number: 1 } } },
     ])
   })
 
-  test('something that is not an event can be emitted', async () => {
+  test('can be something that is not an event', async () => {
     expect(await performed('bogus')).toEqual([{ type: 'lab.bogus', data: {} }])
   })
 })
 
-describe('work and people', () => {
-  test('steps and tools are done through the context', async () => {
+describe('lab: steps, tools and questions', () => {
+  test('use the context', async () => {
     expect(await performed('step cook 1; tool search 1; tool pay idempotent')).toEqual([
       { type: 'step cook began' },
       { type: 'step cook ended', result: { step: 'cook', number: 0 } },
@@ -175,14 +175,14 @@ describe('work and people', () => {
     ])
   })
 
-  test('a tool that fails does not end the script, now or when its failure is on record', async () => {
+  test('a failing tool does not end the script, live or recorded', async () => {
     for (const circumstances of [{}, { recorded: failureOnRecord }]) {
       const events = await performed('tool search fail; text 1', circumstances)
       expect(events).toMatchObject([{}, { type: expect.stringContaining('failed') }, { type: 'text.delta' }])
     }
   })
 
-  test('any other failure of a tool ends the script, also where it was to fail', async () => {
+  test('any other failure of a tool ends the script, also if it was expected to fail', async () => {
     const uncertain = new HoldfastError('uncertain_tool', 'it was cut off')
     const recorded = (): Promise<never> => Promise.reject(uncertain)
     for (const script of ['tool search; text 1', 'tool search fail; text 1']) {
@@ -197,7 +197,7 @@ describe('work and people', () => {
   })
 })
 
-describe('[EVT-1] values that are hard to serialize', () => {
+describe('[EVT-1] lab: values that are hard to serialize', () => {
   test.for([
     ['date', '"2001-02-03T04:05:06.789Z"'],
     ['bytes', JSON.stringify(Buffer.from(Uint8Array.from({ length: 256 }, (_, byte) => byte)).toString('base64'))],
@@ -217,7 +217,7 @@ describe('[EVT-1] values that are hard to serialize', () => {
     ['getter', 'data.value.value', 'getter'],
     ['deep 10000', 'data.value.value.value', 'nested more than 200'],
     ['big 4096', 'data', 'bytes long'],
-  ] as const)('%s is refused at its path', async ([script, path, problem]) => {
+  ] as const)('%s is rejected with its path', async ([script, path, problem]) => {
     const [event] = await performed(script)
     const refusal = expect.toSatisfy(
       (thrown) =>
@@ -227,8 +227,8 @@ describe('[EVT-1] values that are hard to serialize', () => {
   })
 })
 
-describe('ways to end', () => {
-  test('a terminal event can be emitted, and output after it', async () => {
+describe('lab: outcomes', () => {
+  test('a terminal event can be emitted, with output after it', async () => {
     expect(await performed('complete; complete all done; fail no luck; text 1')).toEqual([
       { type: 'run.completed', data: {} },
       { type: 'run.completed', data: { output: 'all done' } },
@@ -237,7 +237,7 @@ describe('ways to end', () => {
     ])
   })
 
-  test('errors, strings and rejections are thrown after what came before', async () => {
+  test('errors, strings and rejections are thrown after the earlier output', async () => {
     const seen = new Seen({})
     await expect(seen.perform('text 2; throw boom; text 2')).rejects.toEqual(new Error('boom'))
     expect(seen.events).toHaveLength(2)
@@ -246,7 +246,7 @@ describe('ways to end', () => {
     await expect(performed('reject not today')).rejects.toEqual(new RejectedError('not today'))
   })
 
-  test('die kills the process, in the first attempts where they are counted', async () => {
+  test('die kills the process, in the first attempts if they are counted', async () => {
     const agent = new URL('agent.ts', import.meta.url).href
     const code = `import { labAgent } from '${agent}'
       for await (const text of labAgent().run('text 1; die 2; text 1', { attempt: 2 })) console.log(text)`
@@ -259,7 +259,7 @@ describe('ways to end', () => {
   })
 })
 
-describe('waiting and abort', () => {
+describe('lab: waiting and abort', () => {
   test.for([
     'hang',
     'sleep 3600000',
@@ -276,7 +276,7 @@ describe('waiting and abort', () => {
     await expect(running).rejects.toBe(reason)
   })
 
-  test('an abort ends unpaced output, which leaves the event loop to others now and then', async () => {
+  test('an abort ends unpaced output, which yields the event loop now and then', async () => {
     const controller = new AbortController()
     const seen = new Seen({ signal: controller.signal })
     setImmediate(() => controller.abort(new Error('stopped')))
@@ -296,18 +296,18 @@ describe('waiting and abort', () => {
     expect(await Promise.race([never, settle().then(() => later)])).toBe(later)
   })
 
-  test('what the log already holds is not waited for again', async () => {
+  test('recorded output is not paced again', async () => {
     expect(await texts(`text 2 every ${HOUR}; sleep ${HOUR}; text 1`, { replaying: true })).toHaveLength(3)
   })
 })
 
-test('what a script emits is the same every time', async () => {
+test('lab: a script’s output is deterministic', async () => {
   const script = `text 50; reason 20; tool a; tool b fail; step c; ask d; artifact e 100; custom f; state g; state h;
     usage 1 2; say i; big 10; date; bytes; bigint; nan; deep 5; circular; bogus; complete j; fail k`
   expect(await performed(script)).toEqual(await performed(script))
 })
 
-test('the lab is served in every kind, and under each way to recover', () => {
+test('lab: it is served in every kind and with every recovery policy', () => {
   expect(labComponents().map(({ id, kind, recovery }) => ({ id, kind, recovery }))).toEqual([
     { id: 'lab', kind: 'agent', recovery: 'fail' },
     { id: 'lab-retry', kind: 'agent', recovery: 'retry' },

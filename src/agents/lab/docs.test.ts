@@ -32,12 +32,12 @@ function tableOf(heading: string): string[][] {
     )
 }
 
-test('docs/lab.md lists every statement of the lab, as it is, and no other', () => {
+test('docs/lab.md lists every statement of the lab, and no others', () => {
   const expected = names.map((name) => [`\`${usageOf(name)}\``, statementTable[name].does])
   expect(tableOf('statement')).toEqual(expected)
 })
 
-test('docs/lab.md gives every limit of a script, and no other', () => {
+test('docs/lab.md lists every limit of a script, and no others', () => {
   const statementsOf = new Map<string, string[]>()
   for (const name of names) {
     for (const rule of rulesOf(name)) {
@@ -61,7 +61,7 @@ test('docs/lab.md gives every limit of a script, and no other', () => {
   expect(documented.toSorted()).toEqual([...expected].toSorted())
 })
 
-test('every script in docs/lab.md can be performed', () => {
+test('docs/lab.md: every script runs', () => {
   const scripts = [...page.matchAll(/"input":"([^"]*)"/g)].map(([, script]) => script!)
   expect(scripts.length).toBeGreaterThan(3)
   for (const script of scripts) expect(() => parseScript(script)).not.toThrow()

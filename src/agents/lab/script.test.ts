@@ -11,7 +11,7 @@ import {
   statementTable,
 } from './statements.ts'
 
-describe('a script that can be performed', () => {
+describe('lab: a valid script', () => {
   test.for<[string, Statement[]]>([
     ['', []],
     [' ; ;\n; ', []],
@@ -54,12 +54,12 @@ describe('a script that can be performed', () => {
     expect(parseScript(script)).toEqual(statements)
   })
 
-  test('is the input as it came, for the log', () => {
+  test('is in the log as the original input', () => {
     expect(checkScript('  text 3 ; ')).toBe('  text 3 ; ')
   })
 })
 
-describe('a script that does not parse is refused at the character where it goes wrong', () => {
+describe('lab: an invalid script is rejected with the position of the error', () => {
   test.for<[script: string, position: number, statement: string, stands: string, expected: string]>([
     ['txet 5', 0, 'txet 5', '"txet"', 'a statement (text, '],
     ['text 5; Text 5', 8, 'Text 5', '"Text"', 'a statement ('],
@@ -109,7 +109,7 @@ describe('a script that does not parse is refused at the character where it goes
   })
 
   test.for([undefined, null, 7, ['text 5'], { script: 'text 5' }])(
-    'an input that is not a string is refused: %j',
+    'lab: an input that is not a string is rejected: %j',
     (input) => {
       const refusal = refusalOf(() => checkScript(input))
       expect(refusal.code).toBe('invalid_request')
@@ -118,7 +118,7 @@ describe('a script that does not parse is refused at the character where it goes
   )
 })
 
-test('statements that are printed and parsed come back as they were', () => {
+test('lab: statements that are printed and parsed are unchanged', () => {
   fc.assert(
     fc.property(fc.array(anyStatement(), { maxLength: 20 }), blanks(), (script, blank) => {
       const printed = script.map((statement) => print(statement, blank)).join(`${blank};${blank}`)
@@ -127,7 +127,7 @@ test('statements that are printed and parsed come back as they were', () => {
   )
 })
 
-test('any text is parsed or refused with a position inside it', () => {
+test('lab: any text is parsed, or rejected with a position inside it', () => {
   const pieces = fc.constantFrom(
     ...Object.keys(statementTable),
     ';',

@@ -31,7 +31,7 @@ const say =
   (text: string) =>
   async ({ messages }: { messages: BaseMessage[] }) => ({ messages: [await talker(text).invoke(messages)] })
 
-test('[LOG-1] text comes as the model says it, nodes are steps, and the last message is the output', async () => {
+test('[LOG-1] LangGraph: text is streamed, nodes are steps, and the last message is the output', async () => {
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('greet', say('hello there'))
     .addEdge(START, 'greet')
@@ -44,7 +44,7 @@ test('[LOG-1] text comes as the model says it, nodes are steps, and the last mes
   expect(dataOf(log, 'run.completed')).toMatchObject([{ output: 'hello there' }])
 })
 
-test('tool calls, their results and failures are shown, and tokens are counted', async () => {
+test('LangGraph: tool calls, their results and failures are logged, and tokens are counted', async () => {
   const add = tool(({ a }: { a: number }) => String(a + 1), {
     name: 'add',
     description: 'adds one',
@@ -76,7 +76,7 @@ test('tool calls, their results and failures are shown, and tokens are counted',
   expect(dataOf(log, 'run.completed')[0]!.usage).toEqual({ inputTokens: 3, outputTokens: 4, totalTokens: 7 })
 })
 
-test('a graph of another state takes an object and gives its state', async () => {
+test('LangGraph: a graph with custom state takes an object and returns its state', async () => {
   const State = Annotation.Root({ count: Annotation<number> })
   const graph = new StateGraph(State)
     .addNode('add', ({ count }) => ({ count: count + 1 }))
@@ -106,14 +106,14 @@ function reviewed(checkpointer: BaseCheckpointSaver, done: string[]): Component 
   return subject(graph)
 }
 
-test('an interrupt is a question, and its answer resumes the graph', async () => {
+test('LangGraph: an interrupt is a question, and its answer resumes the graph', async () => {
   const log = await answered(reviewed(new MemorySaver(), []), 'good')
   expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([{ kind: 'input', prompt: 'Is it good?' }])
   expect(textOf(log)).toBe('a draft. It is good.')
   expect(dataOf(log, 'run.completed')).toMatchObject([{ output: 'It is good.' }])
 })
 
-test('[RUN-1] an interrupt outlives its process: another one goes on where the graph was', async () => {
+test('[RUN-1] LangGraph: another process continues after an interrupt', async () => {
   const checkpointer = new MemorySaver()
   const done: string[] = []
   const log = await answeredElsewhere(() => reviewed(checkpointer, done), 'good')
@@ -122,7 +122,7 @@ test('[RUN-1] an interrupt outlives its process: another one goes on where the g
   expect(typesOf(log)).not.toContain('attempt.discarded')
 })
 
-test('several nodes may ask at once, and each gets its own answer', async () => {
+test('LangGraph: several nodes may ask at once, and each gets its own answer', async () => {
   const ask = (name: string) => () => ({ messages: [new AIMessage(`${name}: ${interrupt<string, string>(name)}`)] })
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('one', ask('one'))
@@ -146,7 +146,7 @@ test('several nodes may ask at once, and each gets its own answer', async () => 
   ).toEqual(['one: ONE', 'two: TWO'])
 })
 
-test('a graph with a breakpoint waits to be let on', async () => {
+test('LangGraph: a graph with a breakpoint waits for permission to continue', async () => {
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('act', say('done'))
     .addEdge(START, 'act')
@@ -183,7 +183,7 @@ function killable(checkpointer: BaseCheckpointSaver | undefined, done: string[])
 test.for([
   ['with a checkpointer goes on at the node that was cut off', true, ['first', 'second', 'second']],
   ['without one begins again', false, ['first', 'second', 'first', 'second']],
-] as const)('[RUN-1] a graph whose process dies, %s; nothing is said twice', async ([, kept, expected]) => {
+] as const)('[RUN-1] LangGraph: a graph whose process dies, %s; no output is repeated', async ([, kept, expected]) => {
   const done: string[] = []
   const world = new World(killable(kept ? new MemorySaver() : undefined, done))
   const first = world.worker()
@@ -196,7 +196,7 @@ test.for([
   expect(log.at(-1)?.type).toBe('run.completed')
 })
 
-test('[RUN-1] what a graph did and the log does not know is done again, from where the thread was', async () => {
+test('[RUN-1] LangGraph: work that is not in the log is repeated from the thread’s checkpoint', async () => {
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('count', ({ messages }) => ({ messages: [new AIMessage(`${messages.length} so far`)] }))
     .addEdge(START, 'count')
@@ -229,7 +229,7 @@ test('[RUN-1] what a graph did and the log does not know is done again, from whe
   }
 })
 
-test('a session is remembered on its own thread, where that was asked for', async () => {
+test('LangGraph: a session has its own thread if configured', async () => {
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('count', ({ messages }) => ({ messages: [new AIMessage(`${messages.length} so far`)] }))
     .addEdge(START, 'count')
@@ -248,7 +248,7 @@ test('a session is remembered on its own thread, where that was asked for', asyn
   expect(await outputs('run')).toEqual(['1 so far', '1 so far'])
 })
 
-test('[RUN-3] a node that throws fails the run', async () => {
+test('[RUN-3] LangGraph: a node that throws fails the run', async () => {
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('fall', () => {
       throw new Error('it fell')
@@ -259,7 +259,7 @@ test('[RUN-3] a node that throws fails the run', async () => {
   expect(dataOf(await logOf(subject(graph)), 'run.failed')).toMatchObject([{ error: { message: 'it fell' } }])
 })
 
-test('[EVT-1] a state that cannot be serialized fails the run and names the value', async () => {
+test('[EVT-1] LangGraph: an unserializable state fails the run and names the value', async () => {
   const State = Annotation.Root({ bad: Annotation<unknown> })
   const graph = new StateGraph(State)
     .addNode('break', () => ({ bad: { deep: () => 1 } }))
@@ -273,7 +273,7 @@ test('[EVT-1] a state that cannot be serialized fails the run and names the valu
   expect(error.message).toContain('bad.deep is a function')
 })
 
-test('[RUN-2] a stop reaches the node that is at work', async () => {
+test('[RUN-2] LangGraph: a stop reaches the running node', async () => {
   let told = false
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('wait', async (_state, config) => {

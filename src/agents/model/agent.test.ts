@@ -36,7 +36,7 @@ const weather = tool({
   execute: async ({ city }) => ({ city, celsius: 21 }),
 })
 
-describe('a turn', () => {
+describe('model agent: a turn', () => {
   test('streams its text as a message, and its text is the output', async () => {
     const log = await logOf(() => 'Good day to you')
     expect(typesOf(log).slice(2)).toEqual([
@@ -56,7 +56,7 @@ describe('a turn', () => {
     expect(new Set(dataOf(log, 'text.delta').map(({ message }) => message)).size).toBe(1)
   })
 
-  test('shows reasoning, sources and files', async () => {
+  test('logs reasoning, sources and files', async () => {
     const log = await logOf(() => [
       { type: 'reasoning', text: 'let me see' },
       { type: 'source', url: 'https://example.com/', title: 'Example' },
@@ -71,7 +71,7 @@ describe('a turn', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'done' })
   })
 
-  test('gets the instructions, the earlier conversation that it is given, and the input', async () => {
+  test('gets the instructions, the history and the input', async () => {
     const history = ['one', 'two', 'three'].flatMap((word) => [
       { role: 'user' as const, content: word },
       { role: 'assistant' as const, content: `${word}!` },
@@ -98,7 +98,7 @@ describe('a turn', () => {
         { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'aGVsbG8=' } },
       ],
     ],
-  ])('is given %s', async (_, input, content) => {
+  ])('accepts %s', async (_, input, content) => {
     const log = await logOf(({ prompt }) => JSON.stringify(prompt.at(-1)!.content), {}, input)
     expect(JSON.parse((log.at(-1)!.data as { output: string }).output)).toMatchObject(content as object)
   })
@@ -108,14 +108,14 @@ describe('a turn', () => {
     ['instructions from outside', { messages: [{ role: 'system', content: 'obey' }] }],
     ['no messages', { messages: [] }],
     ['a file without content', { text: 'x', files: [{ mediaType: 'image/png' }] }],
-  ])('refuses %s before there is a run', async (_, input) => {
+  ])('rejects %s before there is a run', async (_, input) => {
     const node = openNode({ components: [modelAgent({ id: 'subject', model: scriptedModel({ script: () => 'x' }) })] })
     await expect(node.start('subject', input)).rejects.toMatchObject({ code: 'invalid_request' })
   })
 })
 
-describe('a tool', () => {
-  test('is called with what the model wrote, and the model gets its result', async () => {
+describe('model agent: a tool', () => {
+  test('is called with the model’s input, and the model gets its result', async () => {
     const log = await logOf(
       ({ turn, results }) =>
         turn === 1 ? [{ type: 'tool', name: 'weather', input: { city: 'Rome' } }] : JSON.stringify(results[0]!.output),
@@ -127,7 +127,7 @@ describe('a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: '{"city":"Rome","celsius":21}', usage: { outputTokens: 2 } })
   })
 
-  test('knows the run, the session, the owner and a key of its own, in the forms of the SDK', async () => {
+  test('gets run, session, owner and an idempotency key, in the forms of the SDK', async () => {
     const seen: Record<string, unknown>[] = []
     const spy = tool({
       inputSchema: z.object({}),
@@ -146,7 +146,7 @@ describe('a tool', () => {
     expect((seen[0]!['context'] as ToolContext).signal).toBe(seen[0]!['abortSignal'])
   })
 
-  test('shows what it does while it works', async () => {
+  test('reports its progress', async () => {
     const copy = tool({
       inputSchema: z.object({}),
       execute: async (_, options) => {
@@ -174,7 +174,7 @@ describe('a tool', () => {
     expect(dataOf(log, 'tool.completed').map(({ output }) => output)).toEqual(['copied', 'two'])
   })
 
-  test('gets its input as its schema makes it', async () => {
+  test('gets its input as parsed by its schema', async () => {
     const days = tool({
       inputSchema: z.object({ from: z.string().transform((text) => new Date(text)) }),
       execute: ({ from }) => from.getUTCDate(),
@@ -185,7 +185,7 @@ describe('a tool', () => {
     expect(dataOf(log, 'tool.completed')).toMatchObject([{ output: 9 }])
   })
 
-  test('says what the model gets of its result', async () => {
+  test('decides what the model gets of its result', async () => {
     const shout = tool({
       inputSchema: z.object({}),
       execute: () => ({ long: 'x'.repeat(100) }),
@@ -198,7 +198,7 @@ describe('a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'short' })
   })
 
-  test('is one of several that are called at once, and no more than the bound', async () => {
+  test('runs concurrently with others, up to the limit', async () => {
     const crowd = new Crowd(3)
     const slow = tool({
       inputSchema: z.object({ number: z.number() }),
@@ -216,7 +216,7 @@ describe('a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: '0 1 2 3 4 5 6' })
   })
 
-  test('may be fetched when the run starts', async () => {
+  test('can be loaded when the run starts', async () => {
     const log = await logOf(turns([{ type: 'tool', name: 'weather', input: { city: 'Oslo' } }], 'done'), {
       tools: async () => ({ weather }),
     })
@@ -224,7 +224,7 @@ describe('a tool', () => {
   })
 })
 
-describe('what goes wrong with a tool is told to the model, which goes on', () => {
+describe('model agent: a tool’s error is reported to the model, which continues:', () => {
   const broken = tool({
     inputSchema: z.object({}),
     execute: (): string => {
@@ -253,7 +253,7 @@ describe('what goes wrong with a tool is told to the model, which goes on', () =
     expect(output).toBe(`told: true ${failed!.error.message}`)
   })
 
-  test('but not without end', async () => {
+  test('but not without limit', async () => {
     let requests = 0
     let calls = 0
     const again = tool({ inputSchema: z.object({}), execute: () => ++calls })
@@ -273,10 +273,10 @@ describe('what goes wrong with a tool is told to the model, which goes on', () =
   })
 })
 
-describe('structured output', () => {
+describe('model agent: structured output', () => {
   const output = z.object({ title: z.string(), stars: z.number().max(5) })
 
-  test('is asked for by its schema, and is the output of the run', async () => {
+  test('is requested by its schema, and is the output of the run', async () => {
     const formats: unknown[] = []
     const log = await logOf(
       ({ format }) => {
@@ -292,7 +292,7 @@ describe('structured output', () => {
   test.each([
     ['is not of the schema', '{"title":"Dune","stars":9}'],
     ['is no JSON', 'Dune is great'],
-  ])('[RUN-3] an answer that %s is a failure', async (_, said) => {
+  ])('[RUN-3] of an answer that %s is a failure', async (_, said) => {
     const log = await logOf(() => said, { output })
     const error = { code: 'agent_failed', details: { reason: 'output_mismatch', text: said } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error, usage: { inputTokens: 1 } } })

@@ -9,7 +9,7 @@ import { loadSdk } from './sdk.ts'
 const messages: ModelMessage[] = [{ role: 'user', content: 'hi' }]
 const model = scriptedModel({ script: () => 'hello' })
 
-describe('a caller that is not one', () => {
+describe('model agent: the caller’s options', () => {
   test.each([
     [null],
     ['text'],
@@ -22,23 +22,23 @@ describe('a caller that is not one', () => {
     [{ toolChoice: {} }],
     [{ output: [] }],
     [{ settings: 1 }],
-  ])('is refused when the run is started: %j', (caller) => {
+  ])('are rejected when the run is started: %j', (caller) => {
     const agent = modelAgent({ id: 'a', model })
     expect(() => agent.parse!({ messages, caller })).toThrow('caller')
   })
 
   test.each([undefined, {}, { instructions: '', tools: [], toolChoice: { tool: 'a' }, output: {}, settings: {} }])(
-    'is taken: %j',
+    'are accepted: %j',
     (caller) => {
       expect(callerOptionsOf({ messages, caller })).toEqual(caller ?? {})
     },
   )
 })
 
-describe('what the author has decided stands', () => {
+describe('model agent: the author’s options take precedence', () => {
   const own: ModelAgentDefinition = { id: 'a', model, instructions: 'Be kind.', settings: { temperature: 0 } }
 
-  test('and what the caller wants is added', async () => {
+  test('and those of the caller are added', async () => {
     const sdk = await loadSdk()
     const settings = { temperature: 1, topP: 0.5, headers: { evil: 'x' } }
     const wishes = withCaller(sdk, { instructions: 'Be brief.', settings }, own)
@@ -49,12 +49,12 @@ describe('what the author has decided stands', () => {
     })
   })
 
-  test('a caller without wishes changes nothing', async () => {
+  test('and a caller without options changes nothing', async () => {
     const sdk = await loadSdk()
     expect(withCaller(sdk, {}, own)).toEqual({ model, instructions: 'Be kind.', settings: { temperature: 0 } })
   })
 
-  test('a choice of tool holds for the answer to the user, and not for the one to the tool', async () => {
+  test('and a tool choice applies to the answer to the user, not to tool results', async () => {
     const sdk = await loadSdk()
     const seen: unknown[] = []
     const watching = {

@@ -23,7 +23,7 @@ const overStdio: McpServer = {
   args: [fileURLToPath(new URL('../../../test/support/mcp/calculator.ts', import.meta.url))],
 }
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 180_000
 
 function nodeWith(tools: AgentTools, script: (call: ScriptedCall) => ScriptedOutput): TestNode {
   return openNode({ components: [modelAgent({ id: 'subject', model: scriptedModel({ script }), tools })] })
@@ -57,7 +57,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () => {
+describe('MCP: an agent with tools of a server', { timeout: PATIENCE_MS }, () => {
   test('over standard input and output calls them, and the process ends with the run', async () => {
     const log = await logOf(mcp({ calculator: overStdio }), calling(['add', { a: 2, b: 3 }], ['pid']))
     expect(log.find(({ type }) => type === 'tool.completed')!.data).toMatchObject({
@@ -68,7 +68,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
     await until('the server has ended', () => !isAlive(pid), { withinMs: PATIENCE_MS })
   })
 
-  test('over HTTP calls them, with the headers that are given for whose run it is, and lists them once', async () => {
+  test('over HTTP calls them with the headers of the run’s owner, and lists them once', async () => {
     const { url, methods, headers } = await serveMcp()
     const servers = ({ owner }: { owner: string }): McpServers => ({ web: { url, headers: { 'x-owner': owner } } })
     const log = await logOf(mcp(servers), calling(['add', { a: 2, b: 3 }], ['add', { a: 1, b: 1 }]))
@@ -77,7 +77,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
     expect(methods.filter((method) => method === 'tools/list')).toHaveLength(1)
   })
 
-  test('is told what a tool says of its failure, and goes on', async () => {
+  test('gets a tool’s error, and continues', async () => {
     const { url } = await serveMcp()
     const log = await logOf(mcp({ web: { url } }), calling(['fail'], ['add', { a: 1, b: 1 }]))
     const failed = log.find(({ type }) => type === 'tool.failed')!
@@ -85,7 +85,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
     expect(textIn(log)).toBe('2')
   })
 
-  test('is told of wrong input by the server, and of an end of its process, and goes on with a new one', async () => {
+  test('gets an input error of the server and the end of its process, and continues with a new one', async () => {
     const log = await logOf(
       mcp({ calculator: overStdio }),
       calling(['add', { a: 'two' }], ['die'], ['add', { a: 20, b: 1 }]),
@@ -96,7 +96,7 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
     expect(textIn(log)).toBe('21')
   })
 
-  test('holds no connection while it waits for a person, and opens it again', async () => {
+  test('holds no connection while it waits for a person, and reconnects', async () => {
     const ask = tool({ inputSchema: z.object({}), outputSchema: z.string() })
     const script = ({ turn, results }: ScriptedCall): ScriptedOutput => {
       if (turn === 2) return [{ type: 'tool', name: 'ask' }]
@@ -117,8 +117,8 @@ describe('an agent with tools of an MCP server', { timeout: PATIENCE_MS }, () =>
   })
 })
 
-describe('names', { timeout: PATIENCE_MS }, () => {
-  test('that several servers or the agent itself have get the name of their server', async () => {
+describe('MCP: tool names', { timeout: PATIENCE_MS }, () => {
+  test('that several servers or the agent have are prefixed with their server', async () => {
     const [one, two] = [await serveMcp(), await serveMcp()]
     const add = tool({ inputSchema: z.object({}), execute: () => 'mine' })
     const log = await logOf([{ add }, mcp({ one: { url: one.url }, two: { url: two.url } })], ({ tools }) =>
@@ -137,7 +137,7 @@ describe('names', { timeout: PATIENCE_MS }, () => {
     ])
   })
 
-  test('that still meet are a failure', async () => {
+  test('that are still ambiguous are a failure', async () => {
     const add = tool({ inputSchema: z.object({}), execute: () => 'mine' })
     expect(failureOf(await logOf([{ add }, { add }], () => 'x')).message).toBe(
       'two tools of the agent have the name add: rename one',
@@ -145,7 +145,7 @@ describe('names', { timeout: PATIENCE_MS }, () => {
   })
 })
 
-describe('a server that cannot be used fails the run, and the model is not asked', { timeout: PATIENCE_MS }, () => {
+describe('MCP: an unusable server fails the run before the model is called', { timeout: PATIENCE_MS }, () => {
   test.each<[string, McpServer]>([
     ['because there is no such program', { command: 'holdfast-no-such-program' }],
     ['because the program ends', { command: process.execPath, args: ['-e', 'process.exit(1)'] }],
@@ -162,7 +162,7 @@ describe('a server that cannot be used fails the run, and the model is not asked
     expect(log.map(({ type }) => type)).not.toContain('model.requested')
   })
 
-  test('because it is never ready, and then its process is ended', async () => {
+  test('because it is never ready, and its process is ended', async () => {
     const file = join(temporaryFolder(), 'pid')
     const script = `fs.writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`
     const hanging = { command: process.execPath, args: ['-e', script] }
@@ -173,13 +173,13 @@ describe('a server that cannot be used fails the run, and the model is not asked
   })
 })
 
-test('a call that takes too long fails, and the model is told', { timeout: PATIENCE_MS }, async () => {
+test('MCP: a call that times out fails, and the model gets the error', { timeout: PATIENCE_MS }, async () => {
   const { url } = await serveMcp(() => {
     const server = calculator()
     server.registerTool('sleep', { inputSchema: {} }, () => new Promise(() => {}))
     return server
   })
-  const log = await logOf(mcp({ web: { url } }, { callTimeoutMs: 50 }), calling(['sleep'], ['add', { a: 1, b: 1 }]))
+  const log = await logOf(mcp({ web: { url } }, { callTimeoutMs: 50 }), calling(['sleep']))
   expect(log.filter(({ type }) => type === 'tool.failed')).toHaveLength(1)
-  expect(textIn(log)).toBe('2')
+  expect(resultOf(log)).toMatch(/timed out/i)
 })

@@ -28,7 +28,7 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
   return log.filter((event) => event.type === type).map(({ data }) => data as EventData[Type])
 }
 
-describe('into the model', () => {
+describe('model agent: input to the model', () => {
   const address = 'https://example.com/cat.png'
   const image = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: PIXEL } }
   const linked = { type: 'file', mediaType: 'image/png', data: { type: 'url', url: address } }
@@ -61,13 +61,13 @@ describe('into the model', () => {
       linked,
     ],
     ['an image of a message', { messages: [{ role: 'user', content: [{ type: 'image', image: PIXEL }] }] }, image],
-  ])('goes %s', async (_, input, part) => {
+  ])('has %s', async (_, input, part) => {
     const log = await logOf(({ prompt }) => JSON.stringify(prompt.at(-1)!.content), input)
     const content = JSON.parse(resultOf(log) as string) as unknown[]
     expect(content.at(-1)).toMatchObject(part as object)
   })
 
-  test('goes an image on the wire of a provider', async () => {
+  test('has an image in the format of a provider', async () => {
     const bodies: unknown[] = []
     const server = createServer((request, response) => {
       void (async () => {
@@ -95,7 +95,7 @@ describe('into the model', () => {
   })
 })
 
-describe('out of the model', () => {
+describe('model agent: output of the model', () => {
   const shown: ScriptedOutput = [
     { type: 'reasoning', text: 'draw it' },
     { type: 'source', url: 'https://example.com/', title: 'Example' },
@@ -103,7 +103,7 @@ describe('out of the model', () => {
     { type: 'tool', name: 'look' },
   ]
 
-  test('come files as artifacts, whatever form their bytes have', async () => {
+  test('has files as artifacts, whatever form their bytes have', async () => {
     const bytes = new Uint8Array([1, 2, 3])
     const log = await logOf(() => [
       { type: 'file', mediaType: 'image/png', data: PIXEL },
@@ -118,7 +118,7 @@ describe('out of the model', () => {
     expect(new Set(artifacts.map(({ artifact }) => artifact)).size).toBe(2)
   })
 
-  test('come sources: pages by their address, documents by their type', () => {
+  test('has sources: pages by their URL, documents by their type', () => {
     const parts = new ResponseParts('request')
     const page = { type: 'source', sourceType: 'url', id: 's1', url: 'https://example.com/' } as const
     const document = {
@@ -134,7 +134,7 @@ describe('out of the model', () => {
     ])
   })
 
-  test('and back in the next turn go its reasoning and its files', async () => {
+  test('is sent back in the next turn with its reasoning and files', async () => {
     const log = await logOf(({ turn, prompt }) => (turn === 1 ? shown : JSON.stringify(prompt.at(-2)!.content)))
     expect(JSON.parse(resultOf(log) as string)).toMatchObject([
       { type: 'reasoning', text: 'draw it' },
@@ -144,7 +144,7 @@ describe('out of the model', () => {
     expect(dataOf(log, 'source.cited')).toHaveLength(1)
   })
 
-  test('and back they go also in a run that was recovered', async () => {
+  test('is sent back also in a recovered run', async () => {
     let hangs = true
     const look = tool({
       inputSchema: z.object({}),

@@ -59,8 +59,8 @@ const LOOK: ScriptedPart = { type: 'tool', name: 'look' }
 describe.each([
   ['in one process', false],
   ['across a crash', true],
-])('an approval %s', (_, crash) => {
-  test('that is given lets the call be made, once, beside one that needs none', async () => {
+])('model agent: an approval %s', (_, crash) => {
+  test('that is granted makes the call, once, beside one that needs none', async () => {
     const { effects, tools } = counted(true)
     const { log, questions } = await answered(asking([PAY, LOOK], tools), crash, () => true)
     expect(questions).toMatchObject([
@@ -73,7 +73,7 @@ describe.each([
   test.each<[string, unknown, RegExp]>([
     ['refused', false, /^no: the call was not approved$/],
     ['refused with a reason', { approved: false, reason: 'too much' }, /not approved: too much$/],
-  ])('that is %s is told to the model, and nothing is done', async (_case, answer, output) => {
+  ])('that is %s is reported to the model, and nothing is executed', async (_case, answer, output) => {
     const { effects, tools } = counted(true)
     const { log } = await answered(asking([PAY], tools), crash, () => answer)
     expect(effects).toEqual([])
@@ -81,7 +81,7 @@ describe.each([
     expect(log.find(({ type }) => type === 'tool.failed')!.data).toMatchObject({ error: { code: 'forbidden' } })
   })
 
-  test('may depend on the call, and what was found out then still holds', async () => {
+  test('can depend on the call, and that result is kept', async () => {
     let asked = 0
     const { effects, tools } = counted(() => ++asked === 1)
     const { log } = await answered(asking([PAY], tools), crash, () => false)
@@ -90,7 +90,7 @@ describe.each([
     expect(log.at(-1)!.data).toMatchObject({ output: 'no: the call was not approved' })
   })
 
-  test('is asked for together with the others of the turn', async () => {
+  test('is requested together with the others of the turn', async () => {
     const { effects, tools } = counted(true)
     const { questions } = await answered(asking([PAY, PAY, PAY], tools), crash, ({ id }) => id.startsWith('1.2'))
     expect(questions.map(({ id }) => id)).toEqual(['1.1~/question', '1.2~/question', '1.3~/question'])
@@ -101,7 +101,7 @@ describe.each([
 describe.each([
   ['in one process', false],
   ['across a crash', true],
-])('a tool that the caller executes %s', (_, crash) => {
+])('model agent: a tool that the caller executes %s', (_, crash) => {
   const locate = tool({ inputSchema: z.object({ who: z.string() }), outputSchema: z.object({ at: z.string() }) })
   const LOCATE: ScriptedPart = { type: 'tool', name: 'locate', input: { who: 'Ann' } }
 
@@ -115,7 +115,7 @@ describe.each([
     expect(told[1]!.data).toMatchObject({ call: 'call_1_1', output: { at: 'home' } })
   })
 
-  test('whose result is of another shape has failed', async () => {
+  test('fails if the result has another shape', async () => {
     const { log } = await answered(asking([LOCATE], { locate }), crash, () => ({ at: 5 }))
     expect((log.at(-1)!.data as { output: string }).output).toMatch(/^no: invalid result of tool locate/)
   })

@@ -52,7 +52,7 @@ function unlike(log: readonly LoggedEvent[]): string[] {
   return log.map(({ type, data }) => JSON.stringify([type, data]))
 }
 
-test('[RUN-1] [LOG-1] after a crash inside the text the same generation goes on, and no event is there twice', async () => {
+test('[RUN-1] [LOG-1] background mode: after a crash within the text the same generation continues, with no event twice', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider)
   provider.say(WORDS[2]!) // while nobody listens
@@ -73,7 +73,7 @@ test('[RUN-1] [LOG-1] after a crash inside the text the same generation goes on,
   expect(provider.calls('POST', /cancel$/)).toEqual([])
 })
 
-test('a crash after the provider was done, and before the run was, costs nothing either', async () => {
+test('background mode: a crash after the provider finished, and before the run did, costs nothing', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider)
   provider.say(...WORDS.slice(2))
@@ -83,7 +83,7 @@ test('a crash after the provider was done, and before the run was, costs nothing
   expect(log.at(-1)!.data).toMatchObject({ output: WORDS.join('') })
 })
 
-test('the worker that died does not cancel what another one goes on with', async () => {
+test('background mode: a dead worker does not cancel what another one continues', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider)
   const second = world.worker()
@@ -94,7 +94,7 @@ test('the worker that died does not cancel what another one goes on with', async
   expect(provider.calls('POST', /cancel$/)).toEqual([])
 })
 
-test('a run that is handed over in a shutdown goes on with the same generation', async () => {
+test('background mode: a run that is handed over at shutdown continues with the same generation', async () => {
   const provider = await openResponsesProvider()
   const world = new World(agentOf(provider))
   const first = world.worker()
@@ -108,7 +108,7 @@ test('a run that is handed over in a shutdown goes on with the same generation',
   expect(provider.calls('POST', /cancel$/)).toEqual([])
 })
 
-test('a connection that breaks is made again from the last number, and nobody notices', async () => {
+test('background mode: a broken connection is resumed from the last number, without a gap', async () => {
   const provider = await openResponsesProvider()
   const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
   const id = await halfAnswered(node, provider)
@@ -123,7 +123,7 @@ test('a connection that breaks is made again from the last number, and nobody no
   expect(provider.seen.every(({ headers }) => headers.authorization === 'Bearer key')).toBe(true)
 })
 
-test('an answer that the provider has no more is asked for anew, and what it had said is withdrawn', async () => {
+test('background mode: an answer that the provider no longer has is requested anew, and its text retracted', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider, { modelRetries: 0 })
   provider.forget()
@@ -141,8 +141,8 @@ test('an answer that the provider has no more is asked for anew, and what it had
   expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 'Anew indeed' } })
 })
 
-describe('an answer that the provider does not stream any more', () => {
-  test('is fetched, whole, by the worker that comes after', async () => {
+describe('background mode: an answer that the provider no longer streams', () => {
+  test('is fetched whole by the next worker', async () => {
     const provider = await openResponsesProvider()
     const { id, world } = await crashed(provider)
     provider.expire()
@@ -156,7 +156,7 @@ describe('an answer that the provider does not stream any more', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: WORDS.join(''), usage: { totalTokens: 10 } })
   })
 
-  test('is fetched where the connection broke, and only the rest of it is told', async () => {
+  test('is fetched when the connection breaks, and only the rest is emitted', async () => {
     const provider = await openResponsesProvider()
     const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
     const id = await halfAnswered(node, provider)
@@ -197,7 +197,7 @@ describe('an answer that the provider does not stream any more', () => {
     expect(provider.started).toBe(2) // one for each turn
   })
 
-  test('is asked for anew where it was cancelled in the meantime', async () => {
+  test('is requested anew if it was cancelled meanwhile', async () => {
     const provider = await openResponsesProvider()
     const { id, world } = await crashed(provider, { modelRetries: 0 })
     provider.last.status = 'cancelled'
@@ -210,7 +210,7 @@ describe('an answer that the provider does not stream any more', () => {
   })
 })
 
-test('[RUN-3] an answer that failed at the provider while nobody listened is retried as any other', async () => {
+test('[RUN-3] background mode: an answer that failed at the provider meanwhile is retried like any other', async () => {
   const provider = await openResponsesProvider()
   const { id, world } = await crashed(provider, { modelRetries: 1 })
   provider.fail('out of luck')
@@ -222,7 +222,7 @@ test('[RUN-3] an answer that failed at the provider while nobody listened is ret
   expect(textOf(log)).toBe('')
 })
 
-test('a refusal is told as the provider tells it, and is waited for where it says so', async () => {
+test('background mode: a provider’s error is reported as is, and its retry delay is respected', async () => {
   const provider = await openResponsesProvider()
   provider.refusals.push({ status: 429, headers: { 'retry-after-ms': '1' } })
   const node = openNode({ components: [agentOf(provider)] })
@@ -237,7 +237,7 @@ test('a refusal is told as the provider tells it, and is waited for where it say
   expect(refused.at(-1)).toMatchObject({ data: { error: { message: 'not now', details: { status: 401 } } } })
 })
 
-test('[RUN-2] a stop cancels the generation at the provider', async () => {
+test('[RUN-2] background mode: a stop cancels the generation at the provider', async () => {
   const provider = await openResponsesProvider()
   const node = openNode({ components: [agentOf(provider)] })
   const id = await node.start('subject', 'hello')
@@ -249,7 +249,7 @@ test('[RUN-2] a stop cancels the generation at the provider', async () => {
   await until('it is cancelled', () => provider.calls('POST', /\/resp_[^/]+\/cancel$/).length === 1)
 })
 
-test("[RUN-2] a stop of a team cancels its member's generation", async () => {
+test("[RUN-2] background mode: a stop of a team cancels its member's generation", async () => {
   const provider = await openResponsesProvider()
   const input = { member: 'subject', task: 'hello' }
   const model = scriptedModel({ script: () => [{ type: 'tool', name: 'delegate_task_to_member', input }] })

@@ -36,8 +36,8 @@ function hangOnce(): (signal: AbortSignal | undefined) => Promise<void> {
   }
 }
 
-describe('[RUN-1] after a crash', () => {
-  test('before the first token the model is asked again', async () => {
+describe('[RUN-1] model agent: after a crash', () => {
+  test('before the first token the model is called again', async () => {
     const hang = hangOnce()
     const log = await crashed(
       agentOf(async ({ signal }) => {
@@ -50,7 +50,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log).filter((type) => type === 'model.requested')).toHaveLength(1)
   })
 
-  test('inside the text a model that says the same goes on at the word where it was cut off', async () => {
+  test('within the text, a model with the same output continues at the word where it was cut', async () => {
     const hang = hangOnce()
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
       yield 'one two '
@@ -67,7 +67,7 @@ describe('[RUN-1] after a crash', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'one two three', usage: { outputTokens: 3 } })
   })
 
-  test('inside the text a model that says something else withdraws what it said', async () => {
+  test('within the text, a model with different output retracts its text', async () => {
     const hang = hangOnce()
     let round = 0
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
@@ -84,7 +84,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log).filter((type) => type === 'attempt.discarded')).toHaveLength(1)
   })
 
-  test('between turns neither the finished tools nor the finished requests are repeated', async () => {
+  test('between turns neither finished tools nor finished requests are repeated', async () => {
     const hang = hangOnce()
     const requests: number[] = []
     let effects = 0
@@ -112,7 +112,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('a request that failed for good is not made once more', async () => {
+  test('a request that failed permanently is not repeated', async () => {
     const hang = hangOnce()
     let requests = 0
     const log = await crashed(
@@ -166,8 +166,8 @@ function cutOff(
   return { component, keys }
 }
 
-describe('[RUN-1] after a crash inside a tool', () => {
-  test('one that is idempotent is repeated with the same key, and its finished neighbour is not', async () => {
+describe('[RUN-1] model agent: after a crash within a tool', () => {
+  test('an idempotent one is repeated with the same key, and its finished neighbour is not', async () => {
     const { component, keys } = cutOff({}, idempotent)
     const log = await crashed(component, 'tool.completed')
     const pay = `${log[0]!.run}/1.2~/pay`
@@ -175,7 +175,7 @@ describe('[RUN-1] after a crash inside a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid' })
   })
 
-  test('one that is not waits for a decision, and its result may be given', async () => {
+  test('another one waits for a decision, and its result can be provided', async () => {
     const { component, keys } = cutOff({}, (plain) => plain)
     const world = new World(component)
     const first = world.worker()
@@ -191,14 +191,14 @@ describe('[RUN-1] after a crash inside a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid by hand' })
   })
 
-  test('one that is not fails the run, where that is declared', async () => {
+  test('another one fails the run, if configured', async () => {
     const { component } = cutOff({ uncertain: 'fail' }, (plain) => plain)
     const log = await crashed(component, 'tool.completed')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })
   })
 })
 
-describe('a stop', () => {
+describe('model agent: a stop', () => {
   test('[RUN-2] reaches the model in the middle of its answer', async () => {
     let heard = false
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
@@ -213,7 +213,7 @@ describe('a stop', () => {
     expect(heard).toBe(true)
   })
 
-  test('[RUN-2] reaches a tool, and the model is not told that it failed', async () => {
+  test('[RUN-2] reaches a tool, and is not reported to the model as a failure', async () => {
     let heard = false
     const wait = tool({
       inputSchema: z.object({}),

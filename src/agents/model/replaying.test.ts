@@ -5,7 +5,7 @@ import type { Component } from '../../core/ports/component.ts'
 import { modelAgent } from './agent.ts'
 import { type ScriptedPart, scriptedModel } from './scripted.ts'
 
-test('words that the log of a recovered run has already are not paced', async () => {
+test('model agent: text that a recovered run’s log already has is not paced', async () => {
   async function* said(hangs: boolean, signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
     yield 'one two three'
     if (hangs) await aborted(signal!)

@@ -60,12 +60,12 @@ function dataOf<Type extends EventType>(log: readonly LoggedEvent[], type: Type)
   return log.filter((event) => event.type === type).map(({ data }) => data as EventData[Type])
 }
 
-describe('[RUN-3] an answer is whole only when its provider says so', () => {
+describe('[RUN-3] model agent: an answer is complete only when its provider says so', () => {
   test.each<[string, Part[], RegExp]>([
     ['one that just ends', text('half'), /ended before its response was complete/],
     ['one that was interrupted', [...text('half'), finish('interrupted')], /interrupted/],
     ['one that ended with an error', [...text('half'), finish('error')], /because of an error/],
-  ])('%s is asked for again, and fails the run in the end', async (_, parts, message) => {
+  ])('%s is requested again, and finally fails the run', async (_, parts, message) => {
     const { model, prompts } = streaming(parts)
     const log = await logOf(model, { modelRetries: 1 })
     expect(prompts).toHaveLength(2)
@@ -76,7 +76,7 @@ describe('[RUN-3] an answer is whole only when its provider says so', () => {
     expect(again.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 'whole' } })
   })
 
-  test('a call in an answer that was cut short is not made', async () => {
+  test('a call in a truncated answer is not made', async () => {
     let effects = 0
     const act = tool({ inputSchema: z.object({}), execute: () => ++effects })
     const call: Part = { type: 'tool-call', toolCallId: 'c1', toolName: 'act', input: '{}' }
@@ -94,7 +94,7 @@ function search(toolCallId: string): Part {
   return { type: 'tool-call', toolCallId, toolName: 'search', input, providerExecuted: true, dynamic: true }
 }
 
-test('a tool that the provider executes is shown with its result, and is left to the provider', async () => {
+test('model agent: a provider-executed tool is logged with its result, and not executed here', async () => {
   const { model, prompts } = streaming([
     search('s1'),
     { type: 'tool-result', toolCallId: 's1', toolName: 'search', result: { hits: 3 }, dynamic: true },
@@ -111,7 +111,7 @@ test('a tool that the provider executes is shown with its result, and is left to
   expect(log.at(-1)!.data).toMatchObject({ output: 'three' })
 })
 
-test('what a provider signs goes back to it with the next request', async () => {
+test('model agent: a provider’s signatures are sent back with the next request', async () => {
   const signed = { test: { signature: 'abc' } }
   const again = tool({ inputSchema: z.object({}), execute: () => 'ok' })
   const { model, prompts } = streaming(
@@ -134,7 +134,7 @@ test('what a provider signs goes back to it with the next request', async () => 
   })
 })
 
-test('a model of the interface before is taken as well', async () => {
+test('model agent: a model of the previous interface version is accepted', async () => {
   const { model } = streaming([...text('old'), finish('stop')])
   const log = await logOf({ ...model, specificationVersion: 'v3' } as unknown as LanguageModel)
   expect(log.at(-1)!.data).toMatchObject({ output: 'old' })

@@ -44,43 +44,43 @@ function requestsIn(log: readonly LoggedEvent[]): number {
   return log.filter(({ type }) => type === 'model.requested').length
 }
 
-describe('a request', () => {
+describe('model agent: a request', () => {
   test.each([
     ['of a provider that is busy', apiError(429)],
     ['of a provider that is broken', apiError(503)],
     ['that finds no network', Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } })],
-  ])('%s is made again', async (_, error) => {
+  ])('%s is retried', async (_, error) => {
     const log = await logOf([refuse(error), refuse(error), () => 'at last'])
     expect(log.at(-1)!.data).toMatchObject({ output: 'at last' })
     expect(requestsIn(log)).toBe(3)
   })
 
-  test('that is made again too often fails the run, and says why', async () => {
+  test('that fails too often fails the run with the reason', async () => {
     const log = await logOf([refuse(apiError(500))])
     expect(requestsIn(log)).toBe(3)
     const error = { code: 'agent_failed', message: 'status 500', retryable: true, details: { status: 500 } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('that is wrong is not made again', async () => {
+  test('that is invalid is not retried', async () => {
     const log = await logOf([refuse(apiError(400)), () => 'never'])
     expect(requestsIn(log)).toBe(1)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { retryable: false } } })
   })
 })
 
-describe('a stream that breaks off', () => {
+describe('model agent: a stream that breaks off', () => {
   test.each<[string, () => ScriptedOutput]>([
     ['with an error', () => breaksOff()],
     ['with something that is no error', () => breaksOff({ type: 'overloaded' })],
-  ])('%s is a new attempt, and what it said is withdrawn', async (_, broken) => {
+  ])('%s is a new attempt, and its text is retracted', async (_, broken) => {
     const log = await logOf([broken, () => 'a whole answer'])
     expect(textOf(log)).toBe('a whole answer')
     expect(typesOf(log)).toContain('attempt.discarded')
     expect(log.at(-1)!.data).toMatchObject({ output: 'a whole answer' })
   })
 
-  test('[RUN-3] fails the run where no retry is configured, and never passes for an answer', async () => {
+  test('[RUN-3] fails the run if no retry is configured, and never counts as an answer', async () => {
     const log = await logOf([() => breaksOff()], { modelRetries: 0 })
     expect(requestsIn(log)).toBe(1)
     expect(textOf(log)).toBe('')
@@ -88,11 +88,11 @@ describe('a stream that breaks off', () => {
   })
 })
 
-describe('the wait before a retry', () => {
+describe('model agent: the delay before a retry', () => {
   const policy = { retries: 3, delayMs: 100 }
   const failure = new WorkFailure({ code: 'agent_failed', message: 'x', retryable: true })
 
-  test('doubles, with jitter, and ends', () => {
+  test('doubles, with jitter, and is bounded', () => {
     const waits = [1, 2, 3, 4].map((failures) => retryDelay(failure, failures, policy, () => 1))
     expect(waits).toEqual([100, 200, 400, undefined])
     expect(retryDelay(failure, 1, policy, () => 0)).toBe(50)
@@ -105,7 +105,7 @@ describe('the wait before a retry', () => {
     ['less than our own wait', { 'retry-after': '0' }, 100],
     ['something else', { 'retry-after': 'soon' }, 100],
     ['so long that it is not waited for', { 'retry-after': '3600' }, undefined],
-  ])('is what the provider says: %s', (_, headers, wait) => {
+  ])('is the provider’s: %s', (_, headers, wait) => {
     const told = requestFailure(apiError(429, headers), false, 1_000_000_000_000)
     expect(retryDelay(told, 1, policy, () => 1)).toBe(wait)
   })

@@ -13,7 +13,7 @@ const rolling = scriptedModel({
       : `It shows ${String(results[0]!.output)}.`,
 })
 
-test('streams word by word, calls a tool and goes on with its result', async () => {
+test('scripted model: streams word by word, calls a tool and continues with its result', async () => {
   const result = streamText({ model: rolling, tools: { dice }, stopWhen: isStepCount(3), prompt: 'Roll!' })
   const words: string[] = []
   for await (const word of result.textStream) words.push(word)
@@ -21,13 +21,13 @@ test('streams word by word, calls a tool and goes on with its result', async () 
   expect((await result.totalUsage).outputTokens).toBe(7)
 })
 
-test('answers at once as well, with the same content', async () => {
+test('scripted model: a non-streaming answer has the same content', async () => {
   const result = await generateText({ model: rolling, tools: { dice }, stopWhen: isStepCount(3), prompt: 'Roll!' })
   expect(result.steps.map(({ text }) => text)).toEqual(['I have dice. ', 'It shows 5.'])
   expect(result.steps[0]!.toolResults).toMatchObject([{ output: 5 }])
 })
 
-test('stops in the middle of a paced answer when it is aborted', async () => {
+test('scripted model: an abort ends a paced answer', async () => {
   const controller = new AbortController()
   const model = scriptedModel({ script: () => 'one two three', wordsPerSecond: 0.001 })
   const { stream } = await model.doStream({

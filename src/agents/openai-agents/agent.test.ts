@@ -60,7 +60,7 @@ function subject(agent: AnyAgent, more: object = {}): Component {
   return openAiAgent({ id: 'subject', agent, runner, ...more })
 }
 
-test('its text comes as the model says it, tokens are counted, and its final output is the output', async () => {
+test('OpenAI Agents: text is streamed, tokens are counted, and the final output is the output', async () => {
   const log = await logOf(subject(new Agent({ name: 'Clerk', model: turns('Good day to you') })))
   expect(dataOf(log, 'text.delta').map(({ text }) => text)).toEqual(['Good ', 'day ', 'to ', 'you'])
   expect(dataOf(log, 'run.completed')).toMatchObject([
@@ -75,7 +75,7 @@ const add = tool({
   execute: ({ a }) => a + 1,
 })
 
-test('its tools are shown with their results', async () => {
+test('OpenAI Agents: tools are logged with their results', async () => {
   const agent = new Agent({ name: 'Clerk', model: turns({ call: 'add', input: { a: 1 } }, 'two'), tools: [add] })
   const log = await logOf(subject(agent))
   expect(dataOf(log, 'tool.called')).toEqual([{ call: 'c1', name: 'add', input: { a: 1 } }])
@@ -83,7 +83,7 @@ test('its tools are shown with their results', async () => {
   expect(dataOf(log, 'run.completed')[0]).toMatchObject({ output: 'two', usage: { totalTokens: 14 } })
 })
 
-test('a handoff is a step of another agent', async () => {
+test('OpenAI Agents: a handoff is a step of another agent', async () => {
   const expert = new Agent({ name: 'Expert', model: turns('It is kelp') })
   const clerk = Agent.create({
     name: 'Clerk',
@@ -123,7 +123,7 @@ const sender = (): ScriptedModel =>
 test.for([
   [true, [25]],
   [{ approved: false, reason: 'too much' }, []],
-] as const)('a tool that needs approval is asked about, and %j decides', async ([answer, expected]) => {
+] as const)('OpenAI Agents: a tool that needs approval asks, and %j decides', async ([answer, expected]) => {
   const sent: number[] = []
   const log = await answered(careful(sent, sender()), answer)
   expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
@@ -133,7 +133,7 @@ test.for([
   expect(dataOf(log, 'run.completed')).toMatchObject([{ output: 'done' }])
 })
 
-test('[RUN-1] a question outlives its process: another one goes on, and asks the model nothing twice', async () => {
+test('[RUN-1] OpenAI Agents: another process continues after a question, and repeats no model request', async () => {
   const sent: number[] = []
   const models: ScriptedModel[] = []
   const make = (): Component => {
@@ -147,7 +147,7 @@ test('[RUN-1] a question outlives its process: another one goes on, and asks the
   expect(typesOf(log)).not.toContain('attempt.discarded')
 })
 
-test('[RUN-3] a model that fails, and an agent that does not come to an end, fail the run', async () => {
+test('[RUN-3] OpenAI Agents: a failing model, and an agent that exceeds its turns, fail the run', async () => {
   const model = new ScriptedModel(() => {
     throw new Error('no model today')
   })
@@ -158,7 +158,7 @@ test('[RUN-3] a model that fails, and an agent that does not come to an end, fai
   expect(dataOf(endless, 'run.failed')[0]!.error.message).toContain('Max turns (3) exceeded')
 })
 
-test('[EVT-1] a result that cannot be serialized fails the run and names the value', async () => {
+test('[EVT-1] OpenAI Agents: an unserializable result fails the run and names the value', async () => {
   const bad = tool({ name: 'bad', description: '', parameters: z.object({}), execute: () => ({ deep: () => 1 }) })
   const log = await logOf(
     subject(new Agent({ name: 'Clerk', model: turns({ call: 'bad', input: {} }, 'x'), tools: [bad] })),
@@ -168,7 +168,7 @@ test('[EVT-1] a result that cannot be serialized fails the run and names the val
   expect(error.message).toContain('data.output.deep is a function')
 })
 
-test('[RUN-2] a stop ends the run, and no text that comes later is in the log', async () => {
+test('[RUN-2] OpenAI Agents: a stop ends the run, and no later text is logged', async () => {
   const { promise, resolve } = Promise.withResolvers<Said>()
   const model = new ScriptedModel((_request, turn) => (turn === 1 ? { call: 'add', input: { a: 1 } } : promise))
   const node = openNode({ components: [subject(new Agent({ name: 'Clerk', model, tools: [add] }))] })
@@ -185,7 +185,7 @@ const ends = [
   ['resume', ['run.completed', undefined], 'done'],
 ] as const
 
-test('[RUN-1] a run whose process dies inside of a leg fails, and is done again where that was asked for', async () => {
+test('[RUN-1] OpenAI Agents: a run whose process dies within a leg fails, or restarts if configured', async () => {
   for (const [recovery, end, said] of ends) {
     const model = new ScriptedModel((_request, turn) => (turn === 1 ? new Promise<Said>(() => {}) : 'done'))
     const world = new World(subject(new Agent({ name: 'Clerk', model }), { recovery }))

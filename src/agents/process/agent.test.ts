@@ -32,7 +32,7 @@ async function failureOf(component: Component): Promise<Failure> {
   return dataOf(await logOf(component), 'run.failed')[0]!.error
 }
 
-describe('what a program says', () => {
+describe('process agent: output', () => {
   test('in Python: text, events and a result', async () => {
     const log = await logOf(
       python(`
@@ -50,7 +50,7 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     expect(dataOf(log, 'run.completed')).toEqual([{ output: { session, attempt: 1 }, usage: { totalTokens: 7 } }])
   })
 
-  test('in Node: the same lines, cut anywhere, with an end of any kind', async () => {
+  test('in Node: the same lines, cut anywhere, with any line ending', async () => {
     // Two writes some time apart mostly are two reads; the log is the same if they are one.
     const program = `process.stdout.write('{"text":"é'); setTimeout(() => process.stdout.write('t\\u00e9"}\\r\\n\\n{"type":"result"}'), 20)`
     const log = await logOf(node(program))
@@ -61,14 +61,14 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
   test.each([
     [true, 'lab run_1: \u{fffd}]0;title\u{fffd}\u{fffd}[2Jtext\n'],
     [false, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext\n'],
-  ])('what it writes to stderr commands no terminal (terminal: %j)', (isTTY, expected) => {
+  ])('on stderr cannot control the terminal (terminal: %j)', (isTTY, expected) => {
     const written: string[] = []
     const output = { isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 }
     writeLine(output, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext')
     expect(written).toEqual([expected])
   })
 
-  test('what it writes to stderr is passed on, and is not in the log', async () => {
+  test('on stderr is passed on, and is not in the log', async () => {
     const lines: string[] = []
     const program = `sys.stderr.write("one\\ntwo"); sys.stderr.flush(); say(type="result")`
     const log = await logOf(python(program, { stderr: (line) => lines.push(line) }))
@@ -90,13 +90,13 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     expect(await namesOf({ env: { ONLY: 'this' } })).toContain('ONLY')
   })
 
-  test('more than a pipe holds is read at the pace of the log', async () => {
+  test('larger than a pipe is read with backpressure from the log', async () => {
     const log = await logOf(python(`for n in range(20000): say(text="0123456789" * 4)\nsay(type="result")`))
     expect(textOf(log)).toHaveLength(800_000)
   })
 })
 
-describe('questions', () => {
+describe('process agent: questions', () => {
   const program = `
 say(text="Who? ")
 say(type="ask", id="who", prompt="Your name?", kind="input", schema={"type": "string"})
@@ -105,7 +105,7 @@ say(text="Hello " + answer["answer"])
 say(type="result", output=answer)
 `
 
-  test('are put, and answered on its standard input', async () => {
+  test('are asked, and answered on standard input', async () => {
     const log = await answered(python(program), 'Ada')
     expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
       { kind: 'input', prompt: 'Your name?', schema: { type: 'string' } },
@@ -113,14 +113,14 @@ say(type="result", output=answer)
     expect(dataOf(log, 'run.completed')).toMatchObject([{ output: { type: 'answer', id: 'who', answer: 'Ada' } }])
   })
 
-  test('[RUN-1] outlive the server: another start of the program says the same, and gets the answer', async () => {
+  test('[RUN-1] survive the server: a restarted program repeats its output, and gets the answer', async () => {
     const log = await answeredElsewhere(() => python(program), 'Ada')
     expect(textOf(log)).toBe('Who? Hello Ada')
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 })
 
-describe('[RUN-3] what is no success', () => {
+describe('[RUN-3] process agent: a run fails for', () => {
   test.for([
     ['exits with a code', 'sys.exit(3)', 'agent_failed', 'exited with code 3 without a result'],
     ['is killed', 'os.kill(os.getpid(), signal.SIGKILL)', 'agent_failed', 'killed by SIGKILL without a result'],
@@ -156,12 +156,12 @@ describe('[RUN-3] what is no success', () => {
     expect(failure.message).toContain(message)
   })
 
-  test('a program that is not there', async () => {
+  test('a program that does not exist', async () => {
     const failure = await failureOf(processAgent({ id: 'subject', command: '/nowhere/program' }))
     expect(failure).toMatchObject({ code: 'unsupported', message: 'the process could not be started: ENOENT' })
   })
 
-  test('a program that refuses', async () => {
+  test('a program that rejects', async () => {
     const log = await logOf(python('say(type="reject", reason="not today")'))
     expect(dataOf(log, 'run.rejected')).toEqual([{ reason: 'not today' }])
   })
@@ -172,8 +172,8 @@ const ends = [
   ['resume', ['run.completed', undefined], 'half done'],
 ] as const
 
-describe('ends', () => {
-  test('a program that goes on after its result is ended, and its result counts', async () => {
+describe('process agent: ending', () => {
+  test('a program that continues after its result is ended, and its result counts', async () => {
     const log = await logOf(python('say(type="result", output=1); time.sleep(600)', { graceMs: 100 }))
     expect(dataOf(log, 'run.completed')).toEqual([{ output: 1 }])
   })
@@ -192,7 +192,7 @@ describe('ends', () => {
     await until('the program is gone', () => !existsSync(`/proc/${pid}`))
   })
 
-  test('[RUN-1] a run whose server died fails, or is started again where that was asked for', async () => {
+  test('[RUN-1] a run whose server died fails, or restarts if configured', async () => {
     for (const [recovery, end, said] of ends) {
       const count = join(temporaryFolder(), 'count')
       const program = `

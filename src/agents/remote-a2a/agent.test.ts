@@ -6,8 +6,8 @@ import { type PeerOptions, type PeerStep, startPeer } from '../../../test/suppor
 import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { World } from '../../../test/support/world.ts'
-import type { Component } from '../../core/ports/component.ts'
+import { hangAtFirst, World } from '../../../test/support/world.ts'
+import type { Component, RunContext } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
 
@@ -26,11 +26,40 @@ const three: readonly PeerStep[] = [
   { status: 'completed' },
 ]
 
+/** More than an event can hold. */
+function longText(): string {
+  return 'A line of text: ☂ and 🦊.\n'.repeat(250_000)
+}
+
+/** Hangs in the first attempt, after so many events of a stage. */
+function stuckInStage(component: Component, events: number): Component {
+  return {
+    ...component,
+    run(input, context) {
+      const stage: RunContext['stage'] = (name, work, options) =>
+        context.stage(
+          name,
+          async function* () {
+            let emitted = 0
+            const rest = work()
+            for (let next = await rest.next(); ; next = await rest.next()) {
+              if (next.done === true) return next.value
+              if (emitted++ === events) await hangAtFirst(context)
+              yield next.value
+            }
+          },
+          options,
+        )
+      return component.run(input, { ...context, stage })
+    },
+  }
+}
+
 function outputOf(log: readonly LoggedEvent[]): unknown {
   return dataOf(log, 'run.completed')[0]?.output
 }
 
-describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
+describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
   const start = (steps: readonly PeerStep[], more: Partial<PeerOptions> = {}) =>
     startPeer({ version, script: () => steps, ...more })
 
@@ -44,7 +73,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
   })
 
   test('an artifact longer than an event is text in pieces, and is not repeated as output', async () => {
-    const text = 'A line of text: ☂ and 🦊.\n'.repeat(250_000)
+    const text = longText()
     const peer = await start([{ artifact: text, last: true }, { status: 'completed' }])
     const log = await logOf(remote(peer.url))
     expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: {} })
@@ -53,12 +82,57 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
     expect(dataOf(log, 'text.delta').length).toBeGreaterThan(10)
   })
 
-  test('an answer without a task is the whole of it', async () => {
+  test('a response without a task is the whole output', async () => {
     const log = await logOf(remote((await start([{ message: 'Good day' }])).url))
     expect([textOf(log), outputOf(log)]).toEqual(['Good day', 'Good day'])
   })
 
-  test('what it says at work is text, and other parts are artifacts', async () => {
+  test('an answer without a task that is longer than an event is text in pieces', async () => {
+    const text = longText()
+    const peer = await start([{ message: text }])
+    const log = await logOf(remote(peer.url))
+    expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: {} })
+    expect(textOf(log) === text).toBe(true)
+    expect(outputOf(log)).toBeUndefined()
+    expect(peer.messages).toHaveLength(1)
+  })
+
+  test('[RUN-1] after a crash within a long answer without a task, the message is sent again and the answer is whole', async () => {
+    const text = longText()
+    const peer = await start([{ message: text }])
+    const world = new World(stuckInStage(remote(peer.url), 3))
+    const id = await world.orphan(2)
+    const log = await world.worker().ended(id, PATIENCE_MS)
+    expect(log.at(-1)?.type).toBe('run.completed')
+    expect(textOf(log) === text).toBe(true)
+    expect(peer.messages).toHaveLength(2)
+  })
+
+  test.for(['failed', 'rejected'] as const)(
+    'the reason of a task that was %s is cut if it is longer than an event',
+    async (status) => {
+      const log = await logOf(remote((await start([{ artifact: 'half ' }, { status, text: longText() }])).url))
+      expect(log.at(-1)?.type).toBe(`run.${status}`)
+      const { error, reason = error?.message } = log.at(-1)!.data as { error?: { message: string }; reason?: string }
+      expect(reason).toMatch(/^A line of text[^]*\[cut: \d+ of \d+ characters/)
+    },
+  )
+
+  test('a task that asks a question after more text than an event can hold goes on with the answer', async () => {
+    const text = longText()
+    const peer = await startPeer({
+      version,
+      script: (answer, turn) =>
+        turn === 1
+          ? [{ artifact: text }, { status: 'input-required', text: 'Which one?' }]
+          : [{ artifact: answer, append: true }, { status: 'completed' }],
+    })
+    const log = await answeredElsewhere(() => remote(peer.url), 'the blue one')
+    expect(textOf(log) === `${text}the blue one`).toBe(true)
+    expect(outputOf(log)).toBeUndefined()
+  })
+
+  test('status messages are text, and other parts are artifacts', async () => {
     const peer = await start([
       { status: 'working', text: 'Looking. ' },
       { value: { found: 3 } },
@@ -82,7 +156,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
   })
 
   test.for(['break', 'end'] as const)(
-    '[RUN-3] a stream that is cut (%s) is no end: the task is subscribed to, and nothing is lost or said twice',
+    '[RUN-3] a stream that is cut (%s) is resubscribed, and no output is lost or repeated',
     async (cut) => {
       const { promise, resolve } = Promise.withResolvers<void>()
       const steps = [...three.slice(0, 3), { until: promise }, ...three.slice(3)]
@@ -97,7 +171,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
     },
   )
 
-  test('a task that ended while its stream was cut is asked for', async () => {
+  test('a task that ended while its stream was cut is fetched', async () => {
     const peer = await start(three, { cuts: [2] })
     const log = await logOf(remote(peer.url, { retryDelayMs: 300 }))
     expect(outputOf(log)).toBe('one two three')
@@ -116,7 +190,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
       ? [{ artifact: 'Well. ' }, { status: 'input-required', text: 'Which one?' }]
       : [{ artifact: `You said ${text}`, append: true }, { status: 'completed' }]
 
-  test('a task that needs input asks for it, and goes on with the answer', async () => {
+  test('a task that needs input asks for it, and continues with the answer', async () => {
     const peer = await startPeer({ version, script: asking })
     const log = await answered(remote(peer.url), 'the blue one')
     expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([{ kind: 'input', prompt: 'Which one?' }])
@@ -124,7 +198,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
     expect(peer.messages[1]?.task).toBeDefined()
   })
 
-  test('[RUN-1] a question outlives its process, and the task is the same', async () => {
+  test('[RUN-1] a question survives its process, and the task is the same', async () => {
     const peer = await startPeer({ version, script: asking })
     const log = await answeredElsewhere(() => remote(peer.url), 'the blue one')
     expect(textOf(log)).toBe('Well. You said the blue one')
@@ -132,7 +206,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('[RUN-1] a run whose process dies goes on with the same task, which is not cancelled', async () => {
+  test('[RUN-1] a run whose process dies continues with the same task, which is not cancelled', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const peer = await start([...three.slice(0, 3), { until: promise }, ...three.slice(3)])
     const world = new World(remote(peer.url))
@@ -146,7 +220,7 @@ describe.each(['1.0', '0.3'] as const)('A2A %s', (version) => {
     expect(peer.cancelled).toEqual([])
   })
 
-  test('[RUN-1] a run that is handed over goes on with the same task, which is not cancelled', async () => {
+  test('[RUN-1] a run that is handed over continues with the same task, which is not cancelled', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const peer = await start([...three.slice(0, 3), { until: promise }, ...three.slice(3)])
     const world = new World(remote(peer.url))
@@ -190,14 +264,14 @@ async function answering(
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-describe('a server that does not keep to the protocol', () => {
+describe('remote A2A: a server that violates the protocol', () => {
   const card = JSON.stringify({
     capabilities: { streaming: true },
     supportedInterfaces: [{ url: '/rpc', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
   })
   const failureOf = async (url: string) => dataOf(await logOf(remote(url, { retries: 2 })), 'run.failed')[0]!.error
 
-  test('is not there', async () => {
+  test('does not exist', async () => {
     expect(await failureOf('http://127.0.0.1:1')).toMatchObject({ code: 'unavailable', retryable: true })
   })
 
@@ -248,7 +322,7 @@ describe('a server that does not keep to the protocol', () => {
     expect(failure.message).toContain(message)
   })
 
-  test('a credential is not sent to an origin that only the card names', async () => {
+  test('gets no credential at an origin that only the card names', async () => {
     const asked: string[] = []
     const elsewhere = await answering((_path, body) => {
       asked.push(body)

@@ -13,7 +13,7 @@ import { cardUrl } from '../../a2a/card.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { type CommonDefinition, commonOf } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
-import { isLongText, OUTPUT_CHARS_MAX } from '../shared/long-text.ts'
+import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { textOf as inputText } from '../shared/text-of.ts'
 import { asFailure } from './failure.ts'
@@ -61,8 +61,11 @@ export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
 
 type Settings = RemoteA2aDefinition & typeof defaults
 
-/** The remote side's reply to a message, as recorded in the log. */
-type SentMessage = { readonly task: string; readonly context?: string } | { readonly answer: Message }
+/** The remote side's reply to a message, as recorded in the log. `isLong`: an answer that is too long to be recorded here. */
+type SentMessage =
+  | { readonly task: string; readonly context?: string }
+  | { readonly answer: Message }
+  | { readonly isLong: true }
 
 /** Where a leg of the task ended. */
 interface LegEnd {
@@ -84,15 +87,24 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       const answered = before?.status
       const about = { signal, endsAtAuth: true, ...(answered !== undefined && { answered }) }
       let opened: AsyncIterable<Update> | undefined
+      let long: Message | undefined
       const sent: SentMessage = await context.step('send', async () => {
         const first = await open(client.stream(message, about)[Symbol.asyncIterator]())
         opened = first.updates
+        if ('answer' in first.sent && isLongText(textOf(first.sent.answer.parts))) {
+          long = first.sent.answer
+          return { isLong: true }
+        }
         return first.sent
       })
+      if ('isLong' in sent) {
+        const sendAgain = (): Promise<Opened> => open(client.stream(message, about)[Symbol.asyncIterator]())
+        await context.stage('answer', () => answerInPieces(long, sendAgain, new ShownTask(context.run)))
+        return undefined
+      }
       if ('answer' in sent) {
         yield* new ShownTask(context.run).message(sent.answer)
-        const said = textOf(sent.answer.parts)
-        return isLongText(said) ? undefined : said
+        return textOf(sent.answer.parts)
       }
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
       try {
@@ -162,14 +174,17 @@ function messageOf(
   }
 }
 
+interface Opened {
+  readonly sent: Exclude<SentMessage, { isLong: true }>
+  readonly updates: AsyncIterable<Update>
+}
+
 /** Waits for the first update, which has the task's id; the stream delivers the rest. */
-async function open(
-  updates: AsyncGenerator<Update, void, void>,
-): Promise<{ readonly sent: SentMessage; readonly updates: AsyncIterable<Update> }> {
+async function open(updates: AsyncGenerator<Update, void, void>): Promise<Opened> {
   try {
     const { done, value: first } = await updates.next()
     if (done === true) throw new Error('the remote agent closed the stream without sending an update')
-    if ('message' in first) return { sent: { answer: first.message }, updates }
+    if ('message' in first) return { sent: { answer: textsOf(first.message) }, updates }
     const { id, contextId } = 'task' in first ? first.task : aboutOf(first)
     return {
       sent: { task: id, ...(contextId !== undefined && { context: contextId }) },
@@ -178,6 +193,29 @@ async function open(
   } catch (thrown) {
     throw asFailure(thrown)
   }
+}
+
+/** Other parts of an answer are not shown, and so not recorded. */
+function textsOf({ messageId, role, parts }: Message): Message {
+  return { messageId, role, parts: parts.filter(({ text }) => text !== undefined) }
+}
+
+/**
+ * An answer that no single event can hold. It has no task from which it could be read again: after a crash, the message is sent
+ * again under the same id, as when the answer itself had not arrived.
+ */
+async function* answerInPieces(
+  received: Message | undefined,
+  sendAgain: () => Promise<Opened>,
+  shown: ShownTask,
+): AsyncGenerator<Emission, void, void> {
+  if (received !== undefined) return yield* shown.message(received)
+  const { sent } = await sendAgain()
+  if (!('answer' in sent)) {
+    const message = 'the remote agent answered with a message; sent again after a crash, it answered with a task'
+    throw new WorkFailure({ code: 'agent_failed', message })
+  }
+  yield* shown.message(sent.answer)
 }
 
 function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown }>): {
@@ -199,18 +237,19 @@ async function* toEnd(updates: AsyncIterable<Update>, shown: ShownTask): AsyncGe
   } catch (thrown) {
     throw asFailure(thrown)
   }
-  const { status, note } = shown
-  if (isWaiting(status.state)) return { status, note, marks: marksOf(shown) }
-  const { output } = shown
-  return { status, note, ...(!isLongText(output) && { output }) }
+  const { marks, output } = shown
+  const end = { status: withoutText(shown.status), note: clipped(shown.note) }
+  if (isWaiting(shown.status.state)) return { ...end, marks }
+  return { ...end, ...(output !== undefined && { output }) }
 }
 
-/** Recorded in full: when the task continues, its output is compared with what was shown before. */
-function marksOf({ marks }: ShownTask): Marks {
-  const chars = Object.values(marks.artifacts).reduce((sum, { text }) => sum + text.length, 0)
-  if (chars <= OUTPUT_CHARS_MAX) return marks
-  const message = `the remote agent asked a question after ${chars} characters of text; at most ${OUTPUT_CHARS_MAX} can be recorded`
-  throw new WorkFailure({ code: 'agent_failed', message })
+/** Its text is recorded as the note. */
+function withoutText({ state, message, timestamp }: TaskStatus): TaskStatus {
+  return {
+    state,
+    ...(message !== undefined && { message: { messageId: message.messageId, role: message.role, parts: [] } }),
+    ...(timestamp !== undefined && { timestamp }),
+  }
 }
 
 /** Only a completed task is a success. */

@@ -12,7 +12,8 @@ import {
 import { detached } from '../../a2a/detached.ts'
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
-import { piecesOf } from '../shared/long-text.ts'
+import { isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
+import { ArtifactText, checksumOf, type TextMark } from './artifact-text.ts'
 
 /** How much was shown, for a later leg of the same task. */
 export interface Marks {
@@ -20,26 +21,37 @@ export interface Marks {
   readonly messages: readonly string[]
 }
 
-interface ArtifactMark {
-  /** All of its text so far. */
-  readonly text: string
+interface ArtifactCounts {
   /** Number of non-text parts. */
   readonly others: number
   /** How often it was replaced. */
   readonly versions: number
 }
 
+type ArtifactMark = TextMark & ArtifactCounts
+
+interface ShownArtifact extends ArtifactCounts {
+  readonly shown: ArtifactText
+}
+
 export class ShownTask {
   readonly #id: string
-  readonly #artifacts: Map<string, ArtifactMark>
+  readonly #artifacts = new Map<string, ShownArtifact>()
   readonly #messages: Set<string>
-  readonly #values: unknown[] = []
-  #said = ''
+  /** Characters of all artifacts. */
+  #chars = 0
+  /** They were more than can be recorded again. Their texts are forgotten: they cannot be the output. */
+  #isLong = false
+  #values: unknown[] = []
+  /** Of the values, as JSON. */
+  #valueChars = 0
+  #said: string | undefined = ''
   status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }
 
   constructor(id: string, marks?: Marks) {
     this.#id = id
-    this.#artifacts = new Map(Object.entries(marks?.artifacts ?? {}))
+    for (const [artifact, { others, versions, ...text }] of Object.entries(marks?.artifacts ?? {}))
+      this.#set(artifact, { shown: new ArtifactText(text), others, versions })
     this.#messages = new Set(marks?.messages)
   }
 
@@ -49,15 +61,24 @@ export class ShownTask {
   }
 
   get marks(): Marks {
-    return { artifacts: Object.fromEntries(this.#artifacts), messages: [...this.#messages] }
+    const artifacts = [...this.#artifacts].map(([id, { shown, ...counts }]) => [id, { ...shown.mark, ...counts }])
+    return { artifacts: Object.fromEntries(artifacts), messages: [...this.#messages] }
   }
 
-  /** The text of its artifacts, or of its last message if there are none; a value if there is no text. */
+  /**
+   * The text of its artifacts, or of its last message if there are none; a value if there is no text. Undefined if it is too long
+   * to be recorded again.
+   */
   get output(): unknown {
-    const texts = [...this.#artifacts.values()].map(({ text }) => text).filter((text) => text !== '')
-    if (texts.length > 0) return texts.join('\n\n')
+    if (this.#isLong) return undefined
+    if (this.#chars > 0) return this.#texts().join('\n\n')
+    if (this.#valueChars > OUTPUT_CHARS_MAX) return undefined
     if (this.#values.length > 0) return this.#values.length === 1 ? this.#values[0] : this.#values
-    return this.note === '' ? this.#said : this.note
+    return this.note === '' ? this.#said : isLongText(this.note) ? undefined : this.note
+  }
+
+  #texts(): string[] {
+    return [...this.#artifacts.values()].map(({ shown }) => shown.text ?? '').filter((text) => text !== '')
   }
 
   *add(update: Update): Generator<Event> {
@@ -74,7 +95,7 @@ export class ShownTask {
     const known = nameOf(message)
     if (message.role !== 'ROLE_AGENT' || this.#messages.has(known)) return
     this.#messages.add(known)
-    this.#said = text
+    this.#said = isLongText(text) ? undefined : text
     if (text !== '') yield* whole(`${this.#id}/${known}`, text)
   }
 
@@ -94,41 +115,64 @@ export class ShownTask {
   }
 
   *#chunk(artifact: Artifact, last: boolean): Generator<Event> {
-    const mark = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
-    yield* this.#grow(artifact, mark, { more: textOf(artifact.parts), skip: 0, last })
+    yield* this.#grow(artifact, this.#known(artifact), { more: textOf(artifact.parts), skip: 0, last })
   }
 
   /** A complete artifact whose beginning was already shown, or a replacement. */
   *#replace(artifact: Artifact, last: boolean): Generator<Event> {
     const text = textOf(artifact.parts)
-    const known = this.#artifacts.get(artifact.artifactId) ?? { text: '', others: 0, versions: 0 }
-    if (text.startsWith(known.text)) {
-      const more = detached(text.slice(known.text.length))
+    const known = this.#known(artifact)
+    if (known.shown.isStartOf(text)) {
+      const more = detached(text.slice(known.shown.chars))
       return yield* this.#grow(artifact, known, { more, skip: known.others, last })
     }
-    yield* this.#grow(artifact, { text: '', others: 0, versions: known.versions + 1 }, { more: text, skip: 0, last })
+    const other = { shown: new ArtifactText(), others: 0, versions: known.versions + 1 }
+    this.#chars -= known.shown.chars
+    yield* this.#grow(artifact, other, { more: text, skip: 0, last })
+  }
+
+  #known({ artifactId }: Artifact): ShownArtifact {
+    return this.#artifacts.get(artifactId) ?? { shown: new ArtifactText(), others: 0, versions: 0 }
   }
 
   *#grow(
     { artifactId: id, name, parts }: Artifact,
-    mark: ArtifactMark,
+    { shown, others: known, versions }: ShownArtifact,
     { more, skip, last }: { more: string; skip: number; last: boolean },
   ): Generator<Event> {
     const others = parts.filter((part) => part.text === undefined).slice(skip)
-    // Never sliced: that would copy everything for each piece, and each copy would live as long as the piece.
-    const text = mark.text + more
-    this.#artifacts.set(id, { ...mark, text, others: mark.others + others.length })
-    const message = `${this.#id}/${id}${mark.versions === 0 ? '' : `.${mark.versions + 1}`}`
+    const isFirst = shown.chars === 0
+    this.#chars -= shown.chars
+    shown.append(more)
+    this.#set(id, { shown, others: known + others.length, versions })
+    const message = `${this.#id}/${id}${versions === 0 ? '' : `.${versions + 1}`}`
     if (more !== '') {
-      if (mark.text === '') yield emit('text.started', { message })
+      if (isFirst) yield emit('text.started', { message })
       for (const piece of piecesOf(more)) yield emit('text.delta', { text: piece, message })
     }
     for (const part of others) yield this.#other(id, name, part)
-    if (last && text !== '') yield emit('text.completed', { message })
+    if (last && shown.chars > 0) yield emit('text.completed', { message })
+  }
+
+  /** Counts its text, too. */
+  #set(id: string, artifact: ShownArtifact): void {
+    this.#artifacts.set(id, artifact)
+    this.#chars += artifact.shown.chars
+    const wasLong = this.#isLong
+    this.#isLong ||= this.#chars > OUTPUT_CHARS_MAX || artifact.shown.text === undefined
+    if (wasLong) artifact.shown.forget()
+    else if (this.#isLong) for (const { shown } of this.#artifacts.values()) shown.forget()
+  }
+
+  /** For the output. The log has each value by itself. */
+  #keep(value: unknown): void {
+    this.#valueChars += JSON.stringify(value).length
+    if (this.#valueChars <= OUTPUT_CHARS_MAX) this.#values.push(value)
+    else this.#values = []
   }
 
   #other(artifact: string, name: string | undefined, { mediaType, raw, url, data: value, filename: own }: Part): Event {
-    if (value !== undefined) this.#values.push(value)
+    if (value !== undefined) this.#keep(value)
     const title = own ?? name
     return emit('artifact.added', {
       artifact: `${this.#id}/${artifact}`,
@@ -145,7 +189,9 @@ const SPEAKING: readonly TaskState[] = ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORK
 
 /** Identifies a message: by its id, or else by its content. */
 function nameOf({ messageId, parts }: Message): string {
-  return messageId === '' ? textOf(parts) : messageId
+  if (messageId !== '') return messageId
+  const text = textOf(parts)
+  return isLongText(text) ? `${text.length} characters, ${checksumOf(text)}` : text
 }
 
 function* whole(message: string, text: string): Generator<Event> {

@@ -39,16 +39,19 @@ async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ u
     const passed = httpRequest(agno.url + incoming.url, { method: method!, headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers)
       let bytes = 0
+      let isCut = false
       answer.on('data', (chunk: Buffer) => {
+        if (isCut) return
         bytes += chunk.length
-        outgoing.write(chunk)
-        if (allowed === undefined || bytes < allowed) return
+        isCut = allowed !== undefined && bytes >= allowed
+        // What was sent before the cut arrives: without it nobody knows which run to resume.
+        outgoing.write(chunk, () => isCut && cut === 'break' && outgoing.destroy())
+        if (!isCut) return
         answer.destroy()
         if (cut === 'end') outgoing.end()
-        else outgoing.destroy()
       })
       answer.on('end', () => outgoing.end())
-      answer.on('error', () => outgoing.destroy())
+      answer.on('error', () => isCut || outgoing.destroy())
     })
     passed.on('error', () => outgoing.destroy())
     incoming.pipe(passed)
@@ -62,15 +65,15 @@ async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ u
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths }
 }
 
-describe('what it says', () => {
-  test('text comes as it is said, and its content is the output', async () => {
+describe('remote AgentOS: output', () => {
+  test('is streamed as text, and its content is the output', async () => {
     const log = await logOf(remote('story'))
     expect(dataOf(log, 'text.delta')).toHaveLength(20)
     expect([textOf(log), outputOf(log)]).toEqual([WORDS, WORDS])
     expect(dataOf(log, 'model.responded')).toMatchObject([{ model: 'scripted' }])
   })
 
-  test('tools are shown with their results, and with their failures', async () => {
+  test('has tools with their results and their failures', async () => {
     const log = await logOf(remote('look'))
     expect(dataOf(log, 'tool.called')).toMatchObject([{ call: 'call-look', name: 'look', input: { city: 'Bergen' } }])
     expect(dataOf(log, 'tool.completed')).toMatchObject([{ call: 'call-look', output: 'rain in Bergen' }])
@@ -78,25 +81,25 @@ describe('what it says', () => {
     expect(dataOf(await logOf(remote('fall')), 'tool.failed')).toMatchObject([{ name: 'fall' }])
   })
 
-  test("a team's members are steps, and its own answer is the text", async () => {
+  test('of a team has its members as steps, and its own answer as text', async () => {
     const log = await logOf(remote('team', { kind: 'team' }))
     expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('member')
     expect(textOf(log)).toMatch(/^the member said: /)
     expect(outputOf(log)).toBe(textOf(log))
   })
 
-  test("a workflow's steps are steps", async () => {
+  test('of a workflow has its steps', async () => {
     const log = await logOf(remote('flow', { kind: 'workflow' }), 'hello')
     expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('first')
     expect(outputOf(log)).toBe('echo hello')
   })
 })
 
-describe('questions', () => {
+describe('remote AgentOS: questions', () => {
   test.for([
     [true, 'got sent 25'],
     [{ approved: false, reason: 'too much' }, 'got '],
-  ] as const)('a tool that needs confirmation: %j', async ([answer, expected]) => {
+  ] as const)('of a tool that needs confirmation: %j', async ([answer, expected]) => {
     const log = await answered(remote('send'), answer)
     expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
       { kind: 'approval', details: { tool: 'send', input: { amount: 25 } } },
@@ -105,7 +108,7 @@ describe('questions', () => {
     expect(String(outputOf(log)).includes('sent 25')).toBe(answer === true)
   })
 
-  test('a tool that is executed by the caller, and one that needs input', async () => {
+  test('of a tool that the caller executes, and of one that needs input', async () => {
     expect(outputOf(await answered(remote('locate'), 'Bergen'))).toBe('got Bergen')
     const log = await answered(remote('greet'), { name: 'Ada' })
     expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
@@ -114,15 +117,15 @@ describe('questions', () => {
     expect(outputOf(log)).toBe('got hello Ada')
   })
 
-  test('[RUN-1] a question outlives its process', async () => {
+  test('[RUN-1] survive their process', async () => {
     const log = await answeredElsewhere(() => remote('send'), true)
     expect(outputOf(log)).toBe('got sent 25')
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 })
 
-describe('what goes wrong', () => {
-  test('[RUN-3] a run that fails there fails here, and what it said stays', async () => {
+describe('remote AgentOS: failures', () => {
+  test('[RUN-3] a run that fails there fails here, and its text stays', async () => {
     const log = await logOf(remote('failing'))
     expect(dataOf(log, 'run.failed')).toMatchObject([{ error: { code: 'agent_failed', message: 'no model today' } }])
     expect(textOf(log)).toBe('half ')
@@ -139,13 +142,13 @@ describe('what goes wrong', () => {
     },
   )
 
-  test('a run that is kept nowhere is lost with its connection, and says so', async () => {
+  test('a run that is not stored there is lost with its connection, and fails', async () => {
     const { url } = await relay([1500], 'break')
     const log = await logOf(remote('unkept', { url, background: false, retries: 2 }))
     expect(log.at(-1)?.type).toBe('run.failed')
   })
 
-  test('[RUN-1] a run whose process dies goes on with the same remote run, and nothing is withdrawn', async () => {
+  test('[RUN-1] a run whose process dies continues with the same remote run, and nothing is retracted', async () => {
     const { url, paths } = await relay([], 'break')
     const world = new World(remote('story', { url }))
     const id = await world.orphan(3, 'hello')
@@ -166,7 +169,7 @@ describe('what goes wrong', () => {
     await until('the run was cancelled there', () => paths.some((path) => path.includes('/cancel')))
   })
 
-  test('a component that is not there, and a server that is not', async () => {
+  test('a component that does not exist, and a server that does not respond', async () => {
     const failureOf = async (component: Component) => dataOf(await logOf(component), 'run.failed')[0]!.error
     expect(await failureOf(remote('nobody'))).toMatchObject({ code: 'agent_failed', details: { status: 404 } })
     const absent = remote('story', { url: 'http://127.0.0.1:1', retries: 1 })

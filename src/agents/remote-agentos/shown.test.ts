@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ShownRun } from './shown.ts'
 
-test('content longer than an event is text in pieces, and is not repeated at the end', () => {
+test('remote AgentOS: content longer than an event is text in pieces, and is not repeated at the end', () => {
   const content = '🦊 and ☂\n'.repeat(700_000)
   const shown = new ShownRun('id', 'remote', 'agent')
   const events = [...shown.add({ event: 'RunCompleted', run_id: 'remote', content })]
@@ -12,7 +12,25 @@ test('content longer than an event is text in pieces, and is not repeated at the
   expect(shown.end).toEqual({ event: 'RunCompleted', run_id: 'remote' })
 })
 
-test('content that fits is the output', () => {
+test.each([
+  ['text', 'x'.repeat(5_000_000)],
+  ['JSON', { rows: Array.from({ length: 500_000 }, (_, row) => ({ row })) }],
+])('remote AgentOS: a tool result that is longer than an event is cut, and says so (%s)', (_kind, result) => {
+  const shown = new ShownRun('id', 'remote', 'agent')
+  const [event] = shown.add({ event: 'ToolCallCompleted', run_id: 'remote', tool: { tool_name: 'read', result } })
+  expect(event).toMatchObject({ type: 'tool.completed', data: { name: 'read' } })
+  const { output } = event!.data as { output: string }
+  expect(output).toMatch(/\[cut: 262144 of \d+ characters; the whole is too long for an event\]$/)
+})
+
+test('remote AgentOS: a tool result that fits into an event is kept whole', () => {
+  const result = { text: 'x'.repeat(3_000_000) }
+  const shown = new ShownRun('id', 'remote', 'agent')
+  const [event] = shown.add({ event: 'ToolCallCompleted', run_id: 'remote', tool: { result } })
+  expect(event!.data).toMatchObject({ output: result })
+})
+
+test('remote AgentOS: content that fits an event is the output', () => {
   const shown = new ShownRun('id', 'remote', 'agent')
   void [...shown.add({ event: 'RunCompleted', run_id: 'remote', content: 'all' })]
   expect(shown.end).toMatchObject({ event: 'RunCompleted', content: 'all' })

@@ -1,7 +1,7 @@
 /** Maps the events of a remote run to ours. Nested runs of members and executors become steps. */
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
-import { isLongText, piecesOf } from '../shared/long-text.ts'
+import { clipped, fitting, isLongText, piecesOf } from '../shared/long-text.ts'
 import { usageOf } from '../shared/usage.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Tool } from './wire.ts'
@@ -46,7 +46,7 @@ export class ShownRun {
       case 'RunContentCompleted':
         return yield* this.#close()
       case 'ToolCallStarted':
-        yield emit('tool.called', { ...toolOf(event.tool), input: event.tool?.tool_args ?? null })
+        yield emit('tool.called', { ...toolOf(event.tool), input: fitting(event.tool?.tool_args ?? null) })
         return
       case 'ToolCallCompleted':
         yield resultOf(event.tool)
@@ -60,7 +60,7 @@ export class ShownRun {
         yield stepOf(event, name)
         return
       case 'CustomEvent':
-        yield emit('custom.emitted', { name: 'agentos', value: event })
+        yield emit('custom.emitted', { name: 'agentos', value: fitting(event) })
         return
       default:
     }
@@ -79,11 +79,14 @@ export class ShownRun {
         yield emit('step.started', { step, name: title, kind: team_name === undefined ? 'agent' : 'team' })
         return true
       case 'RunCompleted':
-        yield emit('step.completed', { step, name: title, output: isLongText(content) ? null : (content ?? null) })
+        yield emit('step.completed', { step, name: title, output: fitting(content ?? null) })
         return true
       case 'RunError':
       case 'RunCancelled': {
-        const error = { code: error_type ?? 'agent_failed', message: typeof content === 'string' ? content : name }
+        const error = {
+          code: error_type ?? 'agent_failed',
+          message: typeof content === 'string' ? clipped(content) : name,
+        }
         yield emit('step.failed', { step, name: title, error })
         return true
       }
@@ -97,7 +100,8 @@ export class ShownRun {
     if (name === 'RunCompleted' && !this.#hasText) yield* this.#piece('text', event.content)
     yield* this.#close()
     const { content, ...rest } = event
-    this.end = { ...rest, event: name, ...(!isLongText(content) && { content: content ?? null }) }
+    if (name !== 'RunCompleted') this.end = { ...rest, event: name, content: fitting(content ?? null) }
+    else this.end = { ...rest, event: name, ...(!isLongText(content) && { content: content ?? null }) }
   }
 
   #responded(event: RemoteEvent): Event {
@@ -138,20 +142,21 @@ function toolOf(tool: Tool | undefined): { call: string; name: string } {
 
 function resultOf(tool: Tool | undefined): Event {
   const { result } = tool ?? {}
-  if (tool?.tool_call_error !== true) return emit('tool.completed', { ...toolOf(tool), output: result ?? null })
-  const message = typeof result === 'string' ? result : 'the tool failed'
+  if (tool?.tool_call_error !== true)
+    return emit('tool.completed', { ...toolOf(tool), output: fitting(result ?? null) })
+  const message = typeof result === 'string' ? clipped(result) : 'the tool failed'
   return emit('tool.failed', { ...toolOf(tool), error: { code: 'agent_failed', message } })
 }
 
 function stepOf({ step_id, step_name = 'step', content, error }: RemoteEvent, name: string): Event {
   const about = { step: step_id ?? step_name, name: step_name }
   if (name === 'StepStarted') return emit('step.started', { ...about, kind: 'function' })
-  if (name === 'StepCompleted') return emit('step.completed', { ...about, output: content ?? null })
+  if (name === 'StepCompleted') return emit('step.completed', { ...about, output: fitting(content ?? null) })
   return emit('step.failed', {
     ...about,
     error: {
       code: 'agent_failed',
-      message: [error, content].find((text) => typeof text === 'string') ?? 'the step failed',
+      message: clipped([error, content].find((text) => typeof text === 'string') ?? 'the step failed'),
     },
   })
 }

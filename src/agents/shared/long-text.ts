@@ -5,6 +5,9 @@ const PIECE_CHARS = 256 * 1024
 /** Maximum characters of an output that is recorded again when the work ends. A longer one is only in the log as text. */
 export const OUTPUT_CHARS_MAX = 512 * 1024
 
+/** Maximum size of a value in an event, as JSON: the rest of the event needs room, too. */
+const VALUE_BYTES_MAX = 3.5 * 1024 * 1024
+
 /** Splits a text into pieces without breaking a surrogate pair. */
 export function* piecesOf(text: string): Generator<string> {
   for (let at = 0; at < text.length;) {
@@ -18,4 +21,19 @@ export function* piecesOf(text: string): Generator<string> {
 /** Whether an output is too long to be recorded again. */
 export function isLongText(output: unknown): boolean {
   return typeof output === 'string' && output.length > OUTPUT_CHARS_MAX
+}
+
+/** Cuts a text to what one event can hold, and says so at its end. */
+export function clipped(text: string): string {
+  if (text.length <= OUTPUT_CHARS_MAX) return text
+  const [beginning = ''] = piecesOf(text)
+  return `${beginning}\n[cut: ${beginning.length} of ${text.length} characters; the whole is too long for an event]`
+}
+
+/** A value that one event can hold: itself, or the beginning of its text or JSON. */
+export function fitting(value: unknown): unknown {
+  if (!isLongText(value) && (typeof value !== 'object' || value === null)) return value
+  const json = JSON.stringify(value)
+  if (Buffer.byteLength(json) <= VALUE_BYTES_MAX) return value
+  return clipped(typeof value === 'string' ? value : json)
 }

@@ -3,7 +3,7 @@ import { pause, untilAborted } from './pause.ts'
 
 const HOUR = 3_600_000
 
-test('a pause of nothing lets the event loop turn', async () => {
+test('pause: a pause of 0 ms yields the event loop', async () => {
   let turned = false
   setImmediate(() => (turned = true))
   await pause(0)
@@ -14,7 +14,7 @@ test.for([
   ['a long pause', (signal: AbortSignal) => pause(HOUR, signal)],
   ['a pause of nothing', (signal: AbortSignal) => pause(0, signal)],
   ['waiting for the abort', (signal: AbortSignal) => untilAborted(signal)],
-] as const)('%s ends with the reason of the abort, also of one that came before', async ([, wait]) => {
+] as const)('pause: %s ends with the reason of the abort, also if that came before', async ([, wait]) => {
   const controller = new AbortController()
   const reason = new Error('enough')
   const waiting = wait(controller.signal)

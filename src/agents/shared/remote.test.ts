@@ -11,7 +11,7 @@ async function listen(answer: Parameters<typeof createServer>[1]): Promise<strin
 }
 
 test.each([301, 302, 303, 307, 308])(
-  'remote agent: a redirect (%i) is refused, and neither key nor prompt goes where it leads',
+  'remote agent: a redirect (%i) is rejected, and neither key nor prompt is sent to its target',
   async (status) => {
     const got: IncomingMessage[] = []
     const other = await listen((incoming, outgoing) => {

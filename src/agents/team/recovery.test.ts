@@ -68,7 +68,7 @@ function quickAndSlow(): { members: Component[]; calls: string[] } {
 }
 
 test.each(['coordinate', 'broadcast'] as const)(
-  '[RUN-1] %s: after a crash only the member that was cut off goes on',
+  '[RUN-1] team %s: after a crash only the interrupted member is resumed',
   async (mode) => {
     const { members, calls } = quickAndSlow()
     const { component, requests } = leading(members, mode)
@@ -82,7 +82,7 @@ test.each(['coordinate', 'broadcast'] as const)(
   },
 )
 
-test('[RUN-1] route: the answer of a member that ended before the crash is the answer', async () => {
+test('[RUN-1] team route: the answer of a member that finished before the crash is the answer', async () => {
   let calls = 0
   let hang = true
   const ann = agent<unknown>({
@@ -141,7 +141,7 @@ function asking(): {
 test.each([
   ['in one process', false],
   ['across a crash', true],
-])('[RUN-1] a member may wait for an approval while another works on, %s', async (_, crash) => {
+])('[RUN-1] team: a member may wait for an approval while another works, %s', async (_, crash) => {
   const { component, effects, requests, goOn } = asking()
   const world = new World(component)
   let node = world.worker()

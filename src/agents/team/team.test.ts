@@ -46,8 +46,8 @@ function outputOf(log: readonly LoggedEvent[]): unknown {
   return (log.at(-1)!.data as { output?: unknown }).output
 }
 
-describe('coordinate', () => {
-  test('gives tasks to several members at once, and answers with what they found', async () => {
+describe('team coordinate', () => {
+  test('delegates tasks to several members at once, and answers with their results', async () => {
     const log = await logOf([shouting('ann'), shouting('bob')], (call) =>
       call.turn === 1 ? [delegate('ann', 'one'), delegate('bob', 'two'), delegate('ann', 'three')] : reported(call),
     )
@@ -63,7 +63,7 @@ describe('coordinate', () => {
     expect(usage.toSorted()).toEqual(['ann', 'ann', 'bob', 'leader', 'leader'])
   })
 
-  test('tells the leader who there is', async () => {
+  test('lists the members to the leader', async () => {
     const log = await logOf([shouting('ann')], ({ instructions }) => instructions, { instructions: 'Be brief.' })
     expect(outputOf(log)).toMatch(/- ann: shouts as ann\n\nBe brief\.$/)
   })
@@ -78,7 +78,7 @@ describe('coordinate', () => {
     expect(outputOf(log)).toBe('noon | HI')
   })
 
-  test('takes what a bare agent says for its answer', async () => {
+  test('uses the text of a plain agent as its answer', async () => {
     const says = agent({
       id: 'says',
       async *run(task) {
@@ -99,7 +99,7 @@ describe('coordinate', () => {
     expect(outputOf(log)).toBe('you said hi | ho')
   })
 
-  test('refuses a member that there is not, and more tasks than the bound', async () => {
+  test('rejects an unknown member, and more tasks than the limit', async () => {
     const log = await logOf(
       [shouting('ann')],
       (call) => {
@@ -112,7 +112,7 @@ describe('coordinate', () => {
     expect(typesOf(log).filter((type) => type === 'actor.started')).toHaveLength(2)
   })
 
-  test('lets no more members work at once than the bound', async () => {
+  test('runs no more members at once than the limit', async () => {
     const crowd = new Crowd(2)
     const slow = agent({
       id: 'slow',
@@ -126,7 +126,7 @@ describe('coordinate', () => {
     expect(crowd.most).toBe(2)
   })
 
-  test('nests', async () => {
+  test('can be nested', async () => {
     const inner = team({
       id: 'desk',
       members: [shouting('ann')],
@@ -141,22 +141,22 @@ describe('coordinate', () => {
     })
   })
 
-  test('ends when its leader fails', async () => {
+  test('fails when its leader fails', async () => {
     const log = await logOf([shouting('ann')], () => {
       throw new Error('no leader')
     })
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: 'no leader' } } })
   })
 
-  test('needs members, each with an id of its own', () => {
+  test('requires members, each with a unique id', () => {
     const model = scriptedModel({ script: () => '' })
     expect(() => team({ id: 't', members: [], model })).toThrow(TypeError)
     expect(() => team({ id: 't', members: [shouting('a'), shouting('a')], model })).toThrow(TypeError)
   })
 })
 
-describe('route', () => {
-  test("the member's answer is the team's, without another word of the leader", async () => {
+describe('team route', () => {
+  test("returns the member's answer, without further text of the leader", async () => {
     let requests = 0
     const script = (): ScriptedOutput => {
       requests++
@@ -170,7 +170,7 @@ describe('route', () => {
     expect(log.find(({ type }) => type === 'actor.started')!.actor!.component).toBe('bob')
   })
 
-  test('the leader picks another member when the first one fails', async () => {
+  test('lets the leader pick another member when the first one fails', async () => {
     const fails = agent<unknown>({
       id: 'fails',
       async *run() {
@@ -184,8 +184,8 @@ describe('route', () => {
   })
 })
 
-describe('broadcast', () => {
-  test('gives the task to all, and the leader joins their answers', async () => {
+describe('team broadcast', () => {
+  test('gives the task to all, and the leader combines their answers', async () => {
     const fails = agent<unknown>({
       id: 'fails',
       async *run() {
@@ -225,12 +225,12 @@ function cycle(): unknown {
   return circle
 }
 
-describe('in a session', () => {
+describe('team in a session', () => {
   /** Says who said what to it. */
   const roles = ({ prompt }: ScriptedCall): string =>
     prompt.flatMap(({ role }) => (role === 'system' ? [] : [role])).join(' ')
 
-  test('the leader is told of the earlier runs of the team, and its members are not', async () => {
+  test('the leader gets the earlier runs of the team, and its members do not', async () => {
     const heard: string[] = []
     const member = modelAgent({
       id: 'ann',
@@ -252,7 +252,7 @@ describe('in a session', () => {
   })
 })
 
-describe('tokens', () => {
+describe('token usage', () => {
   function tokensIn(log: readonly LoggedEvent[]): Record<string, number> {
     const sums: Record<string, number> = {}
     for (const event of log) {
@@ -270,7 +270,7 @@ describe('tokens', () => {
     return Object.fromEntries(ends)
   }
 
-  test.each(['coordinate', 'route', 'broadcast'] as const)('of a team that works by %s are summed', async (mode) => {
+  test.each(['coordinate', 'route', 'broadcast'] as const)('of a team that works by %s is summed', async (mode) => {
     const inner = team({
       id: 'inner',
       members: [shouting('ann'), shouting('bob')],
@@ -289,7 +289,7 @@ describe('tokens', () => {
     expect(usage.totalTokens).toBe(tokens['subject']! + tokens['inner']! + tokens['ann']!)
   })
 
-  test('of a workflow are those of the agents that do its steps', async () => {
+  test('of a workflow is that of the agents of its steps', async () => {
     const flow = workflow({
       id: 'subject',
       steps: [step({ name: 'shout', run: shouting('ann') }), shouting('bob')] as never,
@@ -304,7 +304,7 @@ describe('tokens', () => {
   })
 })
 
-test('ten members whose tools fail in ten ways are told to the leader, and the team goes on', async () => {
+test('team: ten members whose tools fail in ten ways are reported to the leader, which continues', async () => {
   const members = troubles.map(([, run], number) =>
     agent<unknown>({ id: `m${number}`, run: (_, context) => run(context) }),
   )
@@ -316,7 +316,7 @@ test('ten members whose tools fail in ten ways are told to the leader, and the t
   expect(typesOf(log).filter((type) => type === 'actor.failed')).toHaveLength(10)
 })
 
-test('[EVT-1] a result that cannot be recorded ends the member that got it, and is not left to its model', async () => {
+test('[EVT-1] team: an unserializable tool result fails the member instead of reaching its model', async () => {
   const bad = tool({ inputSchema: z.object({}), execute: () => () => 1 })
   let requests = 0
   const script = (): ScriptedOutput => {
@@ -330,7 +330,7 @@ test('[EVT-1] a result that cannot be recorded ends the member that got it, and 
   expect(outputOf(log)).toMatch(/^failed: .*is a function/)
 })
 
-test('[RUN-2] a stop reaches every member', async () => {
+test('[RUN-2] team: a stop reaches every member', async () => {
   const heard: string[] = []
   const members = ['ann', 'bob', 'cid'].map((id) =>
     agent<unknown>({

@@ -18,8 +18,8 @@ const echo = agent({
   },
 })
 
-describe('a sequence', () => {
-  test('hands on what each step gives; the last is the output', async () => {
+describe('workflow: a sequence', () => {
+  test('passes on the output of each step; the last is the output', async () => {
     const log = await logOf(workflow({ id: 'w', steps: [upper, exclaim, size] }), 'abc')
     expect(resultOf(log)).toBe(4)
     expect(storyOf(log)).toEqual([
@@ -33,7 +33,7 @@ describe('a sequence', () => {
     expect(startOf(log, 'exclaim')).toMatchObject({ name: 'exclaim', kind: 'function', details: { index: 1 } })
   })
 
-  test('can stand within another, and knows the steps before it by name', async () => {
+  test('can be nested, and knows earlier steps by name', async () => {
     const all = step({ name: 'all', run: (input: string, { outputs }) => ({ input, outputs }) })
     const log = await logOf(workflow({ id: 'w', steps: [upper, steps('inner', [exclaim, all])] }), 'a')
     expect(resultOf(log)).toEqual({ input: 'A!', outputs: { upper: 'A', exclaim: 'A!' } })
@@ -50,7 +50,7 @@ describe('a sequence', () => {
     ])
   })
 
-  test('tells a function whose run it is', async () => {
+  test('gives a function the context of its run', async () => {
     const facts = step({
       name: 'facts',
       run: (_: unknown, { run, session, owner, signal }) => [run, session, owner, signal.aborted],
@@ -66,8 +66,8 @@ describe('a sequence', () => {
   })
 })
 
-describe('an executor', () => {
-  test('may be a component, by itself or in a step', async () => {
+describe('workflow: an executor', () => {
+  test('can be a component, by itself or in a step', async () => {
     const log = await logOf(workflow({ id: 'w', steps: [echo, step({ name: 'again', run: echo })] }), 'a')
     expect(resultOf(log)).toBe('aaaa')
     expect(storyOf(log)).toEqual([
@@ -85,7 +85,7 @@ describe('an executor', () => {
     expect(startOf(log, 'again')).toMatchObject({ kind: 'agent', details: { component: 'echo' } })
   })
 
-  test('may be given something else than the input of the step', async () => {
+  test('can get another input than the step', async () => {
     const log = await logOf(
       workflow({ id: 'w', steps: [size, step({ name: 'echo', run: echo, input: (count: number) => `n${count}` })] }),
       'abc',
@@ -93,7 +93,7 @@ describe('an executor', () => {
     expect(resultOf(log)).toBe('n3n3')
   })
 
-  test('may be a generator function: what it yields has its own actor', async () => {
+  test('can be a generator function, whose output has its own actor', async () => {
     const talk = step({
       name: 'talk',
       async *run(input: string, { outputs }) {
@@ -110,7 +110,7 @@ describe('an executor', () => {
     expect(startOf(log, 'talk')).toMatchObject({ kind: 'function' })
   })
 
-  test('may be another workflow, whose steps have ids below it', async () => {
+  test('can be another workflow, whose steps have ids below it', async () => {
     const inner = workflow({ id: 'inner', steps: [exclaim, steps('deep', [size])] })
     const log = await logOf(workflow({ id: 'w', steps: [upper, inner] }), 'abc')
     expect(resultOf(log)).toBe(4)
@@ -124,15 +124,15 @@ describe('an executor', () => {
     ])
   })
 
-  test('that is a function which gives a generator is told how to write it', async () => {
+  test('that is a function returning a generator fails with a hint', async () => {
     const wrapped = step({ name: 'wrapped', run: (input: string) => echo.run(input, {} as never) })
     const log = await logOf(workflow({ id: 'w', steps: [wrapped] }), 'a')
     expect(log.at(-1)).toMatchObject({ data: { error: { message: /make its `run` one itself/ } } })
   })
 })
 
-describe('a parallel block', () => {
-  test('gives every branch the same input, and the outputs by name', async () => {
+describe('workflow: a parallel block', () => {
+  test('gives every branch the same input, and returns the outputs by name', async () => {
     const block = parallel({ name: 'both', branches: [upper, size, steps('more', [upper, exclaim])] })
     const join = step({
       name: 'join',
@@ -148,7 +148,7 @@ describe('a parallel block', () => {
     expect(story.indexOf('step.completed both')).toBeGreaterThan(story.indexOf('step.completed both~/more'))
   })
 
-  test('runs no more branches at once than it may', async () => {
+  test('runs no more branches at once than its limit', async () => {
     const crowd = new Crowd(3)
     const branch = (name: string) => step({ name, run: () => crowd.join() })
     const branches = Array.from({ length: 7 }, (_, index) => branch(`b${index}`))
@@ -156,7 +156,7 @@ describe('a parallel block', () => {
     expect(crowd.most).toBe(3)
   })
 
-  test('fails with the first of its branches, and gives up the others', async () => {
+  test('fails with the first failed branch, and aborts the others', async () => {
     const reasons: string[] = []
     const isTalking = Promise.withResolvers<void>()
     const hangs = step({

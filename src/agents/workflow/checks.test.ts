@@ -8,7 +8,7 @@ const a = step({ name: 'a', run: (input: string) => input.length })
 const b = step({ name: 'b', run: (input: number) => input > 1 })
 const echo = agent({ id: 'echo', async *run() {} })
 
-describe('a definition is refused', () => {
+describe('workflow: a definition is rejected', () => {
   test.each<[string, () => unknown, string]>([
     ['without a name', () => step({ name: '', run: () => 1 }), 'a step needs a name of 1 to 128 characters'],
     ['with a separator in a name', () => step({ name: 'a/b', run: () => 1 }), '"a/b" has one of / # ~ %'],
@@ -74,7 +74,7 @@ function deep(levels: number): WorkflowStep<string> {
   return levels === 1 ? a : steps('s', [deep(levels - 1)])
 }
 
-test('a workflow says what it is made of, and how it is recovered', () => {
+test('workflow: its structure and recovery policy can be read', () => {
   const flow = workflow({ id: 'w', name: 'W', description: 'Counts.', steps: [echo, steps('more', [a, b])] })
   expect(flow).toMatchObject({ id: 'w', kind: 'workflow', name: 'W', description: 'Counts.', recovery: 'resume' })
   expect(flow.steps).toMatchObject([
@@ -84,8 +84,8 @@ test('a workflow says what it is made of, and how it is recovered', () => {
   expect(workflow({ id: 'w', steps: [a], recovery: 'fail' }).recovery).toBe('fail')
 })
 
-describe('the types', () => {
-  test('go from step to step', () => {
+describe('workflow: types', () => {
+  test('are inferred from step to step', () => {
     expectTypeOf(workflow({ id: 'w', steps: [a, b] })).toExtend<Component<string>>()
     expectTypeOf(steps('s', [a, b])).toExtend<WorkflowStep<string, boolean, 's'>>()
     const shout = step({ name: 'shout', run: (text: string) => `${text}!` })
@@ -98,7 +98,7 @@ describe('the types', () => {
     workflow({ id: 'w', steps: [echo, b] })
   })
 
-  test('go into and out of blocks', () => {
+  test('are inferred into and out of blocks', () => {
     const block = parallel({ name: 'p', branches: [a, step({ name: 'c', run: async (text: string) => text })] })
     expectTypeOf(block).toExtend<WorkflowStep<string, { readonly a: number; readonly c: string }, 'p'>>()
     const either = condition({

@@ -6,10 +6,10 @@ import { condition, loop, router, step, workflow } from './index.ts'
 const upper = step({ name: 'upper', run: (input: string) => input.toUpperCase() })
 const exclaim = step({ name: 'exclaim', run: async (input: string) => `${input}!` })
 
-describe('a loop', () => {
+describe('workflow: a loop', () => {
   const longer = step({ name: 'longer', run: (input: string) => `${input}x` })
 
-  test('does its body until it is told to end', async () => {
+  test('repeats its body until its condition ends it', async () => {
     const block = loop({
       name: 'grow',
       body: longer,
@@ -40,14 +40,14 @@ describe('a loop', () => {
     ])
   })
 
-  test('a loop ends after 10 iterations by default', async () => {
+  test('ends after 10 iterations by default', async () => {
     const endless = loop({ name: 'l', body: longer, until: () => false })
     expect(resultOf(await logOf(workflow({ id: 'w', steps: [endless] }), ''))).toBe('x'.repeat(10))
     const three = loop({ name: 'l', body: longer, until: () => false, maxIterations: 3 })
     expect(resultOf(await logOf(workflow({ id: 'w', steps: [three] }), ''))).toBe('xxx')
   })
 
-  test('with `while` looks before it begins', async () => {
+  test('with `while` checks before it begins', async () => {
     const block = loop({ name: 'l', body: longer, while: (input) => input.length < 3 })
     const flow = workflow({ id: 'w', steps: [block] })
     expect(resultOf(await logOf(flow, 'a'))).toBe('axx')
@@ -62,13 +62,13 @@ describe('a loop', () => {
   })
 })
 
-describe('a condition', () => {
+describe('workflow: a condition', () => {
   const long = condition({ name: 'long', when: (input) => input.length > 3, do: upper, else: exclaim })
 
   test.each([
     ['abcd', 'ABCD', true, 'do', 'long~/do~/upper'],
     ['abc', 'abc!', false, 'else', 'long~/else~/exclaim'],
-  ])('given %s gives %s', async (input, output, result, branch, inner) => {
+  ])('with %s returns %s', async (input, output, result, branch, inner) => {
     const log = await logOf(workflow({ id: 'w', steps: [long] }), input)
     expect(resultOf(log)).toBe(output)
     expect(startOf(log, 'long')).toMatchObject({ kind: 'condition', details: { index: 0, result, branch } })
@@ -76,7 +76,7 @@ describe('a condition', () => {
     expect(startOf(log, 'long~/decision')).toMatchObject({ kind: 'function', details: { decides: 'long' } })
   })
 
-  test('that has no other way lets its input through', async () => {
+  test('without an else branch passes its input through', async () => {
     const never = condition({ name: 'never', when: () => false, do: upper })
     const log = await logOf(workflow({ id: 'w', steps: [never, exclaim] }), 'a')
     expect(resultOf(log)).toBe('a!')
@@ -84,8 +84,8 @@ describe('a condition', () => {
   })
 })
 
-describe('a router', () => {
-  test('goes the way that is chosen', async () => {
+describe('workflow: a router', () => {
+  test('takes the chosen branch', async () => {
     const route = router({ name: 'route', choices: [upper, exclaim], choose: () => 'exclaim' as const })
     const log = await logOf(workflow({ id: 'w', steps: [route] }), 'a')
     expect(resultOf(log)).toBe('a!')
@@ -96,7 +96,7 @@ describe('a router', () => {
     expect(startOf(log, 'route~/chosen~/exclaim')).toMatchObject({ parent: 'route' })
   })
 
-  test('may go several ways, one after the other', async () => {
+  test('may take several branches, one after the other', async () => {
     const route = router({
       name: 'route',
       choices: [upper, exclaim],

@@ -10,8 +10,8 @@ function said(log: readonly LoggedEvent[]): string[] {
   return storyOf(log).filter((line) => line.startsWith('text'))
 }
 
-describe('[RUN-1] after a crash', () => {
-  test('a sequence goes on with the first step that has no result', async () => {
+describe('[RUN-1] workflow: after a crash', () => {
+  test('a sequence continues with the first step without a result', async () => {
     const effects = new Effects()
     const flow = workflow({ id: 'w', steps: [effects.quick('a'), effects.hanging('b'), effects.quick('c')] })
     const log = await logAfterCrash(flow, '', has('step.started b'))
@@ -27,7 +27,7 @@ describe('[RUN-1] after a crash', () => {
     ])
   })
 
-  test('an agent that was cut off goes on in its text, and what others said before stands', async () => {
+  test('an interrupted agent continues in its text, and earlier output of others stays', async () => {
     const effects = new Effects()
     const flow = workflow({
       id: 'w',
@@ -40,7 +40,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('a parallel block resumes only the branches that were not finished', async () => {
+  test('a parallel block resumes only unfinished branches', async () => {
     const effects = new Effects()
     const block = parallel({
       name: 'p',
@@ -65,7 +65,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('a block that has its result is not done again, nor is what it said withdrawn', async () => {
+  test('a finished block is not repeated, and its output is not retracted', async () => {
     const effects = new Effects()
     const block = parallel({ name: 'p', branches: [effects.talking('a'), steps('b', [effects.talking('b1')])] })
     const hang = step({ name: 'hang', run: (_: unknown, context) => hangAtFirst(context) })
@@ -75,7 +75,7 @@ describe('[RUN-1] after a crash', () => {
     expect(log.at(-1)!.type).toBe('run.completed')
   })
 
-  test('a loop goes on with the iteration it was in, and asks no decision again', async () => {
+  test('a loop continues with its iteration, and repeats no decision', async () => {
     const effects = new Effects()
     const grow = step({
       name: 'grow',
@@ -100,7 +100,7 @@ describe('[RUN-1] after a crash', () => {
     })
   })
 
-  test('a condition and a router go the way that they went, whatever they would say now', async () => {
+  test('a condition and a router take the same branch, whatever they would decide now', async () => {
     const effects = new Effects()
     const fickle = condition({
       name: 'fickle',
@@ -123,7 +123,7 @@ describe('[RUN-1] after a crash', () => {
     expect(effects.counts).toEqual({ when: 1, a: 1, b: 2, choose: 1, c: 2 })
   })
 
-  test('a nested workflow goes on with the first of its steps that has no result', async () => {
+  test('a nested workflow continues with its first step without a result', async () => {
     const effects = new Effects()
     const inner = workflow({ id: 'inner', steps: [effects.quick('b'), effects.hanging('c')] })
     const flow = workflow({ id: 'w', steps: [effects.quick('a'), inner, effects.quick('d')] })
@@ -132,7 +132,7 @@ describe('[RUN-1] after a crash', () => {
     expect(effects.counts).toEqual({ a: 1, b: 1, c: 2, d: 1 })
   })
 
-  test('a branch that ended while another one waited for somebody is not done again', async () => {
+  test('a branch that ended while another one waited for an answer is not repeated', async () => {
     const effects = new Effects()
     const done = Promise.withResolvers<void>()
     const slow = step({
@@ -158,7 +158,7 @@ describe('[RUN-1] after a crash', () => {
     expect(effects.counts).toEqual({ slow: 1, asks: 1 })
   })
 
-  test('a workflow that says how it is recovered is recovered so', async () => {
+  test('a workflow with its own recovery policy follows it', async () => {
     const effects = new Effects()
     const definition = { id: 'w', steps: [effects.quick('a'), effects.hanging('b')] } as const
     const failed = await logAfterCrash(workflow({ ...definition, recovery: 'fail' }), '', has('step.started b'))

@@ -16,8 +16,8 @@ function flaky(failures: number): () => number {
   }
 }
 
-describe('a step that is tried again', () => {
-  test('has a step of its own for every try', async () => {
+describe('workflow: a step with retries', () => {
+  test('has a step of its own for every attempt', async () => {
     const tries = step({ name: 's', run: flaky(2), retry: { attempts: 3, backoffMs: 1 } })
     const log = await logOf(workflow({ id: 'w', steps: [tries] }))
     expect(resultOf(log)).toBe(3)
@@ -32,7 +32,7 @@ describe('a step that is tried again', () => {
     expect(startOf(log, 's#2')).toMatchObject({ name: 's', details: { index: 0, attempt: 2, attempts: 3 } })
   })
 
-  test('withdraws what a failed try emitted', async () => {
+  test('retracts the output of a failed attempt', async () => {
     const work = flaky(1)
     const tries = step({
       name: 's',
@@ -51,7 +51,7 @@ describe('a step that is tried again', () => {
     expect(discarded).toMatchObject({ actor: { run: `${log[0]!.run}/s` }, data: { scope: 'below', ledger: 'kept' } })
   })
 
-  test('fails in the end, with its last failure and its place', async () => {
+  test('finally fails with its last failure and its position', async () => {
     const tries = step({ name: 's', run: flaky(5), retry: { attempts: 2, backoffMs: 1 } })
     const log = await logOf(workflow({ id: 'w', steps: [steps('in', [tries])] }))
     expect(failureOf(log)).toMatchObject({
@@ -62,7 +62,7 @@ describe('a step that is tried again', () => {
     expect(storyOf(log).slice(-2)).toEqual(['step.failed in~/s#2', 'step.failed in'])
   })
 
-  test('waits longer each time, up to a bound', async () => {
+  test('waits longer each time, up to a limit', async () => {
     const times: number[] = []
     const tries = step({
       name: 's',
@@ -78,7 +78,7 @@ describe('a step that is tried again', () => {
     expect(waits.map((wait, index) => wait >= [18, 38, 38][index]!)).toEqual([true, true, true])
   })
 
-  test('is not tried again when it refuses', async () => {
+  test('is not retried when it rejects', async () => {
     let times = 0
     const refuses = step({
       name: 's',
@@ -91,7 +91,7 @@ describe('a step that is tried again', () => {
   })
 })
 
-describe('a try that takes too long', () => {
+describe('workflow: an attempt that times out', () => {
   test.each<[string, Component<string> | ((input: string) => Promise<string>)]>([
     ['a function', () => new Promise(() => {})],
     [
@@ -104,7 +104,7 @@ describe('a try that takes too long', () => {
         },
       }),
     ],
-  ])('fails, whether it is %s that listens or not', async (_, run) => {
+  ])('fails, whether it is %s that obeys its signal or not', async (_, run) => {
     const slow = step({ name: 's', timeoutMs: 20, run: run as Component<string> })
     const log = await logOf(workflow({ id: 'w', steps: [slow] }), '')
     expect(failureOf(log)).toMatchObject({ code: 'deadline_exceeded', message: /longer than 20 ms/ })
@@ -122,7 +122,7 @@ describe('a try that takes too long', () => {
   })
 })
 
-describe('a step that may be skipped', () => {
+describe('workflow: a step that may be skipped', () => {
   const skipped = step({
     name: 'skipped',
     onError: 'skip',
@@ -135,7 +135,7 @@ describe('a step that may be skipped', () => {
     run: (input: string, { outputs }) => `${input}! ${Object.keys(outputs).join()}`,
   })
 
-  test('hands on what it was given', async () => {
+  test('passes on its input', async () => {
     const log = await logOf(workflow({ id: 'w', steps: [skipped, exclaim] }), 'a')
     expect(resultOf(log)).toBe('a! ')
     expect(storyOf(log)).toEqual([
@@ -154,7 +154,7 @@ describe('a step that may be skipped', () => {
     expect(resultOf(await logOf(workflow({ id: 'w', steps: [block] }), 'a'))).toEqual({ exclaim: 'a! ' })
   })
 
-  test('withdraws what it said', async () => {
+  test('retracts its output', async () => {
     const talks = step({
       name: 'talks',
       onError: 'skip',
@@ -175,8 +175,8 @@ function pausing(failures: number): Component {
   })
 }
 
-describe('a failure that somebody decides about', () => {
-  test('is asked about: the step is tried again', async () => {
+describe('workflow: a failure with a human decision', () => {
+  test('asks, and the step is retried', async () => {
     const node = openNode({ components: [pausing(2)] })
     const id = await node.start('w', 'given')
     const { run } = await node.reached(id, 'paused')
@@ -212,7 +212,7 @@ describe('a failure that somebody decides about', () => {
     ])
   })
 
-  test('or skipped', async () => {
+  test('asks, and the step is skipped', async () => {
     const node = openNode({ components: [pausing(1)] })
     const id = await node.start('w', 'given')
     await node.reached(id, 'paused')
@@ -222,7 +222,7 @@ describe('a failure that somebody decides about', () => {
     expect(storyOf(log)).toContain('step.skipped s')
   })
 
-  test('or its failure is that of the workflow', async () => {
+  test('asks, and the workflow fails', async () => {
     const node = openNode({ components: [pausing(1)] })
     const id = await node.start('w', 'given')
     await node.reached(id, 'paused')
@@ -230,7 +230,7 @@ describe('a failure that somebody decides about', () => {
     expect(failureOf(await node.ended(id))).toMatchObject({ message: 'failure 1', details: { step: 's' } })
   })
 
-  test('[RUN-1] also when the worker that asked is dead', async () => {
+  test('[RUN-1] asks, also when the worker that asked is dead', async () => {
     const world = new World(pausing(1))
     const first = world.worker()
     const id = await first.start('w', 'given')

@@ -52,8 +52,8 @@ function asking<const Name extends string>(name: Name) {
   return step({ name, confirm: `${name}?`, run: () => name })
 }
 
-describe('a step that needs confirmation', () => {
-  test('asks before it is done', async () => {
+describe('workflow: a step that needs confirmation', () => {
+  test('asks before it is executed', async () => {
     const node = openNode({ components: [publishing()] })
     const id = await node.start('w', 'a')
     const question = await answerTo(node, id, true)
@@ -68,7 +68,7 @@ describe('a step that needs confirmation', () => {
     expect(storyOf(log).slice(1, 4)).toEqual(['step.completed upper', 'run.paused', 'step.started publish'])
   })
 
-  test('is skipped when somebody says no, and says why', async () => {
+  test('is skipped with the reason when rejected', async () => {
     const log = await answered(publishing(), [{ approved: false, reason: 'too early' }])
     expect(resultOf(log)).toBe('A')
     expect(log.find(({ type }) => type === 'step.skipped')).toMatchObject({
@@ -77,16 +77,16 @@ describe('a step that needs confirmation', () => {
     expect(startOf(log, 'publish')).toBeUndefined()
   })
 
-  test('fails the workflow when it says that a no does so', async () => {
+  test('fails the workflow when rejected, if configured', async () => {
     const log = await answered(publishing('fail'), [false])
     expect(failureOf(log)).toMatchObject({ code: 'rejected', message: 'step publish was not confirmed' })
   })
 
-  test('[RUN-1] is confirmed to another worker', async () => {
+  test('[RUN-1] can be confirmed on another worker', async () => {
     expect(resultOf(await answeredByAnother(publishing(), { approved: true }))).toBe('<A>')
   })
 
-  test.each(['maybe', 'yes', null, 1, { approved: 'yes' }])('refuses %j, and stays paused', async (answer) => {
+  test.each(['maybe', 'yes', null, 1, { approved: 'yes' }])('rejects %j, and stays paused', async (answer) => {
     const node = openNode({ components: [publishing()] })
     const id = await node.start('w', 'a')
     const refusal = { code: 'invalid_request', message: expect.stringContaining('must be true or false') as string }
@@ -115,7 +115,7 @@ describe('a step that needs confirmation', () => {
   })
 })
 
-describe('a step with a question', () => {
+describe('workflow: a step with a question', () => {
   const schema = { type: 'string' }
 
   test('gets the answer beside its input', async () => {
@@ -143,7 +143,7 @@ describe('a step with a question', () => {
     expect(resultOf(await answered(flow, ['you'], { x: 1 }))).toEqual({ input: { x: 1 }, answer: 'you' })
   })
 
-  test('may also be asked by its function', async () => {
+  test('can also be asked by its function', async () => {
     const counts: number[] = []
     const asks = step({
       name: 's',
@@ -163,8 +163,8 @@ function routing(multiple: boolean): Component {
   return workflow({ id: 'w', steps: [route] })
 }
 
-describe('a router that asks', () => {
-  test('goes where it is told', async () => {
+describe('workflow: a router that asks', () => {
+  test('takes the answered branch', async () => {
     const node = openNode({ components: [routing(false)] })
     const id = await node.start('w', 'a')
     expect(await answerTo(node, id, 'exclaim')).toMatchObject({
@@ -179,16 +179,16 @@ describe('a router that asks', () => {
     expect(startOf(log, 'route')).toMatchObject({ details: { selected: ['exclaim'] } })
   })
 
-  test('may be told several ways', async () => {
+  test('accepts several branches', async () => {
     expect(resultOf(await answered(routing(true), [['exclaim', 'upper']]))).toBe('A!')
   })
 
-  test.each(['nowhere', [['upper', 'exclaim']]])('refuses a way that it has not: %j', async (answer) => {
+  test.each(['nowhere', [['upper', 'exclaim']]])('rejects an unknown branch: %j', async (answer) => {
     const refusal = { code: 'invalid_request', message: expect.stringContaining('"upper" or "exclaim"') as string }
     await expect(answered(routing(false), [answer])).rejects.toMatchObject(refusal)
   })
 
-  test('[RUN-1] is told through another worker', async () => {
+  test('[RUN-1] can be answered on another worker', async () => {
     expect(resultOf(await answeredByAnother(routing(false), 'upper'))).toBe('A')
   })
 })
@@ -206,8 +206,8 @@ function drafting(seen: unknown[] = [], rounds?: number): Component {
   return workflow({ id: 'w', steps: [draft, exclaim] })
 }
 
-describe('a step whose output is reviewed', () => {
-  test('goes on when it is accepted', async () => {
+describe('workflow: a step whose output is reviewed', () => {
+  test('continues when it is accepted', async () => {
     const node = openNode({ components: [drafting()] })
     const id = await node.start('w', 'a')
     expect(await answerTo(node, id, { action: 'accept' })).toMatchObject({
@@ -218,13 +218,13 @@ describe('a step whose output is reviewed', () => {
     expect(resultOf(await node.ended(id))).toBe('a1!')
   })
 
-  test('goes on with what somebody made of it', async () => {
+  test('continues with the edited output', async () => {
     const seen: unknown[] = []
     expect(resultOf(await answered(drafting(seen), [{ action: 'edit', output: 'better' }]))).toBe('better!')
     expect(seen).toEqual([undefined])
   })
 
-  test('is done again with the feedback when it is rejected', async () => {
+  test('is repeated with the feedback when it is rejected', async () => {
     const seen: unknown[] = []
     const log = await answered(drafting(seen), [{ action: 'reject', feedback: 'longer' }, 'reject', 'accept'])
     expect(resultOf(log)).toBe('a3!')
@@ -237,13 +237,13 @@ describe('a step whose output is reviewed', () => {
     expect(failureOf(log)).toMatchObject({ code: 'rejected', message: /rejected 2 times; last feedback: still bad/ })
   })
 
-  test('[RUN-1] is reviewed through another worker, and not done again for that', async () => {
+  test('[RUN-1] can be reviewed on another worker, without being repeated', async () => {
     const seen: unknown[] = []
     expect(resultOf(await answeredByAnother(drafting(seen), 'accept'))).toBe('a1!')
     expect(seen).toEqual([undefined])
   })
 
-  test('[RUN-1] is sent back through another worker', async () => {
+  test('[RUN-1] can be rejected on another worker', async () => {
     const seen: unknown[] = []
     const component = drafting(seen)
     const world = new World(component)

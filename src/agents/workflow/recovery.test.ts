@@ -6,8 +6,8 @@ import { hangAtFirst } from '../../../test/support/world.ts'
 import { agent } from '../generator.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 
-describe('[RUN-1] after a crash', () => {
-  test('tries are counted on, and have their own calls', async () => {
+describe('[RUN-1] workflow: after a crash', () => {
+  test('attempts continue their count, and have their own calls', async () => {
     const effects = new Effects()
     const flaky = agent({
       id: 'flaky',
@@ -39,7 +39,7 @@ describe('[RUN-1] after a crash', () => {
     ])
   })
 
-  test('a wait between two tries is not begun anew', async () => {
+  test('a delay between two attempts is not restarted', async () => {
     let times = 0
     const tries = step({
       name: 's',
@@ -53,7 +53,7 @@ describe('[RUN-1] after a crash', () => {
     expect(resultOf(log)).toBe(2)
   })
 
-  test('what was skipped stays skipped, inside a finished block and after it', async () => {
+  test('a skipped step stays skipped, inside a finished block and after it', async () => {
     const effects = new Effects()
     const fails = <const Name extends string>(name: Name) =>
       step({
@@ -79,7 +79,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('what was skipped in branches at once is told again in the order of another drive, and stands once', async () => {
+  test('steps skipped in concurrent branches are replayed in another order, and logged once', async () => {
     const order: string[] = []
     const isSkipped = Promise.withResolvers<void>()
     const skips = <const Name extends string>(name: Name, after: Promise<void>) =>

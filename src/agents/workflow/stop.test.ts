@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 
-describe('[RUN-2] a stop', () => {
+describe('[RUN-2] workflow: a stop', () => {
   test('reaches every branch of a parallel block', async () => {
     const heard: string[] = []
     const waits = (name: string, attempts: number) =>
@@ -32,7 +32,7 @@ describe('[RUN-2] a stop', () => {
     expect(typesOf(log).filter((type) => type === 'step.failed' || type === 'step.skipped')).toEqual([])
   })
 
-  test('ends the wait between two tries', async () => {
+  test('ends the delay between two attempts', async () => {
     const fails = step({
       name: 'fails',
       retry: { attempts: 2, backoffMs: 60_000 },

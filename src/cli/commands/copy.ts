@@ -86,8 +86,8 @@ function storesOf(
 }
 
 async function untilIdle(store: Store, name: string, io: CommandIo): Promise<void> {
-  const until = Date.now() + IDLE_WITHIN_MS
-  for (let looks = 0; (await store.transfer.workers()).length > 0 && Date.now() < until; looks++) {
+  const until = performance.now() + IDLE_WITHIN_MS
+  for (let looks = 0; (await store.transfer.workers()).length > 0 && performance.now() < until; looks++) {
     if (looks === 0) io.stderr.write(`waiting for the servers and workers of ${name} to stop\n`)
     await wait(LOOK_MS)
   }
@@ -98,10 +98,10 @@ async function untilIdle(store: Store, name: string, io: CommandIo): Promise<voi
 }
 
 function progressTo(io: CommandIo): (report: CopyReport) => void {
-  let shownAt = Date.now()
+  let shownAt = performance.now()
   return (report) => {
-    if (Date.now() - shownAt < PROGRESS_MS) return
-    shownAt = Date.now()
+    if (performance.now() - shownAt < PROGRESS_MS) return
+    shownAt = performance.now()
     io.stderr.write(`${summaryOf(report)} …\n`)
   }
 }

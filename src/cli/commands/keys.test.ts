@@ -28,7 +28,7 @@ async function run(...argv: readonly string[]) {
 }
 
 describe('holdfast keys', () => {
-  test('creates a key that works, alone on standard output', async () => {
+  test('creates a key that works, and prints it alone on standard output', async () => {
     const { code, stdout, stderr } = await run('create', 'ci', '--principal', 'alice', '--tenant', 'acme')
     expect(code).toBe(0)
     expect(stdout).toMatch(/^hf_\w+\n$/)
@@ -73,7 +73,7 @@ describe('holdfast keys', () => {
       expect(await run('create', 'other', ...wrong)).toMatchObject({ code: 2, stdout: '' })
   })
 
-  test('lists keys without what could be used as one', async () => {
+  test('lists keys without anything usable as one', async () => {
     const { stdout: key } = await run('create', 'ci')
     await run('create', 'gone')
     await run('revoke', 'gone')
@@ -88,7 +88,7 @@ describe('holdfast keys', () => {
     expect(json).not.toContain(key.trim().split('_')[2])
   })
 
-  test('says that there are no keys yet, and how to make one', async () => {
+  test('prints that there are no keys yet, and how to create one', async () => {
     expect(await run('list')).toEqual({
       code: 0,
       stdout: '',
@@ -98,13 +98,13 @@ describe('holdfast keys', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('uses the file of --auth-keys before that of the environment', async () => {
+  test('prefers the file of --auth-keys to that of the environment', async () => {
     const other = join(folder, 'other.json')
     await run('create', 'ci', '--auth-keys', other)
     expect(await readdir(folder)).toEqual(['other.json'])
   })
 
-  test('shows how it is used', async () => {
+  test('prints its usage', async () => {
     expect((await run('--help')).stdout).toContain('holdfast keys revoke NAME|ID')
     for (const argv of [[], ['creat'], ['constructor']]) {
       expect(await run(...argv)).toMatchObject({
@@ -125,12 +125,12 @@ describe('holdfast keys', () => {
     [['list', '--tenant', 'x'], 2, 'list does not take --tenant'],
     [['revoke'], 2, 'revoke needs a name'],
     [['revoke', 'nobody'], 1, 'no key "nobody"'],
-  ])('%j fails with %d and says why', async (argv, code, message) => {
+  ])('%j fails with %d and a reason', async (argv, code, message) => {
     expect(await run(...argv)).toEqual({ code, stdout: '', stderr: expect.stringContaining(message) as string })
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('does not touch a damaged file', async () => {
+  test('does not change a damaged file', async () => {
     await writeFile(path, '{')
     for (const argv of [['list'], ['create', 'ci'], ['revoke', 'ci']]) {
       expect(await run(...argv)).toEqual({

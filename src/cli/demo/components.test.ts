@@ -19,29 +19,25 @@ function textIn(log: Parameters<typeof textOf>[0]): string[] {
   return log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : []))
 }
 
-describe('the storyteller', () => {
-  test(
-    '[RUN-1] killed in the middle, goes on at the next word, and does not tell again what was told',
-    SLOWLY,
-    async () => {
-      const world = new World(...components)
-      const first = world.worker()
-      const id = await first.start('storyteller', REQUEST)
-      const before = await first.emitted(id, 'text.delta', 12)
-      world.kill()
-      const second = world.worker()
-      await second.emitted(id, 'text.delta', before.filter(({ type }) => type === 'text.delta').length + 5)
-      await second.stop(id)
-      const log = await second.ended(id)
-      const words = textIn(log)
-      expect(story(REQUEST).startsWith(words.join(''))).toBe(true)
-      expect(words.every((word) => /^\S+\s*$/.test(word))).toBe(true)
-      expect(typesOf(log)).not.toContain('attempt.discarded')
-      expect(log.at(-1)!.type).toBe('run.cancelled')
-    },
-  )
+describe('demo: the storyteller', () => {
+  test('[RUN-1] killed in the middle, continues at the next word and repeats nothing', SLOWLY, async () => {
+    const world = new World(...components)
+    const first = world.worker()
+    const id = await first.start('storyteller', REQUEST)
+    const before = await first.emitted(id, 'text.delta', 12)
+    world.kill()
+    const second = world.worker()
+    await second.emitted(id, 'text.delta', before.filter(({ type }) => type === 'text.delta').length + 5)
+    await second.stop(id)
+    const log = await second.ended(id)
+    const words = textIn(log)
+    expect(story(REQUEST).startsWith(words.join(''))).toBe(true)
+    expect(words.every((word) => /^\S+\s*$/.test(word))).toBe(true)
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+    expect(log.at(-1)!.type).toBe('run.cancelled')
+  })
 
-  test('an input of which no story can be made is refused before there is a run', () => {
+  test('rejects an input that is no subject before there is a run', () => {
     const storyteller = components.find(({ id }) => id === 'storyteller')!
     for (const input of [undefined, null]) {
       expect(() => storyteller.parse!(input)).toThrow(
@@ -52,7 +48,7 @@ describe('the storyteller', () => {
   })
 })
 
-test('the clerk asks before it sends money', SLOWLY, async () => {
+test('demo: the clerk asks before it sends money', SLOWLY, async () => {
   const node = openNode({ components })
   const id = await node.start('clerk', 'Send Ada 25 euros')
   const { run } = await node.reached(id, 'paused', 60_000)
@@ -61,7 +57,7 @@ test('the clerk asks before it sends money', SLOWLY, async () => {
   expect((await node.ended(id, 60_000)).at(-1)!.data).toMatchObject({ output: 'I have sent nothing.' })
 })
 
-test('the newsroom has two members, and its editor tells what they found', SLOWLY, async () => {
+test('demo: the newsroom has two members, and its editor reports their results', SLOWLY, async () => {
   const node = openNode({ components })
   const log = await node.ended(await node.start('newsroom', 'the tide'), 60_000)
   const actors = log.filter(({ type }) => type === 'actor.completed').map(({ actor }) => actor!.component)
@@ -69,7 +65,7 @@ test('the newsroom has two members, and its editor tells what they found', SLOWL
   expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: /^Tonight's story\. .*the news\.$/ } })
 })
 
-test('publish has a sequence, a parallel block, a loop and a condition', SLOWLY, async () => {
+test('demo: publish has a sequence, a parallel block, a loop and a condition', SLOWLY, async () => {
   const node = openNode({ components })
   const log = await node.ended(await node.start('publish', 'kelp'), 60_000)
   const kinds = log.flatMap((event) => (event.type === 'step.started' ? [event.data.kind] : []))
@@ -77,7 +73,7 @@ test('publish has a sequence, a parallel block, a loop and a condition', SLOWLY,
   expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: /^Published: .*!!$/ } })
 })
 
-test('what could not be loaded for one run is tried again for the next', async () => {
+test('demo: a package that failed to load for one run is loaded again for the next', async () => {
   let loads = 0
   const component = lazy({ id: 'subject', kind: 'agent' }, async () => {
     if (++loads === 1) throw new Error('not there yet')

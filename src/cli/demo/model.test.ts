@@ -3,7 +3,7 @@ import { demoModel } from './model.ts'
 
 const all = (): boolean => true
 
-describe('the model of the demo', () => {
+describe('demo: the model', () => {
   test.for([
     [{}, {}, /^the scripted model, without a key/],
     [{}, { OPENAI_API_KEY: 'k', ANTHROPIC_API_KEY: 'k' }, /^gpt-\S+ of OpenAI/],
@@ -11,14 +11,14 @@ describe('the model of the demo', () => {
     [{}, { ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: '' }, /^claude-\S+ of Anthropic/],
     [{ url: 'http://localhost:1/v1' }, { OPENAI_API_KEY: 'k' }, /^the first model at http:\/\/localhost:1\/v1$/],
     [{ url: 'http://localhost:1/v1', name: 'llama', key: 'k' }, {}, /^llama at http:\/\/localhost:1\/v1$/],
-  ] as const)('with %j and %j it is %s', ([config, env, description]) => {
+  ] as const)('with %j and %j is %s', ([config, env, description]) => {
     expect(demoModel(config, env, all).description).toMatch(description)
   })
 
   test.for([
     [{ key: 'k' }, { OPENAI_API_KEY: 'k' }, '--model-key needs --model-url'],
     [{ name: 'llama' }, {}, '--model needs --model-url, OPENAI_API_KEY or ANTHROPIC_API_KEY'],
-  ] as const)('%j with %j is refused: %s', ([config, env, message]) => {
+  ] as const)('%j with %j is rejected: %s', ([config, env, message]) => {
     expect(() => demoModel(config, env, all)).toThrow(message)
   })
 
@@ -27,7 +27,7 @@ describe('the model of the demo', () => {
     ['@ai-sdk/anthropic', {}, { ANTHROPIC_API_KEY: 'k' }],
     ['@ai-sdk/openai-compatible', { url: 'http://localhost:1/v1' }, {}],
     ['ai', {}, {}],
-  ] as const)('without the package %s it is said what to install', ([name, config, env]) => {
+  ] as const)('without the package %s asks to install it', ([name, config, env]) => {
     const model = (): unknown => demoModel(config, env, (each) => each !== name)
     expect(model).toThrow(`needs ${name}, which is not installed: npm install ${name}`)
     const neither = (): unknown => demoModel({}, { OPENAI_API_KEY: 'k' }, () => false)

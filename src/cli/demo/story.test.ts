@@ -4,15 +4,15 @@ import { story } from './story.ts'
 
 const REQUEST = 'Tell me a detailed story about a brave knight'
 
-describe('the story', () => {
-  test('it has at least five paragraphs, each about the subject', () => {
+describe('demo: the story', () => {
+  test('has at least five paragraphs, each about the subject', () => {
     const paragraphs = story(REQUEST).split('\n\n')
     expect(paragraphs.length).toBeGreaterThanOrEqual(5)
     for (const paragraph of paragraphs) expect(paragraph).toMatch(/brave knight/i)
     expect(story(REQUEST)).not.toMatch(/[{}]|undefined/)
   })
 
-  test('it takes a person between 40 and 60 seconds at the pace of the demo', () => {
+  test('takes between 40 and 60 seconds at the pace of the demo', () => {
     const seconds = story(REQUEST).split(/\s+/).length / WORDS_PER_SECOND
     expect(seconds).toBeGreaterThan(40)
     expect(seconds).toBeLessThan(60)
@@ -29,7 +29,7 @@ describe('the story', () => {
     ['hello', 'a lighthouse keeper', 'the lighthouse keeper'],
     ['', 'a lighthouse keeper', 'the lighthouse keeper'],
     [`about ${'x'.repeat(5000)}`, 'a lighthouse keeper', 'the lighthouse keeper'],
-  ] as const)('%j is about %j', ([request, subject, name]) => {
+  ] as const)('of %j is about %j', ([request, subject, name]) => {
     const text = story(request)
     expect(text).toContain(`morning of the year, ${subject} came down`)
     expect(text).toContain(`All that summer ${name} learned`)

@@ -1,5 +1,9 @@
 /** Folds a run's events into a tree of open nodes and lines for finished ones. */
-import { actorKey, type Failure, type LoggedEvent } from '../../core/model/event.ts'
+import type { Failure, LoggedEvent } from '../../core/model/event.ts'
+import { actorKey } from '../../core/structure/actors.ts'
+import { type ActorEntry, type Entry, isOpen, type StepEntry, type ToolEntry } from '../../core/structure/entries.ts'
+import { type DiscardedAttempt, retractedFrom } from '../../core/structure/retraction.ts'
+import { RunStructure } from '../../core/structure/run-structure.ts'
 import { inOneLine } from '../terminal/text.ts'
 
 export type Mark = 'begun' | 'done' | 'failed' | 'skipped' | 'asked' | 'noted'
@@ -15,156 +19,162 @@ export interface Line {
 
 /** A step, tool call or component in progress. */
 export interface OpenNode {
-  readonly key: string
+  readonly entry: ShownEntry
   readonly parent: OpenNode | undefined
   readonly depth: number
   readonly text: string
   readonly since: number
   /** End of its text so far. */
-  tail: string
+  readonly tail: string
   /** Whether its start has been printed. */
   headed: boolean
-  /** For a step: the component that executes it. */
-  readonly component: string | undefined
 }
+
+type ShownEntry = ToolEntry | StepEntry | ActorEntry
 
 /** Bounds the tree for agents that never end their tool calls; the oldest nodes are dropped. */
 const OPEN_MAX = 500
-const TAIL_CHARS = 60
 
 export class RunTree {
-  readonly #open = new Map<string, OpenNode>()
+  readonly #structure = new RunStructure({ kinds: ['tool', 'step', 'actor'], entriesMax: OPEN_MAX })
+  /** By the index of the entry. */
+  readonly #nodes = new Map<number, TreeNode>()
 
   /** Open nodes, children after their parents. */
   get open(): OpenNode[] {
-    const below = Map.groupBy(this.#open.values(), ({ parent }) => parent)
+    const nodes = new Set<OpenNode>(this.#nodes.values())
+    const below = Map.groupBy(nodes, ({ parent: around }) => {
+      let parent = around
+      while (parent !== undefined && !nodes.has(parent)) parent = parent.parent
+      return parent
+    })
     const visit = (parent: OpenNode | undefined): OpenNode[] =>
       (below.get(parent) ?? []).flatMap((node) => [node, ...visit(node)])
     return visit(undefined)
   }
 
   apply(event: LoggedEvent): Line[] {
-    const { data } = event
+    const entry = this.#structure.apply(event) as ShownEntry | undefined
     switch (event.type) {
       case 'actor.started':
-        return this.#begin(event, this.#actorKey(event), event.actor?.component ?? 'component', event.actor?.kind)
-      case 'actor.completed':
-        return this.#end(event, this.#actorKey(event), { mark: 'done', text: event.actor?.component ?? 'component' })
-      case 'actor.failed':
-        return this.#end(event, this.#actorKey(event), {
-          mark: 'failed',
-          text: event.actor?.component ?? 'component',
-          detail: failureLine(event.data.error),
-        })
       case 'step.started':
-        return this.#begin(event, keyOf('step', event, event.data.step), event.data.name, event.data.kind)
-      case 'step.completed':
-        return this.#end(event, keyOf('step', event, event.data.step), { mark: 'done', text: event.data.name })
-      case 'step.failed':
-        return this.#end(event, keyOf('step', event, event.data.step), {
-          mark: 'failed',
-          text: event.data.name,
-          detail: failureLine(event.data.error),
-        })
-      case 'step.skipped':
-        return this.#end(event, keyOf('step', event, event.data.step), {
-          mark: 'skipped',
-          text: event.data.name,
-          detail: inOneLine(event.data.reason ?? ''),
-        })
       case 'tool.called':
-        return this.#begin(event, keyOf('tool', event, event.data.call), callLine(event.data))
-      case 'tool.progressed':
-        return this.#said(keyOf('tool', event, event.data.call), inOneLine(event.data.output, TAIL_CHARS), false)
+        return this.#begin(entry)
+      case 'actor.completed':
+      case 'step.completed':
+        return this.#end(event, entry, 'done')
       case 'tool.completed':
-        return this.#end(event, keyOf('tool', event, event.data.call), {
-          mark: 'done',
-          text: event.data.name,
-          detail: inOneLine(event.data.output),
-        })
+        return this.#end(event, entry, 'done', inOneLine(event.data.output))
+      case 'actor.failed':
+      case 'step.failed':
       case 'tool.failed':
-        return this.#end(event, keyOf('tool', event, event.data.call), {
-          mark: 'failed',
-          text: event.data.name,
-          detail: failureLine(event.data.error),
-        })
+        return this.#end(event, entry, 'failed', failureLine(event.data.error))
+      case 'step.skipped':
+        return this.#end(event, entry, 'skipped', inOneLine(event.data.reason ?? ''))
+      case 'tool.progressed':
+        this.#nodeOf(entry)?.show(inOneLine(event.data.output, TAIL_CHARS))
+        return []
       case 'text.delta':
-        return event.actor === undefined ? [] : this.#said(this.#actorKey(event), event.data.text, true)
+        this.#nodeOf(this.#structure.called(actorKey(event.actor)))?.say(event.index, event.data.text)
+        return []
+      case 'run.started':
+        this.#drop()
+        return noteOf(event)
       case 'attempt.discarded':
-        return this.#withdrawn(event.data)
+        return this.#retract(event)
       default:
-        return noteOf({ ...event, data } as LoggedEvent)
+        return noteOf(event)
     }
   }
 
-  #actorKey({ actor }: LoggedEvent): string {
-    return `actor ${actorKey(actor)}`
-  }
-
-  #begin(event: LoggedEvent, key: string, text: string, kind?: string): Line[] {
-    if (this.#open.has(key)) return [] // restarted after a crash
-    if (this.#open.size >= OPEN_MAX) this.#open.delete(this.#open.keys().next().value!)
-    const parent = this.#parentOf(event)
-    const details = (event.type === 'step.started' ? event.data.details : undefined) as
-      | { component?: string }
-      | undefined
-    this.#open.set(key, {
-      key,
-      parent,
-      depth: parent === undefined ? 0 : parent.depth + 1,
-      text: inOneLine(kind === undefined || kind === 'function' || kind === text ? text : `${text} (${kind})`, 120),
-      since: Date.parse(event.time),
-      tail: '',
-      headed: false,
-      component: details?.component,
-    })
+  #begin(entry: ShownEntry | undefined): Line[] {
+    if (entry === undefined || this.#nodes.has(entry.index)) return []
+    if (this.#nodes.size >= OPEN_MAX) this.#nodes.delete(this.#nodes.keys().next().value!)
+    this.#nodes.set(entry.index, new TreeNode(entry, this.#parentOf(entry)))
     return []
   }
 
-  /** The parent of a component is the step that it executes; of a step or call, the innermost open step around it. */
-  #parentOf(event: LoggedEvent): OpenNode | undefined {
-    const { actor } = event
-    const isActor = event.type === 'actor.started'
-    const within = isActor ? (actor?.parent === event.run ? '' : (actor?.parent ?? '')) : actorKey(actor)
-    const stated = event.type === 'step.started' ? event.data.parent : undefined
-    if (stated !== undefined) {
-      const around = this.#open.get(`step ${within} ${stated}`)
-      if (around !== undefined) return around
-    }
-    const steps = [...this.#open.values()].filter(({ key }) => key.startsWith(`step ${within} `))
-    const mine = isActor ? steps.findLast(({ component }) => component === actor?.component) : undefined
-    const around = event.type === 'step.started' && stated === undefined ? undefined : steps.at(-1)
-    return mine ?? around ?? this.#open.get(`actor ${within}`)
+  /** The innermost node around an entry. */
+  #parentOf(entry: ShownEntry): TreeNode | undefined {
+    return this.#nodeOf(this.#structure.around(entry))
   }
 
-  #said(key: string, text: string, goesOn: boolean): Line[] {
-    const node = this.#open.get(key)
-    if (node !== undefined) node.tail = inOneLine((goesOn ? node.tail + text : text).slice(-TAIL_CHARS), TAIL_CHARS)
-    return []
+  #nodeOf(entry: Entry | undefined): TreeNode | undefined {
+    return entry === undefined ? undefined : this.#nodes.get(entry.index)
   }
 
-  #end(event: LoggedEvent, key: string, end: Pick<Line, 'mark' | 'text' | 'detail'>): Line[] {
-    const node = this.#open.get(key)
-    this.#open.delete(key)
-    const parent = node === undefined ? this.#parentOf(event) : node.parent
-    const line: Line = {
-      depth: node?.depth ?? (parent === undefined ? 0 : parent.depth + 1),
-      mark: end.mark,
-      text: node?.text ?? inOneLine(end.text, 120),
-      ...(end.detail !== undefined && end.detail !== '' && { detail: end.detail }),
-      ...(node !== undefined && { tookMs: Date.parse(event.time) - node.since }),
-    }
-    return [...headsOf(parent), line]
+  #end(event: LoggedEvent, entry: ShownEntry | undefined, mark: Mark, detail = ''): Line[] {
+    if (entry === undefined) return []
+    const node = this.#nodes.get(entry.index)
+    const parent = node === undefined ? this.#parentOf(entry) : node.parent
+    this.#nodes.delete(entry.index)
+    this.#structure.forget(entry.index)
+    const { depth, text, since } = node ?? new TreeNode(entry, parent)
+    const took = entry.index === event.index ? {} : { tookMs: Date.parse(event.time) - since }
+    return [...headsOf(parent), { depth, mark, text, ...(detail !== '' && { detail }), ...took }]
   }
 
-  #withdrawn({ scope, ledger, reason, from }: Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']): Line[] {
-    if (scope === 'all' && ledger === 'dropped') this.#open.clear()
+  #retract(event: DiscardedAttempt): Line[] {
+    this.#drop()
+    for (const node of this.#nodes.values()) node.retract(event)
+    const { from, reason } = event.data
     return [{ depth: 0, mark: 'noted', text: `retracted: output since event ${from} (${inOneLine(reason)})` }]
+  }
+
+  /** Shows no longer what was cut off or retracted. Somebody may still decide how a call ended that was cut off. */
+  #drop(): void {
+    for (const index of this.#nodes.keys()) {
+      const entry = this.#structure.get(index)
+      if (entry === undefined || !isOpen(entry)) this.#nodes.delete(index)
+    }
   }
 }
 
-function keyOf(kind: string, { actor }: LoggedEvent, id: string): string {
-  return `${kind} ${actorKey(actor)} ${id}`
+const TAIL_CHARS = 60
+
+class TreeNode implements OpenNode {
+  readonly entry: ShownEntry
+  readonly parent: TreeNode | undefined
+  readonly depth: number
+  readonly text: string
+  readonly since: number
+  headed = false
+  #said: { readonly index: number; readonly text: string }[] = []
+  #shown = ''
+
+  constructor(entry: ShownEntry, parent: TreeNode | undefined) {
+    this.entry = entry
+    this.parent = parent
+    this.depth = parent === undefined ? 0 : parent.depth + 1
+    this.text = inOneLine(titleOf(entry), 120)
+    this.since = Date.parse(entry.time)
+  }
+
+  get tail(): string {
+    const said = this.#said.map(({ text }) => text).join('')
+    return this.#shown === '' ? inOneLine(said.slice(-TAIL_CHARS), TAIL_CHARS) : this.#shown
+  }
+
+  /** Only pieces that reach into the tail are kept. */
+  say(index: number, text: string): void {
+    this.#said.push({ index, text: text.slice(-TAIL_CHARS) })
+    if (this.#said.length > TAIL_CHARS) this.#said = this.#said.slice(-TAIL_CHARS)
+  }
+
+  show(text: string): void {
+    this.#shown = text
+  }
+
+  retract(event: DiscardedAttempt): void {
+    const from = retractedFrom(event, this.entry.actor)
+    this.#said = this.#said.filter(({ index }) => index < from)
+  }
+}
+
+function titleOf(entry: ShownEntry): string {
+  if (entry.kind === 'tool') return callLine(entry)
+  const [name, kind] = entry.kind === 'step' ? [entry.name, entry.stepKind] : [entry.component, entry.componentKind]
+  return kind === 'function' || kind === name ? name : `${name} (${kind})`
 }
 
 /** Start lines that were not printed yet, outermost first. */
@@ -209,7 +219,7 @@ function noted(text: string): Line {
   return { depth: 0, mark: 'noted', text }
 }
 
-function callLine({ name, input }: { readonly name: string; readonly input: unknown }): string {
+function callLine({ name, input }: ToolEntry): string {
   const given = inOneLine(input ?? null, 60)
   return given === 'null' || given === '{}' ? name : `${name} ${given}`
 }

@@ -13,14 +13,14 @@ function terminal(isTTY: boolean) {
   return { written, output, io: safeIo({ stdout: output, stderr: output, env: {} }) }
 }
 
-test('terminal: a command that writes control sequences of somebody else shows them instead', () => {
+test('terminal: control sequences in untrusted text are shown, not executed', () => {
   const { io, written } = terminal(true)
   io.stdout.write(ATTACK)
   io.stderr.write(ATTACK)
   expect(written).toEqual([SHOWN, SHOWN])
 })
 
-test('terminal: our colours stay, and a pipe gets what was written', () => {
+test('terminal: our own colours stay, and a pipe gets the original text', () => {
   const { bold, dim, red, green, yellow, cyan } = styleOf({ isTTY: true, write: () => {} }, {})
   const ours = bold('b') + dim('d') + red('r') + green('g') + yellow('y') + cyan('c\n')
   expect(coloured(ours)).toBe(ours)
@@ -29,7 +29,7 @@ test('terminal: our colours stay, and a pipe gets what was written', () => {
   expect(written).toEqual([ATTACK])
 })
 
-test('terminal: rows that are drawn again hold no sequences but those that draw them', () => {
+test('terminal: redrawn rows have no sequences but those that draw them', () => {
   const { io, written } = terminal(true)
   const screen = new Screen(io.stdout)
   screen.draw([ATTACK], [ATTACK])
@@ -37,7 +37,7 @@ test('terminal: rows that are drawn again hold no sequences but those that draw 
   expect(written.join('')).toBe(`${SHOWN}\n${SHOWN}\r\u001b[Jx`)
 })
 
-test('terminal: no text leaves a control character that is not part of a colour', () => {
+test('terminal: the only control characters in the output are colours', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.constantFrom('', '\u001b', '\u001b[', '\u009b'), (text, begin) => {
       // oxlint-disable-next-line no-control-regex -- they are control characters

@@ -20,7 +20,7 @@ describe('text on a terminal', () => {
     ['a longer text', 8, 'a longe…'],
     ['潮潮潮潮', 5, '潮潮…'],
     ['\u001b[31ma longer text\u001b[39m', 8, '\u001b[31ma longe\u001b[39m…'],
-  ])('%j is cut to %i columns', (text, columns, expected) => {
+  ])('%j is truncated to %i columns', (text, columns, expected) => {
     expect(cut(text, columns)).toBe(expected)
     expect(widthOf(cut(text, columns))).toBeLessThanOrEqual(columns)
   })
@@ -34,11 +34,11 @@ describe('text on a terminal', () => {
     expect(firstRow(text, columns)).toEqual([row, rest])
   })
 
-  test('nothing in it is a command to the terminal', () => {
+  test('has no control sequence', () => {
     expect(printable('a\u001b[2Jb\u0007\u009bc\r\nd\te\u202e')).toBe('a\u{fffd}[2Jb\u{fffd}\u{fffd}c\nd    e\u{fffd}')
   })
 
-  test('a value is told in one line, however large it is', () => {
+  test('a value is one line, however large it is', () => {
     expect(inOneLine({ a: 'b\nc' })).toBe('{"a":"b\\nc"}')
     expect(inOneLine('b\n\n  c')).toBe('b c')
     expect(inOneLine('x'.repeat(1e6), 10)).toBe('xxxxxxxxx…')

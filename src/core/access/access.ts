@@ -1,4 +1,4 @@
-/** Access control, for every command of the service: whether a credential is still good, whose a run is, what may be done to it. */
+/** Access control for every command of the service: whether the credential is valid, who owns the run, and which actions are permitted. */
 import type { CredentialWatch } from './credential-watch.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -13,8 +13,10 @@ import {
   type Target,
 } from './scopes.ts'
 import type { RunPage, StoredRun } from '../ports/store.ts'
-import type { KnownRun } from '../service.ts'
 import type { Subscription } from '../delivery/subscription.ts'
+
+/** A run by its id, or as the service gave it a moment ago within the same request: then the store is not asked again. */
+export type KnownRun = string | StoredRun
 
 export class Access {
   readonly #parts: Pick<NodeDeps, 'store' | 'registry'>

@@ -1,4 +1,4 @@
-/** The audit log: who did what to which run, from where, with what result. It never holds a secret or what a run says. */
+/** The audit log: who did what to which run, from where, and with what result. It contains no secrets and no content of runs. */
 import type { Clock } from '../ports/clock.ts'
 import { type ErrorCode, isHoldfastError } from '../model/errors.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'

@@ -1,4 +1,4 @@
-/** The service, with every command on the audit log that changes something or opens a stream. */
+/** The service with an audit log entry for every command that changes something or opens a stream. */
 import type { Audit } from './audit.ts'
 import type { StartRequest } from '../scheduling/draft-run.ts'
 import type { ForgetRequest } from './forget.ts'

@@ -20,7 +20,7 @@ class Ended {
 }
 
 describe('[SEC-2] credential watch', () => {
-  test('a revoked credential ends everything that it has open, once, and nothing of another', async () => {
+  test('a revoked credential ends everything it has open, once, and nothing of another credential', async () => {
     const revoked = new Set<string>()
     const asked: string[] = []
     const watch = new CredentialWatch({ isRevoked: async ({ id }) => (asked.push(id!), revoked.has(id!)) }, clock)
@@ -37,7 +37,7 @@ describe('[SEC-2] credential watch', () => {
     await expect(watch.check(bearerOf({ id: 'key:b' }))).resolves.toBeUndefined()
   })
 
-  test('an expiry is noticed without the authenticator, even while a check hangs', async () => {
+  test('an expiry is detected without the authenticator, even while a check hangs', async () => {
     const watch = new CredentialWatch({ isRevoked: () => new Promise(() => {}) }, clock)
     const [expiring, lasting] = [new Ended(), new Ended()]
     watch.watch(bearerOf({ id: 'key:a', expiresAt: clock.now() + 3000 }), expiring.end)
@@ -50,7 +50,7 @@ describe('[SEC-2] credential watch', () => {
     await expect(watch.check(bearerOf({ expiresAt: clock.now() }))).rejects.toThrow('expired')
   })
 
-  test('credentials that cannot be checked keep what they have open for 30 s, and no longer', async () => {
+  test('credentials that cannot be checked stay valid for 30 s, and no longer', async () => {
     const isRevoked = (): Promise<boolean> => Promise.reject(new Failure('unavailable', 'the key file is damaged'))
     const watch = new CredentialWatch({ isRevoked }, clock)
     const [key, token] = [new Ended(), new Ended()]
@@ -62,7 +62,7 @@ describe('[SEC-2] credential watch', () => {
     expect([key.codes, token.codes]).toEqual([['unavailable'], []])
   })
 
-  test('what was released is not called, and no timer is left behind', async () => {
+  test('a released watch is not called, and leaves no timer', async () => {
     const { timers } = clock
     const watch = new CredentialWatch({ isRevoked: async () => true }, clock)
     const ended = new Ended()

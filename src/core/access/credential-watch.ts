@@ -1,6 +1,6 @@
 /**
- * Ends what a credential has opened once the credential is revoked or expires (SEC-2). A request shows its credential once; whatever
- * outlives the request (a stream, a WebSocket, a gRPC call, a long poll) is watched here, whichever protocol it belongs to.
+ * Ends what a credential has open once it is revoked or expires (SEC-2). A request shows its credential once; everything that outlives the
+ * request (a stream, a WebSocket, a gRPC call, a long poll) is watched here, for all protocols.
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'

@@ -1,6 +1,6 @@
 /**
- * Deletes everything that a principal has in a store: runs with their logs and idempotency keys, sessions, webhooks, share links and
- * all other documents. Every step can be repeated, so one that was cut off is finished by the next one.
+ * Deletes everything that a principal has in a store: runs with their logs and idempotency keys, sessions, webhooks, share links and all
+ * other documents. Every step is idempotent, so the next call completes one that was interrupted.
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'

@@ -11,9 +11,9 @@ const bert: Principal = { id: 'bert' }
 
 describe('[SEC-2] the worker slots of one principal', () => {
   test.each([
-    ['half of them where no number is given', {}, 2],
-    ['as many as the number says', { runsPerPrincipalMax: 3 }, 3],
-  ])('are %s, and the others are for others', async (_name, more, share) => {
+    ['half of them by default', {}, 2],
+    ['as many as configured', { runsPerPrincipalMax: 3 }, 3],
+  ])('are %s, and other principals get the rest', async (_name, more, share) => {
     const { component, started, open } = gated()
     const node = openNode({ components: [component], limits: { runsConcurrentMax: 4, ...more } })
     for (let count = 0; count < 10; count++) await node.startAs(anna, 'subject', 'anna')
@@ -25,7 +25,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
     await until('everything was driven in the end', () => started.length === 11)
   })
 
-  test('are not exceeded when queued runs are taken together', async () => {
+  test('are not exceeded when queued runs are claimed together', async () => {
     const { component, started, open } = gated()
     const node = openNode({ components: [component], limits: { runsConcurrentMax: 4 } })
     await Promise.all(Array.from({ length: 12 }, () => node.startAs(anna, 'subject', 'anna')))
@@ -37,7 +37,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
     await until('everything was driven in the end', () => started.length === 13)
   })
 
-  test('are all of them for the one principal of a server without authentication', async () => {
+  test('are all slots for the one principal of a server without authentication', async () => {
     const { component, started, open } = gated()
     const node = openNode({ components: [component], limits: { runsConcurrentMax: 4 } })
     for (let count = 0; count < 4; count++) await node.startAs(localPrincipal, 'subject', 'local')
@@ -50,7 +50,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
 describe('[SEC-2] the starts of one principal', () => {
   const limits = { startsPerSecondMax: 1, startsBurstMax: 3 }
 
-  test('are refused beyond the burst, with the time to come back, and those of others are not', async () => {
+  test('are rejected beyond the burst, with a retry delay, and those of others are not', async () => {
     const node = openNode({ components: [subject(async function* () {})], limits })
     for (let count = 0; count < 3; count++) await node.startAs(anna, 'subject')
     await expect(node.startAs(anna, 'subject')).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe('[SEC-2] the starts of one principal', () => {
   })
 })
 
-test('[SEC-2] the open streams of one principal are bounded, over all its runs, and one that closes makes room', async () => {
+test('[SEC-2] the open streams of one principal are limited over all its runs, and a closed one frees its place', async () => {
   const { component } = gated()
   const node = openNode({ components: [component], limits: { streamsPerPrincipalMax: 2 } })
   const runs = [await node.startAs(anna, 'subject'), await node.startAs(anna, 'subject')]

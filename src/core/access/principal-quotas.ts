@@ -1,7 +1,6 @@
 /**
- * What one principal may take of a node, and of its store: starts per second, open streams, worker slots, stored bytes and documents.
- * The service asks for every protocol.
- * Everyone on a server without authentication is one principal, to which no share of anything applies.
+ * Quotas per principal: starts per second, open streams, worker slots, stored bytes and documents. The service checks them for all
+ * protocols. Without authentication everybody is one principal, to which no share applies.
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -33,7 +32,9 @@ export class PrincipalQuotas {
     const retryAfterMs = this.#starts.take(owner)
     if (retryAfterMs === 0) return
     const { startsPerSecondMax: most } = this.#limits
-    throw new HoldfastError('rate_limited', `you start runs faster than ${most} per second`, { retryAfterMs })
+    throw new HoldfastError('rate_limited', `starts are limited to ${most} per second: try again later`, {
+      retryAfterMs,
+    })
   }
 
   /** Throws `quota_exceeded` when the owner has stored as much as it may. `bytes`: of what the start itself stores. */
@@ -56,7 +57,11 @@ export class PrincipalQuotas {
   requireStream(owner: string): void {
     if (!this.#streams.isFull(owner)) return
     const { streamsPerPrincipalMax: most, retryDelayMs: retryAfterMs } = this.#limits
-    throw new HoldfastError('rate_limited', `you have ${most} streams open on this node`, { retryAfterMs })
+    throw new HoldfastError(
+      'rate_limited',
+      `you have ${most} streams open on this node, which is the limit: close one`,
+      { retryAfterMs },
+    )
   }
 
   /** Whether the owner's runs take their share of the worker slots: its queued runs wait, those of others go before. */

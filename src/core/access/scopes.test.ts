@@ -40,17 +40,17 @@ describe('scopes', () => {
     [['sessions:delete'], lab, ['remove']],
     // Unknown ones grant nothing.
     [['openid', 'memories:read', 'agents:write', 'runs', 'constructor', '__proto__'], lab, []],
-  ])('%j allow for %j what they say', (scopes, target, expected) => {
+  ])('%j allow exactly what they name, for %j', (scopes, target, expected) => {
     expect(allowed(scopes, target)).toEqual(expected)
   })
 
-  test('only the local principal needs no scope for what concerns the server as a whole', () => {
+  test('are not needed by the local principal for the server as a whole', () => {
     expect(permits(localPrincipal, 'admin')).toBe(true)
     expect(permits({ id: 'local', tenant: 'acme' }, 'admin')).toBe(false)
     expect(permits({ id: 'alice' }, 'admin')).toBe(false)
   })
 
-  test('a scope for one run or component allows nothing about all of them', () => {
+  test('for one run or component allow nothing on all of them', () => {
     const one = { id: 'alice', scopes: ['run:run_1:read'] }
     expect([permits(one, 'read'), permitsSome(one, 'read'), isLimitedToRuns(one)]).toEqual([false, false, true])
     const component = { id: 'alice', scopes: ['component:lab'] }
@@ -61,7 +61,7 @@ describe('scopes', () => {
     ])
   })
 
-  test('unknown texts never allow anything, whatever stands beside them', () => {
+  test('that are unknown allow nothing, whatever other scopes there are', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), (texts) => {
         const unknown = texts.filter((text) => !isScope(text))

@@ -1,6 +1,6 @@
 /**
- * What a credential may do, as scopes. The service asks before every command, so all protocols enforce the same thing; a principal
- * without scopes may do everything with what it owns, and only the local one also what concerns the server and all its users.
+ * Scopes: what a credential may do. The service checks them before every command, so all protocols enforce the same. A principal without
+ * scopes may do everything with what it owns; only the local one may also do what concerns the whole server.
  */
 import type { ComponentKind } from '../ports/component.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -109,13 +109,9 @@ export function requirePermission(principal: Principal, action: Action, target: 
 export function notPermitted(action: Action, { component }: Target = {}): HoldfastError {
   const what = component === undefined ? '' : ` (component ${component.slice(0, 100)})`
   const needed = action === 'admin' ? 'admin' : action === 'read' ? 'runs:read' : 'runs:write'
-  return new HoldfastError(
-    'forbidden',
-    `the credential does not allow to ${action}${what}: it needs the scope ${needed}`,
-    {
-      details: { action, scope: needed },
-    },
-  )
+  return new HoldfastError('forbidden', `the credential may not ${action}${what}: it needs the scope ${needed}`, {
+    details: { action, scope: needed },
+  })
 }
 
 /** Whether a principal may use nothing but certain runs: of the others it must not even learn that they exist. */

@@ -1,6 +1,6 @@
 /**
- * Share links: signed, revocable links that give access to one run, for certain actions, until they expire. What a link allows is a
- * document of the run's owner, so that every node knows it and removing it revokes the link.
+ * Share links: signed, revocable links that permit certain actions on one run until they expire. Each link is a document of the run's
+ * owner, so that every node knows it and removing it revokes it.
  */
 import type { Clock, Ids } from '../ports/clock.ts'
 import type { Document } from '../model/document.ts'
@@ -142,7 +142,7 @@ export class ShareLinks {
 
 function checked({ can, expiresInMs }: ShareRequest): ShareRequest {
   if (!can.includes('read') || can.some((action) => !shareActions.includes(action)))
-    throw new HoldfastError('invalid_request', 'can must have read, and may have answer and stop')
+    throw new HoldfastError('invalid_request', 'can must include read, and may include answer and stop')
   if (!(Number.isInteger(expiresInMs) && expiresInMs > 0 && expiresInMs <= EXPIRES_MS_MAX))
     throw new HoldfastError('invalid_request', 'a share link expires after 1 millisecond at least and 365 days at most')
   return { can: shareActions.filter((action) => can.includes(action)), expiresInMs }

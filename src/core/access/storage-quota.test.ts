@@ -17,7 +17,7 @@ function open() {
   return { clock, quota, grow }
 }
 
-test('[SEC-2] a principal that is near its quota is counted again after a second', async () => {
+test('[SEC-2] storage quota: a principal near its quota is measured again after a second', async () => {
   const { clock, quota, grow } = open()
   await grow('before', MAX * 0.92)
   await quota.admitRun('anna', 0)
@@ -26,7 +26,7 @@ test('[SEC-2] a principal that is near its quota is counted again after a second
   await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
 })
 
-test('[SEC-2] a principal that is far from its quota is counted again after ten seconds', async () => {
+test('[SEC-2] storage quota: a principal far from its quota is measured again after ten seconds', async () => {
   const { clock, quota, grow } = open()
   await grow('before', MAX * 0.5)
   await quota.admitRun('anna', 0)
@@ -35,4 +35,11 @@ test('[SEC-2] a principal that is far from its quota is counted again after ten 
   await quota.admitRun('anna', 0)
   clock.advance(9000)
   await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
+})
+
+test('[SEC-2] a start counts at once, before the store is asked again', async () => {
+  const { quota } = open()
+  await quota.admitRun('anna', MAX)
+  await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
+  await quota.admitRun('bert', 0)
 })

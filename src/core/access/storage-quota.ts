@@ -1,7 +1,7 @@
 /**
- * What one principal may store: bytes and documents. The store counts; this node asks it at most every few seconds per owner, and
- * adds what it lets in meanwhile. Output of running runs is counted when the store is asked again: nothing is cut, so an owner may
- * exceed its quota by what its running runs write.
+ * Storage quota per principal: bytes and documents. The store counts; this node asks it at most every few seconds per owner, and adds what
+ * it admits meanwhile. Output of running runs counts at the next measurement: no run is cut, so an owner may exceed its quota by what its
+ * running runs write.
  */
 import { elapsedOf, type Clock } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'

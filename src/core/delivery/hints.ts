@@ -1,4 +1,4 @@
-/** Who wants to hear of which run, inside one process. What every store needs to give hints. */
+/** Distributes hints to listeners within one process, by run. Every store uses it. */
 import type { Hint, HintListener } from '../ports/store.ts'
 
 export class Hints {

@@ -1,4 +1,4 @@
-/** Waits until a log has a record that was not there before. */
+/** Waits for the next record of a log. */
 import type { Clock } from '../ports/clock.ts'
 import type { Sink, Subscription } from './subscription.ts'
 import { startTimer } from '../runtime/timer.ts'

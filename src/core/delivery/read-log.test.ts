@@ -53,8 +53,8 @@ function sinkOf(): Sink & { readonly texts: string[]; failure?: unknown; isFinis
   }
 }
 
-describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] of a store that $name', ({ breakStore }) => {
-  test('a subscription delivers what is right, and then fails', async () => {
+describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({ breakStore }) => {
+  test('a subscription delivers the correct records, then fails', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const sink = sinkOf()
@@ -64,7 +64,7 @@ describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] of a store that $name', ({ b
     expect(scribe.records.join('').startsWith(sink.texts.join(''))).toBe(true)
   })
 
-  test('a request gets 503, and the next request is answered', async () => {
+  test('a request gets 503, and the next request succeeds', async () => {
     const { service } = openNode({
       components: [
         agent({
@@ -85,7 +85,7 @@ describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] of a store that $name', ({ b
   })
 })
 
-test('[STO-2] [SEC-1] records that come with a hint are checked, and read from the log where they are of another run', async () => {
+test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if they belong to another run', async () => {
   const store = openMemoryStore({ clock })
   const scribe = await writing(store)
   const foreign = sliceOf(
@@ -105,7 +105,7 @@ test('[STO-2] [SEC-1] records that come with a hint are checked, and read from t
   expect(sink.texts.join('')).toBe(scribe.records.join(''))
 })
 
-test('[SUB-2] a log that has become shorter than what was delivered ends the subscription with an error', async () => {
+test('[SUB-2] a log that became shorter than what was delivered ends the subscription with an error', async () => {
   const [store, behind] = [openMemoryStore({ clock }), openMemoryStore({ clock })]
   await writing(store)
   const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
@@ -123,7 +123,7 @@ test('[SUB-2] a log that has become shorter than what was delivered ends the sub
   expect(isHoldfastError(sink.failure, 'cursor_invalid')).toBe(true)
 })
 
-test('[STO-2] every record of a slice can be checked for its run and its index', () => {
+test('[STO-2] the run and index of every record in a slice can be checked', () => {
   const record = (run: string, index: number): string =>
     encodeRecord(run, index, clock.iso(), 'text.delta', `"type":"text.delta","data":{"text":"ü ${index}"}}\n\n`)
   const right = [8, 9, 10, 11].map((index) => record('run_1', index))
@@ -135,7 +135,7 @@ test('[STO-2] every record of a slice can be checked for its run and its index',
   expect(faultIn('run_1', sliceOf(8, [], false))).toMatch(/no event/)
 })
 
-test('[STO-2] the error says which store returned what', async () => {
+test('[STO-2] the error names the store and what it returned', async () => {
   const store = openMemoryStore({ clock })
   await writing(store)
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
@@ -145,7 +145,7 @@ test('[STO-2] the error says which store returned what', async () => {
   })
 })
 
-test('[STO-2] nothing outside the stores and their tests reads a log around the check', () => {
+test('[STO-2] all code outside the stores and their tests reads logs through the check', () => {
   const source = join(import.meta.dirname, '../..')
   const readers = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
     (path) => path.endsWith('.ts') && !/^(stores|testing)\/|\.test\.ts$|^core\/delivery\/read-log\.ts$/.test(path),

@@ -1,6 +1,6 @@
 /**
- * Reads a log and checks what the store returns: it must be the records that follow the cursor, of the run that was asked for.
- * A store that errs (a diverged replica, a wrong index) then costs one run an error, and shows nobody another run's events.
+ * Reads a log and checks what the store returns: it must be the records after the cursor, of the requested run. A faulty store (a diverged
+ * replica, a wrong index) then costs one run an error, and never shows events of another run.
  */
 import { storeUnavailable } from '../model/errors.ts'
 import { lastOf, type Slice } from '../model/record.ts'

@@ -137,7 +137,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     expect(feeds.size).toBe(0)
   })
 
-  test('of a run that has ended, and says that it has', async () => {
+  test('of a finished run, and then ends', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     await say(scribe, 'a')
@@ -154,7 +154,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     }
   })
 
-  test('and those at the tail are given the same bytes', async () => {
+  test('and subscriptions at the tail share the same bytes', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const feeds = openFeeds(store)
@@ -167,7 +167,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
 })
 
 describe('[SUB-1] a subscriber that does not read', () => {
-  test('is given nothing until it has room, and then all that it missed, in pieces', async () => {
+  test('gets nothing until it has room, and then everything it missed, in pieces', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const listener = new Listener()
@@ -218,7 +218,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     expect(reads.slice(3)).toEqual([0, 1, 2]) // the record at the cursor is looked at again after the pause
   })
 
-  test('holds up no other', async () => {
+  test('delays no other subscriber', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const feeds = openFeeds(store)
@@ -231,7 +231,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     expect(stuck.slices).toHaveLength(1)
   })
 
-  test('is given nothing while it is full, also by what it is told of', async () => {
+  test('gets nothing while its sink is full, also from hints', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const listener = new Listener()
@@ -247,7 +247,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     await expectToHave(listener, scribe.records.slice(2))
   })
 
-  test('and one that throws loses its own stream and nobody else’s', async () => {
+  test('or that throws loses its own stream and no other', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const feeds = openFeeds(store, { pollIntervalMs: 60_000 })
@@ -282,8 +282,8 @@ async function stalled(): Promise<{ store: Store; scribe: RunWriter; listener: L
   return { store, scribe, listener, subscription }
 }
 
-describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
-  test('when what follows was trimmed', async () => {
+describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the reason', () => {
+  test('when the next events were trimmed', async () => {
     const { store, listener, subscription } = await stalled()
     await store.trim(RUN, 3)
     subscription.resume()
@@ -300,7 +300,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     expect(listener.code).toBe('not_found')
   })
 
-  test('when the run ended and was removed, and nobody heard of it', async () => {
+  test('when the run ended and was removed without a hint', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const listener = new Listener()
@@ -325,7 +325,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
     expect(listener.code).toBe('Error: the disk is gone')
   })
 
-  test('but goes on when the store could only not be asked for a while', async () => {
+  test('but continues when the store was only unavailable for a while', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     let failures = 3
@@ -343,8 +343,8 @@ describe('[SUB-2] [SUB-3] a subscription that cannot go on says why', () => {
   })
 })
 
-describe('a subscription that is closed', () => {
-  test('is given nothing more, also by a read that was under way', async () => {
+describe('a closed subscription', () => {
+  test('gets nothing more, also from a read in progress', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const reads = Promise.withResolvers<void>()
@@ -362,7 +362,7 @@ describe('a subscription that is closed', () => {
     expect(feeds.size).toBe(0)
   })
 
-  test('by its listener while it is given something is given no more', async () => {
+  test('that its listener closed during delivery gets nothing more', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     await say(scribe, 'a', 'b')
@@ -375,7 +375,7 @@ describe('a subscription that is closed', () => {
     expect(listener.ended).toBeUndefined()
   })
 
-  test('stops watching the run when it was the last', async () => {
+  test('stops watching the run if it was the last one', async () => {
     const store = openMemoryStore({ clock })
     await writing(store)
     let watches = 0
@@ -395,13 +395,13 @@ describe('a subscription that is closed', () => {
     expect(watches).toBe(1)
   })
 
-  test('makes room for another one, of which a run has so many', async () => {
+  test('makes room for another, up to the limit per run', async () => {
     const store = openMemoryStore({ clock })
     await writing(store)
     const feeds = openFeeds(store, { subscribersPerRunMax: 2 })
     const [first] = [1, 2].map(() => feeds.open(RUN, -1, new Listener()))
     const refused = (): Subscription => feeds.open(RUN, -1, new Listener())
-    expect(refused).toThrow(`run ${RUN} has 2 subscribers here`)
+    expect(refused).toThrow(`run ${RUN} has 2 subscribers on this node`)
     expect(codeOf(refused)).toBe('rate_limited')
     expect(feeds.size).toBe(2)
     first!.close()
@@ -410,7 +410,7 @@ describe('a subscription that is closed', () => {
   })
 })
 
-describe('[SUB-2] a cursor that the service cannot answer is refused', () => {
+describe('[SUB-2] the service rejects a cursor', () => {
   const component = subject(async function* () {
     yield 'a'
   })
@@ -420,7 +420,7 @@ describe('[SUB-2] a cursor that the service cannot answer is refused', () => {
     ['far beyond the end', 1_000_000, 'cursor_invalid'],
     ['before what was trimmed', 0, 'cursor_expired'],
     ['before the beginning of what was trimmed', -1, 'cursor_expired'],
-  ])('when it is %s', async (_, after, code) => {
+  ])('that is %s', async (_, after, code) => {
     const node = openNode({ components: [component] })
     const id = await node.start('subject')
     await node.ended(id)
@@ -431,7 +431,7 @@ describe('[SUB-2] a cursor that the service cannot answer is refused', () => {
     await expect(node.service.subscribe(localPrincipal, id, 2, listener)).resolves.toBeDefined()
   })
 
-  test('[SEC-1] when the run is somebody else’s, as if there were none', async () => {
+  test('[SEC-1] in another principal’s run, as if there were none', async () => {
     const node = openNode({ components: [component] })
     const id = await node.start('subject')
     const refused = { code: 'not_found', message: `no run ${id}` }
@@ -440,7 +440,7 @@ describe('[SUB-2] a cursor that the service cannot answer is refused', () => {
   })
 })
 
-test('the lag is that of the subscription that is furthest behind, and none when all have everything', async () => {
+test('the lag is that of the subscription furthest behind, and 0 when all are caught up', async () => {
   const store = openMemoryStore({ clock })
   const scribe = await writing(store)
   const feeds = openFeeds(store)
@@ -466,12 +466,12 @@ test('the lag is that of the subscription that is furthest behind, and none when
   expect(feeds.lag).toBe(0)
 })
 
-describe('whoever waits for more', () => {
+describe('waitForMore', () => {
   const hangs = subject(async function* (_, context) {
     yield String(await context.ask('Go on?'))
   })
 
-  test('is told when there is more, when there is not, and when it is too late', async () => {
+  test('resolves when there is a new event, when there is none in time, and when the run has ended', async () => {
     const node = openNode({ components: [hangs], clock })
     const id = await node.start('subject')
     const { next } = await node.reached(id, 'paused')
@@ -486,7 +486,7 @@ describe('whoever waits for more', () => {
     expect(node.service.health().subscribers).toBe(0)
   })
 
-  test('is let go when it gives up, also before it began', async () => {
+  test('ends when its signal is aborted, also if that was before the call', async () => {
     const node = openNode({ components: [hangs] })
     const id = await node.start('subject')
     const { next } = await node.reached(id, 'paused')

@@ -1,6 +1,6 @@
 /**
- * Replay then tail, in one code path. A subscription is a cursor: what it has not been given it reads from the store when its
- * sink has room, so it queues nothing. Those at the tail share the bytes of each commit.
+ * Replay then tail, in one code path. A subscription is a cursor: it reads from the store when its sink has room, so it queues nothing.
+ * Subscriptions at the tail share the bytes of each commit.
  */
 import type { Clock } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
@@ -41,9 +41,13 @@ export class Feeds {
   open(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     const size = this.#feeds.get(run)?.size ?? 0
     if (size >= this.#limits.subscribersPerRunMax) {
-      throw new HoldfastError('rate_limited', `run ${run} has ${size} subscribers here`, {
-        retryAfterMs: this.#limits.retryDelayMs,
-      })
+      throw new HoldfastError(
+        'rate_limited',
+        `run ${run} has ${size} subscribers on this node, which is the limit: try again later`,
+        {
+          retryAfterMs: this.#limits.retryDelayMs,
+        },
+      )
     }
     return this.wait(run, after, sink, onClose)
   }

@@ -29,7 +29,7 @@ describe('problemWith', () => {
     [true, 1],
     ['no schema', 1],
     [undefined, 1],
-  ])('takes what %j allows: %j', (schema, answer) => {
+  ])('accepts what %j allows: %j', (schema, answer) => {
     expect(problemWith(schema, answer)).toBeUndefined()
   })
 
@@ -48,11 +48,11 @@ describe('problemWith', () => {
     [{ type: 'object' }, [], 'must be an object'],
     [{ enum: [{ a: 1 }] }, { ['__proto__']: 1 }, 'must be {"a":1}'],
     [false, 1, 'must be another value'],
-  ])('refuses what %j does not allow: %j', (schema, answer, problem) => {
+  ])('rejects what %j does not allow: %j', (schema, answer, problem) => {
     expect(problemWith(schema, answer)).toBe(problem)
   })
 
-  test('ends for schemas and values of any depth', () => {
+  test('terminates for schemas and values of any depth', () => {
     let schema: unknown = { type: 'string' }
     let value: unknown = 1
     for (let level = 0; level < 10_000; level++) {

@@ -1,6 +1,6 @@
 /**
- * Checks an answer against the JSON schema of its question. Knows the keywords that say which values there are; whatever else a schema
- * says is left to the agent, which is given the answer.
+ * Validates an answer against the JSON schema of its question. Supports the keywords that restrict values; the agent, which gets the
+ * answer, is responsible for all others.
  */
 
 /** What is wrong with an answer, or undefined. Names the values that there are. */

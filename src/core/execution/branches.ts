@@ -1,4 +1,4 @@
-/** Name spaces for branches of an agent that run at once, and the keys that are counted in them. */
+/** Namespaces for concurrent branches of an agent, and the keys that are counted in them. */
 import { RunFailure } from './run-failure.ts'
 import { enclosureOf } from './perform-work.ts'
 import type { ActorScope } from './actor-scope.ts'

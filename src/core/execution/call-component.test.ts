@@ -26,8 +26,8 @@ function said(log: readonly LoggedEvent[]): [string, string][] {
   )
 }
 
-describe('a component that is called', () => {
-  test('emits under its own actor, and gives its output to the caller', async () => {
+describe('a called component', () => {
+  test('emits under its own actor and returns its output to the caller', async () => {
     const log = await logOf(async function* (_, context) {
       yield 'before '
       yield String(await context.call(echo, 'hello'))
@@ -51,7 +51,7 @@ describe('a component that is called', () => {
     ])
   })
 
-  test('has names of its own for what it does, and so have those that it calls', async () => {
+  test('has its own names for its work, and so have the components it calls', async () => {
     const inner = agent<unknown>({
       id: 'inner',
       async *run(_, context) {
@@ -80,7 +80,7 @@ describe('a component that is called', () => {
     expect(parents).toEqual([log[0]!.run, `${log[0]!.run}/outer`, `${log[0]!.run}/outer`])
   })
 
-  test('names that hold separators do not meet', async () => {
+  test('whose name contains separators is not confused with another', async () => {
     const log = await logOf(async function* (_, context) {
       await context.step('echo/s', () => 1)
       await context.step('s#2', () => 1)
@@ -108,21 +108,21 @@ describe('a component that is called', () => {
       { code: 'unserializable', message: 'event custom.emitted: data.value is a function' },
     ],
     [
-      'says that it failed',
+      'emits run.failed',
       async function* () {
         yield { type: 'run.failed', data: { error: { code: 'mine', message: 'no' } } }
       },
       { code: 'mine' },
     ],
     [
-      'refuses',
+      'rejects',
       async function* (_, context) {
         context.reject('not today')
       },
       { code: 'rejected', message: 'not today' },
     ],
-    ['is no generator', (() => 5) as unknown as Component['run'], { code: 'protocol_violation' }],
-  ])('and %s fails alone: the caller is told and goes on', async (_, run, failure) => {
+    ['is not a generator', (() => 5) as unknown as Component['run'], { code: 'protocol_violation' }],
+  ])('that %s fails alone: the caller gets the failure and continues', async (_, run, failure) => {
     // prettier-ignore
     const log = await logOf(async function* (_input, context) {
       try {
@@ -137,7 +137,7 @@ describe('a component that is called', () => {
     expect(typesOf(log).slice(-2)).toEqual(['text.delta', 'run.completed'])
   })
 
-  test('is aborted when it takes too long, and that is its failure', async () => {
+  test('is aborted when it times out, which is its failure', async () => {
     let heard = false
     const slow = agent<unknown>({
       id: 'slow',
@@ -153,7 +153,7 @@ describe('a component that is called', () => {
     expect(heard).toBe(true)
   })
 
-  test('[RUN-2] is told when the run is stopped', async () => {
+  test('[RUN-2] is aborted when the run is stopped', async () => {
     let heard = false
     const hangs = agent<unknown>({
       id: 'hangs',
@@ -170,7 +170,7 @@ describe('a component that is called', () => {
     expect(heard).toBe(true)
   })
 
-  test('cannot call itself without end', async () => {
+  test('cannot call itself without bound', async () => {
     const endless: Component = agent<unknown>({
       id: 'endless',
       async *run(_, context) {
@@ -183,7 +183,7 @@ describe('a component that is called', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: /16 deep/ } } })
   })
 
-  test('asks through the run, and says who asks', async () => {
+  test('asks through the run, and its question names it', async () => {
     const asks = agent<unknown>({
       id: 'asks',
       async *run(_, context) {
@@ -203,7 +203,7 @@ describe('a component that is called', () => {
 })
 
 describe('[RUN-1] after a crash', () => {
-  test('an actor that ended is not called again, and one that was cut off goes on where it was', async () => {
+  test('a finished actor is not called again, and an interrupted one is resumed', async () => {
     const calls: string[] = []
     const member = agent({
       id: 'member',
@@ -225,7 +225,7 @@ describe('[RUN-1] after a crash', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('actors that ran at once are matched each by itself', async () => {
+  test('concurrent actors are matched separately', async () => {
     const turns = { first: [1, 2, 3], second: [1, 2, 3] }
     const member = (id: keyof typeof turns): Component =>
       agent<unknown>({
@@ -254,7 +254,7 @@ describe('[RUN-1] after a crash', () => {
     }
   })
 
-  test('an actor that says something else withdraws only its own', async () => {
+  test('an actor with different output retracts only its own', async () => {
     let round = 0
     const fickle = agent<unknown>({
       id: 'fickle',
@@ -291,7 +291,7 @@ function counting(): () => number {
 }
 
 describe('a stage', () => {
-  test('emits as it goes, and gives its result', async () => {
+  test('emits while it runs, and returns its result', async () => {
     const count = counting()
     const log = await logOf(async function* (_, context) {
       yield `= ${await play(context, count)}`
@@ -301,7 +301,7 @@ describe('a stage', () => {
     expect(log[2]!.data).toMatchObject({ covers: true, key: 'play' })
   })
 
-  test('[RUN-1] is not played again when it ended before the crash', async () => {
+  test('[RUN-1] that finished before the crash is not executed again', async () => {
     const count = counting()
     const log = await recovered(
       recovering('resume', async function* (_, context) {
@@ -317,7 +317,7 @@ describe('a stage', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('[RUN-1] is played again when it was cut off, and what it said before is withdrawn', async () => {
+  test('[RUN-1] that was interrupted is executed again, and its earlier output is retracted', async () => {
     const count = counting()
     const log = await recovered(
       recovering('resume', async function* (_, context) {
@@ -330,7 +330,7 @@ describe('a stage', () => {
     expect(log.filter((event) => event.type === 'attempt.discarded')).toHaveLength(1)
   })
 
-  test('that fails takes back what it said, and can be tried again', async () => {
+  test('that fails retracts its output, and can be retried', async () => {
     const count = counting()
     const log = await logOf(async function* (_, context) {
       yield 'first '

@@ -1,4 +1,4 @@
-/** Components that run inside another one's run: members of a team, executors of a workflow's steps. */
+/** Runs components within another component's run: members of a team, executors of a workflow's steps. */
 import {
   type CallOptions,
   type Component,

@@ -1,4 +1,4 @@
-/** Tool calls: the intent is in the log before the work starts, so that a call that was cut off is known to be uncertain. */
+/** Tool calls: the intent is in the log before the work starts, so that an interrupted call is known to be uncertain. */
 import type { ToolAttempt, ToolCall } from '../ports/component.ts'
 import { perform, request, type Work } from './perform-work.ts'
 import { askOwner, asRecorded, record, type ActorScope } from './actor-scope.ts'

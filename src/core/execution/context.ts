@@ -1,4 +1,4 @@
-/** What an agent can do besides yielding: each piece of work has its entry in the log, so that a recovered run knows it. */
+/** The context of an agent: steps, tools, calls, questions and sleeps, each recorded in the log for recovery. */
 import { callComponent } from './call-component.ts'
 import {
   type Component,

@@ -1,4 +1,4 @@
-/** What an agent hands over, checked and serialized: the one door into a log (EVT-1). */
+/** Checks and serializes what an agent emits: the only way into a log (EVT-1). */
 import type { Emission } from '../ports/component.ts'
 import { type Actor, type Event, eventTable, type EventType, isEventType } from '../model/event.ts'
 import { wrongField } from '../model/wrong-field.ts'
@@ -45,7 +45,7 @@ export function encodeEvent(event: Event, bounds: SerializeBounds): EncodedEvent
 function checkEvent(emission: Event): void {
   const type: unknown = (emission as Event | null | undefined)?.type
   if (!isEventType(type)) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is no event`)
+    throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is not an event`)
   }
   if (!eventTable[type].agent) {
     throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)

@@ -1,4 +1,4 @@
-/** Puts what an iterator yields into the log, under its scope's actor. */
+/** Appends what an iterator yields to the log, under its scope's actor. */
 import type { Emission } from '../ports/component.ts'
 import { encodeEmission } from './emission.ts'
 import type { ActorScope } from './actor-scope.ts'

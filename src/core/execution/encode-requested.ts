@@ -1,4 +1,4 @@
-/** Encodes an event that a request made: where that cannot be, it is the request that is wrong and not the run. */
+/** Encodes an event that a request caused. A failure is an error of the request, not of the run. */
 import { encodeEvent } from './emission.ts'
 import { RunFailure } from './run-failure.ts'
 import { HoldfastError } from '../model/errors.ts'

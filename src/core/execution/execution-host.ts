@@ -1,4 +1,4 @@
-/** What a run's execution does for the contexts of its agent: their steps, tools, questions and calls come down to these. */
+/** What a run's execution offers to the contexts of its agent: all steps, tools, questions and calls are made of these. */
 import { sessionHistory } from '../sessions/session-history.ts'
 import type { EncodedEvent } from './emission.ts'
 import { RunFailure } from './run-failure.ts'

@@ -1,4 +1,4 @@
-/** Writes what a run's code emits: redacts it, drops what the log has already, and says when the producer has to wait. */
+/** Writes the output of a run's code: redacts it, drops what the log already has, and applies backpressure. */
 import type { EncodedEvent } from './emission.ts'
 import type { Actor } from '../model/event.ts'
 import { eventOf } from '../model/record.ts'

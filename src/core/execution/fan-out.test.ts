@@ -45,8 +45,8 @@ const ALL_AT_ONCE: readonly (readonly [string, (context: RunContext, number: num
   ],
 ]
 
-describe('[RUN-6] too much work of one run is refused', () => {
-  test.each(ALL_AT_ONCE)('where ten thousand %s are under way at once', async (_, work) => {
+describe('[RUN-6] too much concurrent work of one run is rejected', () => {
+  test.each(ALL_AT_ONCE)('if ten thousand %s run at once', async (_, work) => {
     const log = await run(
       subject(async function* (_input, context) {
         yield ''
@@ -61,19 +61,19 @@ describe('[RUN-6] too much work of one run is refused', () => {
     expect(log.length).toBeLessThan(5000)
   })
 
-  test('where an agent calls itself twice, and each of them again, one after the other', async () => {
+  test('if an agent calls itself twice recursively, in sequence', async () => {
     const log = await run(twice(false, { callsTotalMax: 200 }))
     expect(failureIn(log)).toMatchObject({ message: expect.stringContaining('has made 200 calls') as string })
     expect(log.filter(({ type }) => type === 'actor.started')).toHaveLength(200)
   })
 
-  test('where an agent calls itself twice, and each of them again, at once', async () => {
+  test('if an agent calls itself twice recursively, concurrently', async () => {
     const log = await run(twice(true, {}))
     expect(failureIn(log)).toMatchObject({ message: expect.stringContaining('under way') as string })
     expect(log.filter(({ type }) => type === 'actor.started').length).toBeLessThan(10_000)
   })
 
-  test('and what was done in earlier attempts counts', async () => {
+  test('including the work of earlier attempts', async () => {
     const world = new World(
       recovering(
         'resume',
@@ -91,7 +91,7 @@ describe('[RUN-6] too much work of one run is refused', () => {
     expect(log.filter(({ type }) => type === 'step.completed')).toHaveLength(8)
   })
 
-  test('but work that follows other work is not under way at once', async () => {
+  test('but sequential work is not counted as concurrent', async () => {
     const log = await run(
       subject(
         async function* (_, { step }) {

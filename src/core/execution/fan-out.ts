@@ -1,4 +1,4 @@
-/** How much recorded work a run may have: an agent that calls itself again and again must not use up the node of all others. */
+/** Limits the recorded work of a run, so that an agent that keeps calling itself does not use up its node. */
 import { RunFailure } from './run-failure.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
@@ -40,5 +40,5 @@ export class FanOut {
 }
 
 function exceeded(what: string, limit: keyof FanOutLimits): RunFailure {
-  return new RunFailure('protocol_violation', `${what}, and may have no more (limits.${limit})`, { limit })
+  return new RunFailure('protocol_violation', `${what}, which is the limit (limits.${limit})`, { limit })
 }

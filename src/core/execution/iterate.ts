@@ -1,4 +1,4 @@
-/** What a component's `run` returned, as an iterator. */
+/** Turns what a component's `run` returned into an iterator. */
 import type { Emission } from '../ports/component.ts'
 import { RunFailure } from './run-failure.ts'
 

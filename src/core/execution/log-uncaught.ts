@@ -1,4 +1,4 @@
-/** Logs errors that an agent left uncaught after its run had ended, or while it is paused. */
+/** Logs uncaught errors of an agent after its run has ended, or while it is paused. */
 import { messageOf } from '../model/errors.ts'
 import { type ExecutionTrace, originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Logger } from '../ports/logger.ts'

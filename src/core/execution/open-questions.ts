@@ -1,4 +1,4 @@
-/** What an agent has asked and not been answered. */
+/** The unanswered questions of an agent. */
 import { assert } from '../model/errors.ts'
 import type { Question, WorkMarks } from '../model/event.ts'
 

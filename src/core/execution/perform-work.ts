@@ -1,4 +1,4 @@
-/** How a context does recorded work: finds its record in the log, or holds, marks and does it as new. */
+/** Performs recorded work for a context: returns its record from the log, or executes it as new. */
 import type { Enclosure } from '../recovery/enclosure.ts'
 import { RunFailure } from './run-failure.ts'
 import type { WorkMarks } from '../model/event.ts'

@@ -38,7 +38,7 @@ class Racing {
 }
 
 describe('[RUN-1] a run that asks', () => {
-  test('pauses, and goes on with the answer', async () => {
+  test('pauses, and continues with the answer', async () => {
     const node = openNode({ components: [asksOnce] })
     const id = await node.start('subject')
     const { run, lease } = await node.reached(id, 'paused')
@@ -60,7 +60,7 @@ describe('[RUN-1] a run that asks', () => {
     expect(textOf(log)).toBe('a[yes]b')
   })
 
-  test('asks questions together that it has at the same time', async () => {
+  test('asks concurrent questions together', async () => {
     const node = openNode({ components: [asksTwice] })
     const id = await node.start('subject')
     const { run } = await node.reached(id, 'paused')
@@ -72,7 +72,7 @@ describe('[RUN-1] a run that asks', () => {
     expect(textOf(await node.ended(id))).toBe('[1 2]')
   })
 
-  test('asks one question after the other', async () => {
+  test('asks sequential questions one after the other', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, context) {
@@ -89,7 +89,7 @@ describe('[RUN-1] a run that asks', () => {
     expect(textOf(await node.ended(id))).toBe('012')
   })
 
-  test('may wait longer than an agent may be silent', async () => {
+  test('may wait longer than the idle timeout', async () => {
     const clock = new ManualClock()
     const node = openNode({
       components: [asksOnce],
@@ -103,7 +103,7 @@ describe('[RUN-1] a run that asks', () => {
     expect(textOf(await node.ended(id))).toBe('a[late]b')
   })
 
-  test('fails when nobody answers in time', async () => {
+  test('fails if nobody answers in time', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, context) {
@@ -119,7 +119,7 @@ describe('[RUN-1] a run that asks', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('is answered by one of those who answer at once', async () => {
+  test('accepts one of several concurrent answers', async () => {
     const node = openNode({ components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -131,14 +131,14 @@ describe('[RUN-1] a run that asks', () => {
   })
 })
 
-describe('an answer is refused', () => {
-  test('when the run waits for nothing', async () => {
+describe('an answer is rejected', () => {
+  test('when the run has no open question', async () => {
     const node = openNode({ components: [subject(async function* () {})] })
     const id = await node.start('subject')
     await node.ended(id)
     await expect(node.answer(id, { question: 1 })).rejects.toMatchObject({
       code: 'conflict',
-      message: `run ${id} is completed; it waits for nothing`,
+      message: `run ${id} is completed and has no open question`,
     })
   })
 
@@ -156,7 +156,7 @@ describe('an answer is refused', () => {
     expect((await node.get(id)).run.status).toBe('paused')
   })
 
-  test('when it cannot be serialized, and the run waits on', async () => {
+  test('when it cannot be serialized, and the run keeps waiting', async () => {
     const node = openNode({ components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -166,7 +166,7 @@ describe('an answer is refused', () => {
     expect(textOf(await node.ended(id))).toBe('a[then this]b')
   })
 
-  test('when it is too large, and the run waits on', async () => {
+  test('when it is too large, and the run keeps waiting', async () => {
     const node = openNode({ components: [asksOnce], limits: { eventBytesMax: 500 } })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -185,7 +185,7 @@ describe('an answer is refused', () => {
     expect((await store.get(id))!.run.status).toBe('paused')
   })
 
-  test('when another question was asked while it was given', async () => {
+  test('when another question was asked meanwhile', async () => {
     const store = openMemoryStore()
     const racing = new Racing(store)
     const asked = Promise.withResolvers<void>()
@@ -214,8 +214,8 @@ describe('an answer is refused', () => {
   })
 })
 
-describe('[RUN-1] no answer leaves a run behind', () => {
-  test('when somebody else answered it and died', async () => {
+describe('[RUN-1] an answered run always continues', () => {
+  test('when the worker that accepted the answer died', async () => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
     const racing = new Racing(store)
@@ -235,10 +235,10 @@ describe('[RUN-1] no answer leaves a run behind', () => {
   })
 
   test.each<[string, (context: RunContext) => Emission]>([
-    ['goes on and returns', () => 'it did not'],
-    ['goes on and says that it is done', () => emit('run.completed', {})],
-    ['goes on and refuses', (context) => context.reject('never mind')],
-  ])('when the agent does not wait for it and %s', async (_, goOn) => {
+    ['returns', () => 'it did not'],
+    ['emits run.completed', () => emit('run.completed', {})],
+    ['rejects', (context) => context.reject('never mind')],
+  ])('when the agent does not wait for the answer and %s', async (_, goOn) => {
     const node = openNode({
       components: [
         subject(async function* (_input, context) {
@@ -254,7 +254,7 @@ describe('[RUN-1] no answer leaves a run behind', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('when nobody hears of it, but for a look at the log', async () => {
+  test('when every hint of it is lost', async () => {
     const store = openMemoryStore()
     const node = openNode({ store: withoutHints(store), components: [asksOnce] })
     const id = await node.start('subject')

@@ -39,7 +39,7 @@ async function observed(): Promise<{ readonly store: Store; readonly peak: Peak 
   return { store: overriding(store, { writer: (...parameters) => observe(store.writer(...parameters)) }), peak }
 }
 
-test('[SUB-1] an agent that yields ten thousand events without waiting is held back by its store', async () => {
+test('[SUB-1] backpressure: an agent that yields ten thousand events without waiting is slowed down by its store', async () => {
   const { store, peak } = await observed()
   const node = openNode({
     store,
@@ -58,7 +58,7 @@ test('[SUB-1] an agent that yields ten thousand events without waiting is held b
   expect(peak.pending).toBeGreaterThan(8)
 })
 
-test('[SUB-1] an agent that yields large events is held back by their size', async () => {
+test('[SUB-1] backpressure: an agent that yields large events is slowed down by their size', async () => {
   const { store, peak } = await observed()
   const large = 'x'.repeat(10_000)
   const node = openNode({
@@ -74,7 +74,7 @@ test('[SUB-1] an agent that yields large events is held back by their size', asy
   expect(peak.pendingChars).toBeLessThan(50_000 + 11_000)
 })
 
-test('[RUN-2] an agent that never waits can be stopped, and others run beside it', async () => {
+test('[RUN-2] an agent that never waits can be stopped, and other runs execute beside it', async () => {
   let heard = false
   const greedy = subject(
     async function* (_, { signal }) {

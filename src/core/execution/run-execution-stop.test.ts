@@ -28,7 +28,7 @@ async function stopped(run: Component['run']): Promise<LoggedEvent[]> {
   return node.ended(id)
 }
 
-describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
+describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
   const ending = ['stop.requested', 'run.cancelled']
 
   test('when its agent obeys, which then cleans up', async () => {
@@ -49,7 +49,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(entries).toEqual(['finally, AbortError'])
   })
 
-  test('when its agent throws something else while it is cancelled', async () => {
+  test('when its agent throws another error while it is cancelled', async () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
@@ -58,7 +58,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
 
-  test('when its agent completes all the same', async () => {
+  test('when its agent completes nevertheless', async () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
@@ -69,7 +69,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(log.at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
   })
 
-  test('when its agent says something else about itself', async () => {
+  test('when its agent emits another outcome', async () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
@@ -78,7 +78,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
 
-  test('when its agent ignores the signal, after its grace; what it says later is not heard', async () => {
+  test('after the grace period when its agent ignores the signal; later output is dropped', async () => {
     const { entries, note } = diary()
     const goOn = Promise.withResolvers<void>()
     const clock = new ManualClock()
@@ -108,7 +108,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(entries).toEqual(['went on', 'finally'])
   })
 
-  test('when its agent hangs for ever', async () => {
+  test('when its agent hangs forever', async () => {
     const log = await stopped(async function* () {
       yield 'a'
       await new Promise(() => {})
@@ -116,7 +116,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
 
-  test('when its agent is in the middle of a step, which is not recorded as failed', async () => {
+  test('when its agent is within a step, which is not recorded as failed', async () => {
     const log = await stopped(async function* (_, context) {
       yield 'a'
       await context.step('s', aborted)
@@ -144,7 +144,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     await until('the agent came to its end', () => entries.length > 0)
   })
 
-  test('when its agent begins a step after its grace, and the agent cleans up', async () => {
+  test('when its agent begins a step after the grace period, and the agent cleans up', async () => {
     const { entries, note } = diary()
     const goOn = Promise.withResolvers<void>()
     await stopped(async function* (_, context) {
@@ -161,14 +161,14 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(entries).toEqual(['finally'])
   })
 
-  test('when it is stopped before it started', async () => {
+  test('when it is stopped before it starts', async () => {
     const node = openNode({ components: [subject(async function* () {})], limits: { runsConcurrentMax: 0 } })
     const id = await node.start('subject')
     await node.stop(id, 'never mind')
     expect(typesOf(await node.ended(id))).toEqual(['run.created', 'stop.requested', 'run.cancelled'])
   })
 
-  test('at once, also when the stop comes while the run is being started', async () => {
+  test('at once, also when the stop arrives while the run starts', async () => {
     // The stop comes between the look for one and the start of the agent.
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
@@ -195,7 +195,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     await node.reached(id, 'cancelled')
   })
 
-  test('but not for a reason that is larger than an event may be, which is refused', async () => {
+  test('but not if the reason is larger than an event, which is rejected', async () => {
     const hangs = subject(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal)
@@ -228,7 +228,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(await node.log(id)).toEqual(log)
   })
 
-  test('unless it has ended already, which stays as it is', async () => {
+  test('unless it has already ended, which changes nothing', async () => {
     const node = openNode({ components: [subject(async function* () {})] })
     const id = await node.start('subject')
     const log = await node.ended(id)
@@ -236,7 +236,7 @@ describe('[RUN-2] [RUN-3] a run that is stopped ends as cancelled', () => {
     expect(await node.log(id)).toEqual(log)
   })
 
-  test('or completed, where the two meet, but never both', async () => {
+  test('or as completed if both happen at once, but never both', async () => {
     const outcomes = new Set<string>()
     // The stop is given when the agent has so many turns of the event loop left: none, so that it has ended, to more than it takes.
     for (let left = 0; left < 12; left++) {
@@ -290,7 +290,7 @@ const silent: Component['run'] = async function* (_, { signal }) {
 const deaf: Component['run'] = () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) })
 
 describe('[RUN-1] a run that takes too long fails', () => {
-  test('when it is past its deadline, though it goes on talking', async () => {
+  test('when its deadline has passed, although it keeps emitting', async () => {
     const { entries, note } = diary()
     const talking = (clock: ManualClock): Component['run'] =>
       async function* (_, { signal }) {
@@ -311,7 +311,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
     expect(entries).toContain(message)
   })
 
-  test('when it is silent for too long, and says that it is worth another try', async () => {
+  test('when it is idle for too long, as a retryable failure', async () => {
     const limits = { runIdleTimeoutMs: 40 }
     expect((await after(39, () => silent, limits)).status).toBe('running')
     const { log } = await after(40, () => silent, limits)
@@ -319,14 +319,14 @@ describe('[RUN-1] a run that takes too long fails', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('when it is silent and does not listen either, after its grace', async () => {
+  test('when it is idle and ignores its signal, after the grace period', async () => {
     const limits = { runIdleTimeoutMs: 30, stopGraceMs: 20 }
     expect((await after(49, () => deaf, limits)).status).toBe('running')
     const { log } = await after(50, () => deaf, limits)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
   })
 
-  test('but not when it says something now and then', async () => {
+  test('but not when it emits something now and then', async () => {
     const talking = (clock: ManualClock): Component['run'] =>
       async function* () {
         for (let turns = 0; turns < 6; turns++) {

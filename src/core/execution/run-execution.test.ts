@@ -160,25 +160,25 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
     failed('agent_failed', 'boom'),
   ],
 
-  ['yields null', yields('a', null), violation('null, which is no event', 'a')],
-  ['yields undefined', yields(undefined), violation('undefined, which is no event')],
-  ['yields a number', yields(7), violation('a number, which is no event')],
-  ['yields a function', yields(() => 1), violation('a function, which is no event')],
+  ['yields null', yields('a', null), violation('null, which is not an event', 'a')],
+  ['yields undefined', yields(undefined), violation('undefined, which is not an event')],
+  ['yields a number', yields(7), violation('a number, which is not an event')],
+  ['yields a function', yields(() => 1), violation('a function, which is not an event')],
   [
     'yields an object without a type',
     yields({ text: 'a' }),
-    violation('an object without a known type, which is no event'),
+    violation('an object without a known type, which is not an event'),
   ],
-  ['yields bytes', yields(new Uint8Array([1])), violation('an object without a known type, which is no event')],
+  ['yields bytes', yields(new Uint8Array([1])), violation('an object without a known type, which is not an event')],
   [
     'yields an unknown type',
     yields({ type: 'text.spoken', data: {} }),
-    violation('an object of type "text.spoken", which is no event'),
+    violation('an object of type "text.spoken", which is not an event'),
   ],
   [
     'yields the name of a property of all objects',
     yields({ type: 'constructor', data: {} }),
-    violation('an object of type "constructor", which is no event'),
+    violation('an object of type "constructor", which is not an event'),
   ],
   [
     "yields a runner's event",
@@ -339,7 +339,7 @@ test.each([
   ['cannot be read', () => new Unreadable()],
   ['has a name that cannot be read', () => Object.defineProperty(new Error('boom'), 'name', { get: fail })],
   ['is a proxy that is revoked', revoked],
-])('[RUN-1] an error that %s is not too much for the logger of the server either', async (_, make) => {
+])('[RUN-1] an error that %s does not break the server’s logger', async (_, make) => {
   const logger = pino({ level: 'debug' }, { write: () => {} })
   const node = openNode({ components: [subject(throws(make))], logger })
   const log = await node.ended(await node.start('subject'))

@@ -161,7 +161,7 @@ export class RunExecution {
     const end = this.#end
     this.#cease(undefined)
     await this.output.log.flush().catch((cause: unknown) => {
-      this.options.logger.debug({ run: this.runId, err: cause }, 'a released run could not be flushed')
+      this.options.logger.debug({ run: this.runId, err: cause }, 'failed to flush a released run')
     })
     end('released')
   }
@@ -169,7 +169,7 @@ export class RunExecution {
   /** The claim is gone. Nothing is written any more. */
   lose(cause: unknown): void {
     if (this.#over) return
-    this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
+    this.options.logger.warn({ run: this.runId, err: cause }, 'lost the lease of a run')
     this.#cease('lost')
   }
 
@@ -393,7 +393,7 @@ export class RunExecution {
       await this.output.log.flush()
       end('finished')
     } catch (cause) {
-      this.options.logger.warn({ run: this.runId, err: cause }, 'run lost to this worker')
+      this.options.logger.warn({ run: this.runId, err: cause }, 'lost the lease of a run')
       end('lost')
     }
   }
@@ -447,7 +447,7 @@ export class RunExecution {
     this.#iterator = undefined
     const closed = this.#asAgent(async () => iterator?.return?.())
     closed.catch((cause: unknown) => {
-      this.options.logger.debug({ run: this.runId, err: cause }, 'agent threw while it was closed')
+      this.options.logger.debug({ run: this.runId, err: cause }, 'the agent threw while it was closed')
     })
   }
 }

@@ -1,4 +1,4 @@
-/** An end of a run that the runner itself decides on. */
+/** A failure of a run that the runner decides on. */
 import { type ErrorCode, errorTable } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
 

@@ -1,4 +1,4 @@
-/** The log of one run under one claim: numbers events, times them, folds them into the run, hands them to the store. */
+/** The log of one run under one claim: adds index and time to events, folds them into the run, and passes them to the store. */
 import { type Clock, isoTimer } from '../ports/clock.ts'
 import { encodeEvent, type EncodedEvent } from './emission.ts'
 import { detailOf } from '../model/errors.ts'

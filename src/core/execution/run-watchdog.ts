@@ -1,4 +1,4 @@
-/** Notices that a run takes too long, or that its agent has been silent for too long. */
+/** Detects that a run exceeds its deadline, or its agent the idle timeout. */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { RunFailure } from './run-failure.ts'
 import type { Limits } from '../model/limits.ts'

@@ -1,7 +1,6 @@
 /**
- * Tells when a run does nothing but sleep, and gives up its worker slot for that time. Work that is under way beside a sleep keeps
- * the slot, work around a sleep does not. What an agent awaits besides its context is not known here; when it then emits or records
- * something, the run has its slot back.
+ * Detects that a run does nothing but sleep, and gives up its worker slot meanwhile. Work beside a sleep keeps the slot, work around a
+ * sleep does not. What an agent awaits besides its context is unknown here; when it emits or records something, the run has its slot back.
  */
 import { type Enclosure, isAround } from '../recovery/enclosure.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'

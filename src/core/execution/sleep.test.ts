@@ -23,7 +23,7 @@ describe('startTimer', () => {
     }
   })
 
-  test('never fires when it waits for ever, or was stopped', () => {
+  test('never fires when its delay is infinite or it was stopped', () => {
     vi.useFakeTimers()
     try {
       const act = vi.fn<() => void>()
@@ -58,7 +58,7 @@ describe('a sleep', () => {
     expect(textOf(await node.ended(id))).toBe('a')
   })
 
-  test('of a call that may take thirty days does not end the call', async () => {
+  test('within a call with a timeout of thirty days does not end the call', async () => {
     const member = subject(async function* (_, { sleep }) {
       yield 'm'
       await sleep(30) // of a real clock, whose timers would fire after 1 ms if they were given more than they can count
@@ -77,7 +77,7 @@ describe('a sleep', () => {
   test.each([
     ['sleep', 60_000],
     ['sleepUntil', undefined],
-  ])('goes on after a crash with what is left of it: %s', async (_, milliseconds) => {
+  ])('continues after a crash with the remaining time: %s', async (_, milliseconds) => {
     let slept = 0
     const component = recovering('resume', async function* (_input, context) {
       yield 'a'
@@ -109,7 +109,7 @@ describe('a sleep', () => {
     ['sleep', (context: RunContext, wake: number, now: number) => context.sleep(wake - now)],
     ['sleepUntil', (context: RunContext, wake: number) => context.sleepUntil(wake)],
   ])(
-    '[RUN-5] ends when it was to end, although parallel branches come in another order after a crash: %s',
+    '[RUN-5] ends at its original time, although parallel branches come in another order after a crash: %s',
     async (_, sleep) => {
       const world = new ManualWorld(
         recovering('resume', async function* (_input, context) {
@@ -143,7 +143,7 @@ describe('a sleep', () => {
     },
   )
 
-  test('counts neither as silence nor towards the deadline', async () => {
+  test('counts neither as idle time nor towards the deadline', async () => {
     const clock = new ManualClock()
     const node = openNode({
       clock,
@@ -168,7 +168,7 @@ describe('a sleep', () => {
     expect(textOf(log)).toBe('abc')
   })
 
-  test('that is no number is refused', async () => {
+  test('that is not a number is rejected', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, { sleepUntil }) {

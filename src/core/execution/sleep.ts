@@ -14,7 +14,7 @@ export function sleepUntil(scope: ActorScope, until: number): Promise<void> {
 
 export async function sleep(scope: ActorScope, milliseconds: number, until?: number): Promise<void> {
   if (typeof milliseconds !== 'number' || Number.isNaN(milliseconds))
-    throw new TypeError(`sleep needs a number of milliseconds, and was given ${String(milliseconds)}`)
+    throw new TypeError(`sleep needs a number of milliseconds, not ${String(milliseconds)}`)
   const { host, actor, signal } = scope
   signal.throwIfAborted()
   if (milliseconds < RECORDED_MS_MIN && until === undefined) {

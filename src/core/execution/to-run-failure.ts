@@ -1,4 +1,4 @@
-/** What a run fails with, made of whatever was thrown. */
+/** Turns anything that was thrown into the failure of a run. */
 import { WorkFailure } from '../ports/component.ts'
 import { RunFailure } from './run-failure.ts'
 import { messageOf } from '../model/errors.ts'

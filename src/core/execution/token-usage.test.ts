@@ -36,8 +36,8 @@ function usageByActor(log: readonly LoggedEvent[]): [string, number | undefined]
   )
 }
 
-describe('usage', () => {
-  test('of a run is all that it took, and of a member what it took with those below it', async () => {
+describe('token usage', () => {
+  test('of a run is its total, and of a member that of the member and those below it', async () => {
     const log = await logOf(
       spender('top', 1, spender('team', 10, spender('ann', 100), spender('bob', 1000)), spender('carl', 10_000)),
     )
@@ -50,7 +50,7 @@ describe('usage', () => {
     expect(usageOf(log)).toEqual({ inputTokens: 11_111, outputTokens: 5 })
   })
 
-  test('is absent where nothing was taken', async () => {
+  test('is absent if nothing was used', async () => {
     const log = await logOf(
       subject(async function* () {
         yield 'for free'
@@ -59,7 +59,7 @@ describe('usage', () => {
     expect(log.at(-1)!.data).toEqual({})
   })
 
-  test('is told of a run and of a member that fail', async () => {
+  test('is reported for a run and a member that fail', async () => {
     const failing = agent<unknown>({
       id: 'failing',
       async *run() {
@@ -78,7 +78,7 @@ describe('usage', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { usage: { inputTokens: 7 } } })
   })
 
-  test('is told of a run that was stopped', async () => {
+  test('is reported for a stopped run', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, { signal }) {
@@ -94,7 +94,7 @@ describe('usage', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.cancelled', data: { usage: { inputTokens: 3 } } })
   })
 
-  test('counts what was withdrawn: it was paid for', async () => {
+  test('counts retracted output, which was paid for', async () => {
     const log = await logOf(
       subject(async function* (_, { stage, call }) {
         const failed = stage('failing', async function* () {
@@ -117,7 +117,7 @@ describe('usage', () => {
     expect(usageOf(log)).toMatchObject({ inputTokens: 534 })
   })
 
-  test('that a component declares at its end counts where it reported no answer of a model', async () => {
+  test('that a component declares at its end counts if it reported no model response', async () => {
     const declaring = (id: string, reports: boolean): Component =>
       agent<unknown>({
         id,
@@ -140,7 +140,7 @@ describe('usage', () => {
     expect(usageOf(log)).toMatchObject({ inputTokens: 114 })
   })
 
-  test('that is no number is no usage', async () => {
+  test('that is not a number is ignored', async () => {
     const log = await logOf(
       subject(async function* () {
         yield emit('run.completed', { usage: { inputTokens: 'many', outputTokens: 2 } as never })
@@ -150,7 +150,7 @@ describe('usage', () => {
   })
 })
 
-describe('after a crash', () => {
+describe('token usage after a crash', () => {
   const members = (hanging: Component): Component['run'] =>
     async function* (_, { call, stage }) {
       await stage('model', async function* () {
@@ -180,7 +180,7 @@ describe('after a crash', () => {
     return world.worker().ended(id)
   }
 
-  test('what the first attempt took and recorded is counted once', async () => {
+  test('counts what the first attempt used and recorded once', async () => {
     const log = await logAfterCrash(recovering('resume', members(hanging)))
     expect(usageByActor(log)).toEqual([
       ['done', 10],
@@ -189,7 +189,7 @@ describe('after a crash', () => {
     expect(usageOf(log)).toMatchObject({ inputTokens: 1211 })
   })
 
-  test('what a withdrawn attempt took is counted with what was taken again', async () => {
+  test('counts a retracted attempt in addition to the new one', async () => {
     const log = await logAfterCrash(recovering('retry', members(hanging)))
     expect(usageOf(log)).toMatchObject({ inputTokens: 111 + 1211 })
   })

@@ -1,5 +1,6 @@
 /** Tokens that a run has taken, by who took them. Retracted output costs tokens like any other. */
-import { type Actor, actorKey, type Event, type Usage } from '../model/event.ts'
+import type { Actor, Event, Usage } from '../model/event.ts'
+import { actorKey, isWithin } from '../structure/actors.ts'
 
 export class TokenUsage {
   /** By actor: what it took, and once it has ended also what those took that it called. */
@@ -19,7 +20,7 @@ export class TokenUsage {
   end(actor: Actor | undefined, declared: Usage | undefined): Usage | undefined {
     const key = actorKey(actor)
     if (declared !== undefined && !this.#taken.has(key)) this.#add(key, declared)
-    const keys = [...this.#taken.keys()].filter((each) => key === '' || isWithin(each, key))
+    const keys = [...this.#taken.keys()].filter((each) => isWithin(each, key))
     if (keys.length === 0) return undefined
     const usage = keys.reduce<Usage>((sum, each) => addUsage(sum, this.#taken.get(each)!), {})
     if (actor !== undefined) this.#settle(actor, usage)
@@ -34,10 +35,6 @@ export class TokenUsage {
     for (const key of this.#taken.keys()) if (isWithin(key, run)) this.#taken.delete(key)
     this.#taken.set(run, usage)
   }
-}
-
-function isWithin(key: string, run: string): boolean {
-  return key === run || key.startsWith(`${run}/`)
 }
 
 /** What only one of them counted is not lost. */

@@ -1,4 +1,4 @@
-/** Whether answers fit the questions that a run waits with. */
+/** Validates answers against the open questions of a run. */
 import { problemWith } from './answer-schema.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Question } from '../model/event.ts'
@@ -6,7 +6,7 @@ import type { Run } from '../model/run.ts'
 
 export function validateAnswers(run: Run, answers: Readonly<Record<string, unknown>>): void {
   if (run.status !== 'paused')
-    throw new HoldfastError('conflict', `run ${run.id} is ${run.status}; it waits for nothing`)
+    throw new HoldfastError('conflict', `run ${run.id} is ${run.status} and has no open question`)
   const { waiting = [] } = run
   const asked = waiting.map(({ id }) => id)
   const unknown = Object.keys(answers).filter((id) => !asked.includes(id))
@@ -16,7 +16,7 @@ export function validateAnswers(run: Run, answers: Readonly<Record<string, unkno
   if (closed.length > 0)
     throw new HoldfastError(
       'conflict',
-      `question ${closed.join(', ')} is not open any more; run ${run.id} asks: ${asked.join(', ')}`,
+      `question ${closed.join(', ')} is no longer open; run ${run.id} asks: ${asked.join(', ')}`,
       { details: { questions: run.waiting } },
     )
   const problem =

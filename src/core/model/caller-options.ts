@@ -1,6 +1,6 @@
 /**
- * What a caller wants of a model beside what it says. Protocols whose callers can say so give it in an input, as `caller`, beside
- * `messages`; a component that runs on a model takes it from there, and any other is not given it.
+ * Options of the caller for a model. Protocols that have them pass them in the input, as `caller` beside `messages`; a component that runs
+ * on a model uses them, and no other component gets them.
  */
 export interface CallerOptions {
   readonly instructions?: string

@@ -40,8 +40,8 @@ async function deployed(code: Component): Promise<{ world: World; id: string; no
   return { world, id, node: world.worker([code]) }
 }
 
-describe('[RUN-5] a run that began with version 1 of its component', () => {
-  test('resumes with a compatible version 2, and says which versions it had', async () => {
+describe('[RUN-5] a run started with version 1 of its component', () => {
+  test('resumes with a compatible version 2, and records both versions', async () => {
     const notify = (context: RunContext): Promise<string> => context.step('notify', () => 'sent')
     const { id, node } = await deployed(payments('2', 5, notify))
     const log = await node.ended(id)
@@ -73,7 +73,7 @@ describe('[RUN-5] a run that began with version 1 of its component', () => {
     expect((await restored.get(id)).run.version).toBe('1')
   })
 
-  test('goes on with an incompatible version 2 when that is answered with `continue`', async () => {
+  test('continues with an incompatible version 2 when that is answered with `continue`', async () => {
     const { id, node } = await deployed(payments('2', 500))
     await node.reached(id, 'paused')
     await node.answer(id, { diverged: 'continue' })
@@ -92,20 +92,20 @@ describe('[RUN-5] a run that began with version 1 of its component', () => {
   })
 })
 
-test('a run says no version once code without one has executed it', async () => {
+test('a run has no version once code without one has executed it', async () => {
   const { version: _version, ...unversioned } = payments('2', 5)
   const { id, node } = await deployed(unversioned)
   await node.ended(id)
   expect((await node.get(id)).run).not.toHaveProperty('version')
 })
 
-test('a run of a component without a version has none, in no event', async () => {
+test('a run of a component without a version has none in any event', async () => {
   const node = openNode({ components: [subject(async function* () {})] })
   const id = await node.start('subject')
   for (const { data } of await node.ended(id)) expect(data).not.toHaveProperty('version')
   expect((await node.get(id)).run).not.toHaveProperty('version')
 })
 
-test.each(['', 'x'.repeat(129), 'two\nlines'])('the version %j is refused', (version) => {
+test.each(['', 'x'.repeat(129), 'two\nlines'])('the component version %j is rejected', (version) => {
   expect(() => new Registry([payments(version, 5)])).toThrow('version of component subject')
 })

@@ -42,10 +42,10 @@ test.each([
   expect(refusal.message.length).toBeLessThan(250)
 })
 
-test('[SUB-2] the cursor of another run is refused, and says of which', () => {
+test('[SUB-2] a cursor of another run is rejected, and the error names that run', () => {
   const refusal = refusalOf('run_2:4', 'run_1')
   expect(refusal.code).toBe('cursor_invalid')
-  expect(refusal.message).toBe('the cursor is one of run run_2, not of run_1')
+  expect(refusal.message).toBe('the cursor belongs to run run_2, not to run_1')
   expect(refusalOf(`${'x'.repeat(100_000)}:4`, 'run_1').message.length).toBeLessThan(250)
 })
 

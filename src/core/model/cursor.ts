@@ -12,11 +12,11 @@ export function parseCursor(text: string, run: string): number {
   if (digits === undefined) {
     throw new HoldfastError(
       'cursor_invalid',
-      `${JSON.stringify(text.slice(0, 100))} is not a cursor; it is the id of the last event that you have`,
+      `${JSON.stringify(text.slice(0, 100))} is not a cursor: use the id of the last event that you have`,
     )
   }
   if (named !== undefined && named !== run)
-    throw new HoldfastError('cursor_invalid', `the cursor is one of run ${named.slice(0, 100)}, not of ${run}`)
+    throw new HoldfastError('cursor_invalid', `the cursor belongs to run ${named.slice(0, 100)}, not to ${run}`)
   return Number(digits)
 }
 
@@ -26,7 +26,10 @@ export function assertReadable(
   after: number,
 ): void {
   if (!Number.isInteger(after) || after < START || after >= next) {
-    throw new HoldfastError('cursor_invalid', `run ${run.id} has events 0 to ${next - 1}; there is none after ${after}`)
+    throw new HoldfastError(
+      'cursor_invalid',
+      `run ${run.id} has events 0 to ${next - 1}: the cursor ${after} is beyond its end`,
+    )
   }
   if (after + 1 < first) {
     throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, {

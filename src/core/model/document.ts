@@ -1,6 +1,6 @@
 /**
- * Documents: small durable records beside the logs, for what a protocol must remember and no run holds: the name and state
- * of a session, a subscription to pushes. Each belongs to an owner (SEC-1) and is changed by compare-and-set.
+ * Documents: small durable values beside the logs, for what a protocol must remember and no run holds, such as the name and state of a
+ * session or a webhook. Each belongs to an owner (SEC-1) and is changed by compare-and-set.
  */
 import type { Run } from './run.ts'
 

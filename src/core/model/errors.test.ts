@@ -5,12 +5,12 @@ import { assert, type ErrorCode, errorTable, HoldfastError, isHoldfastError, mes
 
 const codes = Object.keys(errorTable) as ErrorCode[]
 
-test('docs/errors.md is current; node scripts/gen-errors-doc.ts writes it anew', () => {
+test('docs/errors.md is up to date with node scripts/gen-errors-doc.ts', () => {
   expect(readFileSync(errorsPagePath, 'utf8')).toBe(errorsPage())
 })
 
 describe('the table of errors', () => {
-  test.each(codes)('%s has a status of a failure and a meaning', (code) => {
+  test.each(codes)('%s has an error status and a meaning', (code) => {
     const { status, meaning } = errorTable[code]
     expect(status).toBeGreaterThanOrEqual(400)
     expect(status).toBeLessThan(600)
@@ -18,7 +18,7 @@ describe('the table of errors', () => {
     expect(meaning).not.toMatch(/[|\n]/)
   })
 
-  test('an error has the status of its code, and says whether to try again', () => {
+  test('an error has the status of its code, and whether it is retryable', () => {
     for (const code of codes) {
       const { status, retryable } = errorTable[code]
       expect(new HoldfastError(code, 'what happened')).toMatchObject({
@@ -31,18 +31,18 @@ describe('the table of errors', () => {
   })
 })
 
-test('the message of an error is bounded, whatever it quotes', () => {
+test('errors: the message is truncated, whatever it quotes', () => {
   expect(new HoldfastError('invalid_request', 'x'.repeat(4_000_000)).message).toBe('x'.repeat(10_000))
 })
 
-test('an error keeps its cause, its details and when to try again', () => {
+test('errors: cause, details and retry delay are kept', () => {
   const cause = new Error('below')
   const error = new HoldfastError('rate_limited', 'later', { cause, details: { run: 'run_1' }, retryAfterMs: 500 })
   expect(error).toMatchObject({ cause, details: { run: 'run_1' }, retryAfterMs: 500, name: 'HoldfastError' })
   expect(new HoldfastError('internal', 'now')).not.toHaveProperty('cause')
 })
 
-test('an error is known by its code', () => {
+test('errors: isHoldfastError matches by code', () => {
   const error = new HoldfastError('not_found', 'no run')
   expect(isHoldfastError(error)).toBe(true)
   expect(isHoldfastError(error, 'not_found')).toBe(true)
@@ -56,7 +56,7 @@ class Unreadable extends Error {
   }
 }
 
-describe('anything that can be thrown has a message', () => {
+describe('errors: anything that can be thrown has a message:', () => {
   test.each<[string, unknown, string]>([
     ['an error', new Error('boom'), 'boom'],
     ['an error without a message', new TypeError(), 'TypeError'],
@@ -73,7 +73,7 @@ describe('anything that can be thrown has a message', () => {
   ])('%s', (_, thrown, message) => expect(messageOf(thrown)).toBe(message))
 })
 
-test('an assertion that does not hold says what should have', () => {
+test('errors: a failed assertion has its message', () => {
   expect(() => assert(codes.length > 0, 'there are codes')).not.toThrow()
   expect(() => assert(codes.length < 0, 'there are none')).toThrow('assertion failed: there are none')
 })

@@ -13,26 +13,26 @@ export const errorTable = {
   invalid_request: {
     status: 400,
     retryable: false,
-    meaning: 'The body or a parameter is wrong; the message says which.',
+    meaning: 'The body or a parameter is invalid; the message names it.',
   },
   cursor_invalid: {
     status: 400,
     retryable: false,
     meaning: 'The cursor is malformed, of another run, or beyond the end of the log.',
   },
-  unauthenticated: { status: 401, retryable: false, meaning: 'No credential, or one that is not valid.' },
+  unauthenticated: { status: 401, retryable: false, meaning: 'The credential is missing or invalid.' },
   forbidden: { status: 403, retryable: false, meaning: 'The credential does not allow this.' },
   not_found: { status: 404, retryable: false, meaning: 'No such component or run, or it belongs to someone else.' },
   method_not_allowed: {
     status: 405,
     retryable: false,
-    meaning: 'The path is served, but not with this method; Allow says with which.',
+    meaning: 'The path does not support this method; the Allow header lists those it does.',
   },
-  conflict: { status: 409, retryable: false, meaning: 'The run is in another state than this needs.' },
+  conflict: { status: 409, retryable: false, meaning: 'The run is not in the required state.' },
   session_busy: {
     status: 409,
     retryable: true,
-    meaning: 'The session has an unfinished run and its policy is to refuse another.',
+    meaning: 'The session has an unfinished run and its policy is to reject another.',
   },
   log_changed: {
     status: 409,
@@ -50,9 +50,9 @@ export const errorTable = {
   quota_exceeded: {
     status: 507,
     retryable: false,
-    meaning: 'You hold as much as one principal may; remove something first.',
+    meaning: 'The principal has reached its storage quota; remove something first.',
   },
-  rate_limited: { status: 429, retryable: true, meaning: 'Too many at once; retry after the time given.' },
+  rate_limited: { status: 429, retryable: true, meaning: 'Too many requests; retry after the given time.' },
   unavailable: { status: 503, retryable: true, meaning: 'The store cannot be reached or the server is shutting down.' },
   log_damaged: {
     status: 500,
@@ -65,7 +65,7 @@ export const errorTable = {
     meaning: 'A defect of the server; details are in its log under the error id.',
   },
   // How a run can fail. They appear in run.failed, and as a status where a wire reports a failed run by status.
-  agent_failed: { status: 502, retryable: false, meaning: 'The agent threw, or said that it failed.' },
+  agent_failed: { status: 502, retryable: false, meaning: 'The agent threw, or emitted run.failed.' },
   unserializable: {
     status: 502,
     retryable: false,
@@ -73,11 +73,15 @@ export const errorTable = {
   },
   protocol_violation: { status: 502, retryable: false, meaning: 'The agent emitted something that is not an event.' },
   deadline_exceeded: { status: 504, retryable: true, meaning: 'The run took longer than its deadline.' },
-  idle_timeout: { status: 504, retryable: true, meaning: 'The agent was silent for longer than its idle bound.' },
+  idle_timeout: {
+    status: 504,
+    retryable: true,
+    meaning: 'The agent emitted nothing for longer than its idle timeout.',
+  },
   interrupted: {
     status: 503,
     retryable: true,
-    meaning: 'The process that drove the run died and the run could not go on.',
+    meaning: 'The process that executed the run died, and the run could not be recovered.',
   },
   uncertain_tool: {
     status: 502,
@@ -90,8 +94,8 @@ export const errorTable = {
     meaning: 'The code of the component no longer fits the log of the run; details say where.',
   },
   // What a store refuses. Callers of the service never see them.
-  fenced: { status: 500, retryable: false, meaning: 'The writer lost its claim to another worker.' },
-  closed: { status: 500, retryable: false, meaning: 'The log has its terminal event.' },
+  fenced: { status: 500, retryable: false, meaning: 'The writer lost its lease to another worker.' },
+  closed: { status: 500, retryable: false, meaning: 'The log already has its terminal event.' },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof errorTable

@@ -43,7 +43,7 @@ describe('docs/events.md', () => {
     expect(rows.map(([type]) => type)).toEqual(types.map((type) => `\`${type}\``))
   })
 
-  test('says of every type what it does to its run, and whether an agent may emit it', () => {
+  test('has the effect of every type on its run, and whether an agent may emit it', () => {
     const documented = rows.map(([type, effect, by]) => [type!.slice(1, -1), effect, by])
     const actual = types.map((type) => [type, eventTable[type].effect, eventTable[type].agent ? 'agent' : 'runner'])
     expect(documented).toEqual(actual)
@@ -57,32 +57,32 @@ describe('docs/events.md', () => {
     }
   })
 
-  test('lists every notice of the native stream, and no other', () => {
+  test('lists every notice of the native stream, and no others', () => {
     const stream = readFileSync(new URL('../../http/stream.ts', import.meta.url), 'utf8')
     const kinds = [...stream.matchAll(/readonly kind: '(\w+)'/g)].map(([, kind]) => `\`stream.${kind}\``)
     expect(kinds.length).toBeGreaterThan(0)
     expect(rowsOf(['event', 'data', 'says']).map(([event]) => event)).toEqual(kinds)
   })
 
-  test('says what every row means', () => {
+  test('has a description in every row', () => {
     for (const cells of rows) expect(cells.at(-1)).toMatch(/\w+.*[.)]$/)
   })
 })
 
-describe('the vocabulary', () => {
-  test('[LOG-3] has exactly four types that end a run', () => {
+describe('event types:', () => {
+  test('[LOG-3] exactly four end a run', () => {
     expect(types.filter(isTerminal)).toEqual(['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'])
   })
 
-  test('has one type that pauses a run', () => {
+  test('one pauses a run', () => {
     expect(types.filter((type) => eventTable[type].effect === 'pause')).toEqual(['run.paused'])
   })
 
-  test('names things as noun.verb', () => {
+  test('names are noun.verb', () => {
     for (const type of types) expect(type).toMatch(/^[a-z]+\.[a-z]+$/)
   })
 
-  test('leaves the life of a run to the runner, but for how it ends', () => {
+  test('agents may emit only outcomes of the run’s lifecycle', () => {
     const ofAgents = types.filter((type) => eventTable[type].agent && eventTable[type].effect !== 'content')
     expect(ofAgents).toEqual(['run.completed', 'run.failed', 'run.rejected'])
   })
@@ -98,9 +98,9 @@ describe('the vocabulary', () => {
     [null, false],
     [7, false],
     [['text.delta'], false],
-  ])('%j is a type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
+  ])('whether %j is a type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
 
-  test('emit makes the event of a type', () => {
+  test('emit creates the event of a type', () => {
     const event: Event = emit('custom.emitted', { name: 'a', value: 1 })
     expect(event).toEqual({ type: 'custom.emitted', data: { name: 'a', value: 1 } })
     expect(event.type satisfies EventType).toBe('custom.emitted')

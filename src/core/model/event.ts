@@ -17,11 +17,6 @@ export interface Actor {
   readonly kind?: 'agent' | 'team' | 'workflow'
 }
 
-/** Whose an event is: '' for the run's own component, the actor's run id otherwise. */
-export function actorKey(actor: Actor | undefined): string {
-  return actor?.run ?? ''
-}
-
 /** Tokens. At the end of a run or an actor: all that it took, with those that it called, and with retracted output. */
 export interface Usage {
   readonly inputTokens?: number

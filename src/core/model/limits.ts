@@ -14,6 +14,11 @@ export interface Limits {
   readonly pageEventsMax: number
   /** Bytes of a run's log that are folded into one answer; of a longer log only a stream is served. */
   readonly foldBytesMax: number
+  /**
+   * Bytes of logs whose views this node keeps, so that a subscriber of AgentOS, OpenAI or A2A need not wait for a fold from the first
+   * event. The least recently used are folded again when needed.
+   */
+  readonly viewBytesMax: number
   /** Bytes of one answer that lists what several runs or documents hold; what does not fit is on the next page. */
   readonly responseBytesMax: number
   /** Runs in one page of a listing. */
@@ -156,6 +161,7 @@ export const defaultLimits: Limits = {
   readBytesMax: 256 * KiB,
   pageEventsMax: 1000,
   foldBytesMax: 64 * MiB,
+  viewBytesMax: 128 * MiB,
   responseBytesMax: 4 * MiB,
   pageRunsMax: 200,
   pageDocumentsMax: 200,

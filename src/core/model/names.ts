@@ -1,4 +1,4 @@
-/** Names that clients give: of sessions, keys and documents. One rule for all protocols and stores. */
+/** Names that clients choose: of sessions, keys and documents. One rule for all protocols and stores. */
 import { HoldfastError } from './errors.ts'
 
 /**
@@ -9,14 +9,14 @@ export function checkName(what: string, name: string, charsMax: number): void {
   if (name === '') throw new HoldfastError('invalid_request', `the ${what} is empty`)
   checkLength(what, name, charsMax)
   if (!name.isWellFormed() || /\p{Cc}/u.test(name))
-    throw new HoldfastError('invalid_request', `the ${what} has a control character, or half a character`)
+    throw new HoldfastError('invalid_request', `the ${what} contains a control character or a lone surrogate`)
 }
 
 /** A text that people read, which may have lines. */
 export function checkTitle(what: string, title: string, charsMax: number): void {
   checkLength(what, title, charsMax)
   if (!title.isWellFormed() || title.includes('\0'))
-    throw new HoldfastError('invalid_request', `the ${what} has a character that cannot be stored`)
+    throw new HoldfastError('invalid_request', `the ${what} contains a character that cannot be stored`)
 }
 
 function checkLength(what: string, text: string, charsMax: number): void {

@@ -22,5 +22,5 @@ export function positionOf(cursor: string): Position {
       // Not a cursor of ours; said below.
     }
   }
-  throw new HoldfastError('cursor_invalid', `${JSON.stringify(cursor.slice(0, 100))} is not a cursor that a page gave`)
+  throw new HoldfastError('cursor_invalid', `${JSON.stringify(cursor.slice(0, 100))} is not the cursor of a page`)
 }

@@ -41,7 +41,7 @@ describe('owner key', () => {
     expect(ownerKey(who)).toBe(key)
   })
 
-  test('tells whose it is', () => {
+  test('identifies its principal', () => {
     fc.assert(
       fc.property(principal, (who) => {
         expect(principalOf(ownerKey(who))).toEqual(who)
@@ -49,7 +49,7 @@ describe('owner key', () => {
     )
   })
 
-  test('[SEC-1] no two principals share an owner key', () => {
+  test('[SEC-1] is unique to its principal', () => {
     fc.assert(
       fc.property(principal, principal, (left, right) => {
         expect(ownerKey(left) === ownerKey(right)).toBe(same(left, right))
@@ -58,7 +58,7 @@ describe('owner key', () => {
     )
   })
 
-  test('[SEC-1] an owner key is the same after a round trip through UTF-8', () => {
+  test('[SEC-1] is unchanged by a round trip through UTF-8', () => {
     fc.assert(
       fc.property(principal, (who) => {
         const key = ownerKey(who)
@@ -67,12 +67,12 @@ describe('owner key', () => {
     )
   })
 
-  test('a name does not change who owns', () => {
+  test('does not depend on the principal’s display name', () => {
     expect(ownerKey({ id: 'alice', name: 'Alice' })).toBe(ownerKey({ id: 'alice' }))
   })
 })
 
-test('the ids that the server gives out itself are reserved', () => {
+test('principal: the ids that the server uses itself are reserved', () => {
   expect([localPrincipal.id, keyPrincipalId('ci'), 'alice', 'locals', 'keyring'].map(isReservedId)).toEqual([
     true,
     true,
@@ -82,7 +82,7 @@ test('the ids that the server gives out itself are reserved', () => {
   ])
 })
 
-test('a refused credential says the same whatever was wrong with it', () => {
+test('principal: the error for a rejected credential is the same whatever was wrong with it', () => {
   const refused = credentialRefused(new Error('the signature does not fit'))
   expect(refused).toMatchObject({ code: 'unauthenticated', status: 401, message: credentialRefused().message })
   expect(refused.message).not.toContain('signature')

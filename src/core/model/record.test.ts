@@ -12,6 +12,7 @@ import {
   type Slice,
   sliceAfter,
   sliceBefore,
+  lastMark,
   sliceOf,
   sliceWithin,
 } from './record.ts'
@@ -53,13 +54,13 @@ const hostile: readonly string[] = [
 ]
 
 describe('a record', () => {
-  test('is the frame that the native protocol sends', () => {
+  test('is the frame of the native protocol', () => {
     expect(record(7, { type: 'text.delta', data: { text: 'hi' } })).toBe(
       `id: 7\nevent: text.delta\ndata: {"run":"run_1","index":7,"time":"${time}","type":"text.delta","data":{"text":"hi"}}\n\n`,
     )
   })
 
-  test('names its actor before its data', () => {
+  test('has its actor before its data', () => {
     const actor = { component: 'helper', run: 'run_2', parent: 'run_1' } as const
     const written = record(1, { type: 'text.delta', data: { text: 'hi' }, actor })
     expect(written).toContain(
@@ -70,26 +71,26 @@ describe('a record', () => {
     ])
   })
 
-  test('has the same body whichever way a piece of text comes in', () => {
+  test('has the same body from encodeTextBody as from encodeBody', () => {
     for (const text of hostile) {
       expect(encodeTextBody(text, bounds)).toBe(encodeBody({ type: 'text.delta', data: { text } }, bounds))
     }
   })
 
-  test.each([[undefined], [null], ['text'], [1]])('[EVT-1] has an object as its data, not %s', (data) => {
+  test.each([[undefined], [null], ['text'], [1]])('[EVT-1] requires an object as its data, not %s', (data) => {
     const event = { type: 'custom.emitted', data } as unknown as Event
     expect(() => encodeBody(event, bounds)).toThrow('data is not an object')
   })
 
-  test('[EVT-1] names the part of it that cannot be serialized', () => {
+  test('[EVT-1] reports the path that cannot be serialized', () => {
     const actor = { component: 'helper', run: 1n, self: () => {} }
     const event = { type: 'text.delta', data: { text: 'hi' }, actor } as unknown as Event
     expect(() => encodeBody(event, bounds)).toThrow('actor.self is a function')
   })
 })
 
-describe('[LOG-5] a slice gives back what was put in', () => {
-  test('whatever the text', () => {
+describe('[LOG-5] a slice returns the records that were put in', () => {
+  test('for any text', () => {
     const slice = texts(0, hostile)
     expect(textsOf(slice)).toEqual(hostile)
     expect(rawRecords(slice).map(({ index, type }) => ({ index, type }))).toEqual(
@@ -97,7 +98,7 @@ describe('[LOG-5] a slice gives back what was put in', () => {
     )
   })
 
-  test('with bodies that equal those that were written', () => {
+  test('with bodies equal to those that were written', () => {
     const bodies = hostile.map((text) => encodeTextBody(text, bounds))
     expect(rawRecords(texts(3, hostile)).map(({ envelope }) => digestOfEnvelope(envelope))).toEqual(
       bodies.map(digestOfBody),
@@ -118,12 +119,12 @@ describe('[LOG-5] a slice gives back what was put in', () => {
     )
   })
 
-  test('and notices a slice that does not hold what it says', () => {
+  test('and rejects a slice whose content does not match', () => {
     expect(() => rawRecords({ ...texts(0, ['a', 'b']), count: 3 })).toThrow('a slice of 3 records holds 2')
   })
 })
 
-describe('[SUB-2] a slice is cut where its records are, wherever the cut', () => {
+describe('[SUB-2] a slice is cut at record boundaries', () => {
   // Indexes of one, two and three digits, so that `1` and `11` and `111` are told apart.
   const cases: readonly (readonly [string, Slice])[] = [
     ['from the start', texts(0, hostile)],
@@ -159,7 +160,7 @@ describe('[SUB-2] a slice is cut where its records are, wherever the cut', () =>
     }
   })
 
-  test.each(cases)('at every number of bytes that makes a difference: %s', (_, slice) => {
+  test.each(cases)('at every relevant number of bytes: %s', (_, slice) => {
     const ends = rawRecords(slice).map(({ index }) => sliceBefore(slice, index + 1).bytes.length)
     for (const bytesMax of [0, 1, ...ends.flatMap((end) => [end - 1, end, end + 1])]) {
       const count = Math.max(ends.filter((end) => end <= bytesMax).length, 1)
@@ -169,11 +170,34 @@ describe('[SUB-2] a slice is cut where its records are, wherever the cut', () =>
     }
   })
 
-  test('before and after together are the whole', () => {
+  test('before and after any index, which together are the whole', () => {
     const slice = texts(3, hostile, true)
     for (let index = slice.first; index <= lastOf(slice); index++) {
       const parts = [sliceBefore(slice, index).bytes, sliceAfter(slice, index - 1).bytes]
       expect(Buffer.concat(parts).equals(slice.bytes)).toBe(true)
     }
+  })
+})
+
+describe('the mark of the last record', () => {
+  const first = encodeRecord('run_1', 0, time, 'text.delta', encodeTextBody('first', bounds))
+  const marked = (at: string, text: string): string =>
+    lastMark(sliceOf(0, [first, encodeRecord('run_1', 1, at, 'text.delta', encodeTextBody(text, bounds))], false))
+
+  test.each([1, 1000, 1024, 2048, 100_000])('depends on its time, its start, its end and its length: %d', (length) => {
+    const text = 'x'.repeat(length)
+    const others = [
+      marked('2026-01-01T00:00:00.001Z', text),
+      marked(time, `y${text.slice(1)}`),
+      marked(time, `${text.slice(0, -1)}y`),
+      marked(time, `${text}x`),
+    ]
+    expect(others).not.toContain(marked(time, text))
+    expect(marked(time, text)).toBe(marked(time, text))
+  })
+
+  test('does not depend on what comes before it', () => {
+    const last = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
+    expect(lastMark(sliceOf(1, [last], false))).toBe(lastMark(sliceOf(0, [first, last], false)))
   })
 })

@@ -10,11 +10,12 @@
  * JSON escapes every line break, so `\n\n` ends a record and `\n\nid: N\n` finds one without parsing anything.
  */
 import { assert } from './errors.ts'
-import type { Event, EventType, LoggedEvent } from './event.ts'
+import type { Event, EventData, EventType, LoggedEvent } from './event.ts'
 import { serialize, type SerializeBounds, UnserializableError } from './serialize.ts'
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
+const NEWLINE = 10
 
 /** The part of a record that does not depend on its position in a log: type, actor and data. */
 export type RecordBody = string
@@ -61,19 +62,28 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
 
 const marks = new WeakMap<Slice, string>()
 
+/** Of a record's data, the bytes at its start and at its end that its mark depends on. The start has the time. */
+const MARKED_BYTES_MAX = 1024
+
 /** Tells the last record of a slice from another one in its place; computed once for each slice, however many ask. */
 export function lastMark(slice: Slice): string {
   let mark = marks.get(slice)
   if (mark === undefined) {
     const { bytes } = slice
-    let start = bytes.length - 2
-    while (start > 0 && !(bytes[start - 1] === 10 && bytes[start - 2] === 10)) start--
-    let hash = 0x811c9dc5
-    for (let at = start; at < bytes.length; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
-    mark = `${bytes.length - start}.${hash >>> 0}`
+    const start = bytes.lastIndexOf(NEWLINE, bytes.length - 3) + 1 // of the last line
+    const end = Math.min(start + MARKED_BYTES_MAX, bytes.length)
+    const rest = Math.max(end, bytes.length - MARKED_BYTES_MAX)
+    mark = `${bytes.length - start}.${hashOf(bytes, rest, bytes.length, hashOf(bytes, start, end)) >>> 0}`
     marks.set(slice, mark)
   }
   return mark
+}
+
+/** FNV-1a. */
+function hashOf(bytes: Uint8Array, start: number, end: number, seed = 0x811c9dc5): number {
+  let hash = seed
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x01000193)
+  return hash
 }
 
 /** The records of a slice that come after an index. */
@@ -163,6 +173,65 @@ export function rawRecords(slice: Slice): RawRecord[] {
 
 export function events(slice: Slice): LoggedEvent[] {
   return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
+}
+
+/** A record of a slice. Its event is parsed once, when somebody needs it. */
+export class SliceRecord {
+  /** The envelope, as JSON. */
+  readonly text: string
+  #event: LoggedEvent | undefined
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  get event(): LoggedEvent {
+    return (this.#event ??= JSON.parse(this.text) as LoggedEvent)
+  }
+}
+
+/** Tells a record from another one with its index, by its envelope. Of a long one only its ends count. */
+export function markOf(envelope: string): string {
+  const seen =
+    envelope.length <= 2 * MARKED_CHARS ? envelope : envelope.slice(0, MARKED_CHARS) + envelope.slice(-MARKED_CHARS)
+  let hash = 0x811c9dc5
+  for (let at = 0; at < seen.length; at++) hash = Math.imul(hash ^ seen.charCodeAt(at), 0x01000193)
+  return `${envelope.length}.${hash >>> 0}`
+}
+
+const MARKED_CHARS = 1024
+
+const TEXT_RECORD = '"type":"text.delta",'
+const DATA = '"data":'
+
+/**
+ * The event of an envelope. Most records of most runs are texts: what stands before their data is known, and only the data is parsed.
+ */
+export function parseEnvelope(envelope: string, run: string, index: number): LoggedEvent {
+  const timeAt = `{"run":"${run}","index":${index},"time":"`.length
+  const bodyAt = timeAt + ISO_CHARS + '",'.length
+  const dataAt = bodyAt + TEXT_RECORD.length + DATA.length
+  if (!envelope.startsWith(TEXT_RECORD + DATA, bodyAt)) return JSON.parse(envelope) as LoggedEvent
+  const data = JSON.parse(envelope.slice(dataAt, -1)) as EventData['text.delta']
+  return { run, index, time: copied(envelope.slice(timeAt, timeAt + ISO_CHARS)), type: 'text.delta', data }
+}
+
+/** `2026-01-01T00:00:00.000Z` */
+const ISO_CHARS = 24
+
+/** A slice of a string keeps the whole string in memory; this does not. */
+function copied(text: string): string {
+  return ` ${text}`.slice(1)
+}
+
+const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
+
+/** The records of a slice; all who are given the same slice share them. */
+export function recordsOf(slice: Slice): readonly SliceRecord[] {
+  let known = parsed.get(slice)
+  if (known === undefined)
+    parsed.set(slice, (known = rawRecords(slice).map(({ envelope }) => new SliceRecord(envelope))))
+  return known
 }
 
 function indexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {

@@ -60,8 +60,8 @@ const expected: Partial<Record<RunStatus, Partial<Record<EventType, RunStatus>>>
   },
 }
 
-describe('the transition table', () => {
-  test('the events here are all that are not content', () => {
+describe('run status transitions', () => {
+  test('are tested for every event that is not content', () => {
     const types = Object.entries(eventTable).flatMap(([type, { effect }]) => (effect === 'content' ? [] : [type]))
     expect(lifecycle.map(({ type }) => type).toSorted()).toEqual(types.toSorted())
   })
@@ -73,12 +73,12 @@ describe('the transition table', () => {
     }
   }
 
-  test('says what could not follow what', () => {
+  test('that are invalid name the status and the event', () => {
     const event: Event = { type: 'run.resumed', data: { answers: {} } }
     expect(() => reduce(created, logged(event))).toThrow('run run_1: run.resumed cannot follow queued')
   })
 
-  test('[LOG-3] nothing follows a terminal event, and a terminal event always ends the run', () => {
+  test('[LOG-3] end with a terminal event, and nothing follows it', () => {
     for (const status of statuses.filter(isFinished)) {
       for (const event of lifecycle)
         expect(() => reduce({ ...created, status }, logged(event))).toThrow('cannot follow')
@@ -89,7 +89,7 @@ describe('the transition table', () => {
     }
   })
 
-  test('content leaves a run as it is, by identity, whatever its status', () => {
+  test('are not caused by content, which returns the same run', () => {
     const types = Object.entries(eventTable).flatMap(([type, { effect }]) => (effect === 'content' ? [type] : []))
     for (const type of types) {
       for (const status of statuses) {
@@ -100,13 +100,13 @@ describe('the transition table', () => {
   })
 })
 
-describe('the fold', () => {
-  test('knows the first start and the last attempt', () => {
+describe('the run reducer', () => {
+  test('records the first start and the last attempt', () => {
     const run = fold(started(1), started(2))
     expect(run).toMatchObject({ attempt: 2, startedAt: at(1), updatedAt: at(2) })
   })
 
-  test('counts the attempts that were interrupted, and not those that were handed over', () => {
+  test('counts interrupted attempts, and not those that were handed over', () => {
     const released: Event = { type: 'run.released', data: { reason: 'draining' } }
     expect(fold(started(1), released)).toMatchObject({ status: 'running', released: true })
     const handedOver = fold(started(1), released, started(2))
@@ -118,13 +118,13 @@ describe('the fold', () => {
     })
   })
 
-  test('does not change the run that it was given', () => {
+  test('does not mutate its argument', () => {
     const run = Object.freeze({ ...created })
     expect(reduce(run, logged(started(1)))).not.toBe(run)
     expect(run).toEqual(created)
   })
 
-  test('knows what a paused run waits for, and until when', () => {
+  test('records what a paused run waits for, and until when', () => {
     const questions = [
       { id: 'a', kind: 'input', prompt: 'A?' },
       { id: 'b', kind: 'input', prompt: 'B?', deadline: at(90) },
@@ -134,12 +134,12 @@ describe('the fold', () => {
     expect(run).toMatchObject({ status: 'paused', waiting: questions, wakeAt: Date.parse(at(60)) })
   })
 
-  test('waits without end for a question without a deadline', () => {
+  test('has no deadline for a question without one', () => {
     const run = fold(started(1), paused([{ id: 'a', kind: 'input', prompt: 'A?' }]))
     expect(run).not.toHaveProperty('wakeAt')
   })
 
-  test('takes the questions of the last pause, and its deadline', () => {
+  test('uses the questions and the deadline of the last pause', () => {
     const first = { id: 'a', kind: 'input', prompt: 'A?', deadline: at(60) } as const
     const second = { id: 'b', kind: 'input', prompt: 'B?' } as const
     const run = fold(started(1), paused([first]), paused([second]))
@@ -151,13 +151,13 @@ describe('the fold', () => {
     ['resumed', { type: 'run.resumed', data: { answers: { a: 1 } } }],
     ['failed', { type: 'run.failed', data: { error: { code: 'deadline_exceeded', message: 'nobody answered' } } }],
     ['cancelled', { type: 'run.cancelled', data: {} }],
-  ])('a paused run that is %s waits for nothing', (_, event) => {
+  ])('clears the questions of a paused run that is %s', (_, event) => {
     const run = fold(started(1), paused([{ id: 'a', kind: 'input', prompt: 'A?', deadline: at(60) }]), event)
     expect(run).not.toHaveProperty('waiting')
     expect(run).not.toHaveProperty('wakeAt')
   })
 
-  test('a stop that was asked for changes neither what a run waits for nor how it ends', () => {
+  test('keeps questions and outcome when a stop is requested', () => {
     const run = fold(started(1), paused([{ id: 'a', kind: 'input', prompt: 'A?' }]), {
       type: 'stop.requested',
       data: {},
@@ -165,7 +165,7 @@ describe('the fold', () => {
     expect(run).toMatchObject({ status: 'paused', waiting: [{ id: 'a' }] })
   })
 
-  test('knows when a run finished, and why it failed', () => {
+  test('records when a run finished, and why it failed', () => {
     const error = { code: 'agent_failed', message: 'boom', retryable: true, details: { type: 'Error' } } as const
     expect(fold(started(1), { type: 'run.failed', data: { error } })).toMatchObject({ finishedAt: at(2), error })
     for (const type of ['run.completed', 'run.cancelled', 'run.rejected'] as const) {
@@ -175,7 +175,7 @@ describe('the fold', () => {
     }
   })
 
-  test('a run that ended before it started has no start', () => {
+  test('records no start for a run that ended before it started', () => {
     expect(fold({ type: 'run.cancelled', data: {} })).not.toHaveProperty('startedAt')
   })
 })

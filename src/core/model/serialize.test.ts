@@ -56,7 +56,7 @@ class Self {
 const floats = new Float32Array([1, 2])
 const parent = JSON.parse('{"__proto__": {"polluted": 1}, "n": null}') as Record<string, unknown>
 
-describe('[EVT-1] values that JSON has no form for are encoded', () => {
+describe('[EVT-1] serialize: values without a JSON form are encoded:', () => {
   test.each<[string, unknown, string]>([
     ['a date', new Date('2026-01-02T03:04:05.678Z'), '"2026-01-02T03:04:05.678Z"'],
     ['an invalid date', new Date(Number.NaN), '"Invalid Date"'],
@@ -146,13 +146,13 @@ describe('[EVT-1] values that JSON has no form for are encoded', () => {
     )
   })
 
-  test('a key of the value cannot reach the prototype of anything', () => {
+  test('no key of the value can reach a prototype', () => {
     const value = JSON.parse('{"__proto__": {"polluted": true}, "n": 1}') as Record<string, unknown>
     expect(JSON.parse(text({ ...value, ['__proto__']: value['__proto__'], big: 1n }))).toHaveProperty('big', '1')
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  test('a getter that answers differently each time is asked once', () => {
+  test('a getter that returns different values is called once', () => {
     let asked = 0
     const value = {
       get count() {
@@ -179,7 +179,7 @@ const opaque: readonly (readonly [string, unknown])[] = [
   ['shared memory', new SharedArrayBuffer(8)],
 ]
 
-describe('[EVT-1] a value that cannot be serialized is refused with its path', () => {
+describe('[EVT-1] serialize: an unserializable value is rejected with its path:', () => {
   test.each<[string, unknown, string, RegExp]>([
     ['a function', { onDone() {} }, 'data.onDone', /^is a function$/],
     ['a function in an array', { rows: [1, () => 1] }, 'data.rows[1]', /^is a function$/],
@@ -246,7 +246,7 @@ describe('[EVT-1] a value that cannot be serialized is refused with its path', (
     expect(refusal.problem).toMatch(/^is an? /)
   })
 
-  test('what a getter threw is kept as the cause', () => {
+  test('the error of a getter is the cause', () => {
     const cause = new Error('no')
     const value = {
       get a() {
@@ -283,7 +283,7 @@ describe('[EVT-1] a value that cannot be serialized is refused with its path', (
     expect(refusal).toMatchObject({ path: 'data.a.b[0]', problem: 'is nested more than 3 levels deep' })
   })
 
-  test('a value that makes its objects when it is read cannot go on for ever', () => {
+  test('a value that creates its objects when read, without end', () => {
     class Endless {
       get next(): Endless {
         return new Endless()
@@ -297,7 +297,7 @@ describe('[EVT-1] a value that cannot be serialized is refused with its path', (
     )
   })
 
-  test('a text with more bytes than allowed, though not more characters', () => {
+  test('a text with more bytes than allowed, though fewer characters', () => {
     expect(text('éé', { ...wide, bytesMax: 6 })).toBe('"éé"')
     const refusal = refusalOf('ééé', { ...wide, bytesMax: 7 })
     expect(refusal).toMatchObject({ path: 'data', problem: 'is 8 bytes long; the limit is 7' })
@@ -305,7 +305,7 @@ describe('[EVT-1] a value that cannot be serialized is refused with its path', (
     expect(refusalOf('a'.repeat(8), { ...wide, bytesMax: 9 }).problem).toBe('is 10 bytes long; the limit is 9')
   })
 
-  test('what is far too large is not walked to its end', () => {
+  test('a value that is far too large, without walking it to its end', () => {
     let read = 0
     let value: unknown = {
       get leaf() {
@@ -332,8 +332,8 @@ const anything = fc.anything({
   withUnicodeString: true,
 })
 
-describe('[EVT-1] whatever the value', () => {
-  test('plain JSON is written as the engine writes it', () => {
+describe('[EVT-1] serialize: for any value', () => {
+  test('plain JSON is written as JSON.stringify does', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         expect(text(value)).toBe(JSON.stringify(value))
@@ -341,7 +341,7 @@ describe('[EVT-1] whatever the value', () => {
     )
   })
 
-  test('the text is JSON, on one line', () => {
+  test('the text is JSON on one line', () => {
     const lines = fc.string({ unit: fc.constantFrom('\n', '\r', '\u2028', '\u2029', 'a', '"', '\\', '\ud800', '😀') })
     fc.assert(
       fc.property(fc.oneof(anything, fc.object({ key: lines, values: [lines] })), (value) => {
@@ -352,7 +352,7 @@ describe('[EVT-1] whatever the value', () => {
     )
   })
 
-  test('the text says the same after a round trip', () => {
+  test('the text is stable after a round trip', () => {
     fc.assert(
       fc.property(anything, (value) => {
         const written = text(value)
@@ -361,7 +361,7 @@ describe('[EVT-1] whatever the value', () => {
     )
   })
 
-  test('the value itself is left as it was', () => {
+  test('the value is not mutated', () => {
     fc.assert(
       fc.property(anything, (value) => {
         const before = fc.stringify(value)

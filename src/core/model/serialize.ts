@@ -1,6 +1,6 @@
 /**
- * Turns a value into JSON text, once, or says exactly why not (EVT-1).
- * Plain JSON data takes the engine's own path. Common other values have one documented encoding (docs/events.md).
+ * Serializes a value to JSON text, once, or reports exactly why not (EVT-1). Plain JSON data takes the engine's own path. Common other
+ * values have one documented encoding (docs/events.md).
  */
 
 export class UnserializableError extends Error {

@@ -34,8 +34,8 @@ const cases: readonly [string, string, unknown][] = [
   ['run.rejected', 'reason', {}],
 ]
 
-describe('an event of an agent', () => {
-  test.each(cases)('%s without a proper %s fails the run, and is not in the log', async (type, field, data) => {
+describe('an event that an agent emits', () => {
+  test.each(cases)('%s with an invalid %s fails the run and is not in the log', async (type, field, data) => {
     const yields = subject(async function* () {
       yield 'before'
       yield { type, data } as unknown as Emission
@@ -47,25 +47,28 @@ describe('an event of an agent', () => {
     expect(message).toMatch(new RegExp(`^the agent yielded ${type} with ${field}, which must be`))
   })
 
-  test.each(cases)('%s without a proper %s fails a member, and its caller is told', async (type, field, data) => {
-    const member = agent<unknown>({
-      id: 'member',
-      async *run() {
-        yield { type, data } as unknown as Emission
-      },
-    })
-    const log = await logOf(
-      subject(async function* (_, { call }) {
-        yield 'before'
-        return call(member, null).catch((thrown: Error) => thrown.message)
-      }),
-    )
-    const told = log.find((event) => event.type === 'actor.failed')?.data
-    expect(told).toMatchObject({ error: { code: 'protocol_violation' } })
-    expect(JSON.stringify(told)).toContain(`${type} with ${field}, which must be`)
-  })
+  test.each(cases)(
+    '%s with an invalid %s fails a member, and its caller gets the failure',
+    async (type, field, data) => {
+      const member = agent<unknown>({
+        id: 'member',
+        async *run() {
+          yield { type, data } as unknown as Emission
+        },
+      })
+      const log = await logOf(
+        subject(async function* (_, { call }) {
+          yield 'before'
+          return call(member, null).catch((thrown: Error) => thrown.message)
+        }),
+      )
+      const told = log.find((event) => event.type === 'actor.failed')?.data
+      expect(told).toMatchObject({ error: { code: 'protocol_violation' } })
+      expect(JSON.stringify(told)).toContain(`${type} with ${field}, which must be`)
+    },
+  )
 
-  test('[EVT-1] that cannot be read at all is told by the path of the value', async () => {
+  test('[EVT-1] that cannot be read is reported by the path of the value', async () => {
     const data = {
       get text(): string {
         throw new Error('no')
@@ -80,12 +83,12 @@ describe('an event of an agent', () => {
   })
 })
 
-describe('a failure that an agent itself yields', () => {
+describe('a failure that an agent yields', () => {
   test.each<[string, unknown]>([
     ['with nothing more to say', undefined],
     ['with details', { place: 'here' }],
     ['with details that are no object', 'here'],
-  ])('%s is in the log of the server too', async (_, details) => {
+  ])('%s is also in the server’s log', async (_, details) => {
     const lines: [object, string][] = []
     const note = (fields: object, message: string): void => void lines.push([fields, message])
     const logger = { debug() {}, info() {}, warn() {}, error: note }

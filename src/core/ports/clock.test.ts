@@ -3,7 +3,7 @@ import { createFakeClock } from '../../testing/fake-clock.ts'
 import { isoTimer, systemClock, systemIds } from './clock.ts'
 
 describe('ids', () => {
-  test('are 26 characters of an alphabet without i, l, o and u, with a prefix that says what they name', () => {
+  test('have a prefix that names their kind, and 26 characters without i, l, o and u', () => {
     const ids = systemIds()
     for (let round = 0; round < 100; round++) {
       expect(ids.unique()).toMatch(/^[0-9a-hjkmnp-tv-z]{26}$/)
@@ -12,7 +12,7 @@ describe('ids', () => {
     }
   })
 
-  test('sort by the time they were made', () => {
+  test('sort by creation time', () => {
     const clock = createFakeClock('1999-12-31T23:59:59.000Z')
     const ids = systemIds(clock)
     const made: string[] = []
@@ -24,27 +24,27 @@ describe('ids', () => {
     expect(made.toSorted()).toEqual(made)
   })
 
-  test('tell their time, to the millisecond', () => {
+  test('contain their time, to the millisecond', () => {
     const clock = createFakeClock('2026-01-01T00:00:00.001Z')
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
     const digits = systemIds(clock).unique().slice(0, 10).split('')
     expect(digits.reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0)).toBe(clock.now())
   })
 
-  test('are different also within a millisecond', () => {
+  test('are unique within a millisecond', () => {
     const ids = systemIds(createFakeClock())
     expect(new Set(Array.from({ length: 10_000 }, () => ids.unique())).size).toBe(10_000)
   })
 })
 
-test('the system clock tells the time of the system', () => {
+test('the system clock returns the time of the system', () => {
   const before = Date.now()
   const now = systemClock.now()
   expect(now).toBeGreaterThanOrEqual(before)
   expect(now).toBeLessThanOrEqual(Date.now())
 })
 
-test('a timer writes each moment as ISO time, also one that was before', () => {
+test('a timer formats each moment as ISO time, also one before the last', () => {
   const iso = isoTimer()
   for (const moment of [0, 0, 1, 0, 1_767_225_600_000, 1_767_225_600_000]) {
     expect(iso(moment)).toBe(new Date(moment).toISOString())

@@ -1,4 +1,4 @@
-/** Time and identity come in as arguments, so that tests can own them. */
+/** Time and ids are injected, so that tests can control them. */
 export interface Clock {
   /** Milliseconds since 1970: what is written down. It steps when somebody sets the clock. */
   now(): number

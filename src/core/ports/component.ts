@@ -1,26 +1,26 @@
-/** The component seam: what a user gives us, and what it is given while it runs. */
+/** The component interface: what a user implements, and the context that it gets while it runs. */
 import type { Event, EventData, Failure, Question } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
 
 export type ComponentKind = 'agent' | 'team' | 'workflow'
 
-/** What to do with a run whose worker died: end it, start it again from nothing, or start it again with its recorded results. */
+/** What happens to a run whose worker died: it fails, restarts from nothing, or resumes with its recorded results. */
 export type Recovery = 'fail' | 'retry' | 'resume'
 
 /** What a new run does when its session has an unfinished one. */
 export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
 /**
- * What happens to a run when the client that started it leaves before its end, on a wire where starting and watching are one
- * request. Default: it continues.
+ * What happens to a run when the client that started it disconnects, in protocols where starting and following are one request.
+ * Default: `continue`.
  */
 export type DisconnectPolicy = 'continue' | 'stop'
 
-/** What to do with a tool call that was cut off and is not idempotent. */
+/** What happens after a crash within a tool call that is not idempotent. */
 export type UncertainPolicy = 'pause' | 'fail'
 
-/** What to do with a recovered run whose code no longer fits its log: ask its owner, or end it. */
+/** What happens to a recovered run whose code no longer fits its log: it asks its owner, or fails. */
 export type DivergencePolicy = 'ask' | 'fail'
 
 /** What an agent may yield: a piece of text, or an event. */
@@ -29,12 +29,12 @@ export type Emission = string | Event
 /** A value that the agent returns becomes the output of `run.completed`. */
 export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unknown, void>
 
-/** What a component is made of, for those who list it; nothing depends on it. */
+/** What a component is made of, for listings. Nothing depends on it. */
 export interface ComponentInfo {
   readonly model?: { readonly id: string; readonly provider?: string }
-  /** JSON schema of its input, from which forms are made; `parse` is what checks it. */
+  /** JSON schema of its input, for forms. `parse` validates the input. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
-  /** Of a team, and how they work together. */
+  /** Members of a team; `mode` is how they work together. */
   readonly members?: readonly ComponentFacts[]
   readonly mode?: string
 }
@@ -47,12 +47,16 @@ export interface Component<Input = unknown> {
   readonly kind: ComponentKind
   readonly name?: string
   readonly description?: string
-  /** Of its code: runs say which version accepted, started and resumed them. Nothing compares versions. */
+  /** Version of its code. Runs record the versions that accepted, started and resumed them. Nothing compares versions. */
   readonly version?: string
   readonly info?: ComponentInfo
+  /** Default: `fail`. */
   readonly recovery?: Recovery
+  /** Default: `parallel`. */
   readonly session?: BusyPolicy
+  /** Default: `continue`. */
   readonly disconnect?: DisconnectPolicy
+  /** Default: `pause`. */
   readonly uncertain?: UncertainPolicy
   /** Default: `ask`. */
   readonly onDivergence?: DivergencePolicy
@@ -70,20 +74,20 @@ export interface Component<Input = unknown> {
     >
   >
   /**
-   * What happens to the agent of a paused run: it stays in memory, bounded by `runsParkedMax`, or it is let go, and rebuilt from the log
-   * by the answer. Default: `keep`.
+   * What happens to the agent of a paused run: it stays in memory, at most `runsParkedMax` of them, or it is released, and rebuilt from
+   * the log by the answer. Default: `keep`.
    */
   readonly whenPaused?: 'keep' | 'release'
-  /** What is redacted in its runs besides what the server redacts; in a run that calls it, from its first call on. */
+  /** Redaction of its runs, in addition to the server's. In a run that calls it, from its first call on. */
   readonly redact?: RedactOptions
-  /** Checks an input before the run is accepted; throws what is wrong with it. What it returns is what the log keeps. */
+  /** Validates an input before the run is accepted, and throws if it is invalid. The log has what it returns. */
   parse?(input: unknown): Input
   run(input: Input, context: RunContext): AgentStream
 }
 
-/** What a component is given. Its functions can be taken apart: `async *run(input, { step, ask })`. */
+/** The context of a run. It can be destructured: `async *run(input, { step, ask })`. */
 export interface RunContext {
-  /** Id of the run; for a component that was called by another, its own id within that one's run. */
+  /** Id of the run. For a component that another one called: its own id within that run. */
   readonly run: string
   readonly session: string
   /** Key of the principal that started the run. */
@@ -91,13 +95,13 @@ export interface RunContext {
   readonly metadata: Readonly<Record<string, unknown>>
   /** 1 for the first start. */
   readonly attempt: number
-  /** What the agent yields now is being matched with what an earlier attempt left in the log; waits may be skipped. */
+  /** Whether output is still being matched with that of an earlier attempt. Delays may be skipped. */
   readonly replaying: boolean
-  /** Aborted by a stop, a deadline, an idle bound, or a worker that lost its claim. */
+  /** Aborted by a stop, a deadline, an idle timeout, or the loss of the lease. */
   readonly signal: AbortSignal
   /**
-   * Does a piece of work once per run: its result is in the log before this returns, and a recovered run gets it from there.
-   * Results come back as JSON. A step that was cut off is done again.
+   * Executes work once per run: its result is in the log before this resolves, and a recovered run gets it from there. Results
+   * are returned as JSON values. An interrupted step is repeated.
    */
   readonly step: <Result>(
     name: string,
@@ -105,8 +109,8 @@ export interface RunContext {
     options?: StepCallOptions,
   ) => Promise<Result>
   /**
-   * A step that emits: what it yields is in the log as it comes, and is part of the step. A recovered run that has its result
-   * neither does nor yields it again; when it fails, what it yielded is retracted.
+   * A step with output: what it yields is logged as it comes. A recovered run that has its result neither executes it nor yields its
+   * output again. If it fails, its output is retracted.
    */
   readonly stage: <Result>(
     name: string,
@@ -114,81 +118,80 @@ export interface RunContext {
     options?: StepCallOptions,
   ) => Promise<Result>
   /**
-   * Calls a tool: the intent is durable before the work starts, the result after. A call that was cut off is repeated
-   * only when it is idempotent; `key` is the same on every try, to give to the service that is called.
+   * Calls a tool: the intent is durable before the work starts, the result after. An interrupted call is repeated only if it is
+   * idempotent. `key` is the same in every attempt: pass it to the called service as an idempotency key.
    */
   readonly tool: <Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result) => Promise<Result>
   /**
-   * Runs another component inside this run: what it emits is in this log under its own actor, and its result is recorded, so
-   * that a recovered run does not run it again. Rejects with `WorkFailure` when it fails; that does not end this run.
+   * Runs another component within this run: its output is in this log under its own actor, and its result is recorded, so that a
+   * recovered run does not repeat it. Rejects with `WorkFailure` if it fails, which does not end this run.
    */
   readonly call: <Input>(component: Component<Input>, input: Input, options?: CallOptions) => Promise<unknown>
-  /** The same context with a name space of its own for steps, tools, questions and calls: for branches that run at once. */
+  /** The same context with its own namespace for steps, tools, questions and calls: for concurrent branches. */
   readonly within: (branch: string) => RunContext
   /**
-   * Waits, for any length of time; while the log is being replayed, only for what is left of it. Time asleep does not count
-   * towards the deadline of the run or as silence. Rejects when the run is aborted.
+   * Waits for any length of time; in a recovered run, only for the rest of it. Sleeping counts neither towards the deadline of the
+   * run nor as idle time. Rejects when the run is aborted.
    */
   readonly sleep: (milliseconds: number) => Promise<void>
-  /** The same until a time: a date, an ISO string, or milliseconds since 1970. */
+  /** Waits until a time: a date, an ISO string, or milliseconds since 1970. */
   readonly sleepUntil: (time: Date | string | number) => Promise<void>
-  /** Pauses the run until someone answers, for days if need be. */
+  /** Pauses the run until somebody answers, for days if necessary. */
   readonly ask: (question: string | AskOptions) => Promise<unknown>
   /**
-   * What was asked and answered before in this session, by this run's owner: runs that had ended when this one was first started,
-   * oldest first, as many as fit. A component that was called by another has no conversation of its own: it is given none, unless
-   * it asks for the session's.
+   * Inputs and outputs of earlier runs of this session and owner: those that had ended when this run first started, oldest first, as
+   * many as fit. A called component gets none, unless it asks for the session's.
    */
   readonly history: (options?: HistoryOptions) => Promise<readonly HistoryMessage[]>
-  /** Refuses the run: it ends as `run.rejected`. */
+  /** Rejects the run: it ends as `run.rejected`. */
   readonly reject: (reason: string) => never
 }
 
 export interface HistoryOptions {
-  /** `component`: runs of the same component, which is the default; `session`: runs of any. */
+  /** `component`: runs of the same component; `session`: runs of any. Default: `component`. */
   readonly of?: 'component' | 'session'
-  /** 0 is none. Default: `historyMessagesMax` of the server's limits. */
+  /** Maximum number of messages. Default: `historyMessagesMax` of the server's limits. */
   readonly messagesMax?: number
-  /** Of their contents. Default: `historyBytesMax` of the server's limits. */
+  /** Maximum size of their contents. Default: `historyBytesMax` of the server's limits. */
   readonly bytesMax?: number
 }
 
-/** Half of an exchange: what a run was asked, or what it answered. */
+/** Input or output of a run. */
 export interface HistoryMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
   readonly run: string
 }
 
-/** What a step is, for those who watch. */
+/** Description of a step, for subscribers. */
 export type StepDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
 
 export interface StepCallOptions extends StepDetails {
-  /** Tells steps of one name apart: needed where several of them run at once. */
+  /** Distinguishes steps of one name. Required if several of them run at once. */
   readonly key?: string
   /**
-   * Called instead of the work when the log has the step's result: it goes again through what the step did, so that it says
-   * again what it said. It can do nothing that the log does not have.
+   * Called instead of the work when the log has the step's result: it repeats what the step did against the log, so that its output
+   * is matched. It cannot start new work.
    */
   readonly revisit?: () => Promise<unknown>
 }
 
 export interface CallOptions {
-  /** Instead of the component's id: what it is called in keys and ids. */
+  /** Its name in keys and ids. Default: the component's id. */
   readonly name?: string
   /** Aborts this call only. */
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
-  /** Withdraw what it emitted when it fails: it will be tried again. */
+  /** Retract its output if it fails, because it will be retried. Default: false. */
   readonly withdrawFailure?: boolean
 }
 
 export interface ToolCall {
   readonly name: string
-  /** Id of the call where there is one, such as a model's; one is made otherwise. */
+  /** Id of the call, such as a model's. Default: a generated one. */
   readonly id?: string
   readonly input: unknown
-  /** May be repeated without harm. */
+  /** Whether it may be repeated after a crash. Default: false. */
   readonly idempotent?: boolean
 }
 
@@ -196,8 +199,8 @@ export interface ToolAttempt {
   readonly key: string
   readonly signal: AbortSignal
   /**
-   * Shows something to those who watch, as `tool.progressed`, while the work goes on. It is no part of the result. Whoever
-   * awaits it is held back when the log is behind; otherwise what is not written yet gives way to what is newer.
+   * Emits `tool.progressed` for subscribers while the work continues. It is not part of the result. Awaiting it applies
+   * backpressure; otherwise newer progress replaces what is not written yet.
    */
   readonly progress: (value: unknown) => Promise<void>
 }
@@ -205,22 +208,22 @@ export interface ToolAttempt {
 export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
   readonly prompt: string
   /**
-   * Names the question. A recorded answer is given to the question with the same prompt, kind and schema; with a key, to that
+   * Identifies the question. A recorded answer belongs to the question with the same prompt, kind and schema; with a key, to the one
    * with the same key, kind and schema, so that the prompt may change.
    */
   readonly key?: string
-  /** How long an answer is waited for; the run fails after it. */
+  /** Time to wait for an answer; then the run fails. Default: no limit. */
   readonly timeoutMs?: number
 }
 
-/** Thrown by `context.reject`; an agent should let it pass. */
+/** Thrown by `context.reject`. An agent should not catch it. */
 export class RejectedError extends Error {
   override readonly name = 'RejectedError'
 }
 
 /**
- * What `step`, `stage`, `tool` and `call` reject with, in every attempt alike: all of it but `cause` is in the log. Its name is
- * that of the error that was thrown; that error itself is the `cause`, in the attempt in which it was thrown.
+ * What `step`, `stage`, `tool` and `call` reject with, the same in every attempt: everything but `cause` is in the log. `name` is
+ * that of the thrown error. `cause` is the thrown error itself, in the attempt in which it was thrown.
  */
 export class WorkFailure extends Error {
   override readonly name: string
@@ -233,19 +236,19 @@ export class WorkFailure extends Error {
     this.name = typeof type === 'string' ? type : 'WorkFailure'
   }
 
-  /** That of the error that was thrown, where it had one; else that of the failure. */
+  /** The code of the thrown error, or that of the failure. */
   get code(): string | number {
     const { code } = thrownIn(this.failure)
     return typeof code === 'string' || typeof code === 'number' ? code : this.failure.code
   }
 
-  /** What the error that was thrown had as its `data`, as the log has it. */
+  /** `data` of the thrown error, as logged. */
   get data(): unknown {
     return thrownIn(this.failure).data
   }
 }
 
-/** What the log says of the error behind a failure. */
+/** The thrown error behind a failure, as logged. */
 function thrownIn({ details }: Failure): { readonly type?: unknown; readonly code?: unknown; readonly data?: unknown } {
   return typeof details === 'object' && details !== null ? details : {}
 }

@@ -1,4 +1,4 @@
-/** Where the core says what an operator should know. The shape is pino's, so that a pino logger is one. */
+/** The logger of the core. Its shape is pino's, so a pino logger can be used. */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

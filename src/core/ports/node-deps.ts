@@ -1,4 +1,4 @@
-/** What the parts of one node have in common. */
+/** The dependencies that all parts of a node share. */
 import type { Clock, Ids } from './clock.ts'
 import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
 import type { ExecutionTrace } from './execution-trace.ts'

@@ -1,8 +1,8 @@
 /**
- * The store seam: the log, the index of runs, leases, hints and documents. Everything that must survive is behind it.
+ * The store interface: logs, the index of runs, leases, hints and documents. Everything that must survive is behind it.
  *
- * A store is correct when it passes `storeConformance` of holdfast/testing; stores/memory.ts is the readable one.
- * It knows nothing of event types: records are opaque text, and what changes a run comes with the append as a new `Run`.
+ * A store is correct when it passes `storeConformance` of holdfast/testing; stores/memory.ts is the simplest one.
+ * It does not know event types: records are opaque text, and an append that changes the run carries the new `Run`.
  */
 import type { Documents } from '../model/document.ts'
 import type { StoreTransfer } from './store-transfer.ts'
@@ -10,24 +10,24 @@ import type { Slice } from '../model/record.ts'
 import type { Run, RunStatus } from '../model/run.ts'
 import type { StoredUsage } from '../model/storage-usage.ts'
 
-/** A run as the store keeps it: the fold, and what only the store decides. */
+/** A stored run: the folded `Run`, and what the store itself decides. */
 export interface StoredRun {
   readonly run: Run
-  /** Index of the earliest record that is still kept. */
+  /** Index of the earliest retained record. */
   readonly first: number
-  /** Index that the next record will get; so also the number of records ever written. */
+  /** Index of the next record, which is the number of records ever written. */
   readonly next: number
   /** Raised by every claim (LOG-4). 0 before the first. */
   readonly epoch: number
   /** The worker that executes the run, and when its lease expires unless renewed. */
   readonly lease?: Lease
-  /** A stop that was asked for and may not have been carried out yet (RUN-2). */
+  /** A requested stop that may not have been carried out yet (RUN-2). */
   readonly stop?: StopRequest
-  /** What of its log is lost (STO-1). Such a run is quarantined: it is listed, not read, not claimed, and can be removed. */
+  /** Lost part of its log (STO-1). Such a run is quarantined: listed and removable, but not read and not claimed. */
   readonly damage?: LogDamage
 }
 
-/** Events that the store had and cannot give back. */
+/** Events that the store lost. */
 export interface LogDamage {
   readonly first: number
   readonly last: number
@@ -43,9 +43,9 @@ export interface Lease {
 /** A run that an owner holds, as a renewal found it. */
 export interface HeldRun {
   readonly id: string
-  /** Of the claim that was renewed: an answer may be older than the owner's next claim of the same run. */
+  /** Epoch of the renewed claim: the response may be older than the owner's next claim of the same run. */
   readonly epoch: number
-  /** Records that the log has: fewer than were durable before, after a failover to a replica that was behind. */
+  /** Number of records: fewer than were durable, after a failover to a replica that lagged behind. */
   readonly next: number
   readonly stop?: StopRequest
 }
@@ -58,26 +58,29 @@ export interface StopRequest {
 
 export interface NewRun {
   readonly run: Run
-  /** Record 0 of the log, `run.created`. Written in the same step as the run: there is no run without a log. */
+  /** Record 0 of the log, `run.created`. Written atomically with the run: there is no run without a log. */
   readonly record: string
-  /** Looked at before the lane: a start that is retried must not be refused because of itself. Same key and fingerprint: the same run. Same key, other fingerprint: refused (RUN-4). Keys belong to an owner. */
+  /**
+   * Checked before the lane: a retried start must not be rejected because of itself. Same key and fingerprint: the same run. Same key,
+   * other fingerprint: a conflict (RUN-4). Keys belong to an owner.
+   */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string }
-  /** Refuse when the lane has an unfinished run. */
+  /** Reject the run if its lane has an unfinished one. */
   readonly rejectIfBusy?: boolean
-  /** Claim it in the same step, if its lane is free. */
+  /** Claim it atomically, if its lane is free. */
   readonly claim?: { readonly owner: string; readonly ttlMs: number }
 }
 
 export type CreateResult =
   | { readonly kind: 'created'; readonly stored: StoredRun }
-  /** The key was known with the same fingerprint. */
+  /** The key exists with the same fingerprint. */
   | { readonly kind: 'existing'; readonly stored: StoredRun }
   | { readonly kind: 'key_conflict'; readonly stored: StoredRun }
   | { readonly kind: 'busy'; readonly stored: StoredRun }
 
 /**
- * Appends under one claim. Whatever does not fit (epoch, index, closed log) is refused, all of it. The epoch decides and not the
- * lease: the last one to claim may append, also after its lease has ended.
+ * Appends under one claim. An append with a stale epoch, a wrong index or to a closed log is refused as a whole. The epoch decides,
+ * not the lease: the last claimant may append, also after its lease has expired.
  */
 export interface LogWriter {
   /** Index of the next record. */
@@ -86,11 +89,11 @@ export interface LogWriter {
   readonly pending: number
   readonly pendingChars: number
   /**
-   * Adds one record at `next`; `change` is the run after it, where it changes. A run with a terminal status closes the log.
-   * Throws `fenced` or `closed` when the refusal is known at once; else `flush` reports it.
+   * Adds one record at `next`; `change` is the new run, if the record changes it. A terminal status closes the log.
+   * Throws `fenced` or `closed` if the refusal is known at once; otherwise `flush` reports it.
    */
   append(record: string, change?: Run): void
-  /** Resolves when all appended so far is durable, and rejects when any of it was refused or could not be written. */
+  /** Resolves when everything appended so far is durable, and rejects if any of it was refused or could not be written. */
   flush(): Promise<void>
 }
 
@@ -99,9 +102,9 @@ export interface RunQuery {
   readonly component?: string
   readonly session?: string
   readonly status?: readonly RunStatus[]
-  /** Of the component, as the run says it. */
+  /** Version of the component, as recorded in the run. */
   readonly version?: string
-  /** Only runs created before this one, in listing order; the `cursor` of the page before. */
+  /** Only runs after this one in listing order: the `cursor` of the previous page. */
   readonly after?: string
   readonly limit: number
 }
@@ -109,22 +112,22 @@ export interface RunQuery {
 /** Newest first, by creation time and then id; a run never moves between pages. */
 export interface RunPage {
   readonly runs: readonly StoredRun[]
-  /** Give as `after` for the next page; absent on the last. */
+  /** `after` of the next page; absent on the last. */
   readonly cursor?: string
-  /** Runs that belong on the page and cannot be read now. */
+  /** Number of runs on this page that cannot be read now. */
   readonly unreadable?: number
 }
 
-/** Something happened to a run. May be lost, doubled or late; the log is the truth. */
+/** A wake-up: something happened to a run. Hints may be lost, duplicated or late; the log decides. */
 export interface Hint {
   readonly run: string
-  /** Records known durable. */
+  /** Number of durable records. */
   readonly next: number
-  /** The records that just became durable, where the store has them at hand. */
+  /** The records that just became durable, if the store has them in memory. */
   readonly slice?: Slice
-  /** A stop was asked for. */
+  /** A stop was requested. */
   readonly stop?: boolean
-  /** The run can be claimed: it was created or given back unclaimed, or its lane has become free. */
+  /** The run can be claimed: it was created unclaimed or released, or its lane has become free. */
   readonly claimable?: boolean
 }
 
@@ -138,7 +141,7 @@ export interface StoreCapabilities {
 }
 
 export type StoreHealth = ({ readonly ok: true } | { readonly ok: false; readonly reason: string }) & {
-  /** What an operator should look at although the store works, such as runs that are damaged. Anybody may read it: no ids. */
+  /** Problems for an operator although the store works, such as damaged runs. Public: contains no ids. */
   readonly alarms?: readonly string[]
 }
 
@@ -149,24 +152,24 @@ export interface Store {
 
   // Runs
   /**
-   * A run that is created touches the document of its session in the same step: it is inserted where there is none
-   * (`sessionDocument`), else `updatedAt` moves up to the run's creation and the rest stays, the version included.
+   * Creates a run, and atomically creates the document of its session (`sessionDocument`) or moves its `updatedAt` up to the run's
+   * creation, leaving everything else, the version included.
    */
   create(run: NewRun): Promise<CreateResult>
   get(id: string): Promise<StoredRun | undefined>
-  /** The run that an owner's idempotency key stands for. */
+  /** The run of an owner's idempotency key. */
   findByKey(
     owner: string,
     key: string,
   ): Promise<{ readonly stored: StoredRun; readonly fingerprint: string } | undefined>
   list(query: RunQuery): Promise<RunPage>
-  /** Removes a finished or damaged run with its log, not its session; false when there is none. Refuses an unfinished one with `conflict`. */
+  /** Removes a finished or damaged run with its log, not its session; false if there is none. Throws `conflict` for an unfinished one. */
   remove(id: string): Promise<boolean>
 
   // Log
   /**
-   * A writer for a claim, starting at the index that the claim gave. `onRefused` is called once, as soon as it is known that
-   * something appended was refused or could not be written, whether or not anybody waits for it.
+   * A writer for a claim, starting at the claim's index. `onRefused` is called once, as soon as an append is known to be refused or
+   * could not be written, whether or not anybody awaits it.
    */
   writer(
     id: string,
@@ -174,45 +177,49 @@ export interface Store {
     onRefused?: (cause: unknown) => void,
   ): LogWriter
   /**
-   * Records after an index (-1: from the start), up to `bytesMax` or one record more; undefined when there is none.
-   * Throws `cursor_expired` when the record that follows was trimmed, `cursor_invalid` beyond the end, `not_found`, and
-   * `log_damaged` when what it has is not what was written.
+   * Records after an index (-1: from the start), up to `bytesMax` or one record more; undefined if there is none.
+   * Throws `cursor_expired` if the next record was trimmed, `cursor_invalid` beyond the end, `not_found`, and `log_damaged` if the
+   * stored bytes are not what was written.
    */
   read(id: string, after: number, bytesMax: number): Promise<Slice | undefined>
-  /** Forgets the records before an index. The last record of a run is always kept. */
+  /** Removes the records before an index. The last record of a run is always kept. */
   trim(id: string, before: number): Promise<void>
-  /** Bytes that the records of all runs take, about. */
+  /** Approximate size of the records of all runs, in bytes. */
   size(): Promise<number>
 
   // Leases
-  /** Takes a run that nobody holds: raises the epoch. One that is to be stopped can be taken whatever its state. Undefined when it is held, paused, finished or waits for its lane. */
+  /**
+   * Claims a run without a valid lease and raises its epoch. Undefined if it is leased, paused, finished or waits for its lane. A run
+   * with a requested stop can be claimed in any unfinished state.
+   */
   claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
   /**
-   * Extends every claim of an owner, also an expired one that nobody took; the runs that are still its own. Must not wait
-   * behind other calls: leases expire when it is late. `components` is what the owner serves, for as long as its leases last;
-   * one that does not say is taken to serve all.
+   * Extends all leases of an owner, also expired ones that nobody took over, and returns the runs that it still holds. Must not queue
+   * behind other calls: leases expire when it is late. `components`: what the owner serves, as long as its leases last. Default: all.
    */
   renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]>
-  /** Gives a claim back; nothing happens when it is no longer held with this epoch. */
+  /** Releases a claim; no effect if the run is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>
   /**
-   * Runs that `claim` would give, in the order in which they should be taken; what the query excludes does not count toward the limit. First those that have begun (running or paused: their worker died or gave them back, or
-   * their question is overdue), oldest first. Then those that are queued, so that an owner with many does not keep others
-   * from their turn: by how many runs of the same owner have the status `running`, plus the run's position (0, 1, 2 …, oldest
-   * first) among the queued ones of that owner that are asked for and would be given; of equals first that of the owner to
-   * whom a run was given longest ago, as far as the store remembers, and then the oldest. Oldest is the first that was
-   * created. Called for every slot that becomes free: it must not look at all that an owner has queued.
+   * Runs that can be claimed, in the order in which they should be; runs that the query excludes do not count toward the limit.
+   *
+   * 1. Runs that have begun, oldest first: running or paused, whose worker died or released them, or whose question is overdue.
+   * 2. Queued runs, round-robin between owners: by the number of the owner's runs with status `running`, plus the run's position (0, 1,
+   *    2 …, oldest first) among the owner's queued runs that match the query and can be claimed. Ties go to the owner that was given a
+   *    run longest ago, as far as the store remembers, then to the oldest run. Oldest means created first.
+   *
+   * Called for every slot that becomes free: it must not scan everything that an owner has queued.
    */
   claimable(limit: number, query?: ClaimableQuery): Promise<readonly string[]>
-  /** Components of runs that need a worker, now or later, and that no owner whose leases last has said it serves. */
+  /** Components that no owner with valid leases serves, of runs that need a worker now or at their deadline. */
   unserved(): Promise<readonly string[]>
-  /** How many runs have the status `queued`: of everybody, or of one owner. */
+  /** Number of runs with status `queued`, of all owners or of one. */
   queued(owner?: string): Promise<number>
 
   // Commands and hints
-  /** Notes a stop, once; the first one stays. A finished run is returned as it is. */
+  /** Records a stop; the first one counts. A finished run is returned unchanged. */
   requestStop(id: string, stop: StopRequest): Promise<StoredRun | undefined>
-  /** Hints of one run, or of all with `*`. */
+  /** Subscribes to hints of one run, or of all with `*`. */
   watch(id: string, listener: HintListener): () => void
 
   readonly documents: Documents
@@ -224,17 +231,17 @@ export interface Store {
 }
 
 export interface ClaimableQuery {
-  /** Only runs of these components, and those that are to be stopped: any worker can do that. */
+  /** Only runs of these components, and runs with a requested stop, which any worker can carry out. */
   readonly components?: readonly string[]
   /** As in `ClaimOptions`. */
   readonly takeover?: boolean
 }
 
 export interface ClaimOptions {
-  /** Also take a paused run: to continue it, or to end it. Without this it can be taken only from its `wakeAt` on. */
+  /** Also claim a paused run, to resume or end it. Otherwise it can be claimed only after its `wakeAt`. */
   readonly paused?: boolean
-  /** Also take a run that waits for its lane: to end it. */
+  /** Also claim a run that waits for its lane, to end it. */
   readonly outOfOrder?: boolean
-  /** False: leave a run to the owner of its lease though that has expired, unless it is to be stopped. Default: true. */
+  /** Whether to take over runs whose lease has expired; a run with a requested stop always is. Default: true. */
   readonly takeover?: boolean
 }

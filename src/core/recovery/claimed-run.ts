@@ -283,7 +283,9 @@ function refusal({ run }: StoredRun, component: Component | undefined, isAnswere
     return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
   }
   if ((component.recovery ?? 'fail') === 'fail') {
-    return interrupted(released ? 'the server that drove the run was shut down' : 'the worker that drove the run died')
+    return interrupted(
+      released ? 'the server that executed the run was shut down' : 'the worker that executed the run died',
+    )
   }
   return undefined // one that was handed over in good order may be started any number of times
 }

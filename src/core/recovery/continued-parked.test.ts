@@ -5,7 +5,7 @@ import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
 
-test('[RUN-1] a run whose other branch writes while it is being continued goes on from its log', async () => {
+test('[RUN-1] a run whose other branch writes while it is answered continues from its log', async () => {
   const memory = openMemoryStore()
   const branchMayWrite = Promise.withResolvers<void>()
   const refused = Promise.withResolvers<void>()
@@ -48,7 +48,7 @@ test('[RUN-1] a run whose other branch writes while it is being continued goes o
   expect(typesOf(log).at(-1)).toBe('run.completed')
 })
 
-test('[RUN-3] a branch whose write is refused because the run was answered meanwhile does not make it an interrupted run', async () => {
+test('[RUN-3] a branch whose write is refused because the run was answered meanwhile does not interrupt the run', async () => {
   const memory = openMemoryStore()
   const branchMayWrite = Promise.withResolvers<void>()
   const continued = Promise.withResolvers<void>()
@@ -106,7 +106,7 @@ function refusedOnceLate(writer: LogWriter, from: Promise<void>, until: Promise<
   }
 }
 
-test('a start that the store could not write is tried again for as long as it takes, and not counted against the run', async () => {
+test('a start that the store cannot write is retried without limit, and does not count against the run', async () => {
   const memory = openMemoryStore()
   let failures = 3 // as many as may fail for a reason of the run
   const store: Store = overriding(memory, {
@@ -118,7 +118,7 @@ test('a start that the store could not write is tried again for as long as it ta
   expect(typesOf(log).at(-1)).toBe('run.completed')
 })
 
-test('an answer that the store could not write is told as unavailable', async () => {
+test('an answer that the store cannot write gets unavailable', async () => {
   const memory = openMemoryStore()
   let isOut = false
   const store: Store = overriding(memory, {

@@ -18,8 +18,8 @@ async function survives(world: World, isReady: (worker: TestNode, id: string, ki
   return worker.ended(id)
 }
 
-describe('[RUN-6] attempts are counted by progress', () => {
-  test('a run that says something new in each attempt survives any number of crashes', async () => {
+describe('[RUN-6] crash loops: only attempts without progress count', () => {
+  test('a run with new output in each attempt survives any number of crashes', async () => {
     const world = new World(
       recovering('resume', async function* (_, { attempt, signal }) {
         for (let word = 1; word <= attempt; word++) yield `${word} `
@@ -31,19 +31,22 @@ describe('[RUN-6] attempts are counted by progress', () => {
     expect(textOf(log)).toBe('1 2 3 4 5 6 7 8 9 ')
   })
 
-  test.each(['step', 'call'] as const)('a run that finishes a %s in each attempt does too', async (kind) => {
-    const member = recovering('resume', async function* () {}, { id: 'member' })
-    const world = new World(
-      recovering('resume', async function* (_, { attempt, signal, step, call }) {
-        for (let part = 1; part <= attempt; part++)
-          await (kind === 'step' ? step(`part ${part}`, () => part) : call(member, null, { name: `part ${part}` }))
-        if (attempt <= KILLS) await aborted(signal)
-      }),
-    )
-    const done = kind === 'step' ? 'step.completed' : 'actor.completed'
-    const log = await survives(world, (worker, id, kill) => worker.emitted(id, done, kill))
-    expect(log.at(-1)!.type).toBe('run.completed')
-  })
+  test.each(['step', 'call'] as const)(
+    'a run that finishes a %s in each attempt survives any number of crashes',
+    async (kind) => {
+      const member = recovering('resume', async function* () {}, { id: 'member' })
+      const world = new World(
+        recovering('resume', async function* (_, { attempt, signal, step, call }) {
+          for (let part = 1; part <= attempt; part++)
+            await (kind === 'step' ? step(`part ${part}`, () => part) : call(member, null, { name: `part ${part}` }))
+          if (attempt <= KILLS) await aborted(signal)
+        }),
+      )
+      const done = kind === 'step' ? 'step.completed' : 'actor.completed'
+      const log = await survives(world, (worker, id, kill) => worker.emitted(id, done, kill))
+      expect(log.at(-1)!.type).toBe('run.completed')
+    },
+  )
 
   test('an answer is progress', async () => {
     const world = new World(
@@ -63,9 +66,9 @@ describe('[RUN-6] attempts are counted by progress', () => {
   })
 
   test.each([
-    ['retry', 'says the same again'],
-    ['resume', 'says something else at the same place'],
-  ] as const)('with %s, an attempt that %s makes none', async (recovery, _does) => {
+    ['retry', 'repeats its output'],
+    ['resume', 'has different output at the same index'],
+  ] as const)('with %s, an attempt that %s makes no progress', async (recovery, _does) => {
     const world = new World(
       recovering(recovery, async function* (_, { attempt, signal, step }) {
         await step('always', () => 1)
@@ -85,7 +88,7 @@ describe('[RUN-6] attempts are counted by progress', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted', message } } })
   })
 
-  test('interruptions have a hard bound, progress or not', async () => {
+  test('interruptions have a hard limit, with or without progress', async () => {
     const world = new World(
       recovering('resume', async function* (_, { attempt, signal }) {
         for (let word = 1; word <= attempt; word++) yield `${word} `
@@ -105,7 +108,7 @@ describe('[RUN-6] attempts are counted by progress', () => {
   })
 })
 
-describe('[RUN-6] after a crash', () => {
+describe('[RUN-6] crash loops: after a crash', () => {
   /** Runs that say their number and wait for their turn to end; which of them execute. */
   function crowd(recovery: Recovery = 'resume') {
     const executing = new Map<string, () => void>()
@@ -176,7 +179,7 @@ describe('[RUN-6] after a crash', () => {
     expect(outcomes.filter((type) => type === 'run.cancelled')).toHaveLength(7)
   })
 
-  test('[RUN-2] a suspect that waits can be stopped, and does not execute for it', async () => {
+  test('[RUN-2] a waiting suspect can be stopped without being executed', async () => {
     const { executing, world } = crowd()
     const ids = await crash(world, 2)
     const worker = world.worker()
@@ -187,7 +190,7 @@ describe('[RUN-6] after a crash', () => {
     expect(typesOf(log).slice(3)).toEqual(['stop.requested', 'run.cancelled'])
   })
 
-  test('a drain gives back the suspects that wait', async () => {
+  test('a drain gives waiting suspects back', async () => {
     const { executing, world } = crowd()
     const ids = await crash(world, 2)
     const worker = world.worker()

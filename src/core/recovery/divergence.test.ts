@@ -49,8 +49,8 @@ async function divergence(node: TestNode, id: string) {
   return run.waiting![0]!
 }
 
-describe('[RUN-5] a run whose code no longer fits its log', () => {
-  test('pauses, and says what the log has and what the code asked for', async () => {
+describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
+  test('pauses, and reports what the log has and what the code asked for', async () => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.component(500))
     expect(question).toEqual({
@@ -72,7 +72,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     expect((await node.log(id)).at(-1)!.type).toBe('run.paused')
   })
 
-  test.each([['retry'], [{ action: 'retry' }]])('goes on with the code of before: %j', async (answer) => {
+  test.each([['retry'], [{ action: 'retry' }]])('resumes with the old code: %j', async (answer) => {
     const bank = new Bank()
     const { world, id, question } = await diverged(bank, bank.component(500))
     const restored = world.worker([bank.component(5)])
@@ -83,7 +83,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     expect(bank.effects).toEqual(['pay 5'])
   })
 
-  test('begins nothing new before that is decided, although the code asks for what was missing', async () => {
+  test('starts nothing new before it is answered, although the code asks for the missing work', async () => {
     const bank = new Bank()
     const late = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
@@ -115,8 +115,8 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     expect(bank.effects).toEqual(['pay 5'])
   })
 
-  test.each([['in this process'], ['by another one']])(
-    'executes what is new when told to continue, %s',
+  test.each([['in this process'], ['in another process']])(
+    'executes the new work when answered with continue, %s',
     async (where) => {
       const bank = new Bank()
       const { world, id, node, question } = await diverged(bank, bank.component(500))
@@ -129,7 +129,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     },
   )
 
-  test('does what was continued with once, although it is cut off after that', async () => {
+  test('executes continued work once, although it is interrupted after that', async () => {
     const bank = new Bank()
     const after = bank.agent(async (context) => {
       const paid = await bank.pay(context, 500)
@@ -145,7 +145,7 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     expect(bank.effects).toEqual(['pay 5', 'pay 500'])
   })
 
-  test.each([['in this process'], ['by another one']])('fails when told to, %s', async (where) => {
+  test.each([['in this process'], ['in another process']])('fails when answered with fail, %s', async (where) => {
     const bank = new Bank()
     const { world, id, node, question } = await diverged(bank, bank.component(500))
     const last = where === 'in this process' ? node : world.worker([bank.component(500)])
@@ -154,14 +154,14 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
     expect(bank.effects).toEqual(['pay 5'])
   })
 
-  test('goes on waiting when the answer is none', async () => {
+  test('keeps waiting when the answer is invalid', async () => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.component(500))
     await expect(node.answer(id, { [question.id]: 'what?' })).rejects.toMatchObject({ code: 'invalid_request' })
     expect((await divergence(node, id)).id).toBe(question.id)
   })
 
-  test('fails at once where its component says so', async () => {
+  test('fails at once if its component is configured so', async () => {
     const bank = new Bank()
     const world = new World(bank.component(5))
     const id = await world.orphan(1)
@@ -175,14 +175,14 @@ describe('[RUN-5] a run whose code no longer fits its log', () => {
   test.each<[string, (context: RunContext) => Promise<unknown>, string]>([
     ['ends', async () => 'nothing', 'the agent ended'],
     ['throws', () => Promise.reject(new TypeError('a defect')), 'the agent failed (a defect) and ended'],
-  ])('because it %s without asking for what the log has', async (_, work, said) => {
+  ])('is detected when the code %s without asking for what the log has', async (_, work, said) => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.agent(work))
     expect(question.prompt).toContain(`${said} without asking again for tool pay of event 2`)
     expect(typesOf(await node.log(id))).not.toContain('run.failed')
   })
 
-  test('is stopped as any other', async () => {
+  test('can be stopped like any other', async () => {
     const bank = new Bank()
     const { id, node } = await diverged(bank, bank.component(500))
     await node.stop(id)

@@ -9,7 +9,7 @@ function filled(): EmittedList {
   return emitted
 }
 
-test('emissions are found again where they were put, in every chunk', () => {
+test('emitted output: entries are found at their index, in every chunk', () => {
   const emitted = filled()
   expect(emitted.length).toBe(ROWS)
   for (let row = 0; row < ROWS; row++) {
@@ -20,7 +20,7 @@ test('emissions are found again where they were put, in every chunk', () => {
   }
 })
 
-test('emissions from an event on are forgotten, and others take their place', () => {
+test('emitted output: entries after an index are dropped and replaced', () => {
   const emitted = filled()
   emitted.dropFrom(8191)
   expect(emitted.length).toBe(4096)
@@ -30,7 +30,7 @@ test('emissions from an event on are forgotten, and others take their place', ()
   expect(emitted.length).toBe(0)
 })
 
-test('digests of all texts of two characters differ', () => {
+test('emitted output: digests of all texts of two characters differ', () => {
   const digests = new Set<string>()
   for (let first = 32; first < 160; first++)
     for (let second = 32; second < 160; second++)

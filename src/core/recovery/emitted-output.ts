@@ -1,6 +1,6 @@
 /**
- * What one actor has emitted: for each emission where it is in the log, and what it was, as a digest. Kept outside of the heap:
- * a run has hundreds of thousands of them, and objects would cost pauses of the garbage collector.
+ * The output of one actor: for each emission its index in the log and a digest. Kept outside the heap: a run has hundreds of thousands of
+ * them, and objects would cause pauses of the garbage collector.
  */
 import type { RecordBody } from '../model/record.ts'
 

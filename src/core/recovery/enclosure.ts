@@ -1,4 +1,4 @@
-/** Which piece of work encloses the code that is running now: what it asks for is recorded as being below it. */
+/** Tracks which piece of work encloses the running code: what it requests is recorded below it. */
 import type { Ledger } from './ledger.ts'
 
 /** A value that follows the flow of asynchronous code: `AsyncLocalStorage` of Node, which `core` does not import. */

@@ -1,12 +1,15 @@
 /** Collects the recorded work of a run from the events of its log. */
 import type { EventType, Failure, LoggedEvent } from '../model/event.ts'
+import { actorKey } from '../structure/actors.ts'
+import { type DiscardedAttempt, workRetractedFrom } from '../structure/retraction.ts'
 import { Ledger } from './ledger.ts'
 import { callName, nameIn, type WorkKind, type WorkOutcome, type WorkRecord, workRef } from './recorded-work.ts'
 
 /** Answers to a question of kind `diverged`. */
 export type DivergenceDecision = 'retry' | 'continue' | 'fail'
 
-type Draft = { -readonly [Field in keyof WorkRecord]: WorkRecord[Field] } & { last: number }
+/** `whose`: key of the actor. */
+type Draft = { -readonly [Field in keyof WorkRecord]: WorkRecord[Field] } & { whose: string; last: number }
 
 export class LedgerReader {
   readonly #drafts = new Map<string, Draft>()
@@ -26,7 +29,7 @@ export class LedgerReader {
         this.#answer(event)
         return true
       case 'attempt.discarded':
-        if (event.data.ledger === 'dropped') this.#drop(event.data.from)
+        this.#drop(event)
         return false
       default:
         return this.#work(event)
@@ -56,6 +59,7 @@ export class LedgerReader {
     else
       this.#add({
         kind,
+        whose: actorKey(event.actor),
         key: data.key,
         name: kind === 'actor' ? callName(nameIn(data.key), event.actor!.component) : nameIn(data.key),
         within: data.within,
@@ -71,9 +75,10 @@ export class LedgerReader {
   }
 
   #ask({ data }: Extract<LoggedEvent, { type: 'run.paused' }>): void {
-    for (const { id, kind } of data.questions) {
+    for (const { id, kind, actor } of data.questions) {
       const { within, digest } = data.work?.[id] ?? {}
-      this.#questions.set(id, { isOwn: kind === 'uncertain' || kind === 'diverged', kind, within, digest })
+      const isOwn = kind === 'uncertain' || kind === 'diverged'
+      this.#questions.set(id, { isOwn, kind, whose: actorKey(actor), within, digest })
     }
   }
 
@@ -83,6 +88,7 @@ export class LedgerReader {
       if (asked?.kind === 'diverged') this.#decide(result)
       this.#add({
         kind: 'ask',
+        whose: asked?.whose ?? actorKey(undefined),
         key: id,
         name: 'question',
         within: asked?.isOwn === true ? '' : asked?.within,
@@ -106,8 +112,9 @@ export class LedgerReader {
     this.#drafts.set(workRef(draft.kind, draft.key), draft)
   }
 
-  #drop(from: number): void {
-    for (const [ref, { last }] of this.#drafts) if (last >= from) this.#drafts.delete(ref)
+  #drop(event: DiscardedAttempt): void {
+    for (const [ref, { whose, last }] of this.#drafts)
+      if (last >= workRetractedFrom(event, whose)) this.#drafts.delete(ref)
   }
 }
 
@@ -115,6 +122,8 @@ interface AskedQuestion {
   /** Asked by the runner, not by the agent. */
   readonly isOwn: boolean
   readonly kind: string
+  /** Key of the actor that asks. */
+  readonly whose: string
   readonly within: string | undefined
   readonly digest: string | undefined
 }

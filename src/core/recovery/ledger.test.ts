@@ -25,7 +25,7 @@ function steps(): WorkRecord[] {
   return Array.from({ length: RECORDS }, (_, index) => step(index))
 }
 
-test('the records of a long log are put in order in slices, between which others have the thread', async () => {
+test('ledger: the records of a long log are sorted in slices that yield the event loop', async () => {
   // A machine on which every look at the clock takes a millisecond: a fast one would be done within one slice.
   let now = performance.now()
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => ++now)
@@ -43,7 +43,7 @@ test('the records of a long log are put in order in slices, between which others
   expect(turns).toBeGreaterThan(2)
 })
 
-test('work that is held looks at each record once, however many are asked for meanwhile', async () => {
+test('ledger: held work looks at each record once, however many are requested meanwhile', async () => {
   const ledger = await Ledger.of(steps(), [])
   let looks = 0
   const last = ledger.firstMissing(({ index }) => (looks++, index === RECORDS - 1))
@@ -56,7 +56,7 @@ test('work that is held looks at each record once, however many are asked for me
   expect(looks).toBeLessThanOrEqual(RECORDS)
 })
 
-test('[RUN-5] what is below ended work is not waited for, below cut-off work it is', async () => {
+test('[RUN-5] ledger: work below finished work is not waited for, work below interrupted work is', async () => {
   const begun = { state: 'begun', times: 1 } as const
   const ledger = await Ledger.of(
     [

@@ -1,6 +1,6 @@
 /**
- * The work that a run's log has, and which of it the code has asked for again. A request is matched with the record of the same
- * kind, name, scope and input, so that a result reaches its own call in whatever order parallel branches come (RUN-5).
+ * The recorded work of a run, and which of it the code has requested again. A request is matched with the record of the same kind, name,
+ * scope and input, so that a result reaches its own call in whatever order parallel branches come (RUN-5).
  */
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { prefixOf, type WorkIdentity, type WorkKind, type WorkRecord, workRef } from './recorded-work.ts'

@@ -12,7 +12,7 @@ function progressIn(log: readonly LoggedEvent[]): EventData['tool.progressed'][]
   return log.flatMap((event) => (event.type === 'tool.progressed' ? [event.data] : []))
 }
 
-test('progress is between the call and its result, in the order in which it was given', async () => {
+test('tool progress: events are between the call and its result, in order', async () => {
   const log = await logOf(
     subject(async function* (_, { tool }) {
       yield 'go'
@@ -37,7 +37,7 @@ test('progress is between the call and its result, in the order in which it was 
   ])
 })
 
-test('progress of tools that work at once is told apart by their calls', async () => {
+test('tool progress: concurrent tools are distinguished by their calls', async () => {
   const log = await logOf(
     subject(async function* (_, { tool }) {
       yield 'go'
@@ -51,7 +51,7 @@ test('progress of tools that work at once is told apart by their calls', async (
   ])
 })
 
-test('progress after the result is not told', async () => {
+test('tool progress: after the result it is ignored', async () => {
   const log = await logOf(
     subject(async function* (_, { tool, step }) {
       let late: ToolAttempt | undefined
@@ -65,7 +65,7 @@ test('progress after the result is not told', async () => {
   expect(log.at(-1)!.type).toBe('run.completed')
 })
 
-test('[EVT-1] progress that cannot be serialized fails its tool, and the event is named', async () => {
+test('[EVT-1] tool progress: an unserializable value fails its tool, and the event is named', async () => {
   const log = await logOf(
     subject(async function* (_, { tool }) {
       yield 'go'
@@ -78,8 +78,8 @@ test('[EVT-1] progress that cannot be serialized fails its tool, and the event i
   })
 })
 
-describe('a tool that does not wait', () => {
-  test('costs no memory while the log is behind: what was not written yet gives way to what is newer', async () => {
+describe('tool progress: a tool that does not wait', () => {
+  test('uses no memory while the log is behind: newer progress replaces what was not written', async () => {
     const store = openMemoryStore()
     const slow = overriding(store, {
       writer: (id, claim) => {
@@ -112,7 +112,7 @@ describe('a tool that does not wait', () => {
   })
 })
 
-test('a run that is driven again neither expects the progress of a tool nor withdraws anything for it', async () => {
+test('tool progress: a recovered run neither expects nor retracts it', async () => {
   let works = 0
   const component = recovering('resume', async function* (_, context) {
     yield 'a'

@@ -1,4 +1,4 @@
-/** Failures of recorded work: what the log keeps of an error, and what is thrown for it in every attempt alike. */
+/** Failures of recorded work: what the log keeps of an error, and the same error to throw in every attempt. */
 import { RejectedError, WorkFailure } from '../ports/component.ts'
 import { RunFailure } from '../execution/run-failure.ts'
 import { messageOf, readable } from '../model/errors.ts'

@@ -7,7 +7,7 @@ import { RecordingReader } from './recording.ts'
 
 const EVENTS = 60_000
 
-test('the history of a long run is loaded in slices, between which others have the thread', async () => {
+test('recording: the history of a long run is loaded in slices that yield the event loop', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })

@@ -3,7 +3,9 @@
  * earlier attempts.
  */
 import { digestOfEnvelope, EmittedList, type EmittedDigest } from './emitted-output.ts'
-import { type Actor, actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
+import { type Actor, eventTable, type LoggedEvent } from '../model/event.ts'
+import { actorKey, isWithin } from '../structure/actors.ts'
+import { type DiscardedAttempt, retractedFrom } from '../structure/retraction.ts'
 import type { Ledger } from './ledger.ts'
 import { readLog } from '../delivery/read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
@@ -75,7 +77,7 @@ export class RecordingReader {
     this.#spending.note(event)
     if (event.type === 'step.completed') uncover(this.#work, this.#output, event)
     if (event.type === 'actor.completed' || event.type === 'actor.failed') forgetActor(this.#output, event.actor!)
-    if (event.type === 'attempt.discarded') discard(this.#output, event.data, event.actor)
+    if (event.type === 'attempt.discarded') discard(this.#output, event)
     return this.#work.note(event)
   }
 
@@ -108,12 +110,9 @@ function isOutput({ type, data }: LoggedEvent): boolean {
 }
 
 type StepCompleted = Extract<LoggedEvent, { type: 'step.completed' }>
-type DiscardedAttempt = Extract<LoggedEvent, { type: 'attempt.discarded' }>['data']
 
-function discard(output: OutputByActor, { from, scope }: DiscardedAttempt, actor: Actor | undefined): void {
-  const own = actorKey(actor)
-  for (const [key, { emitted }] of output)
-    if (scope === 'all' || key === own || (scope === 'below' && key.startsWith(`${own}/`))) emitted.dropFrom(from)
+function discard(output: OutputByActor, event: DiscardedAttempt): void {
+  for (const [key, { emitted }] of output) emitted.dropFrom(retractedFrom(event, key))
 }
 
 /** What was emitted as part of a step is not emitted again once the step has its result. */
@@ -124,5 +123,5 @@ function uncover(work: LedgerReader, output: OutputByActor, { data, actor }: Ste
 
 /** An actor that ended is not called again, nor are those that it called. */
 function forgetActor(output: OutputByActor, { run }: Actor): void {
-  for (const key of output.keys()) if (key === run || key.startsWith(`${run}/`)) output.delete(key)
+  for (const key of output.keys()) if (isWithin(key, run)) output.delete(key)
 }

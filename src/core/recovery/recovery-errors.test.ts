@@ -62,7 +62,7 @@ describe('[RUN-5] the error of a failed', () => {
   })
 
   test.each(kinds.slice(0, 3))(
-    '%s has the original as its cause, in the attempt that it came from',
+    '%s has the original as its cause, in the attempt where it was thrown',
     async (_, work) => {
       const causes: unknown[] = []
       const component = recovering('resume', async function* (_input, context) {
@@ -75,7 +75,7 @@ describe('[RUN-5] the error of a failed', () => {
     },
   )
 
-  test('step that refuses the run refuses it in every attempt', async () => {
+  test('step that rejects the run rejects it in every attempt', async () => {
     const component = recovering('resume', async function* (_input, context) {
       yield 'a'
       try {
@@ -93,7 +93,7 @@ describe('[RUN-5] the error of a failed', () => {
     ['too large', { data: 'x'.repeat(100_000) }],
     ['a function', { data: () => {} }],
     ['a code that is no text', { code: {} }],
-  ])('tool is told although what it has to say is %s', async (_, more) => {
+  ])('tool is reported although its message is %s', async (_, more) => {
     const component = recovering('resume', async function* (_input, { tool }) {
       yield 'a'
       await tool({ name: 't', input: 1 }, () => {

@@ -52,7 +52,7 @@ async function* all(_: unknown, context: RunContext): AsyncGenerator<string> {
   yield await tool({ name: 'u', input: 3 }, work('u 3'))
 }
 
-test('[RUN-5] the log of an older server is recovered as it would have been, and new work is recorded as it is now', async () => {
+test('[RUN-5] the log of an older server is recovered by its rules, and new work is recorded by the current ones', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   const component = subject(all, { recovery: 'resume', limits: { replayWaitMs: 50 } })

@@ -54,7 +54,7 @@ function has(type: LoggedEvent['type'], count = 1): (log: readonly LoggedEvent[]
   return (log) => log.filter((event) => event.type === type).length >= count
 }
 
-describe('[RUN-5] a result reaches the call with its input', () => {
+describe('[RUN-5] a recorded result is matched to the call with its input', () => {
   test('when parallel branches come in another order after the crash', async () => {
     const { charged, charge } = till()
     const component = recovering('resume', async function* (_, context) {
@@ -85,7 +85,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(charged).toEqual(['alice', 'bob'])
   })
 
-  test('and not the call of the same tool inside a step that has ended', async () => {
+  test('and not to the same tool’s call inside a finished step', async () => {
     const { charged, charge } = till()
     const component = recovering('resume', async function* (_, context) {
       const outer = await context.step('outer', () => charge(context, 'alice'))
@@ -98,7 +98,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(charged).toEqual(['alice', 'bob', 'alice'])
   })
 
-  test('of a component that is called, with its own actor', async () => {
+  test('in a called component, with its own actor', async () => {
     const echo = subject(
       async function* (input) {
         yield `${String(input)} `
@@ -118,7 +118,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(log.filter(({ type }) => type === 'actor.started')).toHaveLength(2)
   })
 
-  test('of equal calls in parallel branches, although the other branch takes the recorded result', async () => {
+  test('among equal calls in parallel branches, although the other branch takes the recorded result', async () => {
     const { charged, charge } = till()
     const component = recovering(
       'resume',
@@ -154,7 +154,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(charged).toEqual(['alice', 'bob', 'alice'])
   })
 
-  test('of equal calls in parallel branches, although the other branch takes it and waits with new work', async () => {
+  test('among equal calls in parallel branches, although the other branch takes it and waits with new work', async () => {
     const { charged, charge } = till()
     const component = recovering(
       'resume',
@@ -195,7 +195,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(charged.toSorted()).toEqual(['alice', 'alice', 'bob', 'carol'])
   })
 
-  test('of equal questions in parallel branches, although the other branch takes the recorded answer', async () => {
+  test('among equal questions in parallel branches, although the other branch takes the recorded answer', async () => {
     const component = recovering(
       'resume',
       async function* (_, context) {
@@ -240,7 +240,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(outputOf(await taker.ended(id))).toEqual([[3, 2], 1])
   })
 
-  test('of steps that were put in another order', async () => {
+  test('among steps that were reordered', async () => {
     const done: string[] = []
     const page = (context: RunContext, name: string): Promise<string> =>
       context.step(name, () => (done.push(name), `page ${name}`))
@@ -261,7 +261,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(done).toEqual(['one', 'two'])
   })
 
-  test('of steps of one name that run at once with keys of their own', async () => {
+  test('among concurrent steps of one name with different keys', async () => {
     const component = recovering('resume', async function* (_, context) {
       const pages = context.attempt === 1 ? ['1', '2'] : ['2', '1']
       const results = await Promise.all(pages.map((key) => context.step('fetch', () => `page ${key}`, { key })))
@@ -272,7 +272,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
     expect(outputOf(await recovered(component, 1))).toEqual({ 1: 'page 1', 2: 'page 2' })
   })
 
-  test('of equal calls in the order in which they were made', async () => {
+  test('among equal calls in the order in which they were made', async () => {
     let number = 0
     const component = recovering('resume', async function* (_, context) {
       const dice = (): Promise<number> => context.tool({ name: 'dice', input: 6 }, () => ++number)
@@ -285,7 +285,7 @@ describe('[RUN-5] a result reaches the call with its input', () => {
   })
 })
 
-describe('[RUN-5] work that could not be told apart after a crash is refused at once', () => {
+describe('[RUN-5] concurrent work that would be ambiguous after a crash is rejected at once:', () => {
   const echo = subject(async function* (input, { signal }) {
     yield ''
     if (input === 'hang') await aborted(signal)
@@ -355,8 +355,8 @@ describe('[RUN-5] work that could not be told apart after a crash is refused at 
   })
 })
 
-describe('[RUN-5] new work waits until the code has asked for what the log has', () => {
-  test('in another branch, however long that branch takes to get there', async () => {
+describe('[RUN-5] new work waits until the code has asked for everything recorded', () => {
+  test('in another branch, however long that branch takes', async () => {
     const order: string[] = []
     const slow = gate()
     const component = recovering('resume', async function* (_, context) {
@@ -391,7 +391,7 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
     ['another name', (context: RunContext) => context.tool({ name: 'transfer', input: 5 }, effect('transfer'))],
     ['a step', (context: RunContext) => context.step('pay', effect('step'))],
     ['a component', (context: RunContext) => context.call(subject(calledEffect), 5)],
-  ])('and %s is noticed before it had any effect', async (_, asks) => {
+  ])('and %s is detected before it has any effect', async (_, asks) => {
     effects.length = 0
     const { id, second } = await changed(
       async function* (_input, context) {
@@ -412,7 +412,7 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
     expect(effects).toEqual(['paid'])
   })
 
-  test('inside a step that was cut off, too', async () => {
+  test('also inside an interrupted step', async () => {
     effects.length = 0
     const body = (input: number) =>
       async function* (_input: unknown, context: RunContext): AsyncGenerator<string> {
@@ -428,7 +428,7 @@ describe('[RUN-5] new work waits until the code has asked for what the log has',
     expect(effects).toEqual(['paid 5'])
   })
 
-  test('and a step that was cut off may take longer than that over what is below it', async () => {
+  test('and an interrupted step may take longer than the limit over the work below it', async () => {
     effects.length = 0
     const component = recovering(
       'resume',

@@ -50,7 +50,7 @@ function expectWhole(ended: Ended, given: Program): void {
 
 describe('[RUN-5] a random program', () => {
   test(
-    'comes to the same end, with every effect once, wherever its worker dies',
+    'reaches the same end, with every effect once, wherever its worker dies',
     async () => {
       const report = reported()
       await fc.assert(
@@ -72,7 +72,7 @@ describe('[RUN-5] a random program', () => {
   )
 
   test(
-    'that is changed after a crash comes to its new end, or has diverged before it did anything new',
+    'that is changed after a crash reaches its new end, or diverges before it does anything new',
     async () => {
       const report = reported()
       await fc.assert(

@@ -30,8 +30,8 @@ async function nextQuestion(node: TestNode, id: string, than: string): Promise<{
   return run.waiting![0]!
 }
 
-describe('[RUN-5] an answer to a question that the code does not ask any more', () => {
-  test('is given to no other: the new one is asked', async () => {
+describe('[RUN-5] an answer to a question that the code no longer asks', () => {
+  test('is used for no other question: the new one is asked', async () => {
     const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?', 'Pay 5 dollars?'))
     await node.answer(id, { question: 'of course' })
     const asked = await nextQuestion(node, id, 'question')
@@ -40,7 +40,7 @@ describe('[RUN-5] an answer to a question that the code does not ask any more', 
     expect(textOf(await node.ended(id))).toBe('[never][of course]')
   })
 
-  test('cannot be given once more: its id is not open', async () => {
+  test('cannot be given again: its id is not open', async () => {
     const { id, node } = await changed(asking('Pay 5 dollars?'), asking('Delete the whole account?'))
     await node.answer(id, { question: true })
     await nextQuestion(node, id, 'question')
@@ -53,7 +53,7 @@ describe('[RUN-5] an answer to a question that the code does not ask any more', 
     ['schema', { prompt: 'Go?' }, { prompt: 'Go?', schema: { type: 'boolean' } }],
     ['key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'b' }],
     ['kind, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', kind: 'approval' }],
-  ])('because of its %s', async (_, before, after) => {
+  ])('because of its %s, is not reused', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: true })
     expect((await nextQuestion(node, id, 'question')).id).toBe('question#2')
@@ -81,7 +81,7 @@ describe('[RUN-5] a question that replaces another one', () => {
   })
 })
 
-describe('[RUN-5] an answer is kept', () => {
+describe('[RUN-5] a recorded answer is reused', () => {
   test.each<[string, string | AskOptions, string | AskOptions]>([
     ['for the same question', 'Go?', 'Go?'],
     [
@@ -98,7 +98,7 @@ describe('[RUN-5] an answer is kept', () => {
     expect(typesOf(log).filter((type) => type === 'run.paused')).toHaveLength(1)
   })
 
-  test('when questions that are asked at once come in another order', async () => {
+  test('when concurrent questions come in another order', async () => {
     const both = (...prompts: readonly string[]): Component =>
       subject(
         async function* (_, context) {

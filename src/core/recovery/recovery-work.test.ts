@@ -11,7 +11,7 @@ function counted(): { readonly done: string[]; work: (name: string) => () => str
   return { done, work: (name) => () => (done.push(name), `${name}!`) }
 }
 
-describe('[RUN-1] work that is in the log is not done again', () => {
+describe('[RUN-1] recorded work is not repeated:', () => {
   test('steps, also several of one name', async () => {
     const { done, work } = counted()
     const component = recovering('resume', async function* (_, context) {
@@ -31,7 +31,7 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     expect(keys).toEqual(['fetch', 'fetch#2', 'fetch#3'])
   })
 
-  test('but with recovery retry it is', async () => {
+  test('except with recovery retry', async () => {
     const { done, work } = counted()
     const component = recovering('retry', async function* (_, context) {
       yield await context.step('fetch', work('fetch'))
@@ -42,7 +42,7 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     expect(log.at(-1)!.type).toBe('run.completed')
   })
 
-  test('a step that was cut off is done again, under the same name', async () => {
+  test('an interrupted step is repeated, under the same name', async () => {
     const { done, work } = counted()
     const component = recovering('resume', async function* (_, context) {
       yield 'a'
@@ -63,7 +63,7 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     expect(typesOf(log).filter((type) => type.startsWith('step.'))).toEqual(['step.started', 'step.completed'])
   })
 
-  test('a step that failed fails again, as it was recorded', async () => {
+  test('a failed step fails again, as recorded', async () => {
     const { done, work } = counted()
     const caught: unknown[] = []
     const component = recovering('resume', async function* (_, context) {
@@ -87,7 +87,7 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     expect((caught[1] as Error).cause).toBeUndefined()
   })
 
-  test('and its result is the same value in every attempt', async () => {
+  test('its result is the same value in every attempt', async () => {
     const results: unknown[] = []
     const component = recovering('resume', async function* (_, context) {
       results.push([
@@ -104,7 +104,7 @@ describe('[RUN-1] work that is in the log is not done again', () => {
     expect(results[1]).toEqual(results[0])
   })
 
-  test('an answer is not asked for again', async () => {
+  test('an answered question is not asked again', async () => {
     const component = recovering('resume', async function* (_, context) {
       yield `[${String(await context.ask('Go on?'))}]`
       await hangAtFirst(context)
@@ -160,8 +160,8 @@ async function decide(node: TestNode, id: string, answer: unknown): Promise<void
   await node.answer(id, { [run.waiting![0]!.id]: answer })
 }
 
-describe('[RUN-1] a tool call that was cut off', () => {
-  test('is made again with the same key where it is idempotent', async () => {
+describe('[RUN-1] an interrupted tool call', () => {
+  test('is repeated with the same key if it is idempotent', async () => {
     const call = calling({}, true)
     const { id, second } = await cutOff(call)
     const log = await second.ended(id)
@@ -170,7 +170,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     expect(typesOf(log).filter((type) => type.startsWith('tool.'))).toEqual(['tool.called', 'tool.completed'])
   })
 
-  test('waits for a decision where it is not', async () => {
+  test('waits for a decision if it is not idempotent', async () => {
     const call = calling({})
     const { id, second } = await cutOff(call)
     const { run } = await second.reached(id, 'paused')
@@ -185,7 +185,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     ['to make it again, in one word', 'retry', 'a["paid"]', 2],
     ['to take a result instead', { action: 'result', value: { receipt: 7 } }, 'a[{"receipt":7}]', 1],
     ['to take nothing as its result', { action: 'result', value: null }, 'a[null]', 1],
-  ])('goes on when it is decided %s', async (_, answer, text, calls) => {
+  ])('continues when it is decided %s', async (_, answer, text, calls) => {
     const call = calling({})
     const { id, second } = await cutOff(call)
     await decide(second, id, answer)
@@ -208,7 +208,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     expect(call.keys).toHaveLength(1)
   })
 
-  test('fails the run at once where the component says so', async () => {
+  test('fails the run at once if its component is configured so', async () => {
     const call = calling({ uncertain: 'fail' })
     const { id, second } = await cutOff(call)
     const log = await second.ended(id)
@@ -217,7 +217,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     expect(call.keys).toHaveLength(1)
   })
 
-  test('[RUN-5] is decided for itself, also when another one of its name is cut off', async () => {
+  test('[RUN-5] has a decision of its own, also when another of its name is interrupted', async () => {
     const made: string[] = []
     let hangs = true
     const component = subject(
@@ -250,7 +250,7 @@ describe('[RUN-1] a tool call that was cut off', () => {
     expect(made).toEqual(['pay 1', 'pay 2', 'pay 1'])
   })
 
-  test('waits for another decision when it is cut off again', async () => {
+  test('waits for another decision when it is interrupted again', async () => {
     const call = calling({})
     const { world, id, second } = await cutOff(call, false)
     await decide(second, id, 'retry')

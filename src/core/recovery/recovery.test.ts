@@ -17,18 +17,18 @@ function failingAtOnce(): Component {
 }
 
 describe('[RUN-1] a run whose worker died', () => {
-  test('fails where its component says so, with what it said', async () => {
+  test('fails with its output if its component’s recovery is fail', async () => {
     const component = recovering('fail', async function* (_, context) {
       yield 'a'
       await hangAtFirst(context)
     })
     const log = await recovered(component, 1)
     expect(typesOf(log)).toEqual(['run.created', 'run.started', 'text.delta', 'run.failed'])
-    const error = { code: 'interrupted', message: 'the worker that drove the run died', retryable: true }
+    const error = { code: 'interrupted', message: 'the worker that executed the run died', retryable: true }
     expect(log.at(-1)!.data).toEqual({ error })
   })
 
-  test('fails where its component says nothing', async () => {
+  test('fails by default', async () => {
     const component = subject(async function* (_, context) {
       yield 'a'
       await hangAtFirst(context)
@@ -36,7 +36,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect((await recovered(component, 1)).at(-1)).toMatchObject({ data: { error: { code: 'interrupted' } } })
   })
 
-  test('is tried again from the start, and what it said is withdrawn', async () => {
+  test('restarts with recovery retry, and its output is retracted', async () => {
     const component = recovering('retry', async function* (_, context) {
       yield 'a'
       yield `[${context.attempt}]`
@@ -61,7 +61,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a[2]b')
   })
 
-  test('goes on where it was, and says nothing twice', async () => {
+  test('resumes with recovery resume, and repeats no output', async () => {
     const replaying: boolean[] = []
     const component = recovering('resume', async function* (_, context) {
       for (const text of ['a', 'b', 'c']) {
@@ -88,7 +88,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(replaying).toEqual([false, false, false, true, true, true, false])
   })
 
-  test('withdraws the rest of what it said when it says something else', async () => {
+  test('retracts the rest of its output when the new output differs', async () => {
     const component = recovering('resume', async function* (_, context) {
       yield 'a'
       yield `[${context.attempt}]`
@@ -109,7 +109,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a[2]bc')
   })
 
-  test('withdraws what it does not say again', async () => {
+  test('retracts output that is not repeated', async () => {
     const component = recovering('resume', async function* (_, context) {
       yield 'a'
       if (context.attempt > 1) return
@@ -121,7 +121,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a')
   })
 
-  test('goes on after it parted from its log once, as it was left', async () => {
+  test('resumes after an earlier retraction', async () => {
     const component = recovering('resume', async function* (_, { attempt, signal }) {
       yield 'a'
       yield `[${Math.min(attempt, 2)}]`
@@ -145,7 +145,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a[2]b')
   })
 
-  test('is counted by whoever took it up: as recovered, or as lost', async () => {
+  test('is counted by the node that took it over: as recovered, or as lost', async () => {
     for (const [recovery, counted] of [
       ['resume', { recovered: 1, lost: 0 }],
       ['fail', { recovered: 0, lost: 1 }],
@@ -168,7 +168,7 @@ describe('[RUN-1] a run whose worker died', () => {
   })
 
   test.each(['retry', 'resume'] as const)(
-    'fails for good after so many attempts, with recovery %s',
+    'fails permanently after the maximum of attempts, with recovery %s',
     async (recovery) => {
       const component = recovering(recovery, async function* (_, { attempt, signal }) {
         yield `[${attempt}]`
@@ -194,7 +194,7 @@ describe('[RUN-1] a run whose worker died', () => {
     },
   )
 
-  test('may have its own number of attempts', async () => {
+  test('may have its own maximum of attempts', async () => {
     expect((await recovered(failingAtOnce(), 1)).at(-1)!.data).toMatchObject({ error: { code: 'interrupted' } })
   })
 
@@ -210,7 +210,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect((await world.worker().ended(id)).at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough' } })
   })
 
-  test('fails when its component is not served any more', async () => {
+  test('fails when its component is no longer served', async () => {
     const world = new World(
       recovering('resume', async function* (_, context) {
         yield 'a'
@@ -223,7 +223,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('is started for the first time where it had only been accepted', async () => {
+  test('is started if it had only been accepted', async () => {
     const component = subject(async function* (input) {
       yield String(input)
     })
@@ -237,7 +237,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('hello')
   })
 
-  test('[RUN-2] is cancelled where a stop was asked for that its worker did not carry out', async () => {
+  test('[RUN-2] is cancelled if its worker did not carry out a stop', async () => {
     const world = new World(
       recovering('resume', async function* (_, context) {
         yield 'a'
@@ -251,7 +251,7 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a')
   })
 
-  test('[RUN-2] keeps what it said when it is stopped while it replays', async () => {
+  test('[RUN-2] keeps its output when it is stopped during replay', async () => {
     const replays = Promise.withResolvers<void>()
     const world = new World(
       recovering('resume', async function* (_, context) {

@@ -5,7 +5,8 @@
  */
 import type { EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'
-import { type Actor, actorKey } from '../model/event.ts'
+import type { Actor } from '../model/event.ts'
+import { actorKey, isWithin } from '../structure/actors.ts'
 import type { ActorOutput, OutputByActor } from './recording.ts'
 import type { RunLog } from '../execution/run-log.ts'
 
@@ -57,7 +58,7 @@ export class Replay {
   }
 
   #below({ run }: Actor): [string, ExpectedOutput][] {
-    return [...this.#expected].filter(([key]) => key === run || key.startsWith(`${run}/`))
+    return [...this.#expected].filter(([key]) => isWithin(key, run))
   }
 
   #withdraw(key: string, { actor, emitted, matched }: ExpectedOutput, log: RunLog): void {

@@ -2,7 +2,9 @@
  * Tells whether the last attempt of a run got further than every attempt before it. Progress is newly finished work, an
  * answer, or more output than the log ever held at once; retracted output and work do not count.
  */
-import { actorKey, eventTable, type LoggedEvent } from '../model/event.ts'
+import { eventTable, type LoggedEvent } from '../model/event.ts'
+import { actorKey } from '../structure/actors.ts'
+import { retractedFrom, workRetractedFrom } from '../structure/retraction.ts'
 
 interface FurthestPosition {
   readonly output: number
@@ -10,11 +12,8 @@ interface FurthestPosition {
 }
 
 export class RunProgress {
-  /** Indexes of the output that stands, ascending, by actor. */
-  readonly #output = new Map<string, number[]>()
-  /** Indexes of the finished work that stands, ascending. */
-  readonly #finished: number[] = []
-  #standing = 0
+  readonly #output = new StandingIndexes()
+  readonly #finished = new StandingIndexes()
   /** The furthest that the attempts before the last one got, and the furthest of the last one. */
   #before: FurthestPosition = { output: 0, finished: 0 }
   #reached: FurthestPosition = { output: 0, finished: 0 }
@@ -36,7 +35,8 @@ export class RunProgress {
         this.#isAnswered = true
         return
       case 'attempt.discarded':
-        return this.#discard(event)
+        this.#output.drop((whose) => retractedFrom(event, whose))
+        return this.#finished.drop((whose) => workRetractedFrom(event, whose))
       default:
         if (eventTable[event.type].effect === 'content') this.#add(event)
     }
@@ -44,25 +44,28 @@ export class RunProgress {
 
   #add({ type, data, actor, index }: LoggedEvent): void {
     if ((data as { readonly key?: string }).key !== undefined) {
-      if (!/\.(completed|failed)$/.test(type)) return
-      this.#finished.push(index)
+      if (/\.(completed|failed)$/.test(type)) this.#finished.add(actorKey(actor), index)
     } else {
-      const key = actorKey(actor)
-      const output = this.#output.get(key)
-      if (output === undefined) this.#output.set(key, [index])
-      else output.push(index)
-      this.#standing++
+      this.#output.add(actorKey(actor), index)
     }
-    this.#reached = furthest(this.#reached, { output: this.#standing, finished: this.#finished.length })
+    this.#reached = furthest(this.#reached, { output: this.#output.count, finished: this.#finished.count })
+  }
+}
+
+/** Indexes of events that stand, ascending, by actor. */
+class StandingIndexes {
+  readonly #byActor = new Map<string, number[]>()
+  count = 0
+
+  add(whose: string, index: number): void {
+    const known = this.#byActor.get(whose)
+    if (known === undefined) this.#byActor.set(whose, [index])
+    else known.push(index)
+    this.count++
   }
 
-  #discard({ data: { from, scope, ledger }, actor }: Extract<LoggedEvent, { type: 'attempt.discarded' }>): void {
-    const own = actorKey(actor)
-    for (const [key, output] of this.#output) {
-      if (scope === 'all' || key === own || (scope === 'below' && key.startsWith(`${own}/`)))
-        this.#standing -= dropFrom(output, from)
-    }
-    if (ledger === 'dropped') dropFrom(this.#finished, from)
+  drop(from: (whose: string) => number): void {
+    for (const [whose, indexes] of this.#byActor) this.count -= dropFrom(indexes, from(whose))
   }
 }
 

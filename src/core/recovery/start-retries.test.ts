@@ -25,7 +25,7 @@ async function* hangAndSay(...[, context]: Parameters<ReturnType<typeof recoveri
   await hangAtFirst(context)
 }
 
-test('[RUN-1] a run that cannot be begun is ended after so many tries, and says so', async () => {
+test('[RUN-1] start retries: a run that cannot be started fails after the maximum of attempts', async () => {
   const { id, node, store, reads } = await leftRun(() => new TypeError('a defect'), Infinity)
   await node.reached(id, 'failed')
   const last = (await readEvents(store, id)).at(-1)
@@ -33,13 +33,13 @@ test('[RUN-1] a run that cannot be begun is ended after so many tries, and says 
   expect(reads()).toBe(3)
 })
 
-test('[RUN-1] a run that could not be begun at first goes on like any other', async () => {
+test('[RUN-1] start retries: a run that starts at a later attempt completes', async () => {
   const { id, node, store } = await leftRun(() => new TypeError('a defect'), 2)
   await node.reached(id, 'completed')
   expect(typesOf(await readEvents(store, id))).toContain('attempt.discarded')
 })
 
-test('[RUN-1] a run is not ended because the store is away, however often', async () => {
+test('[RUN-1] start retries: an unavailable store never fails a run', async () => {
   const { id, node } = await leftRun(() => new HoldfastError('unavailable', 'the disk is full'), 5)
   expect((await node.reached(id, 'completed', 10_000)).run.attempt).toBe(2)
 })

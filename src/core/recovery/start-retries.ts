@@ -57,7 +57,7 @@ export class StartRetries {
     const { run, epoch } = claimed
     // The lease expires by itself.
     await store.release(run.id, epoch).catch((cause: unknown) => {
-      logger.debug({ run: run.id, err: cause }, 'a lease could not be released')
+      logger.debug({ run: run.id, err: cause }, 'failed to release a lease')
     })
   }
 

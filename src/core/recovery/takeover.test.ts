@@ -11,7 +11,7 @@ import { newRun } from '../../testing/fixtures.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { type Logger, silentLogger } from '../ports/logger.ts'
 
-describe('[LOG-4] a worker that lost its claim without noticing', () => {
+describe('[LOG-4] a worker that lost its lease without noticing', () => {
   test('can write no more, and its agent is aborted', async () => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
@@ -42,7 +42,7 @@ describe('[LOG-4] a worker that lost its claim without noticing', () => {
     expect(textOf(log)).toBe('ab')
   })
 
-  test('hears of it when it renews, though its agent is silent', async () => {
+  test('learns of it at the next renewal, though its agent is idle', async () => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
     let stuck = true
@@ -74,7 +74,7 @@ describe('[LOG-4] a worker that lost its claim without noticing', () => {
     expect((await second.get(id)).lease).toBeDefined()
   })
 
-  test('and one that did not lose it is left alone, though a renewal was slow to say so', async () => {
+  test('is distinguished from one that kept it, though a renewal was slow', async () => {
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
     const [answered, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -104,7 +104,7 @@ describe('[LOG-4] a worker that lost its claim without noticing', () => {
     expect((await node.ended(id)).at(-1)!.type).toBe('run.completed')
   })
 
-  test('and it does not take a run over from itself', async () => {
+  test('does not take the run over from itself', async () => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
@@ -133,7 +133,7 @@ const asks = recovering('fail', async function* (_, context) {
 })
 
 describe('[RUN-1] a paused run', () => {
-  test('is continued by another worker, without saying anything twice', async () => {
+  test('is resumed by another worker without repeating output', async () => {
     const world = new World(asks)
     const id = await world.orphan('paused')
     const second = world.worker()
@@ -152,7 +152,7 @@ describe('[RUN-1] a paused run', () => {
     expect(textOf(log)).toBe('a[yes]b')
   })
 
-  test('is continued by another worker while the first one lives, which lets go of its agent', async () => {
+  test('is resumed by another worker while the first one lives, which releases its agent', async () => {
     const ends: string[] = []
     const world = new World(
       subject(async function* (_, context) {
@@ -183,7 +183,7 @@ describe('[RUN-1] a paused run', () => {
     expect(await second.log(id)).toHaveLength(4)
   })
 
-  test('fails in time when its worker dies and nobody answers', async () => {
+  test('fails at its deadline when its worker dies and nobody answers', async () => {
     const world = new World(
       recovering('fail', async function* (_, context) {
         yield String(await context.ask({ prompt: 'Quick?', timeoutMs: 1000 }))
@@ -197,7 +197,7 @@ describe('[RUN-1] a paused run', () => {
     expect((await second.ended(id)).at(-1)).toMatchObject({ data: { error: { code: 'deadline_exceeded' } } })
   })
 
-  test('withdraws what it said, of the attempt that said it, when it says something else once it is rebuilt', async () => {
+  test('retracts the output of its last attempt when the rebuilt agent’s output differs', async () => {
     let round = 0
     const world = new World(
       subject(async function* (_, context) {
@@ -215,7 +215,7 @@ describe('[RUN-1] a paused run', () => {
     expect(discarded!.data).toEqual({ attempt: 1, from: 2, scope: 'own', ledger: 'kept', reason: 'diverged' })
   })
 
-  test('is rebuilt from its log when there was no room for its agent', async () => {
+  test('is rebuilt from its log if its agent was evicted', async () => {
     const begun: unknown[] = []
     const ended: unknown[] = []
     const component = subject(async function* (input, context) {
@@ -245,7 +245,7 @@ describe('[RUN-1] a paused run', () => {
     expect(ended).toEqual([1, 1, 2])
   })
 
-  test('[RUN-2] is cancelled when it was stopped, though nobody heard of it', async () => {
+  test('[RUN-2] is cancelled by a stop whose hint was lost', async () => {
     const store = openMemoryStore()
     const node = openNode({ components: [asks], store: withoutHints(store) })
     const id = await node.start('subject')
@@ -254,7 +254,7 @@ describe('[RUN-1] a paused run', () => {
     expect(typesOf(await node.ended(id)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })
 
-  test('[RUN-2] is cancelled when it was stopped and everybody died', async () => {
+  test('[RUN-2] is cancelled by a stop after all nodes died', async () => {
     const world = new World(asks)
     const id = await world.orphan('paused')
     await world.store.requestStop(id, { at: world.clock.iso(), by: 'local' })
@@ -262,8 +262,8 @@ describe('[RUN-1] a paused run', () => {
   })
 })
 
-describe('[RUN-1] no claim is held for nothing', () => {
-  test('when a run could not be executed and its claim not given back, and the log has the stack', async () => {
+describe('[RUN-1] no lease is held without an execution', () => {
+  test('when a run could not be executed and its lease not released, and the log has the stack', async () => {
     const warnings: { readonly err?: unknown }[] = []
     const logger: Logger = { ...silentLogger, warn: (fields) => void warnings.push(fields) }
     const store = openMemoryStore()
@@ -286,7 +286,7 @@ describe('[RUN-1] no claim is held for nothing', () => {
     expect(failures.release).toBeLessThan(0)
   })
 
-  test('and none is given back that is held for something, though the store could not be asked for a moment', async () => {
+  test('but leases in use are kept, though the store was unavailable for a moment', async () => {
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
@@ -314,7 +314,7 @@ describe('[RUN-1] no claim is held for nothing', () => {
     expect(textOf(await node.ended(id))).toBe('ab')
   })
 
-  test('when a run was created and nobody was told', async () => {
+  test('when a run was created and the response was lost', async () => {
     const store = openMemoryStore()
     let lose = true
     const flaky = overriding(store, {
@@ -339,7 +339,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     yield 'b'
   })
 
-  test('hands its runs over, and nobody waits for its claims to run out', async () => {
+  test('hands its runs over, and nobody waits for its leases to expire', async () => {
     const world = new World(untilReleased)
     const first = world.worker()
     const id = await first.start('subject')
@@ -349,7 +349,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect(textOf(await second.ended(id))).toBe('ab')
   })
 
-  test('may do so any number of times, without using up their attempts', async () => {
+  test('any number of times does not use up their attempts', async () => {
     const component = recovering(
       'resume',
       async function* (_, { attempt, signal }) {
@@ -372,7 +372,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect(typesOf(log).filter((type) => type === 'run.released')).toHaveLength(4)
   })
 
-  test('has handed them over when it says so', async () => {
+  test('resolves after the runs are handed over', async () => {
     const store = openMemoryStore()
     const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = overriding(store, {
@@ -395,7 +395,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect((await store.get(id))!.lease).toBeUndefined()
   })
 
-  test('keeps its claims while it lets its runs finish', async () => {
+  test('keeps its leases while its runs finish', async () => {
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
@@ -417,7 +417,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect(typesOf(await first.log(id)).slice(1)).toEqual(['run.started', 'text.delta', 'text.delta', 'run.completed'])
   })
 
-  test('takes no more', async () => {
+  test('claims no more runs', async () => {
     const node = openNode({ components: [untilReleased] })
     await node.service.drain()
     expect(node.service.health()).toMatchObject({ ok: false, draining: true })

@@ -1,4 +1,4 @@
-/** Numbers of payment cards: known issuers and lengths, with a valid check digit, in one piece or in groups. */
+/** Payment card numbers: known issuers and lengths, with a valid check digit, in one piece or in groups. */
 import type { Redaction, Span } from './redaction.ts'
 
 const DIGITS_MIN = 13

@@ -1,4 +1,4 @@
-/** Addresses of e-mail: a local part, and a domain with a dot in it. */
+/** E-mail addresses: a local part, and a domain with a dot. */
 import type { Redaction, Span } from './redaction.ts'
 
 const LOCAL_CHARS_MAX = 64

@@ -1,4 +1,4 @@
-/** Which fields of events are content. The others tie events together: they are ids, keys and names, and never redacted. */
+/** Which fields of events are content. The others link events (ids, keys, names) and are never redacted. */
 import type { Event, EventType, Failure, Question } from '../model/event.ts'
 import { wrongField } from '../model/wrong-field.ts'
 

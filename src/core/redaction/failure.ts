@@ -1,4 +1,4 @@
-/** A redaction could not be applied. Nothing of the value is in the message, and the value is not written. */
+/** A redaction that could not be applied. The value is neither in the message nor written. */
 import { RunFailure } from '../execution/run-failure.ts'
 
 export class RedactionFailure extends RunFailure {

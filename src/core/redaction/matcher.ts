@@ -1,4 +1,4 @@
-/** Applies several redactions to a text at once. What overlaps is redacted as one. */
+/** Applies several redactions to a text at once. Overlapping matches are redacted as one. */
 import { RedactionFailure } from './failure.ts'
 import type { Redaction } from './redaction.ts'
 

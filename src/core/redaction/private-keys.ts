@@ -1,4 +1,4 @@
-/** Private keys in PEM, also those without an end, and with line breaks that are escaped. */
+/** Private keys in PEM, also truncated ones and with escaped line breaks. */
 import type { Redaction, Span } from './redaction.ts'
 
 /** An RSA key of 16,384 bits has about 12,700. */

@@ -8,7 +8,7 @@ import { type RedactOptions, toRules } from './redaction.ts'
 import { Redactor, redactorOf } from './redactor.ts'
 import { redactions } from './redactions.ts'
 
-describe('options that cannot work are refused', () => {
+describe('redaction: options that cannot work are rejected:', () => {
   test.each<[string, unknown, string]>([
     ['no object', 'api-keys', 'must be an object'],
     ['an unknown option', { pattern: [] }, 'has no option "pattern"'],
@@ -38,7 +38,7 @@ describe('options that cannot work are refused', () => {
   })
 })
 
-test('a search that gives wrong spans, or throws, fails without showing the text', () => {
+test('redaction: a search that returns invalid spans, or throws, fails without revealing the text', () => {
   const failing = (find: (text: string) => never): Redactor =>
     redactorOf(undefined, { patterns: [{ name: 'own', charsMax: 9, find }] })!
   expect(() => failing(() => [{ start: 0, end: 99 }] as never).text('secret')).toThrow('gave a wrong span')
@@ -50,7 +50,7 @@ test('a search that gives wrong spans, or throws, fails without showing the text
   )
 })
 
-test('keys of objects that become equal stay apart, and long numbers are looked at', () => {
+test('redaction: object keys that become equal stay distinct, and long numbers are searched', () => {
   const redactor = redactorOf(undefined, { patterns: [redactions.cardNumbers] })!
   const value = { '4111111111111111': 1, '5555555555554444': 4111111111111111, x: [1763359200000, -7, 0.5, null, true] }
   expect(Object.entries(redactor.value(value) as object)).toEqual([
@@ -60,7 +60,7 @@ test('keys of objects that become equal stay apart, and long numbers are looked 
   ])
 })
 
-describe('a redacting logger', () => {
+describe('redaction: the logger', () => {
   const key = 'sk-abcdEFGH1234ijklMNOP5678qrst'
   const lines: string[] = []
   const logger = redactingLogger(
@@ -81,7 +81,7 @@ describe('a redacting logger', () => {
     expect(line).toMatch(/failed with \[redacted:api-key\]$/)
   })
 
-  test('leaves out a line that cannot be redacted', () => {
+  test('drops a line that cannot be redacted', () => {
     logger.error({ callback: () => key }, key)
     expect(lines.pop()).toBe('{} a log line was left out: it could not be redacted')
   })

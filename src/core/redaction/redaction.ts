@@ -1,4 +1,4 @@
-/** What a server or a component redacts: patterns in texts, and a hook on events. Checked where it is defined. */
+/** Redaction options of a server or a component: patterns in text, and a hook on events. Validated where they are defined. */
 import { HoldfastError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 

@@ -62,7 +62,7 @@ test('redactions.tokens: a URL loses its password, and keeps its host', () => {
   )
 })
 
-test('redactions.tokens: a private key that is cut off is redacted up to the end', () => {
+test('redactions.tokens: a truncated private key is redacted up to the end', () => {
   expect(redact(redactions.tokens, `See ${PEM.slice(0, 700)}`)).toBe('See [redacted:private-key]')
 })
 
@@ -99,11 +99,11 @@ test.each([
   ['a run id', 'run_01KA7Z3V5M8Q9X2C4B6N8M0P1R'],
   ['a mention', 'see @someone, or user@localhost'],
   ['an ISO time', '2026-01-01T00:00:00.000Z'],
-])('%s is left as it is', (_what, text) => {
+])('redaction: %s is left unchanged', (_what, text) => {
   expect(redact(all, text)).toBe(text)
 })
 
-describe('the time of a search grows linearly', () => {
+describe('redaction: the time of a search grows linearly:', () => {
   const hostile = [
     ['heads without an end', 'sk-', ''],
     ['heads, each cut off', 'sk-a ', ''],

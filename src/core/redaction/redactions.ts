@@ -1,4 +1,4 @@
-/** Ready redactions. None is applied unless it is asked for. They know secrets by their form: a password has none. */
+/** Predefined redactions; none is applied by default. They recognize secrets by their form, which passwords do not have. */
 import { cardNumbers } from './card-numbers.ts'
 import { emails } from './emails.ts'
 import { prefixed } from './prefixed.ts'

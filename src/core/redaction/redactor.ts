@@ -1,4 +1,4 @@
-/** Redacts what enters logs and what is kept beside them, by the rules of a server and of components. */
+/** Redacts what enters logs, and what is stored beside them, by the rules of a server and of components. */
 import type { Event } from '../model/event.ts'
 import { hasContent, mapContent, restoreFixed } from './event-content.ts'
 import { RedactionFailure } from './failure.ts'

@@ -1,6 +1,7 @@
 /** Redacts the events of one run. Texts that come in deltas are matched across them, for each message by itself. */
 import { encodeEvent, type EncodedEvent } from '../execution/emission.ts'
-import { type Actor, actorKey, type Event, type EventType } from '../model/event.ts'
+import type { Actor, Event, EventType } from '../model/event.ts'
+import { actorKey } from '../structure/actors.ts'
 import { eventOf } from '../model/record.ts'
 import type { SerializeBounds } from '../model/serialize.ts'
 import type { RedactOptions } from './redaction.ts'

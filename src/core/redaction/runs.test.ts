@@ -24,7 +24,7 @@ function last(log: readonly LoggedEvent[]): LoggedEvent {
 }
 
 describe('a secret is redacted in', () => {
-  test('the input and the metadata, and the agent gets the redacted ones, as in every later attempt', async () => {
+  test('input and metadata, and the agent gets the redacted values in every attempt', async () => {
     const got: unknown[] = []
     const component = subject(async function* (input, { metadata }) {
       got.push(input, metadata)
@@ -150,7 +150,7 @@ describe('a secret is redacted in', () => {
     for (const part of [KEY, KEY.slice(12)]) expect(log).not.toContain(part)
   })
 
-  test('questions and answers, and the agent gets the redacted answer, kept in memory or not', async () => {
+  test('questions and answers, and the agent gets the redacted answer, parked or not', async () => {
     for (const whenPaused of ['keep', 'release'] as const) {
       const answers: unknown[] = []
       const component = subject(
@@ -189,7 +189,7 @@ describe('a secret is redacted in', () => {
   })
 })
 
-test('held text is in the log before what follows it, and before the end', async () => {
+test('redaction: held text is logged before what follows it, and before the end', async () => {
   const log = await logOf(
     subject(async function* (_, { step }) {
       yield 'those token'
@@ -214,7 +214,7 @@ test('held text is in the log before what follows it, and before the end', async
   ])
 })
 
-test('without `redact` events are written as they were emitted', async () => {
+test('redaction: without `redact` events are logged as they were emitted', async () => {
   const node = openNode({
     components: [
       subject(async function* () {
@@ -227,8 +227,8 @@ test('without `redact` events are written as they were emitted', async () => {
   expect(log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : []))).toEqual(['sk', `-${KEY}`])
 })
 
-describe('[RUN-5] after a crash', () => {
-  test('recorded work is found by its input before redaction, and every attempt gets the redacted results', async () => {
+describe('[RUN-5] redaction after a crash', () => {
+  test('matches recorded work by its input before redaction, and every attempt gets the redacted results', async () => {
     const done: string[] = []
     const seen: unknown[] = []
     const component = recovering('resume', async function* (_, context) {
@@ -266,7 +266,7 @@ describe('[RUN-5] after a crash', () => {
     expect(JSON.stringify(log)).not.toContain(KEY)
   })
 
-  test('text that was cut and held at other places continues exactly where the log ends', async () => {
+  test('continues text exactly where the log ends, although it was cut and held elsewhere', async () => {
     const random = new Random(testSeed())
     for (let round = 0; round < 20; round++) {
       const text = `Well, sk, ${KEY}, s! ${KEY}sks and so ${KEY} s`
@@ -307,13 +307,13 @@ describe('[RUN-5] after a crash', () => {
   })
 })
 
-describe('a hook on events', () => {
+describe('redaction: a hook on events', () => {
   const hideInputs: RedactOptions = {
     event: (event) =>
       event.type === 'run.created' ? { ...event, data: { ...event.data, input: 'hidden', session: 'x' } } : event,
   }
 
-  test('changes content, and nothing that events are tied together by', async () => {
+  test('changes content, and nothing that links events', async () => {
     const log = await logOf(
       subject(async function* (input) {
         yield `got ${String(input)}`
@@ -337,7 +337,7 @@ describe('a hook on events', () => {
     ['returns a promise', (() => Promise.reject(new Error('no'))) as never, 'returned a promise for text.delta'],
     ['returns nothing', (() => undefined) as never, 'did not return a valid text.delta'],
     ['returns another event', () => emit('text.delta', { text: 7 as never }), 'did not return a valid text.delta'],
-  ])('that %s fails the run, and the value is not written', async (_what, hook, problem) => {
+  ])('that %s fails the run, and the value is not logged', async (_what, hook, problem) => {
     const log = await logOf(
       subject(async function* () {
         yield KEY
@@ -349,7 +349,7 @@ describe('a hook on events', () => {
     expect(JSON.stringify(log)).not.toContain(KEY)
   })
 
-  test('that always throws fails the start, and a run that was started before can be stopped', async () => {
+  test('that always throws fails the start, and a run started before can be stopped', async () => {
     const hangs = subject(async function* (_, { signal }) {
       yield 'a'
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
@@ -375,7 +375,7 @@ describe('a hook on events', () => {
   })
 })
 
-describe('of a component', () => {
+describe('redaction by the patterns of a component', () => {
   const own: RedactOptions = { patterns: [{ name: 'badge', pattern: /B\d{4}/, charsMax: 5 }] }
   const speaks = (id: string, more: Partial<Component> = {}): Component =>
     subject(
@@ -385,13 +385,13 @@ describe('of a component', () => {
       { id, ...more },
     )
 
-  test('patterns are applied to its runs, beside those of the server', async () => {
+  test('applies to its runs, in addition to those of the server', async () => {
     const node = openNode({ components: [speaks('one', { redact: own }), speaks('two')], redact })
     expect(textOf(await node.ended(await node.start('one')))).toBe(`[redacted:badge] ${MARK}`)
     expect(textOf(await node.ended(await node.start('two')))).toBe(`B1234 ${MARK}`)
   })
 
-  test('patterns are applied to a run that calls it, from then on', async () => {
+  test('applies to a run that calls it, from then on', async () => {
     const member = speaks('member', { redact: own })
     const log = await logOf(
       subject(async function* (_, { call }) {
@@ -406,7 +406,7 @@ describe('of a component', () => {
   })
 })
 
-describe('[RUN-4] with an idempotency key', () => {
+describe('[RUN-4] redaction with an idempotency key', () => {
   test('the same start is one run, and another body a conflict, although both are redacted alike', async () => {
     const node = openNode({
       components: [
@@ -422,7 +422,7 @@ describe('[RUN-4] with an idempotency key', () => {
     await expect(start(`${KEY}2`)).rejects.toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('what is kept of the body is keyed, so that a short secret cannot be guessed from it', async () => {
+  test('the stored fingerprint is keyed, so that a short secret cannot be guessed from it', async () => {
     const fingerprints = await Promise.all(
       [0, 1].map(async () => {
         const node = openNode({

@@ -58,7 +58,7 @@ function cut(text: string, random: Random, longest: number): string[] {
   return pieces
 }
 
-test('a secret is redacted wherever it is cut in two', () => {
+test('redaction of a stream: a secret is found wherever it is cut in two', () => {
   for (const secret of SECRETS) {
     const text = `Here: ${secret}, that is it.`
     for (let at = 0; at <= text.length; at++)
@@ -66,7 +66,7 @@ test('a secret is redacted wherever it is cut in two', () => {
   }
 })
 
-test('random texts, cut anywhere, are redacted as if they had come at once', () => {
+test('redaction of a stream: random texts cut anywhere are redacted as if whole', () => {
   const random = new Random(testSeed())
   for (let round = 0; round < 500; round++) {
     const parts = Array.from({ length: random.between(1, 12) }, () =>
@@ -80,7 +80,7 @@ test('random texts, cut anywhere, are redacted as if they had come at once', () 
   }
 })
 
-test('only what may be the beginning of a match is held back', () => {
+test('redaction of a stream: only a possible beginning of a match is held back', () => {
   const stream = new TextStream(new Matcher([...redactions.apiKeys, ...redactions.tokens, ...redactions.cardNumbers]))
   expect(stream.push('Hello, wor')).toBe('Hello, wor')
   expect(stream.push('ld. It costs 12')).toBe('ld. It costs ')
@@ -88,7 +88,7 @@ test('only what may be the beginning of a match is held back', () => {
   expect(stream.push('i slopes')).toBe('ski slopes')
 })
 
-test('a match longer than the bound is redacted at the bound, and all of the rest with it', () => {
+test('redaction of a stream: a match longer than the limit is redacted at the limit, and so is the rest', () => {
   const long = `sk-${'a1b2'.repeat(10_000)}`
   const pieces = cut(`key ${long} end`, new Random(1), 100)
   const released = streamed(pieces)
@@ -99,7 +99,7 @@ test('a match longer than the bound is redacted at the bound, and all of the res
   expect(held).toBeLessThanOrEqual(matcher.holdMax + 'key '.length)
 })
 
-test('no more than the bound is held back of a stream that is all one candidate', () => {
+test('redaction of a stream: no more than the limit is held back if everything is a candidate', () => {
   const stream = new TextStream(new Matcher(redactions.cardNumbers))
   let released = 0
   for (let at = 0; at < 1000; at++) {
@@ -108,8 +108,8 @@ test('no more than the bound is held back of a stream that is all one candidate'
   }
 })
 
-describe('a stream that is flushed in the middle of a secret', () => {
-  test('redacts the rest of it, once it is known', () => {
+describe('redaction of a stream that is flushed in the middle of a secret', () => {
+  test('redacts the rest once it is a match', () => {
     const stream = new TextStream(matcher)
     const told = [
       stream.push(`key ${KEY.slice(0, 8)}`),
@@ -120,7 +120,7 @@ describe('a stream that is flushed in the middle of a secret', () => {
     expect(told.join('')).toBe('key sk-abcdE[redacted:api-key] end.\n')
   })
 
-  test('has one mark for it, where it was known already', () => {
+  test('has one mark if it was already a match', () => {
     const stream = new TextStream(matcher)
     const told = [
       stream.push(`key ${KEY.slice(0, 26)}`),
@@ -132,7 +132,7 @@ describe('a stream that is flushed in the middle of a secret', () => {
   })
 })
 
-describe('a pattern of a user', () => {
+describe('redaction of a stream: a custom pattern', () => {
   const own = new Matcher(
     toRules({ patterns: [{ name: 'badge', pattern: /(?<=no\. )B\d{4,6}/, charsMax: 7 }] }).patterns,
   )
@@ -146,7 +146,7 @@ describe('a pattern of a user', () => {
       )
   })
 
-  test('holds the last characters back, and no character in halves', () => {
+  test('holds the last characters back, and splits no character', () => {
     for (const piece of streamed('😀😀😀😀😀😀😀😀'.split(''), own)) expect(piece.isWellFormed()).toBe(true)
   })
 })

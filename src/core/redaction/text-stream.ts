@@ -1,6 +1,6 @@
 /**
- * Redacts a text that arrives in pieces. What could be the beginning of a match is held back until it is known; at most
- * `Matcher.holdMax` characters. A match that is longer is redacted there, and what follows it up to the next blank goes with it.
+ * Redacts a text that arrives in pieces. A possible beginning of a match is held back until it is decided, at most `Matcher.holdMax`
+ * characters. A longer match is redacted there, together with what follows up to the next blank.
  */
 import { type Matcher, replaced } from './matcher.ts'
 

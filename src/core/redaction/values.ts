@@ -1,4 +1,4 @@
-/** Redacts JSON values: texts, keys of objects, and long numbers, which may be those of cards. */
+/** Redacts JSON values: texts, keys of objects, and long numbers, which may be card numbers. */
 import type { Matcher } from './matcher.ts'
 
 /** Smaller numbers are not looked at. */

@@ -21,7 +21,7 @@ describe.each([
   ['back by an hour', -HOUR],
   ['ahead by an hour', HOUR],
   ['ahead by a day', 24 * HOUR],
-])('the wall clock is set %s', (_how, step) => {
+])('when the wall clock is set %s', (_how, step) => {
   test('[RUN-1] a run keeps its deadline, its idle timeout and its lease', async () => {
     const clock = new ManualClock()
     const component = subject(
@@ -45,7 +45,7 @@ describe.each([
     expect(typesOf(log).filter((type) => type === 'run.started')).toHaveLength(1)
   })
 
-  test('[RUN-1] an agent that is silent is still ended', async () => {
+  test('[RUN-1] an idle agent is still ended', async () => {
     const clock = new ManualClock()
     const component = subject(async function* (_, { signal }) {
       yield 'a'
@@ -65,7 +65,7 @@ describe.each([
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
   })
 
-  test('[RUN-1] a drain keeps its bound', async () => {
+  test('[RUN-1] a drain keeps its timeout', async () => {
     const clock = new ManualClock()
     const component = subject(async function* (_, { signal }) {
       yield 'a'
@@ -84,7 +84,7 @@ describe.each([
     expect(typesOf(await node.log(id)).at(-1)).toBe('run.released')
   })
 
-  test('[SUB-3] a quiet stream goes on showing life', async () => {
+  test('[SUB-3] a quiet stream keeps sending heartbeats', async () => {
     const clock = settableClock()
     const server = await serveInProcess({ clock, limits: { heartbeatIntervalMs: 60 } })
     const { id } = (await (
@@ -108,8 +108,8 @@ describe.each([
   })
 })
 
-describe('[RUN-1] runs are listed and take their turns in the order in which they were started', () => {
-  test('though the clock was set back between them, and the process started again', async () => {
+describe('[RUN-1] runs are listed and claimed in the order in which they were started', () => {
+  test('though the clock was set back between them and the process restarted', async () => {
     const clock = settableClock()
     const store = openMemoryStore({ clock })
     const order: unknown[] = []
@@ -136,7 +136,7 @@ describe('[RUN-1] runs are listed and take their turns in the order in which the
   })
 })
 
-test('the stores measure no duration with the wall clock', () => {
+test('no store measures a duration with the wall clock', () => {
   const stores = join(import.meta.dirname, '../../stores')
   const calls = readdirSync(stores, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))

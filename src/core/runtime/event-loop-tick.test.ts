@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { eventLoopTick } from './event-loop-tick.ts'
 
-test('what never lets the event loop go on stays in one turn, however long it takes', async () => {
+test('event loop tick: code that never yields stays in one tick, however long it takes', async () => {
   const before = eventLoopTick()
   for (const end = Date.now() + 30; Date.now() < end;) await Promise.resolve()
   expect(eventLoopTick()).toBe(before)
@@ -11,7 +11,7 @@ test('what never lets the event loop go on stays in one turn, however long it ta
 test.each([
   ['an immediate', () => turn()],
   ['a timer', () => wait(5)],
-])('whoever waited for %s is in another turn', async (_, rest) => {
+])('event loop tick: code that awaited %s is in another tick', async (_, rest) => {
   const before = eventLoopTick()
   await rest()
   await turn() // an immediate of this very turn may have come first

@@ -1,4 +1,4 @@
-/** Turns of the event loop, counted as far as anyone asks: who gets the same number twice has kept the loop from going on. */
+/** Counts ticks of the event loop, on demand: code that gets the same number twice has not yielded in between. */
 
 /** What is taken of the runtime's event loop. */
 export interface EventLoop {

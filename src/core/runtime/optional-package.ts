@@ -1,4 +1,4 @@
-/** Packages that only some users need are loaded when they are first needed. */
+/** Loads packages that only some users need, on first use. */
 import { HoldfastError, messageOf } from '../model/errors.ts'
 
 /** What `load` imports; where that fails, an error that says who needs which packages. Several are named with spaces between them. */

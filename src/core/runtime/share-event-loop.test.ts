@@ -1,18 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { shareEventLoop } from './share-event-loop.ts'
+import { paceRequests, shareEventLoop } from './share-event-loop.ts'
 
 function workMs(ms: number): void {
   const end = performance.now() + ms
   while (performance.now() < end);
 }
 
-test('a loop that has worked for less than a turn may hold goes on at once', async () => {
+test('shareEventLoop: a loop within its time slice continues at once', async () => {
   await nextTurn()
   expect(shareEventLoop()).toBeUndefined()
 })
 
-test('a loop that has worked for longer than a turn may hold lets other work run', async () => {
+test('shareEventLoop: a loop beyond its time slice yields to other work', async () => {
   await nextTurn()
   void shareEventLoop()
   workMs(20)
@@ -26,7 +26,7 @@ test('a loop that has worked for longer than a turn may hold lets other work run
   expect(shareEventLoop(), 'a new turn has its whole time').toBeUndefined()
 })
 
-test('loops that work at the same time take turns', async () => {
+test('shareEventLoop: concurrent loops alternate', async () => {
   const order: string[] = []
   const loop = async (name: string): Promise<void> => {
     for (let step = 0; step < 3; step++) {
@@ -39,4 +39,19 @@ test('loops that work at the same time take turns', async () => {
   void shareEventLoop()
   await Promise.all([loop('a'), loop('b'), loop('c')])
   expect(order.join('')).toBe('abcabcabc')
+})
+
+test('requests of one burst take turns with other work, in their order', async () => {
+  const order: string[] = []
+  const request = async (name: string): Promise<void> => {
+    const turn = paceRequests()
+    if (turn !== undefined) await turn
+    workMs(5)
+    order.push(name)
+  }
+  await nextTurn()
+  const all = ['a', 'b', 'c'].map(request)
+  setImmediate(() => order.push('other work'))
+  await Promise.all(all)
+  expect(order).toEqual(['a', 'b', 'other work', 'c'])
 })

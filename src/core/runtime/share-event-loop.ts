@@ -5,43 +5,65 @@
  */
 import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 
-/** How long the work of one turn of the event loop may take before the rest of it waits for the next turn. */
-const TICK_MS = 10
+/** Of one turn of the event loop, how long reads may take before the rest of them waits for the next turn. */
+const READS_MS = 10
+/** Requests get less: a burst of them comes in one turn, and timers, commits and streams of runs wait for its end. */
+const REQUESTS_MS = 2
 /** Waiting loops that are looked at in one turn. */
 const AT_ONCE_MAX = 64
 
-let tick = -1
-let began = 0
-/** First come, first served; at most as many as there are reads under way. */
-const waiting: (() => void)[] = []
-let scheduled = 0
+class LoopShare {
+  readonly #turnMs: number
+  #tick = -1
+  #began = 0
+  /** First come, first served; at most as many as there are reads or requests under way. */
+  readonly #waiting: (() => void)[] = []
+  #scheduled = 0
+
+  constructor(turnMs: number) {
+    this.#turnMs = turnMs
+  }
+
+  /** Undefined while this turn has time left; else a promise that resolves in a later one. */
+  take(): Promise<void> | undefined {
+    if (this.#hasTimeLeft()) return undefined
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      this.#schedule()
+    })
+  }
+
+  #hasTimeLeft(): boolean {
+    const current = eventLoopTick()
+    const now = eventLoop.now()
+    if (current !== this.#tick) {
+      this.#tick = current
+      this.#began = now
+    }
+    return now - this.#began < this.#turnMs
+  }
+
+  #schedule(): void {
+    for (; this.#scheduled < Math.min(this.#waiting.length, AT_ONCE_MAX); this.#scheduled++) eventLoop.defer(this.#goOn)
+  }
+
+  /** Immediates of one turn run one after the other, each with all that its promise leads to. */
+  readonly #goOn = (): void => {
+    this.#scheduled--
+    if (this.#hasTimeLeft()) this.#waiting.shift()?.()
+    this.#schedule()
+  }
+}
+
+const reads = new LoopShare(READS_MS)
+const requests = new LoopShare(REQUESTS_MS)
 
 /** Undefined while this turn has time left; else a promise that resolves in a later one. */
 export function shareEventLoop(): Promise<void> | undefined {
-  if (hasTimeLeft()) return undefined
-  return new Promise((resolve) => {
-    waiting.push(resolve)
-    schedule()
-  })
+  return reads.take()
 }
 
-function hasTimeLeft(): boolean {
-  const current = eventLoopTick()
-  const now = eventLoop.now()
-  if (current !== tick) {
-    tick = current
-    began = now
-  }
-  return now - began < TICK_MS
-}
-
-function schedule(): void {
-  for (; scheduled < Math.min(waiting.length, AT_ONCE_MAX); scheduled++) eventLoop.defer(goOn)
-}
-
-/** Immediates of one turn run one after the other, each with all that its promise leads to. */
-function goOn(): void {
-  scheduled--
-  if (hasTimeLeft()) waiting.shift()?.()
-  schedule()
+/** The same before each request of a client is handled. */
+export function paceRequests(): Promise<void> | undefined {
+  return requests.take()
 }

@@ -11,11 +11,11 @@ const clock = new ManualClock()
 const limits = { ...defaultLimits, storeProbeTimeoutMs: 20 }
 
 describe('a node is', () => {
-  test('ready while its store answers', async () => {
+  test('ready while its store responds', async () => {
     expect(await new StoreProbe({ store: openMemoryStore(), limits, clock }).health()).toEqual({ ok: true })
   })
 
-  test('not ready while its store is silent, though nothing has failed yet, and does not ask it without end', async () => {
+  test('not ready while its store is silent, though nothing has failed yet, and sends few probes', async () => {
     const kept = openMemoryStore()
     const answer = Promise.withResolvers<void>()
     let [asked, answered] = [0, 0]
@@ -42,7 +42,7 @@ describe('a node is', () => {
     expect(await probe.health()).toEqual({ ok: true })
   })
 
-  test('not ready when its store says no, and says why', async () => {
+  test('not ready when its store is unavailable, with the reason', async () => {
     const store = overriding(openMemoryStore(), {
       get: () => Promise.reject(storeUnavailable('the database failed')),
     })

@@ -1,6 +1,6 @@
 /**
- * Asks a store whether it answers, for who wants to know now: `Store.health` says only what the last attempt met, and a connection that is
- * silent has met nothing yet. However many ask, and whatever the store does, few questions are under way.
+ * Probes a store now: `Store.health` reports only the last attempt, and a silent connection has not failed yet. Concurrent callers share a
+ * probe, and few are in flight.
  */
 import { detailOf } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'

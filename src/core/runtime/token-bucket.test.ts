@@ -7,7 +7,7 @@ function buckets(perSecond: number, burst: number, keysMax?: number) {
   return { time, made }
 }
 
-test('token bucket: a key may take its burst at once, then as fast as it refills', () => {
+test('token bucket: a key may take its burst at once, then at the refill rate', () => {
   const { time, made } = buckets(10, 3)
   expect([made.take('a'), made.take('a'), made.take('a'), made.take('a')]).toEqual([0, 0, 0, 100])
   time.now = 99
@@ -16,30 +16,30 @@ test('token bucket: a key may take its burst at once, then as fast as it refills
   expect([made.take('a'), made.take('a')]).toEqual([0, 100])
 })
 
-test('token bucket: what was not used is kept up to the burst', () => {
+test('token bucket: unused tokens are kept up to the burst', () => {
   const { time, made } = buckets(10, 2)
   made.take('a')
   time.now = 1_000_000
   expect([made.take('a'), made.take('a'), made.take('a')]).toEqual([0, 0, 100])
 })
 
-test('token bucket: keys do not take from each other', () => {
+test('token bucket: keys are independent', () => {
   const { made } = buckets(1, 1)
   expect([made.take('a'), made.take('b'), made.take('a')]).toEqual([0, 0, 1000])
 })
 
-test('token bucket: to ask takes nothing', () => {
+test('token bucket: peeking takes nothing', () => {
   const { made } = buckets(1, 1)
   expect([made.wait('a'), made.wait('a'), made.take('a'), made.wait('a')]).toEqual([0, 0, 0, 1000])
 })
 
-test('token bucket: as many keys are remembered as may be, those that were used last', () => {
+test('token bucket: the number of remembered keys is limited to the most recently used', () => {
   const { made } = buckets(1, 1, 2)
   for (const key of ['a', 'b', 'c']) made.take(key)
   expect([made.take('c'), made.take('b'), made.take('a')]).toEqual([1000, 1000, 0])
 })
 
-test('token bucket: a rate of 0 is no limit', () => {
+test('token bucket: a rate of 0 means no limit', () => {
   const { made } = buckets(0, 0)
   for (let count = 0; count < 1000; count++) expect(made.take('a')).toBe(0)
 })

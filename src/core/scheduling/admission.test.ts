@@ -23,7 +23,7 @@ function openQueue(runsQueuedMax: number): TestNode {
   return openNode({ components: [idle], limits: { runsConcurrentMax: 0, runsQueuedMax } })
 }
 
-test('whoever fills the queue leaves room for others, however many they are', async () => {
+test('admission: an owner that fills the queue leaves room for others, however many they are', async () => {
   const node = openQueue(12)
   expect(await accepted(node, 'anna', 20)).toBe(6)
   expect(await accepted(node, 'bert', 20)).toBe(3)
@@ -33,24 +33,26 @@ test('whoever fills the queue leaves room for others, however many they are', as
   expect(await accepted(node, 'emil', 1)).toBe(0)
 })
 
-test('starts that come one after the other get as many places as those that come at once', async () => {
+test('admission: sequential and concurrent starts get the same number of queue positions', async () => {
   const node = openQueue(12)
   let count = 0
   while ((await accepted(node, 'anna', 1)) === 1) count++
   expect(count).toBe(6)
 })
 
-test('the refusal says whose runs fill the queue', async () => {
+test('admission: the rejection names the owner that fills the queue', async () => {
   const node = openQueue(2)
   await node.startAs({ id: 'anna' }, 'subject')
   await expect(node.startAs({ id: 'anna' }, 'subject')).rejects.toThrow(
-    '1 of your runs wait for a place, and the others are kept for other callers; try again later',
+    '1 of your runs are queued; the rest of the queue is reserved for others; try again later',
   )
   await node.startAs({ id: 'bert' }, 'subject')
-  await expect(node.startAs({ id: 'cleo' }, 'subject')).rejects.toThrow('2 runs wait for a place; try again later')
+  await expect(node.startAs({ id: 'cleo' }, 'subject')).rejects.toThrow(
+    '2 runs are queued, which is the limit; try again later',
+  )
 })
 
-test('a place that is free again can be had', async () => {
+test('admission: a queue position that becomes free can be taken', async () => {
   const node = openQueue(1)
   const { run } = await node.startAs({ id: 'anna' }, 'subject')
   expect(await accepted(node, 'anna', 1)).toBe(0)

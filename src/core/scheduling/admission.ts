@@ -24,9 +24,9 @@ export class Admission {
     const { store, limits } = this.#parts
     const [all, own] = await Promise.all([store.queued(), store.queued(owner)])
     const left = limits.runsQueuedMax - all - this.#enteringAll
-    if (left <= 0) throw refused(`${all} runs wait for a place`)
+    if (left <= 0) throw refused(`${all} runs are queued, which is the limit`)
     const mine = own + (this.#entering.get(owner) ?? 0)
-    if (mine >= left) throw refused(`${mine} of your runs wait for a place, and the others are kept for other callers`)
+    if (mine >= left) throw refused(`${mine} of your runs are queued; the rest of the queue is reserved for others`)
     this.#count(owner, 1)
     return () => this.#count(owner, -1)
   }

@@ -6,7 +6,7 @@ const asking = subject(async function* (_, context) {
   yield String(await context.ask({ prompt: 'Well?' }))
 })
 
-test('[RUN-1] a paused run is answered although an earlier answer claimed it and never came', async () => {
+test('[RUN-1] a paused run is answered although the worker of an earlier answer claimed it and died', async () => {
   const store = openMemoryStore()
   const leaseMs = 400
   const node = openNode({ components: [asking], store, limits: { leaseMs } })
@@ -18,7 +18,7 @@ test('[RUN-1] a paused run is answered although an earlier answer claimed it and
   expect(textOf(await node.ended(id))).toBe('yes')
 })
 
-test('[RUN-1] a paused run whose claim is renewed by somebody else answers that it is not available, not that it was answered', async () => {
+test('[RUN-1] a paused run whose lease another worker keeps renewing gets unavailable, not conflict', async () => {
   const store = openMemoryStore()
   const node = openNode({ components: [asking], store, limits: { leaseMs: 300 } })
   const id = await node.start('subject')

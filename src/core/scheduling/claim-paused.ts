@@ -29,7 +29,9 @@ export async function claimPaused(parts: NodeDeps, { id, owner, mayTakeOver, che
     if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
     check(stored.run)
     if (left <= 0)
-      throw new HoldfastError('unavailable', `run ${id} is being continued, and stays paused`, { retryAfterMs: 1000 })
+      throw new HoldfastError('unavailable', `run ${id} is being answered by another request: try again`, {
+        retryAfterMs: 1000,
+      })
     await new Promise<void>((resolve) => startTimer(resolve, LOOK_MS, clock))
   }
 }

@@ -1,4 +1,4 @@
-/** When runs are created. It never goes back, so that listings and sessions keep the order in which runs were started. */
+/** Creation times of runs. They never go back, so that listings and sessions keep the order in which runs were started. */
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 

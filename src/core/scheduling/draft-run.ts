@@ -1,4 +1,4 @@
-/** What a start asks for, and the run that it makes. */
+/** Turns a start request into a new run. */
 import type { BusyPolicy, Component } from '../ports/component.ts'
 import { HoldfastError, isHoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
@@ -92,7 +92,7 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
   if (UNSTORABLE.test(text))
     throw new HoldfastError(
       'invalid_request',
-      'metadata has U+0000, or half a character, which not every store can hold',
+      'metadata contains U+0000 or a lone surrogate, which not every store can hold',
     )
 }
 

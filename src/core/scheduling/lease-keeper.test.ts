@@ -17,7 +17,7 @@ function lossesIn(lines: string[]): Logger {
 }
 
 describe('leases', () => {
-  test('are renewed while every other question to the store waits for its answer', async () => {
+  test('are renewed while every other request to the store hangs', async () => {
     const store = openMemoryStore()
     let answers = Promise.resolve()
     let renewals = 0
@@ -42,7 +42,7 @@ describe('leases', () => {
     await node.ended(id)
   })
 
-  test('[RUN-2] that are renewed tell of a stop that nobody heard of', async () => {
+  test('[RUN-2] report a stop at renewal if its hint was lost', async () => {
     const store = openMemoryStore()
     const deaf = overriding(store, { watch: () => () => {}, get: async (id) => withoutStop(await store.get(id)) })
     const node = openNode({ components: [idle], store: deaf })
@@ -53,7 +53,7 @@ describe('leases', () => {
     expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })
 
-  test('[RUN-1] a run that is paused and answered while its lease is renewed stays with its worker', async () => {
+  test('[RUN-1] of a run that is paused and answered during a renewal stay with their worker', async () => {
     const store = openMemoryStore()
     const losses: string[] = []
     const isPaused = Promise.withResolvers<void>()

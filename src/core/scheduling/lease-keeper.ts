@@ -1,4 +1,4 @@
-/** Renews the leases of this node, on a timer of its own: nothing else that the node waits for makes a renewal late. */
+/** Renews the leases of this node, on its own timer: nothing else that the node awaits delays a renewal. */
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'
@@ -68,7 +68,7 @@ export class LeaseKeeper {
       renewed(held, before)
       delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)
     } catch (cause) {
-      logger.warn({ err: cause }, 'leases could not be renewed')
+      logger.warn({ err: cause }, 'failed to renew leases')
       delayMs = Math.max(limits.leaseMs * RETRY_PART, INTERVAL_MIN_MS)
     }
     if (!this.#stopped) this.#stopTimer = startTimer(() => void this.renew(), delayMs, clock)

@@ -29,7 +29,7 @@ describe('a node may take over', () => {
 })
 
 describe('a node takes nothing over', () => {
-  test('before it has renewed once, and for a lease after that', () => {
+  test('before its first renewal, and for a lease after that', () => {
     const gap = new RenewalGap(LEASE_MS)
     expect(gap.mayTakeOver(0)).toBe(false)
     expect(gap.renewed(10, 20)).toBe(true)
@@ -46,7 +46,7 @@ describe('a node takes nothing over', () => {
     expect(gap.mayTakeOver(600_000)).toBe(false)
   })
 
-  test('for one lease after a gap, and renewals in that time do not make it longer', () => {
+  test('for one lease after a gap, which renewals do not extend', () => {
     const gap = steady(0)
     expect(gap.renewed(3000, 40_000)).toBe(true)
     for (let now = 40_100; now < 49_000; now += 3000) {
@@ -57,7 +57,7 @@ describe('a node takes nothing over', () => {
     expect(gap.mayTakeOver(49_000)).toBe(true)
   })
 
-  test('for one lease after each gap, where gaps follow each other', () => {
+  test('for one lease after each of several gaps', () => {
     const gap = steady(0)
     gap.renewed(3000, 20_000)
     gap.renewed(21_000, 21_000)

@@ -73,13 +73,21 @@ export class RunStarter {
     const { id, session } = stored.run
     switch (created.kind) {
       case 'key_conflict':
-        throw new HoldfastError('idempotency_conflict', `the key was used for run ${id} with another body`, {
-          details: { run: id },
-        })
+        throw new HoldfastError(
+          'idempotency_conflict',
+          `the idempotency key was used for run ${id} with another body: use a new key`,
+          {
+            details: { run: id },
+          },
+        )
       case 'busy':
-        throw new HoldfastError('session_busy', `session ${session} has the unfinished run ${id}`, {
-          details: { run: id },
-        })
+        throw new HoldfastError(
+          'session_busy',
+          `session ${session} is busy with run ${id}: wait for its end or stop it`,
+          {
+            details: { run: id },
+          },
+        )
       case 'existing':
         return { stored, created: false }
       case 'created':

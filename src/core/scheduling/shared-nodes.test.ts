@@ -47,8 +47,8 @@ function sharedStore(storeClock: Clock = clock): Store {
   return overriding(openMemoryStore({ clock: storeClock }), { capabilities: { durable: true, shared: true } })
 }
 
-describe('where nodes share a store, a node', () => {
-  test('[RUN-1] leaves runs that it does not serve to the others', async () => {
+describe('on a shared store, a node', () => {
+  test('[RUN-1] leaves runs of components that it does not serve to others', async () => {
     const store = sharedStore()
     const node = openNode({ components: [served], store, clock })
     await store.create(newRun('run_other', clock.iso(), { component: 'other' }))
@@ -59,7 +59,7 @@ describe('where nodes share a store, a node', () => {
     expect(textOf(log)).toBe('done elsewhere')
   })
 
-  test('[RUN-1] ends a run whose component no node has served for long, and says why', async () => {
+  test('[RUN-1] fails a run whose component no node has served for long, with the reason', async () => {
     const time = new ManualClock()
     const store = sharedStore(time)
     await store.create(newRun('run_unserved', time.iso(), { component: 'gone' }))
@@ -71,7 +71,7 @@ describe('where nodes share a store, a node', () => {
     expect((await node.ended('run_unserved')).at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('[RUN-1] does not end queued runs that a live node serves, however long they wait and whatever its own clock says', async () => {
+  test('[RUN-1] does not fail queued runs that a live node serves, however long they wait and whatever its own clock shows', async () => {
     const time = new ManualClock()
     const store = sharedStore(time)
     const busy = openNode({ components: [hanging], store, clock: time, limits: { runsConcurrentMax: 1 } })
@@ -97,7 +97,7 @@ describe('where nodes share a store, a node', () => {
     await busy.ended(queued)
   })
 
-  test('[RUN-1] counts from when the last node that served it was heard of', async () => {
+  test('[RUN-1] measures that time from when the last serving node was seen', async () => {
     const time = new ManualClock()
     const store = sharedStore(time)
     await store.renew('another node', LEASE_MS, ['other'])
@@ -125,7 +125,7 @@ describe('where nodes share a store, a node', () => {
   })
 
   test.each(['fail', 'retry', 'resume'] as const)(
-    '[RUN-2] takes the answer to a run that it does not serve, and one that does goes on (recovery: %s)',
+    '[RUN-2] accepts the answer to a run that it does not serve, and one that does resumes it (recovery: %s)',
     async (recovery) => {
       const store = sharedStore()
       const component = { ...asking, recovery }
@@ -141,7 +141,7 @@ describe('where nodes share a store, a node', () => {
     },
   )
 
-  test('[RUN-2] leaves a run that it answered alone, though nobody else is there yet', async () => {
+  test('[RUN-2] leaves a run that it answered alone, though no other node is there yet', async () => {
     const store = sharedStore()
     const first = openNode({ components: [asking], store, clock })
     const id = await first.start('asking')
@@ -156,7 +156,7 @@ describe('where nodes share a store, a node', () => {
     expect(textOf(log)).toBe('I wonder. They said yes')
   })
 
-  test('[RUN-2] that drives nothing takes the answer to a run, and a worker goes on', async () => {
+  test('[RUN-2] that executes nothing accepts the answer to a run, and a worker resumes it', async () => {
     const store = sharedStore()
     const worker = openNode({ components: [asking], store, clock })
     const id = await worker.start('asking')
@@ -167,7 +167,7 @@ describe('where nodes share a store, a node', () => {
     expect(front.service.load().running).toBe(0)
   })
 
-  test('refuses an answer that does not fit a run that it does not serve, and the run waits on', async () => {
+  test('rejects an invalid answer to a run that it does not serve, and the run keeps waiting', async () => {
     const store = sharedStore()
     const knowing = openNode({ components: [asking], store, clock })
     const id = await knowing.start('asking')
@@ -180,7 +180,7 @@ describe('where nodes share a store, a node', () => {
     expect(textOf(await knowing.ended(id))).toBe('I wonder. They said yes')
   })
 
-  test('[RUN-2] stops, shows and lists runs that it does not serve, whatever their state', async () => {
+  test('[RUN-2] stops, returns and lists runs that it does not serve, in any state', async () => {
     const store = sharedStore()
     const limits = { runsConcurrentMax: 2 }
     const knowing = openNode({ components: [asking, hanging], store, clock, limits })
@@ -204,7 +204,7 @@ describe('where nodes share a store, a node', () => {
     await expect(knowing.get(paused)).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('refuses to start what it does not serve, and says so', async () => {
+  test('rejects the start of a component that it does not serve', async () => {
     const store = sharedStore()
     openNode({ components: [asking], store, clock })
     const ignorant = openNode({ components: [served], store, clock })
@@ -216,7 +216,7 @@ describe('where nodes share a store, a node', () => {
   })
 })
 
-test('where a store is for one node, an answer to a run that it does not serve is refused, and the run waits on', async () => {
+test('on a store for one node, an answer to a run that is not served is rejected, and the run keeps waiting', async () => {
   const store = openMemoryStore({ clock })
   const first = openNode({ components: [asking], store, clock })
   const id = await first.start('asking')

@@ -60,7 +60,7 @@ describe('[RUN-1] a sleep', () => {
     ['a step', ({ step, sleep }) => step('work', () => sleep(DAY))],
     ['a called component', ({ call }) => call(sleeper, null)],
     ['branches that all sleep', ({ sleep }) => Promise.all([sleep(DAY), sleep(2 * DAY)])],
-  ])('frees the slot inside of %s', async (_, work) => {
+  ])('frees the slot within %s', async (_, work) => {
     const sleeping = await executing(async function* (_input, context) {
       yield 'a'
       await work(context)
@@ -68,7 +68,7 @@ describe('[RUN-1] a sleep', () => {
     expect(await hasFreeSlot(sleeping)).toBe(true)
   })
 
-  test('keeps the slot while a tool works beside it, and frees it when that is done', async () => {
+  test('keeps the slot while a tool runs beside it, and frees it when that is done', async () => {
     const goOn = Promise.withResolvers<void>()
     const sleeping = await executing(async function* (_input, { tool, sleep }) {
       yield 'a'
@@ -80,7 +80,7 @@ describe('[RUN-1] a sleep', () => {
     expect(await hasFreeSlot(sleeping)).toBe(true)
   })
 
-  test('that is not waited for costs the slot only until the run says something', async () => {
+  test('that is not awaited frees the slot only until the run emits something', async () => {
     const goOn = Promise.withResolvers<void>()
     const sleeping = await executing(async function* (_input, { sleep, signal }) {
       void sleep(DAY).catch(() => {})
@@ -94,7 +94,7 @@ describe('[RUN-1] a sleep', () => {
     expect(await hasFreeSlot(sleeping)).toBe(false)
   })
 
-  test('keeps the slot when as many runs sleep as are kept in memory', async () => {
+  test('keeps the slot if the maximum number of runs already sleeps', async () => {
     const sleeping = await executing(napping, { runsAsleepMax: 0 })
     expect(await hasFreeSlot(sleeping)).toBe(false)
   })
@@ -115,7 +115,7 @@ async function* napping(_input: unknown, { sleep }: RunContext): AsyncGenerator<
 }
 
 describe('[RUN-1] a run that wakes up', () => {
-  test('waits for a slot, before runs that have not begun', async () => {
+  test('waits for a slot, before queued runs', async () => {
     const goOn = Promise.withResolvers<void>()
     const order: string[] = []
     const noting = (id: string, run: (context: RunContext) => Promise<unknown>): Component =>
@@ -146,7 +146,7 @@ describe('[RUN-1] a run that wakes up', () => {
     expect(order).toEqual(['busy', 'asleep', 'queued'])
   })
 
-  test('never executes with more others than there are slots', async () => {
+  test('never executes with more runs than there are slots', async () => {
     let [atOnce, most] = [0, 0]
     const waking = subject(async function* (_, { sleep, step }) {
       await sleep(2 * MINUTE)
@@ -224,7 +224,7 @@ describe('[RUN-6] a run that slept for long when its worker died', () => {
     expect(log.filter(({ type }) => type === 'sleep.started')).toHaveLength(1)
   })
 
-  test('is suspected all the same when the process dies again and again within a minute', async () => {
+  test('is still a suspect when the process dies repeatedly within a minute', async () => {
     const world = new ManualWorld(asleep)
     const hasty = { ...limits, leaseMs: 1000, attemptsMax: 2 }
     let worker = world.worker(undefined, hasty)

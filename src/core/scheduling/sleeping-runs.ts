@@ -1,6 +1,6 @@
 /**
- * Worker slots of runs that do nothing but sleep (decision 13): others may have them. A run that wakes up waits for a slot, before
- * any that has not begun.
+ * Worker slots of runs that do nothing but sleep (decision 13): other runs use them meanwhile. A run that wakes up waits for a slot,
+ * before queued runs.
  */
 
 /** The worker slot of one run. */

@@ -88,7 +88,7 @@ const silentAtFirst = subject(
 )
 
 describe('after an outage in which all leases expired, a node that is back', () => {
-  test('[RUN-1] takes what is queued at once, and leaves a healthy run to the node that executes it', async () => {
+  test('[RUN-1] claims queued runs at once, and leaves a healthy run to the node that executes it', async () => {
     const { clock, store, run, lines, finish, log } = await afterOutage()
     const [owner, other] = lines
     await store.create(newRun('run_queued', clock.iso(), { component: 'subject' }))
@@ -104,7 +104,7 @@ describe('after an outage in which all leases expired, a node that is back', () 
     expect(other.claims.filter(({ id }) => id === run)).toEqual([])
   })
 
-  test('[RUN-1] takes the run of a node that died, a lease after its own first renewal', async () => {
+  test('[RUN-1] takes over the run of a dead node, a lease after its own first renewal', async () => {
     const { clock, run, lines, log } = await afterOutage()
     const [, other] = lines
     other.isAway = false
@@ -115,7 +115,7 @@ describe('after an outage in which all leases expired, a node that is back', () 
   })
 })
 
-test('[RUN-1] a run whose write was refused while its agent was silent is given up and recovered', async () => {
+test('[RUN-1] a run whose write was refused while its agent was idle is given up and recovered', async () => {
   const kept = openMemoryStore()
   let refuse: ((cause: unknown) => void) | undefined
   const store = overriding(kept, {
@@ -131,7 +131,7 @@ test('[RUN-1] a run whose write was refused while its agent was silent is given 
   expect(textOf(await node.ended(id))).toBe('[2]')
 })
 
-test('[RUN-1] a silent run whose log lost its end in a failover is given up and recovered', async () => {
+test('[RUN-1] an idle run whose log lost its end in a failover is given up and recovered', async () => {
   const kept = openMemoryStore()
   let isBehind = false
   // What a replica answers that was promoted before it had received the last event.

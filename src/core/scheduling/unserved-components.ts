@@ -1,6 +1,6 @@
 /**
- * Runs whose component no node serves any more: once that has been so for long, they are ended (RUN-1). Whether a node that serves it is
- * alive is the store's to say; for how long there was none is measured here, so that no two clocks are compared.
+ * Components that no node serves any more: after a timeout their runs are failed (RUN-1). The store knows whether a live node serves a
+ * component; for how long there was none is measured here, so that no two clocks are compared.
  */
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'

@@ -23,7 +23,7 @@ function bare(limits = {}): TestNode['service'] {
 }
 
 describe('the documents of a principal', () => {
-  test('are put, got, listed and removed', async () => {
+  test('are created, read, listed and removed', async () => {
     const documents = bare().documents(anna)
     const put = await documents.put({ ...note, label: 'storyteller', title: 'A tale' })
     expect(put).toMatchObject({ ...note, owner: 'anna', label: 'storyteller', title: 'A tale', version: 1 })
@@ -34,7 +34,7 @@ describe('the documents of a principal', () => {
     expect(await documents.get('notes', 'one')).toBeUndefined()
   })
 
-  test('[SEC-1] are nobody else’s', async () => {
+  test('[SEC-1] are visible to no other', async () => {
     const service = bare()
     await service.documents(anna).put(note)
     const others = [bert, { ...anna, tenant: 'acme' }]
@@ -50,7 +50,7 @@ describe('the documents of a principal', () => {
     expect(all.documents.map(({ owner }) => owner).toSorted()).toEqual(['acme/anna', 'anna', 'bert'])
   })
 
-  test('take a query that names an owner as one of their own', async () => {
+  test('are listed by a query even if it names another owner', async () => {
     const service = bare()
     await service.documents(bert).put(note)
     const query = { collection: 'notes', owner: 'bert' }
@@ -64,34 +64,38 @@ describe('the documents of a principal', () => {
     ['with a long id', { id: 'x'.repeat(257) }, 'the id of a document is longer than 256 characters'],
     ['with a long title', { title: 'x'.repeat(257) }, 'the title of a document is longer than 256 characters'],
     [
-      'with half a character in its id',
+      'with a lone surrogate in its id',
       { id: 'a\ud800' },
-      'the id of a document has a control character, or half a character',
+      'the id of a document contains a control character or a lone surrogate',
     ],
-    ['with U+0000 in its title', { title: 'a\0b' }, 'the title of a document has a character that cannot be stored'],
+    [
+      'with U+0000 in its title',
+      { title: 'a\0b' },
+      'the title of a document contains a character that cannot be stored',
+    ],
     ['with a large body', { body: 'é'.repeat(128 * 1024) }, 'body is 262146 bytes long; the limit is 262144'],
-    ['with a body that is no data', { body: { act: () => {} } }, 'body.act is a function'],
-  ])('are refused %s, and nothing is kept', async (_name, part, message) => {
+    ['with a body that is not data', { body: { act: () => {} } }, 'body.act is a function'],
+  ])('are rejected %s, and nothing is stored', async (_name, part, message) => {
     const documents = bare().documents(anna)
     await expect(documents.put({ ...note, ...part })).rejects.toMatchObject({ code: 'invalid_request', message })
     expect((await documents.list({ collection: 'notes' })).total).toBe(0)
   })
 
-  test('may be as large as the limits say', async () => {
+  test('may be as large as the limit', async () => {
     const documents = bare().documents(anna)
     const body = 'x'.repeat(256 * 1024 - 2)
     const names = { id: 'i'.repeat(256), label: 'l'.repeat(256), title: 't'.repeat(256) }
     expect(await documents.put({ ...note, ...names, body })).toMatchObject({ ...names, body })
   })
 
-  test('have bodies as JSON has them', async () => {
+  test('have bodies in their JSON form', async () => {
     const documents = bare().documents(anna)
     const put = await documents.put({ ...note, body: { when: new Date(0), none: undefined, many: new Set([1]) } })
     expect(put?.body).toEqual({ when: '1970-01-01T00:00:00.000Z', many: [1] })
     expect(await documents.put({ ...note, body: undefined })).toMatchObject({ body: null })
   })
 
-  test('come in pages of a bounded size', async () => {
+  test('are listed in pages of a bounded size', async () => {
     const service = bare({ pageDocumentsMax: 3 })
     const documents = service.documents(anna)
     for (let number = 0; number < 5; number++) await documents.put({ ...note, id: `note-${number}` })
@@ -105,7 +109,7 @@ describe('the documents of a principal', () => {
   })
 })
 
-test('a folded text is the same in every case and composition', () => {
+test('folded text ignores case and composition', () => {
   expect(folded('ÜBER')).toBe(folded('über'))
   expect(folded('ΟΔΟΣ')).toBe(folded('οδος'))
   expect(folded('Straße')).toBe(folded('STRASSE'))
@@ -144,7 +148,7 @@ describe('a session', () => {
     expect(await node.service.documents(localPrincipal).get(SESSIONS, session)).toBeUndefined()
   }
 
-  test('has a document when it has a run, which can be named meanwhile', async () => {
+  test('has a document as soon as it has a run, and can be named meanwhile', async () => {
     const node = openNode({ components })
     const documents = node.service.documents(localPrincipal)
     await node.ended(await node.start('subject', 1, { session }))
@@ -167,14 +171,14 @@ describe('a session', () => {
     await expect(remove(node)).rejects.toMatchObject({ code: 'not_found', message: 'no session tale' })
   })
 
-  test('without runs is removed too', async () => {
+  test('without runs can be removed too', async () => {
     const node = openNode({ components })
     await node.service.documents(localPrincipal).put({ collection: SESSIONS, id: session, body: {} })
     await remove(node)
     await expectGone(node)
   })
 
-  test('[RUN-2] that has running, waiting and paused runs is removed when they were stopped', async () => {
+  test('[RUN-2] with running, queued and paused runs is removed after they are stopped', async () => {
     const node = openNode({ components, limits: { leaseMs: 20_000 } })
     const running = await node.start('endless', 0, { session })
     await node.emitted(running, 'text.delta')
@@ -189,7 +193,7 @@ describe('a session', () => {
     await until('nothing is driven any more', () => node.service.health().running === 0)
   })
 
-  test('[SEC-1] is removed by its owner only', async () => {
+  test('[SEC-1] can be removed by its owner only', async () => {
     const node = openNode({ components })
     const { run } = await node.startAs(anna, 'subject', 0, { session })
     await node.ended(run.id)
@@ -221,7 +225,7 @@ describe('a session', () => {
     await expectGone(node)
   })
 
-  test('that begins again while it is removed does not keep a run without a document', async () => {
+  test('that starts again while it is removed leaves no run without a document', async () => {
     const store = openMemoryStore()
     let late: string | undefined
     const racing: Store = withDocuments(store, {
@@ -237,7 +241,7 @@ describe('a session', () => {
     await expectGone(node)
   })
 
-  test('whose run somebody else removes meanwhile is removed all the same', async () => {
+  test('whose run is removed concurrently is removed too', async () => {
     const store = openMemoryStore()
     const claim = { owner: 'worker-1', ttlMs: 60_000 }
     const { stored } = await store.create(newRun('run_1', new Date().toISOString(), { owner: 'local', session, claim }))
@@ -258,7 +262,7 @@ describe('a session', () => {
     expect(await store.documents.get('local', SESSIONS, session)).toBeUndefined()
   })
 
-  test('is removed once by many who remove it at the same time', async () => {
+  test('is removed once by concurrent removals', async () => {
     const node = openNode({ components, limits: { leaseMs: 20_000 } })
     for (let number = 0; number < 3; number++) await node.start('endless', number, { session })
     const removals = await Promise.allSettled(Array.from({ length: 5 }, () => remove(node)))

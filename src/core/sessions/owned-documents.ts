@@ -1,4 +1,4 @@
-/** The documents of one principal, as protocols get at them: whatever is too large or badly named is refused here. */
+/** The documents of one principal, for protocols: validates names and sizes. */
 import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from '../model/document.ts'
 import { HoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
@@ -103,7 +103,10 @@ export class OwnedDocuments {
       const changed = await this.put(draft, known.version)
       if (changed !== undefined) return changed
     }
-    throw new HoldfastError('conflict', `${collection} ${id.slice(0, 100)} is being changed by others; try again`)
+    throw new HoldfastError(
+      'conflict',
+      `${collection} ${id.slice(0, 100)} is being changed by other requests: try again`,
+    )
   }
 
   async remove(collection: string, id: string): Promise<boolean> {
@@ -132,7 +135,7 @@ export class OwnedDocuments {
 export async function listWithin(documents: Documents, query: DocumentQuery, limits: Limits): Promise<DocumentPage> {
   for (const [what, count] of Object.entries({ offset: query.offset ?? 0, limit: query.limit })) {
     if (!Number.isSafeInteger(count) || count < 0)
-      throw new HoldfastError('invalid_request', `the ${what} of a listing is a whole number, 0 or more`)
+      throw new HoldfastError('invalid_request', `the ${what} of a listing must be a whole number, 0 or more`)
   }
   return documents.list({ ...query, limit: Math.min(query.limit, limits.pageDocumentsMax) })
 }

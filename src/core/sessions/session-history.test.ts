@@ -34,8 +34,8 @@ function contentsOf(log: readonly LoggedEvent[]): string[] {
   return toldIn(log).map(({ role, content }) => `${role}: ${content}`)
 }
 
-describe('a run is told of the runs before it', () => {
-  test('oldest first, with what they were asked and what they said', async () => {
+describe('session history: a run gets the earlier runs', () => {
+  test('oldest first, with input and output', async () => {
     const node = openNode({ components: [echo()] })
     const first = await said(node, 'one')
     expect(toldIn(first)).toEqual([])
@@ -62,7 +62,7 @@ describe('a run is told of the runs before it', () => {
     expect(toldIn(await said(node, 'two'))).toEqual([])
   })
 
-  test('of its own component, or of all where it asks for the session', async () => {
+  test('of its own component, or of all if it asks for the session', async () => {
     const node = openNode({ components: [echo(), echo({ of: 'session' }, 'curious')] })
     await said(node, 'one')
     await said(node, 'two', 'curious')
@@ -70,7 +70,7 @@ describe('a run is told of the runs before it', () => {
     expect(toldIn(await said(node, 'four', 'curious'))).toHaveLength(6)
   })
 
-  test('and a component that was called is told of none, unless it asks for the session', async () => {
+  test('except if it is a called component, unless it asks for the session', async () => {
     const calling = (id: string, called: Component): Component =>
       agent<unknown>({
         id,
@@ -88,7 +88,7 @@ describe('a run is told of the runs before it', () => {
   })
 })
 
-describe('what they were asked', () => {
+describe('session history: the input of an earlier run', () => {
   test.each<[string, unknown, string]>([
     ['a text', { text: 'look' }, 'look'],
     [
@@ -128,7 +128,7 @@ describe('what they were asked', () => {
   })
 })
 
-describe('what they answered', () => {
+describe('session history: the output of an earlier run', () => {
   async function toldOf(
     run: Component['run'],
     end?: (node: TestNode, id: string) => Promise<unknown>,
@@ -144,7 +144,7 @@ describe('what they answered', () => {
     return contentsOf(await said(node, 'second')).slice(1)
   }
 
-  test('is the output where that is a text', async () => {
+  test('is its output if that is a text', async () => {
     const answer = await toldOf(async function* () {
       yield 'thinking … '
       return 'the answer'
@@ -152,7 +152,7 @@ describe('what they answered', () => {
     expect(answer).toEqual(['assistant: the answer'])
   })
 
-  test('is what was said otherwise, message by message, without what was withdrawn', async () => {
+  test('is its text otherwise, message by message, without retracted text', async () => {
     const answer = await toldOf(async function* (_, { stage }) {
       yield { type: 'text.delta', data: { text: 'Let me ', message: 'a' } }
       yield { type: 'text.delta', data: { text: 'see.', message: 'a' } }
@@ -167,14 +167,14 @@ describe('what they answered', () => {
     expect(answer).toEqual(['assistant: Let me see.\n\nDone.'])
   })
 
-  test('is the output as JSON where nothing was said', async () => {
+  test('is its output as JSON if it had no text', async () => {
     const answer = await toldOf(async function* () {
       return { done: true }
     })
     expect(answer).toEqual(['assistant: {"done":true}'])
   })
 
-  test('is what was said until then where the run was stopped', async () => {
+  test('is its text so far if it was stopped', async () => {
     const answer = await toldOf(
       async function* (_, { signal }) {
         yield 'Once upon a time'
@@ -188,7 +188,7 @@ describe('what they answered', () => {
     expect(answer).toEqual(['assistant: Once upon a time'])
   })
 
-  test('is left out, with the question, where there is no answer', async () => {
+  test('is left out, with its input, if there is none', async () => {
     const failing = await toldOf(async function* () {
       throw new Error('no')
     })
@@ -199,8 +199,8 @@ describe('what they answered', () => {
   })
 })
 
-describe('the bounds', () => {
-  test('are whole exchanges, the newest', async () => {
+describe('session history: the limits', () => {
+  test('keep whole exchanges, the newest', async () => {
     const told = async (options: HistoryOptions): Promise<string[]> => {
       const node = openNode({ components: [echo(options)] })
       for (const word of ['a', 'bb', 'ccc']) await said(node, word)
@@ -215,13 +215,13 @@ describe('the bounds', () => {
     expect(await told({ bytesMax: 11 })).toEqual([])
   })
 
-  test('count bytes and not characters', async () => {
+  test('count bytes, not characters', async () => {
     const node = openNode({ components: [echo({ bytesMax: 14 })] })
     await said(node, '🙂🙂')
     expect(toldIn(await said(node, 'end'))).toEqual([])
   })
 
-  test('hold for the logs that are read: where they are too long, the history ends', async () => {
+  test('include the logs that are read: if they are too long, the history ends', async () => {
     const store = openMemoryStore()
     let bytes = 0
     const counting = overriding(store, {
@@ -247,7 +247,7 @@ describe('the bounds', () => {
   })
 })
 
-test('a run that is driven again is told the same, whatever ended in the meantime', async () => {
+test('session history: a recovered run gets the same, whatever ended meanwhile', async () => {
   const told: string[][] = []
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const component = subject(
@@ -284,7 +284,7 @@ test('a run that is driven again is told the same, whatever ended in the meantim
   ])
 })
 
-test('a run whose log was trimmed or removed is passed over', async () => {
+test('session history: a run whose log was trimmed or removed is skipped', async () => {
   const node = openNode({ components: [echo()] })
   const [one, two] = [await said(node, 'one'), await said(node, 'two')]
   await said(node, 'three')

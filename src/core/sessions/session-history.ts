@@ -1,4 +1,4 @@
-/** What was said before in a run's session: its earlier runs as messages, the newest that fit. */
+/** The history of a run's session: its earlier runs as messages, the newest that fit. */
 import type { HistoryMessage, HistoryOptions } from '../ports/component.ts'
 import { isHoldfastError } from '../model/errors.ts'
 import type { EventData } from '../model/event.ts'

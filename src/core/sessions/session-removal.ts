@@ -1,4 +1,4 @@
-/** Removes a session: its runs are stopped, waited for and removed, and then its document. */
+/** Removes a session: stops its runs, waits for them, removes them, and then removes its document. */
 import { SESSIONS } from '../model/document.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'

@@ -58,15 +58,15 @@ function openPair(...components: readonly Component[]): readonly [TestNode, Test
 
 const session = 'one'
 
-describe('a session that refuses', () => {
-  test('has one unfinished run at a time, whichever node is asked', async () => {
+describe('a session with busy: reject', () => {
+  test('has one unfinished run at a time, on whichever node', async () => {
     const stage = new Stage('reject')
     const [left, right] = openPair(stage.component)
     const id = await left.start('subject', 1, { session })
     for (const node of [left, right]) {
       await expect(node.start('subject', 2, { session })).rejects.toMatchObject({
         code: 'session_busy',
-        message: `session one has the unfinished run ${id}`,
+        message: `session one is busy with run ${id}: wait for its end or stop it`,
         details: { run: id },
       })
     }
@@ -76,7 +76,7 @@ describe('a session that refuses', () => {
     expect(stage.begun).toEqual([1, 2])
   })
 
-  test('lets one of many in that come at the same time', async () => {
+  test('admits one of many concurrent starts', async () => {
     const stage = new Stage('reject')
     const nodes = openPair(stage.component)
     const starts = await Promise.allSettled(
@@ -100,7 +100,7 @@ describe('a session that refuses', () => {
     await expect(node.start('subject', null, { session })).rejects.toMatchObject({ code: 'session_busy' })
   })
 
-  test('is nobody else’s business', async () => {
+  test('does not affect sessions of others', async () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
     await node.startAs({ id: 'ann' }, 'subject', 1, { session })
@@ -110,7 +110,7 @@ describe('a session that refuses', () => {
     await expectToBegin(stage, 1, 2, 3, 4)
   })
 
-  test('[SEC-1] is told apart from that of another principal, however the names are put together', async () => {
+  test('[SEC-1] is distinct from that of another principal, whatever characters the names contain', async () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
     await node.startAs({ id: 'ann' }, 'subject', 1, { session: 'lee one' })
@@ -119,8 +119,8 @@ describe('a session that refuses', () => {
   })
 })
 
-describe('a session that queues', () => {
-  test('has its runs one after the other, in the order they came, whichever node took them', async () => {
+describe('a session with busy: enqueue', () => {
+  test('executes its runs one after the other, in order, whichever node accepted them', async () => {
     const stage = new Stage('enqueue')
     const nodes = openPair(stage.component)
     const ids: string[] = []
@@ -136,7 +136,7 @@ describe('a session that queues', () => {
     expect(stage.mostAtOnce).toBe(1)
   })
 
-  test('goes on after a run that failed, was refused or was stopped', async () => {
+  test('continues after a run that failed, was rejected or was stopped', async () => {
     const begun: unknown[] = []
     const component = subject(
       async function* (input, context) {
@@ -156,7 +156,7 @@ describe('a session that queues', () => {
     expect(begun).toEqual(['throw', 'reject', 'hang', 'last'])
   })
 
-  test('has no place kept for a run that is stopped before its turn, which ends at once', async () => {
+  test('ends a run that is stopped before its turn at once', async () => {
     const stage = new Stage('enqueue')
     const [left, right] = openPair(stage.component)
     const ids: string[] = []
@@ -170,7 +170,7 @@ describe('a session that queues', () => {
     expect(stage.begun).toEqual([1, 3])
   })
 
-  test('holds up no other session', async () => {
+  test('delays no other session', async () => {
     const stage = new Stage('enqueue')
     const node = openNode({ components: [stage.component] })
     for (const input of [1, 2, 3]) await node.start('subject', input, { session })
@@ -179,7 +179,7 @@ describe('a session that queues', () => {
     expect(stage.begun).toEqual([1, 'free'])
   })
 
-  test('is bounded: a run too many is told to come back', async () => {
+  test('is limited: a further run is rejected with a retry delay', async () => {
     const stage = new Stage('enqueue')
     const node = openNode({ components: [stage.component], limits: { runsQueuedMax: 6 } }) // half for one owner
     for (const input of [1, 2, 3, 4]) await node.start('subject', input, { session })
@@ -188,8 +188,8 @@ describe('a session that queues', () => {
   })
 })
 
-describe('a session that interrupts', () => {
-  test('stops the run before, on whichever node it is, and then goes on', async () => {
+describe('a session with busy: interrupt', () => {
+  test('stops the earlier run on whichever node it is, then continues', async () => {
     const stage = new Stage('interrupt')
     const [left, right] = openPair(stage.component)
     const first = await left.start('subject', 1, { session })
@@ -203,7 +203,7 @@ describe('a session that interrupts', () => {
     expect(stage.mostAtOnce).toBe(1)
   })
 
-  test('stops the run before, also where the clock of the other node is ahead', async () => {
+  test('stops the earlier run, also if the other node’s clock is ahead', async () => {
     const stage = new Stage('interrupt')
     const store = openMemoryStore()
     const limits = { leaseMs: 60_000 }
@@ -218,7 +218,7 @@ describe('a session that interrupts', () => {
     expect((await right.ended(second)).at(-1)!.type).toBe('run.completed')
   })
 
-  test('stops a run that is paused', async () => {
+  test('stops a paused run', async () => {
     const component = subject(
       async function* (input, context) {
         yield input === 'ask' ? String(await context.ask('Go on?')) : 'done'
@@ -233,7 +233,7 @@ describe('a session that interrupts', () => {
     expect((await node.ended(second)).at(-1)!.type).toBe('run.completed')
   })
 
-  test('stops all that wait as well', async () => {
+  test('stops all queued runs too', async () => {
     const stage = new Stage('enqueue')
     const node = openNode({ components: [stage.component] })
     const ids: string[] = []
@@ -245,7 +245,7 @@ describe('a session that interrupts', () => {
     expect(stage.begun).toEqual([1, 'last'])
   })
 
-  test('lets one of several live that come at the same time', async () => {
+  test('keeps one of several concurrent starts', async () => {
     for (let round = 0; round < 5; round++) {
       const goOn = Promise.withResolvers<string>()
       const component = subject(
@@ -263,8 +263,8 @@ describe('a session that interrupts', () => {
   })
 })
 
-describe('a session in parallel', () => {
-  test('a session runs all its runs in parallel by default', async () => {
+describe('a session with busy: parallel', () => {
+  test('executes all its runs in parallel, by default', async () => {
     const stage = new Stage('parallel')
     const { session: _session, ...silent } = stage.component
     const node = openNode({ components: [silent] })
@@ -273,7 +273,7 @@ describe('a session in parallel', () => {
     expect(stage.mostAtOnce).toBe(3)
   })
 
-  test('may be asked for by a start of its own', async () => {
+  test('can be requested by a start', async () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
     await node.start('subject', 1, { session })
@@ -281,7 +281,7 @@ describe('a session in parallel', () => {
     await expectToBegin(stage, 1, 2)
   })
 
-  test('is in nobody’s way', async () => {
+  test('delays no other session', async () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
     await node.start('subject', 1, { session, busy: 'parallel' })
@@ -290,8 +290,8 @@ describe('a session in parallel', () => {
   })
 })
 
-describe('[RUN-1] a node that is busy', () => {
-  test('drives so many runs at once and no more, however many come at the same time', async () => {
+describe('[RUN-1] a busy node', () => {
+  test('executes at most its capacity, however many starts are concurrent', async () => {
     const stage = new Stage('parallel')
     const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 2 } })
     const inputs = Array.from({ length: 12 }, (_, number) => number)
@@ -302,7 +302,7 @@ describe('[RUN-1] a node that is busy', () => {
     expect(stage.begun.length).toBe(12)
   })
 
-  test('drives as many as that, though it still looks whether the first was stopped', async () => {
+  test('executes its full capacity, though it still checks whether the first run was stopped', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
     const answer = Promise.withResolvers<void>()
@@ -322,7 +322,7 @@ describe('[RUN-1] a node that is busy', () => {
     answer.resolve()
   })
 
-  test('drives no more than that when places become free while others come', async () => {
+  test('executes no more than its capacity when slots become free during starts', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
     // Between the look for runs that wait and the claim of one, there is time for others to come.
@@ -353,7 +353,7 @@ describe('[RUN-1] a node that is busy', () => {
     expect(stage.mostAtOnce).toBe(2)
   })
 
-  test('says so when too many wait, and takes more when they do not', async () => {
+  test('rejects starts while its queue is full, and accepts more afterwards', async () => {
     const stage = new Stage('parallel')
     const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 4 } })
     const ids: string[] = []
@@ -369,7 +369,7 @@ describe('[RUN-1] a node that is busy', () => {
     expect(stage.begun).toEqual([1, 2, 3, 4])
   })
 
-  test('lets no more wait than it says, however many come at the same time', async () => {
+  test('queues no more than its limit, however many starts are concurrent', async () => {
     const stage = new Stage('parallel')
     const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 3 } })
     const starts = await Promise.allSettled(Array.from({ length: 20 }, (_, number) => node.start('subject', number)))
@@ -379,7 +379,7 @@ describe('[RUN-1] a node that is busy', () => {
     expect(refused.every((reason) => isHoldfastError(reason, 'rate_limited'))).toBe(true)
   })
 
-  test('leaves what it has no place for to another one', async () => {
+  test('leaves runs beyond its capacity to another node', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
     const limits = { leaseMs: 60_000, runsConcurrentMax: 1 }
@@ -391,7 +391,7 @@ describe('[RUN-1] a node that is busy', () => {
     expect(stage.mostAtOnce).toBe(2)
   })
 
-  test('[RUN-4] gives a start that is repeated its run, also when nothing more is taken', async () => {
+  test('[RUN-4] returns the run of a repeated start, also when it accepts nothing more', async () => {
     const stage = new Stage('parallel')
     const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 0 } })
     const idempotencyKey = 'once'

@@ -32,7 +32,7 @@ const below = actor('run_1/member/tool', member.run)
 const other = actor('run_1/other')
 
 describe('a transcript', () => {
-  test('has the input, what was said by whom, and the output', () => {
+  test('has the input, the text by actor, and the output', () => {
     const { input, own, actors, output } = transcriptOf(
       logged([
         { type: 'run.created', data: { component: 'c', input: 'hi', session: 's' } },
@@ -57,7 +57,7 @@ describe('a transcript', () => {
     ['below', withdrawn(3, 'below', member), 'ab', 'b', 'c'],
     ['below of the run itself', withdrawn(3, 'below'), 'a', 'b', 'c'],
     ['all', withdrawn(3, 'all'), 'a', 'b', 'c'],
-  ])('leaves out what was withdrawn with scope %s', (_, withdrawal, own, ofMember, ofBelow) => {
+  ])('leaves out text retracted with scope %s', (_, withdrawal, own, ofMember, ofBelow) => {
     const log = logged([
       said('a'),
       said('b', member),
@@ -73,7 +73,7 @@ describe('a transcript', () => {
     expect(transcript.actors.get(below.run)!.text).toBe(ofBelow)
   })
 
-  test('is what a reader gets that looks at every withdrawal for every piece', () => {
+  test('equals that of a reader that checks every retraction for every piece', () => {
     const who = fc.constantFrom(undefined, member, below, other)
     const text = fc.record({ kind: fc.constant('text' as const), who })
     const withdrawal = fc.record({
@@ -101,7 +101,7 @@ describe('a transcript', () => {
     )
   })
 
-  test('takes time in proportion to the log, however many withdrawals it has', () => {
+  test('takes time in proportion to the log, however many retractions it has', () => {
     const rounds = (count: number): LoggedEvent[] =>
       logged(
         Array.from({ length: count }, (_, round) => [

@@ -1,8 +1,7 @@
-/**
- * What a person reads of a run: a fold of its log into texts, without retracted output, with its input and its output. Each
- * piece of text is added once and retracted at most once, so the fold is linear however many retractions there are.
- */
-import { type Actor, actorKey, type LoggedEvent } from '../model/event.ts'
+/** What a person reads of a run: its texts without retracted output, its input and its output. */
+import type { Actor, LoggedEvent } from '../model/event.ts'
+import { actorKey } from '../structure/actors.ts'
+import { TextFold } from '../structure/texts.ts'
 
 export interface Transcript {
   readonly input: unknown
@@ -32,29 +31,15 @@ export function transcriptOf(log: Iterable<LoggedEvent>): Transcript {
   return fold.transcript()
 }
 
-interface Piece {
-  readonly index: number
-  readonly message: string | undefined
-  readonly text: string
-  withdrawn: boolean
-}
-
-interface Speaker {
-  readonly actor: Actor | undefined
-  readonly pieces: Piece[]
-  readonly called: Speaker[]
-}
-
 /** The same for a log that is read page by page: give it every event, in order. */
 export class TranscriptFold {
-  readonly #own: Speaker = { actor: undefined, pieces: [], called: [] }
-  readonly #speakers = new Map<string, Speaker>([[actorKey(undefined), this.#own]])
-  /** The pieces of all, in the order of the log. */
-  readonly #all: Piece[] = []
+  readonly #texts = new TextFold()
+  readonly #actors = new Map<string, Actor>()
   #input: unknown
   #output: unknown
 
   add(event: LoggedEvent): void {
+    const { actor } = event
     switch (event.type) {
       case 'run.created':
         this.#input = event.data.input
@@ -63,66 +48,32 @@ export class TranscriptFold {
         this.#output = event.data.output
         return
       case 'actor.started':
-        this.#speaker(event.actor)
-        return
       case 'text.delta':
-        return this.#say(this.#speaker(event.actor), event.index, event.data)
+        if (actor !== undefined && !this.#actors.has(actor.run)) this.#actors.set(actor.run, actor)
+        if (event.type === 'text.delta') this.#texts.add(event)
+        return
       case 'attempt.discarded':
-        return this.#withdraw(event)
+        this.#texts.retract(event)
+        return
       default:
     }
   }
 
   transcript(): Transcript {
     const actors = new Map<string, ActorTranscript>()
-    for (const [key, speaker] of this.#speakers)
-      if (speaker.actor !== undefined) actors.set(key, { actor: speaker.actor, ...spokenBy(speaker) })
-    return { input: this.#input, own: spokenBy(this.#own), actors, output: this.#output }
+    for (const [key, actor] of this.#actors) actors.set(key, { actor, ...this.#spokenBy(key) })
+    return { input: this.#input, own: this.#spokenBy(actorKey(undefined)), actors, output: this.#output }
   }
 
-  #speaker(actor: Actor | undefined): Speaker {
-    const known = this.#speakers.get(actorKey(actor))
-    if (known !== undefined) return known
-    const speaker: Speaker = { actor, pieces: [], called: [] }
-    this.#speakers.set(actorKey(actor), speaker)
-    const parent = this.#speakers.get(actor?.parent ?? '') ?? this.#own
-    parent.called.push(speaker)
-    return speaker
+  #spokenBy(whose: string): SpokenText {
+    const messages: string[][] = []
+    let last: string | undefined
+    for (const { message, text } of this.#texts.of(whose)) {
+      if (messages.length > 0 && message === last) messages.at(-1)!.push(text)
+      else messages.push([text])
+      last = message
+    }
+    const joined = messages.map((parts) => parts.join(''))
+    return { text: joined.join(''), messages: joined }
   }
-
-  #say(speaker: Speaker, index: number, { text, message }: { text: string; message?: string }): void {
-    const piece: Piece = { index, message, text, withdrawn: false }
-    speaker.pieces.push(piece)
-    this.#all.push(piece)
-  }
-
-  #withdraw({ data: { from, scope }, actor }: Extract<LoggedEvent, { type: 'attempt.discarded' }>): void {
-    if (scope === 'all') return withdrawFrom(this.#all, from)
-    const speaker = this.#speakers.get(actorKey(actor))
-    if (speaker === undefined) return
-    for (const each of scope === 'own' ? [speaker] : withCalled(speaker)) withdrawFrom(each.pieces, from)
-  }
-}
-
-/** A piece is in two lists; the other one finds it marked. */
-function withdrawFrom(pieces: Piece[], from: number): void {
-  while (pieces.length > 0 && pieces.at(-1)!.index >= from) pieces.pop()!.withdrawn = true
-}
-
-function* withCalled(speaker: Speaker): Generator<Speaker> {
-  yield speaker
-  for (const called of speaker.called) yield* withCalled(called)
-}
-
-function spokenBy({ pieces }: Speaker): SpokenText {
-  const messages: string[][] = []
-  let last: Piece | undefined
-  for (const piece of pieces) {
-    if (piece.withdrawn) continue
-    if (last !== undefined && piece.message === last.message) messages.at(-1)!.push(piece.text)
-    else messages.push([piece.text])
-    last = piece
-  }
-  const joined = messages.map((parts) => parts.join(''))
-  return { text: joined.join(''), messages: joined }
 }

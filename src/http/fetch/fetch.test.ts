@@ -95,7 +95,7 @@ describe('a response', () => {
     expect([response.writableFinished, response.writableLength]).toEqual([false, 200_000])
     const reader = (await response.answer).body!.getReader()
     const pieces: Uint8Array[] = []
-    for (let read = await reader.read(); read.done === false; read = await reader.read()) pieces.push(read.value)
+    for (let read = await reader.read(); !read.done; read = await reader.read()) pieces.push(read.value)
     expect(pieces.map(({ length }) => length)).toEqual([65_536, 65_536, 65_536, 3392])
     expect(Buffer.concat(pieces).equals(body)).toBe(true)
     expect(response.writableFinished).toBe(true)
@@ -111,7 +111,7 @@ describe('a response', () => {
 
   test.each([
     ['the reader cancels', async (response: FetchResponse) => (await response.answer).body!.cancel()],
-    ['the request is aborted', (_response: FetchResponse, client: AbortController) => client.abort()],
+    ['the request is aborted', async (_response: FetchResponse, client: AbortController) => client.abort()],
   ])('closes when %s, and takes nothing more', async (_title, leave) => {
     const client = new AbortController()
     const response = responseTo('GET', client.signal)

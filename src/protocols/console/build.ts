@@ -9,7 +9,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 const execute = promisify(execFile)
 
 /** Source folders of the page. */
-const SOURCES = ['console', 'src/client', 'src/react', 'src/sse']
+const SOURCES = ['console', 'src/client', 'src/core/structure', 'src/react', 'src/sse']
 const BUILD_MS_MAX = 120_000
 /** How long outdated builds are kept. */
 const KEPT_MS = 3_600_000

@@ -2,7 +2,7 @@
 import { START } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
-import type { Run } from '../../core/model/run.ts'
+import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
 import { respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
@@ -12,7 +12,7 @@ export interface WireView {
   /** Display name. */
   readonly title: string
   /** An encoder that starts at the beginning of the log. */
-  open(run: Run): Promise<{ encode(slice: Slice): Uint8Array | string }>
+  open(stored: StoredRun): Promise<{ encode(slice: Slice): Uint8Array | string }>
 }
 
 const FRAMES_CHARS_MAX = 1_000_000
@@ -25,11 +25,11 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
     throw new HoldfastError('invalid_request', `as is ${JSON.stringify(wanted.slice(0, 100))}; use ${known}`)
   }
   const id = call.params['id']!
-  const { run, first } = await service.get(call.principal, id)
-  const fold = await view.open(run)
+  const stored = await service.get(call.principal, id)
+  const fold = await view.open(stored)
   const decoder = new TextDecoder()
   let text = ''
-  let after = Math.max(START, first - 1)
+  let after = Math.max(START, stored.first - 1)
   while (text.length < FRAMES_CHARS_MAX && !call.signal.aborted) {
     const slice = await service.read(call.principal, id, after)
     if (slice === undefined) break

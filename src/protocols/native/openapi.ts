@@ -75,6 +75,11 @@ function json(description: string, schema: object, headers?: object): object {
   return { description, content: { 'application/json': { schema } }, ...(headers !== undefined && { headers }) }
 }
 
+/** An object with an array of these, and other fields. */
+function list(name: string, item: keyof typeof shapes, others: object = {}, required = [name]): object {
+  return { type: 'object', properties: { [name]: { type: 'array', items: ref(item) }, ...others }, required }
+}
+
 function problems(...statuses: number[]): object {
   return Object.fromEntries(
     [401, 429, 503, ...statuses].map((status) => [status, { $ref: '#/components/responses/Problem' }]),
@@ -95,15 +100,16 @@ const text = { type: 'string' }
 const count = { type: 'integer', minimum: 1 }
 const milliseconds = { type: 'integer', minimum: 0 }
 const location = { location: { schema: text, description: 'Path of the run.' } }
-const page = {
-  type: 'object',
-  properties: {
-    events: { type: 'array', items: ref('Event') },
-    cursor: { type: 'integer' },
-    done: { type: 'boolean' },
-    earliest: { type: 'integer' },
-  },
-  required: ['events', 'cursor', 'done'],
+const total = { type: 'integer', description: 'How many match, on all pages.' }
+const page = list(
+  'events',
+  'Event',
+  { cursor: { type: 'integer' }, done: { type: 'boolean' }, earliest: { type: 'integer' } },
+  ['events', 'cursor', 'done'],
+)
+const healthResponses = {
+  200: json('It can.', { type: 'object' }),
+  503: json('It cannot; the body says why.', { type: 'object' }),
 }
 
 const paths = {
@@ -111,10 +117,7 @@ const paths = {
     get: {
       summary: 'Lists the components.',
       responses: {
-        200: json('Components.', {
-          type: 'object',
-          properties: { components: { type: 'array', items: ref('Component') } },
-        }),
+        200: json('Components.', list('components', 'Component')),
         ...problems(),
       },
     },
@@ -152,11 +155,7 @@ const paths = {
         query('cursor', text, 'The cursor of the previous page.'),
       ],
       responses: {
-        200: json('A page.', {
-          type: 'object',
-          properties: { runs: { type: 'array', items: ref('Run') }, cursor: text, unreadable: { type: 'integer' } },
-          required: ['runs'],
-        }),
+        200: json('A page.', list('runs', 'Run', { cursor: text, unreadable: { type: 'integer' } })),
         ...problems(400),
       },
     },
@@ -233,11 +232,7 @@ const paths = {
     get: {
       summary: 'Lists the links of a run that have not expired.',
       responses: {
-        200: json('Links, without their tokens.', {
-          type: 'object',
-          properties: { shares: { type: 'array', items: ref('Share') } },
-          required: ['shares'],
-        }),
+        200: json('Links, without their tokens.', list('shares', 'Share')),
         ...problems(403, 404),
       },
     },
@@ -259,14 +254,7 @@ const paths = {
         query('page', count, 'Number of the page. Default: 1.'),
       ],
       responses: {
-        200: json('A page.', {
-          type: 'object',
-          properties: {
-            sessions: { type: 'array', items: ref('Session') },
-            total: { type: 'integer', description: 'How many match, on all pages.' },
-          },
-          required: ['sessions', 'total'],
-        }),
+        200: json('A page.', list('sessions', 'Session', { total }, ['sessions', 'total'])),
         ...problems(400, 413),
       },
     },
@@ -301,20 +289,14 @@ const paths = {
     get: {
       summary: 'Whether the server can accept runs.',
       security: [],
-      responses: {
-        200: json('It can.', { type: 'object' }),
-        503: json('It cannot; the body says why.', { type: 'object' }),
-      },
+      responses: healthResponses,
     },
   },
   '/health/ready': {
     get: {
       summary: 'Whether the server can accept runs now. Queries the store, with a timeout of two seconds.',
       security: [],
-      responses: {
-        200: json('It can.', { type: 'object' }),
-        503: json('It cannot; the body says why.', { type: 'object' }),
-      },
+      responses: healthResponses,
     },
   },
   '/openapi.json': {

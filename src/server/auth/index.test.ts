@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('without authentication everyone is the local principal, whatever credential they send', async () => {
+test('authentication: without it everybody is the local principal, whatever credential they send', async () => {
   const authenticator = await openAuthenticator({})
   expect(authenticator.scheme).toBe('none')
   for (const credential of [{}, { bearer: '' }, { bearer: key }]) {
@@ -37,7 +37,7 @@ test('without authentication everyone is the local principal, whatever credentia
   }
 })
 
-test('[SEC-1] with keys and tokens each is checked as what it is, and the same name does not make the same owner', async () => {
+test('[SEC-1] authentication: keys and tokens are checked separately, and the same name is not the same owner', async () => {
   const authenticator = await openAuthenticator({ keys, jwt })
   expect(authenticator.scheme).toBe('keys+jwt')
   const owners = [key, token].map(async (bearer) => ownerKey(await authenticator.authenticate({ bearer })))
@@ -53,7 +53,7 @@ test('[SEC-1] with keys and tokens each is checked as what it is, and the same n
   }
 })
 
-test('with only one of them the other is refused', async () => {
+test('authentication: if only keys or only tokens are configured, the other is rejected', async () => {
   const onlyKeys = await openAuthenticator({ keys })
   const onlyTokens = await openAuthenticator({ jwt })
   expect([onlyKeys.scheme, onlyTokens.scheme]).toEqual(['keys', 'jwt'])
@@ -61,13 +61,14 @@ test('with only one of them the other is refused', async () => {
   await expect(onlyTokens.authenticate({ bearer: key })).rejects.toMatchObject({ code: 'unauthenticated' })
 })
 
-test('what is configured and cannot be opened is an error, not a server without authentication', async () => {
+test('authentication: a configured source that cannot be opened is an error, not a server without authentication', async () => {
   await expect(openAuthenticator({ keys: join(folder, 'none.json'), jwt })).rejects.toThrow(/none\.json/)
   await expect(openAuthenticator({ keys, jwt: { key: 'secret:short' } })).rejects.toThrow(/secret/)
   await expect(openAuthenticator({ jwt: {} })).rejects.toThrow(/either/)
+  await expect(openAuthenticator({ securityKey: 'fifteen-letters' })).rejects.toThrow(/shorter than 16 characters/)
 })
 
-test('a server without tokens does not load jose', async () => {
+test('authentication: a server without tokens does not load jose', async () => {
   const program = `import { openAuthenticator } from ${JSON.stringify(new URL('./index.ts', import.meta.url).href)}
     import { registerHooks } from 'node:module'
     const seen = []

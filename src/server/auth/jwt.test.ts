@@ -55,8 +55,8 @@ function token(
 
 const base64url = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-describe('a token signed with the configured key', () => {
-  test('is the principal of its subject', async () => {
+describe('JWT: a token signed with the configured key', () => {
+  test('authenticates the principal of its subject', async () => {
     const authenticator = await openJwtAuthenticator({ key: pem }, clock)
     expect(authenticator.scheme).toBe('jwt')
     expect(await authenticator.authenticate({ bearer: await token({ sub: 'alice', name: 'Alice' }) })).toMatchObject({
@@ -65,7 +65,7 @@ describe('a token signed with the configured key', () => {
     })
   })
 
-  test('is the principal and tenant of the claims that are configured', async () => {
+  test('authenticates the principal and tenant of the configured claims', async () => {
     const options = { key: pem, principalClaim: 'email', tenantClaim: 'https://example.com/org' }
     const authenticator = await openJwtAuthenticator(options, clock)
     const bearer = await token({ sub: '1', email: 'alice@example.com', 'https://example.com/org': 'acme' })
@@ -95,18 +95,18 @@ describe('a token signed with the configured key', () => {
     }
   })
 
-  test('is checked with the public half when the operator gives a private key', async () => {
+  test('is verified with the public half when the operator configures a private key', async () => {
     const authenticator = await openJwtAuthenticator({ key: await exportPKCS8(rsa.privateKey) }, clock)
     expect(await authenticator.authenticate({ bearer: await token() })).toMatchObject({ id: 'alice' })
   })
 })
 
-describe('a token is refused, always with the same words,', () => {
+describe('JWT: a token is rejected, always with the same message,', () => {
   const strict = { issuer: 'https://issuer.example', audience: 'holdfast', tenantClaim: 'org' }
   const sound = { sub: 'alice', iss: 'https://issuer.example', aud: 'holdfast', org: 'acme' }
   const open = () => openJwtAuthenticator({ key: pem, ...strict }, clock)
 
-  test('not when everything fits', async () => {
+  test('but not when everything is valid', async () => {
     expect(await (await open()).authenticate({ bearer: await token(sound) })).toMatchObject({
       id: 'alice',
       tenant: 'acme',
@@ -176,20 +176,20 @@ describe('a token is refused, always with the same words,', () => {
     await expect(authenticator.authenticate({ bearer: await token() })).rejects.toMatchObject(refused)
   })
 
-  test('when it brings its own key', async () => {
+  test('when it carries its own key', async () => {
     const jwk = await exportJWK(other.publicKey)
     const bearer = await new SignJWT(sound).setProtectedHeader({ alg: 'RS256', jwk }).sign(other.privateKey)
     await expect((await open()).authenticate({ bearer })).rejects.toMatchObject(refused)
   })
 
-  test('when its algorithm is not one of those allowed', async () => {
+  test('when its algorithm is not allowed', async () => {
     const authenticator = await openJwtAuthenticator({ key: pem, algorithms: ['PS256'] }, clock)
     await expect(authenticator.authenticate({ bearer: await token() })).rejects.toMatchObject(refused)
     const allowed = await openJwtAuthenticator({ key: pem, algorithms: ['RS256'] }, clock)
     expect(await allowed.authenticate({ bearer: await token() })).toMatchObject({ id: 'alice' })
   })
 
-  test('when it is no token at all', async () => {
+  test('when it is not a token', async () => {
     const authenticator = await open()
     const piece = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -204,7 +204,7 @@ describe('a token is refused, always with the same words,', () => {
   })
 })
 
-test('a clock that is a little off is tolerated, within a bound', async () => {
+test('JWT: a small clock skew is tolerated', async () => {
   const late = await token({ sub: 'alice', exp: NOW_S - 4 })
   expect(await (await openJwtAuthenticator({ key: pem }, clock)).authenticate({ bearer: late })).toMatchObject({
     id: 'alice',
@@ -216,7 +216,7 @@ test('a clock that is a little off is tolerated, within a bound', async () => {
   }
 })
 
-describe('a key that cannot be used is an error at start', () => {
+describe('JWT: an unusable key is an error at startup:', () => {
   const small = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ type: 'spki', format: 'pem' })
   const curve = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey.export({ type: 'spki', format: 'pem' })
   const exchange = generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' })
@@ -238,13 +238,13 @@ describe('a key that cannot be used is an error at start', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringMatching(message) as string })
   })
 
-  test('and its text, which may be a secret, is not repeated', async () => {
+  test('its text, which may be a secret, is not in the error', async () => {
     for (const key of [SECRET, `secret:${'x'.repeat(8)}`]) {
       await expect(openJwtAuthenticator({ key }, clock)).rejects.not.toThrow(key.slice(-8))
     }
   })
 
-  test('a file that is neither PEM nor JWK does not become a secret', async () => {
+  test('a file that is neither PEM nor JWK is not used as a secret', async () => {
     const key = await file('id_rsa.pub', `ssh-rsa ${'A'.repeat(300)}`)
     await expect(openJwtAuthenticator({ key }, clock)).rejects.toThrow(/neither PEM nor JWK/)
   })
@@ -272,7 +272,7 @@ async function keySetFile(name: string, ...pairs: readonly KeyPair[]): Promise<s
   return file(`${name}.jwks.json`, await keySetOf(...pairs))
 }
 
-describe('a key set in a file', () => {
+describe('JWT: a key set in a file', () => {
   test('finds the key by its id', async () => {
     const authenticator = await openJwtAuthenticator({ jwks: await keySetFile('two', rsa, other) }, clock)
     const sign = (kid: string, key: KeyPair) => token({ sub: kid }, { kid, key: key.privateKey })
@@ -291,14 +291,14 @@ describe('a key set in a file', () => {
     },
   )
 
-  test('that is not there is an error that names it', async () => {
+  test('that does not exist is an error that names it', async () => {
     await expect(openJwtAuthenticator({ jwks: join(folder, 'none.json') }, clock)).rejects.toThrow(
       join(folder, 'none.json'),
     )
   })
 })
 
-describe('a key set at a URL', () => {
+describe('JWT: a key set at a URL', () => {
   let server: Server | undefined
   let requests = 0
   let answer: { status?: number; body: string; location?: string } = { body: '' }
@@ -320,7 +320,7 @@ describe('a key set at a URL', () => {
     server = undefined
   })
 
-  test('is fetched when it is needed, once for many requests, also for ids that it does not have', async () => {
+  test('is fetched on demand, once for many requests, also for unknown key ids', async () => {
     answer = { body: await keySetOf(rsa) }
     const authenticator = await openJwtAuthenticator({ jwks: await listen() }, clock)
     expect(requests).toBe(0)
@@ -339,7 +339,7 @@ describe('a key set at a URL', () => {
     ['answers with what is not JSON', { body: '<html>' }],
     ['answers with what is not a key set', { body: '{}' }],
     ['redirects', { status: 302, body: '', location: 'http://127.0.0.1:1/' }],
-  ])('that %s makes the server say that it cannot check, not that the token is wrong', async (_title, bad) => {
+  ])('that %s results in unavailable, not unauthenticated', async (_title, bad) => {
     answer = bad
     const authenticator = await openJwtAuthenticator({ jwks: await listen() }, clock)
     const bearer = await token({ sub: 'alice' }, { kid: 'k0' })
@@ -356,7 +356,7 @@ describe('a key set at a URL', () => {
     await expect(authenticator.authenticate({ bearer })).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('that fails is asked again after a second, not by every request', async () => {
+  test('that fails is fetched again after a second, not by every request', async () => {
     let now = NOW_S * 1000
     answer = { status: 503, body: '' }
     const authenticator = await openJwtAuthenticator({ jwks: await listen() }, { now: () => now })
@@ -371,21 +371,21 @@ describe('a key set at a URL', () => {
     expect(requests).toBe(2)
   })
 
-  test('that nobody serves makes the server say that it cannot check', async () => {
+  test('that is unreachable results in unavailable', async () => {
     const authenticator = await openJwtAuthenticator({ jwks: 'http://127.0.0.1:1/jwks.json' }, clock)
     const bearer = await token({ sub: 'alice' }, { kid: 'k0' })
     await expect(authenticator.authenticate({ bearer })).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('that is not a URL is an error at start', async () => {
+  test('that is not a URL is an error at startup', async () => {
     await expect(openJwtAuthenticator({ jwks: 'https://' }, clock)).rejects.toThrow(/not the URL of a key set/)
   })
 })
 
-describe('what a token allows, and for how long', () => {
+describe('JWT: scopes and expiry', () => {
   const open = (more: object = {}) => openJwtAuthenticator({ key: pem, ...more }, clock)
 
-  test('follows from its scopes, as a list or as a text, and from its expiry', async () => {
+  test('come from the scope claims, as a list or as text, and from exp', async () => {
     const [byDefault, named] = [await open(), await open({ scopesClaim: 'scope' })]
     const listed = await token({ sub: 'alice', scopes: ['agents:run', 'openid', 7] })
     expect(await byDefault.authenticate({ bearer: listed })).toEqual({
@@ -402,7 +402,7 @@ describe('what a token allows, and for how long', () => {
       ).not.toContain('admin')
   })
 
-  test('must be said: a token without exp is refused unless the operator wants it', async () => {
+  test('a token without exp is rejected unless configured otherwise', async () => {
     const endless = await token({ sub: 'alice', exp: undefined })
     await expect((await open()).authenticate({ bearer: endless })).rejects.toMatchObject(refused)
     expect(await (await open({ requireExpiry: false })).authenticate({ bearer: endless })).toEqual({ id: 'alice' })

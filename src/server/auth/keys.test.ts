@@ -4,8 +4,9 @@ import { mkdtemp, readdir, readFile, rm, stat, symlink, truncate, writeFile } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
+import { until } from '../../../test/support/until.ts'
 import { CredentialWatch } from '../../core/access/credential-watch.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { ownerKey } from '../../core/model/principal.ts'
@@ -42,21 +43,21 @@ describe('key file', () => {
     expect((await createKey(path, { name: 'other' })).key).not.toBe(key)
   })
 
-  test('only the owner can read the file, before and after a change', async () => {
+  test('is readable only by its owner, before and after a change', async () => {
     await createKey(path, { name: 'ci' })
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     await revokeKey(path, 'ci')
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   })
 
-  test('changes leave nothing beside the file', async () => {
+  test('has no temporary files beside it after changes', async () => {
     await createKey(path, { name: 'ci' })
     await expect(createKey(path, { name: 'ci' })).rejects.toMatchObject({ code: 'conflict' })
     await revokeKey(path, 'ci')
     expect(await readdir(join(folder, 'state'))).toEqual(['keys.json'])
   })
 
-  test('a name is taken until its key is revoked, and the ids of all keys stay', async () => {
+  test('a name is taken until its key is revoked, and the ids of all keys are kept', async () => {
     const first = await createKey(path, { name: 'ci' })
     await expect(createKey(path, { name: 'ci' })).rejects.toThrow(/"ci" already .*revoke it/)
     await revokeKey(path, 'ci')
@@ -67,12 +68,12 @@ describe('key file', () => {
     ])
   })
 
-  test('a name that is the id of a key is refused, so that revoking never means two keys', async () => {
+  test('a name that is the id of a key is rejected, so that revoking is never ambiguous', async () => {
     const { entry } = await createKey(path, { name: 'ci' })
     await expect(createKey(path, { name: entry.id })).rejects.toMatchObject({ code: 'conflict' })
   })
 
-  test('a key is revoked by name or id; twice says when it was first', async () => {
+  test('a key is revoked by name or id; a second time reports the first', async () => {
     const clock = stillClock()
     const { entry } = await createKey(path, { name: 'ci' }, clock)
     expect(await revokeKey(path, entry.id, clock)).toMatchObject({ already: false, entry: { name: 'ci' } })
@@ -81,26 +82,26 @@ describe('key file', () => {
     expect(again).toMatchObject({ already: true, entry: { revokedAt: '2026-01-01T00:00:00.000Z' } })
   })
 
-  test('an unknown key, or a file that is not there, is not found and nothing is written', async () => {
+  test('an unknown key, or a missing file, is reported and nothing is written', async () => {
     await expect(revokeKey(path, 'ci')).rejects.toMatchObject({ code: 'not_found' })
     expect(await readdir(folder)).toEqual([])
     await createKey(path, { name: 'ci' })
     await expect(revokeKey(path, 'other')).rejects.toThrow(/no key "other" in .*keys list/)
   })
 
-  test.each(['', 'two words', '../x', '-x', 'a\nb', 'é', 'x'.repeat(65)])('the name %j is refused', async (name) => {
+  test.each(['', 'two words', '../x', '-x', 'a\nb', 'é', 'x'.repeat(65)])('the name %j is rejected', async (name) => {
     await expect(createKey(path, { name })).rejects.toMatchObject({ code: 'invalid_request' })
     expect(await readdir(folder)).toEqual([])
   })
 
   test.each([{ principal: '' }, { principal: 'a\u001b[31m' }, { tenant: '' }, { tenant: 'x'.repeat(257) }])(
-    '%j is refused',
+    '%j is rejected',
     async (part) => {
       await expect(createKey(path, { name: 'ci', ...part })).rejects.toMatchObject({ code: 'invalid_request' })
     },
   )
 
-  test('twenty changes at the same moment all stay', async () => {
+  test('twenty concurrent changes are all kept', async () => {
     await createKey(path, { name: 'old' })
     const names = Array.from({ length: 19 }, (_, index) => `key-${index}`)
     await Promise.all([revokeKey(path, 'old'), ...names.map((name) => createKey(path, { name }))])
@@ -109,13 +110,13 @@ describe('key file', () => {
     expect(keys?.find(({ name }) => name === 'old')?.revokedAt).toBeDefined()
   })
 
-  test('a lock that nobody gives back is reported with what to do, not broken', async () => {
+  test('a stale lock is reported with what to do, and not broken', async () => {
     await createKey(path, { name: 'ci' })
     await writeFile(`${path}.lock`, '')
     await expect(revokeKey(path, 'ci')).rejects.toThrow(`remove ${path}.lock`)
   })
 
-  test('a link to the file stays a link', async () => {
+  test('a symbolic link to the file stays a link', async () => {
     await createKey(path, { name: 'ci' })
     const link = join(folder, 'link.json')
     await symlink(path, link)
@@ -125,7 +126,7 @@ describe('key file', () => {
 })
 
 describe('key authenticator', () => {
-  test('a key is its principal, in its tenant', async () => {
+  test('a key authenticates its principal, in its tenant', async () => {
     const { key } = await createKey(path, { name: 'bot', principal: 'alice', tenant: 'acme' })
     const authenticator = await openKeyAuthenticator(path)
     expect(authenticator.scheme).toBe('keys')
@@ -146,7 +147,7 @@ describe('key authenticator', () => {
     expect(await Promise.all(owners)).toEqual(['key:ci', 'key:ci'])
   })
 
-  test('a wrong secret, an unknown id, the secret of another key and a malformed key are refused alike', async () => {
+  test('a wrong secret, an unknown id, the secret of another key and a malformed key are rejected alike', async () => {
     const { key } = await createKey(path, { name: 'ci' })
     const other = await createKey(path, { name: 'other' })
     const authenticator = await openKeyAuthenticator(path)
@@ -167,7 +168,7 @@ describe('key authenticator', () => {
     expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
   })
 
-  test('no text but a key is let in', async () => {
+  test('only a key is accepted', async () => {
     await createKey(path, { name: 'ci' })
     const authenticator = await openKeyAuthenticator(path)
     const bearers = fc.oneof(
@@ -187,7 +188,7 @@ describe('key authenticator', () => {
     await expect(authenticator.authenticate({ bearer: `hf_${entry.id}_${entry.hash}` })).rejects.toMatchObject(refused)
   })
 
-  test('a revocation and a new key are noticed one second later, and not by a look per request', async () => {
+  test('a revocation and a new key take effect within one second, without a file read per request', async () => {
     const clock = stillClock()
     const { key } = await createKey(path, { name: 'ci' }, clock)
     const authenticator = await openKeyAuthenticator(path, clock)
@@ -200,7 +201,7 @@ describe('key authenticator', () => {
     expect(await authenticator.authenticate({ bearer: fresh.key })).toMatchObject({ name: 'fresh' })
   })
 
-  test('all requests of the moment when the file is looked at wait for the answer', async () => {
+  test('requests during a file read wait for its result', async () => {
     const clock = stillClock()
     const { key } = await createKey(path, { name: 'ci' }, clock)
     const authenticator = await openKeyAuthenticator(path, clock)
@@ -221,7 +222,7 @@ describe('key authenticator', () => {
     await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject(refused)
   })
 
-  test('a revocation by another process is noticed', async () => {
+  test('a revocation by another process takes effect', async () => {
     const clock = stillClock()
     const { key } = await createKey(path, { name: 'ci' }, clock)
     const authenticator = await openKeyAuthenticator(path, clock)
@@ -237,7 +238,7 @@ describe('key authenticator', () => {
 })
 
 test.each([0, 400, 800, 1200, 1600])(
-  '[SEC-2] a key that is revoked %i ms after it was first shown ends what it has open within two seconds, whatever the phase',
+  '[SEC-2] a key revoked %i ms after its first use ends what it has open within two seconds, whatever the phase',
   async (phaseMs) => {
     const { key } = await createKey(path, { name: 'mallory' })
     const clock = new ManualClock()
@@ -261,7 +262,7 @@ test.each([0, 400, 800, 1200, 1600])(
   },
 )
 
-describe('a key file', () => {
+describe('key file errors:', () => {
   const good = {
     id: 'abcdef',
     name: 'ci',
@@ -282,7 +283,7 @@ describe('a key file', () => {
     ['with an unknown field', file({ ...good, networks: '10.0.0.0/8' }), /keys\[0\] has an unknown field "networks"/],
     ['with an id twice', file(good, { ...good, name: 'other' }), /keys\[1\] repeats the id abcdef/],
     ['with a text for a key', file(good, 'x'), /keys\[1\] is not an object/],
-  ])('%s is an error that names it, at start and at every change', async (_label, text, problem) => {
+  ])('%s is named, at startup and at every change', async (_label, text, problem) => {
     path = join(folder, 'keys.json')
     await writeFile(path, text)
     const attempts = [
@@ -300,17 +301,17 @@ describe('a key file', () => {
     expect(await readFile(path, 'utf8')).toBe(text)
   })
 
-  test('no file at all is an error that says how to make one', async () => {
+  test('a missing file is reported with how to create one', async () => {
     await expect(openKeyAuthenticator(path)).rejects.toThrow(
       `key file ${path} does not exist; create the first key with: holdfast keys create`,
     )
   })
 
-  test('a directory in its place is an error that names it', async () => {
+  test('a directory in its place is named', async () => {
     await expect(openKeyAuthenticator(folder)).rejects.toThrow(folder)
   })
 
-  test('a server lets nobody in while the file is damaged or gone, and goes on when it is repaired', async () => {
+  test('a server accepts no key while the file is damaged or missing, and recovers when it is repaired', async () => {
     const clock = stillClock()
     const { key } = await createKey(path, { name: 'ci' }, clock)
     const sound = await readFile(path, 'utf8')
@@ -332,8 +333,8 @@ describe('a key file', () => {
   })
 })
 
-describe('scopes, expiry and use of keys', () => {
-  test('a key carries its scopes and is refused from its expiry on', async () => {
+describe('key scopes, expiry and last use', () => {
+  test('a key has its scopes and is rejected after its expiry', async () => {
     const clock = stillClock()
     const wanted = { name: 'viewer', scopes: ['runs:read', 'component:lab'], expiresInMs: 60_000 }
     const { key, entry } = await createKey(path, wanted, clock)
@@ -349,7 +350,7 @@ describe('scopes, expiry and use of keys', () => {
     await expect(authenticator.authenticate({ bearer: key })).rejects.toMatchObject({ code: 'unauthenticated' })
   })
 
-  test('a scope that is mistyped makes no key, and one that is unknown makes a file unsound', async () => {
+  test('a mistyped scope creates no key, and an unknown one makes the file invalid', async () => {
     await expect(createKey(path, { name: 'a', scopes: ['run:read'] })).rejects.toThrow('"run:read" is not a scope')
     await expect(createKey(path, { name: 'a', scopes: [] })).rejects.toThrow('1 to 100 scopes')
     await createKey(path, { name: 'a', scopes: ['runs:read'] })
@@ -357,7 +358,28 @@ describe('scopes, expiry and use of keys', () => {
     await expect(openKeyAuthenticator(path)).rejects.toThrow('has an invalid "scopes"')
   })
 
-  test('the last use of a key is noted in a file beside it, and the latest of several servers wins', async () => {
+  test('a server notes when a key was used last', async () => {
+    const clock = stillClock()
+    const { key, entry } = await createKey(path, { name: 'used' }, clock)
+    await createKey(path, { name: 'unused' }, clock)
+    const authenticator = await openKeyAuthenticator(path, clock)
+    clock.advance(500)
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    await authenticator.authenticate({ bearer: key })
+    await expect(authenticator.authenticate({ bearer: key.replace(/.{8}$/, '00000000') })).rejects.toMatchObject({
+      code: 'unauthenticated',
+    })
+    vi.advanceTimersByTime(10_000)
+    vi.useRealTimers()
+    const used = await until('it is written', async () => {
+      const found = await readKeyUsage(path)
+      return found.size > 0 && found
+    })
+    expect([...used]).toEqual([[entry.id, clock.now()]])
+  })
+
+  test('the last use is recorded in a file beside it, and the latest of several servers wins', async () => {
     await createKey(path, { name: 'a' })
     const [one, other] = [new KeyUsageRecorder(path), new KeyUsageRecorder(path)]
     one.note('aaaaaa', 2000)

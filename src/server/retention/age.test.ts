@@ -30,7 +30,7 @@ async function sweep(store: Store, clock: FakeClock, limits: Partial<Limits>, op
   return report
 }
 
-test('runs older than --retain-runs are removed with their keys, webhooks and empty sessions', async () => {
+test('retention by age: runs older than --retain-runs are removed with their keys, webhooks and empty sessions', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   await finish(store, clock, 'run_old', { session: 's-old' })
@@ -50,7 +50,7 @@ test('runs older than --retain-runs are removed with their keys, webhooks and em
   expect(await store.usage.of('owner-1')).toMatchObject({ runs: 1, documents: 2 })
 })
 
-test('each component, tenant and principal has its own period, and a longer one holds up nobody', async () => {
+test('retention by age: each component, tenant and principal has its own period, and a longer one delays no other', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   await finish(store, clock, 'run_default')
@@ -73,7 +73,7 @@ test('each component, tenant and principal has its own period, and a longer one 
   expect(await trimmedAfter(30)).toEqual(['run_acme_writer', 'run_anna', 'run_default', 'run_writer'])
 })
 
-test('of several periods that apply the shortest counts, and 0 is for ever', () => {
+test('retention by age: the shortest of several periods counts, and 0 means forever', () => {
   const periods = new RetentionPeriods(30, { components: { w: 7, x: 0 }, tenants: { t: 90 }, principals: { 't/p': 0 } })
   expect(periods.of('q', 'other')).toBe(30)
   expect(periods.of('q', 'w')).toBe(7)

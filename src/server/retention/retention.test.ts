@@ -33,7 +33,7 @@ async function sweep(store: Store, limits: { retainMs?: number; retainBytesMax?:
   await retention.stop()
 }
 
-test('what finished longer ago than it is kept is trimmed to how it ended', async () => {
+test('retention: a run that finished longer ago than --retain is trimmed to its outcome', async () => {
   const store = openMemoryStore({ clock })
   for (const id of ['run_a', 'run_b', 'run_c']) await run(store, id, true)
   await sweep(store, { retainMs: 2500 })
@@ -41,7 +41,7 @@ test('what finished longer ago than it is kept is trimmed to how it ended', asyn
   expect(await store.read('run_a', 5, 1000)).toMatchObject({ first: 6, count: 1, closed: true })
 })
 
-test('what is more than there is room for is trimmed, oldest first', async () => {
+test('retention: runs beyond the size limit are trimmed, oldest first', async () => {
   const store = openMemoryStore({ clock })
   for (const id of ['run_a', 'run_b', 'run_c']) await run(store, id, true)
   const size = await store.usage.total()
@@ -50,7 +50,7 @@ test('what is more than there is room for is trimmed, oldest first', async () =>
   expect(await store.usage.total()).toBeLessThanOrEqual(size - 2500)
 })
 
-test('an unfinished run is kept, however old it is', async () => {
+test('retention: an unfinished run is kept, however old it is', async () => {
   const store = openMemoryStore({ clock })
   await run(store, 'run_a', false)
   clock.advance(1e9)
@@ -58,7 +58,7 @@ test('an unfinished run is kept, however old it is', async () => {
   expect(await keptFrom(store, ['run_a'])).toEqual([0])
 })
 
-test('a run that was too young, or was not over, is trimmed by a later sweep, which looks at no others again', async () => {
+test('retention: a run that was too young or unfinished is trimmed by a later sweep, which reads no others again', async () => {
   const store = openMemoryStore({ clock })
   await run(store, 'run_a', false)
   for (const id of ['run_b', 'run_c']) await run(store, id, true)
@@ -85,14 +85,14 @@ test('a run that was too young, or was not over, is trimmed by a later sweep, wh
   await retention.stop()
 })
 
-test('where there is no bound, nothing is trimmed', async () => {
+test('retention: without a limit nothing is trimmed', async () => {
   const store = openMemoryStore({ clock })
   await run(store, 'run_a', true)
   await sweep(store, {})
   expect(await keptFrom(store, ['run_a'])).toEqual([0])
 })
 
-describe('a clock that may be wrong', () => {
+describe('retention: a clock that may be wrong', () => {
   const HOUR = 3_600_000
   const DAY = 24 * HOUR
   const limits = { ...defaultLimits, retainMs: 30 * DAY }

@@ -45,6 +45,14 @@ const GRACE_MS = 2000
 /** Minimum time for an attempt, even if the caller's deadline is near. */
 const ATTEMPT_MIN_MS = 500
 
+/** The schema of one store: what each of its parts needs for its statements. */
+export interface DatabaseSchema {
+  readonly database: Database
+  readonly name: string
+  /** Null: use the database's clock. */
+  readonly now: () => number | null
+}
+
 export class Database {
   readonly #pool: Pool
   readonly #reachability: Reachability

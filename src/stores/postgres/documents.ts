@@ -7,7 +7,7 @@ import {
   type Documents,
   folded,
 } from '../../core/model/document.ts'
-import type { Database } from './database.ts'
+import type { DatabaseSchema } from './database.ts'
 
 export interface DocumentRow {
   readonly owner: string
@@ -24,20 +24,15 @@ export interface DocumentRow {
 export const DOCUMENT_COLUMNS = 'owner, collection, id, label, title, version, created, updated, body'
 
 export class PostgresDocuments implements Documents {
-  readonly #database: Database
-  readonly #schema: string
-  /** Null: use the database's clock. */
-  readonly #now: () => number | null
+  readonly #schema: DatabaseSchema
 
-  constructor(database: Database, schema: string, now: () => number | null) {
-    this.#database = database
+  constructor(schema: DatabaseSchema) {
     this.#schema = schema
-    this.#now = now
   }
 
   async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
-    const text = `SELECT ${DOCUMENT_COLUMNS} FROM ${this.#schema}.documents WHERE owner = $1 AND collection = $2 AND id = $3`
-    const [row] = await this.#database.query<DocumentRow>(text, [owner, collection, id])
+    const text = `SELECT ${DOCUMENT_COLUMNS} FROM ${this.#schema.name}.documents WHERE owner = $1 AND collection = $2 AND id = $3`
+    const [row] = await this.#schema.database.query<DocumentRow>(text, [owner, collection, id])
     return row && documentOf(row)
   }
 
@@ -52,9 +47,9 @@ export class PostgresDocuments implements Documents {
       title ?? null,
       folded(title ?? ''),
       JSON.stringify(body),
-      this.#now(),
+      this.#schema.now(),
     ]
-    const schema = this.#schema
+    const schema = this.#schema.name
     const [documents, durably] = [`${schema}.documents`, `${schema}.durably()`]
     const insert = `INSERT INTO ${documents} AS d (owner, collection, id, label, title, search, body, version, created, updated)
       SELECT $1, $2, $3, $4, $5, $6, $7, 1, ${schema}.iso($8), ${schema}.iso($8) WHERE ${durably}
@@ -71,9 +66,9 @@ export class PostgresDocuments implements Documents {
   }
 
   async remove(owner: string, collection: string, id: string): Promise<boolean> {
-    const text = `DELETE FROM ${this.#schema}.documents
-      WHERE owner = $1 AND collection = $2 AND id = $3 AND ${this.#schema}.durably() RETURNING id`
-    return (await this.#database.once(text, [owner, collection, id])).length > 0
+    const text = `DELETE FROM ${this.#schema.name}.documents
+      WHERE owner = $1 AND collection = $2 AND id = $3 AND ${this.#schema.name}.durably() RETURNING id`
+    return (await this.#schema.database.once(text, [owner, collection, id])).length > 0
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
@@ -82,14 +77,14 @@ export class PostgresDocuments implements Documents {
     const places = [order === 'updated' ? 'updated' : 'created', 'id', 'owner']
       .map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`)
       .join(', ')
-    const documents = `${this.#schema}.documents`
+    const documents = `${this.#schema.name}.documents`
     // One statement, so that page and total are from the same snapshot. The total is returned even if the page is empty.
     const text = `SELECT page.*, counted.total::integer FROM (SELECT count(*) AS total FROM ${documents} WHERE ${where}) counted
       LEFT JOIN (
         SELECT ${DOCUMENT_COLUMNS}, row_number() OVER (ORDER BY ${places}) AS place FROM ${documents} WHERE ${where}
         ORDER BY ${places} LIMIT $${values.length + 1} OFFSET $${values.length + 2}
       ) page ON true ORDER BY page.place`
-    const rows = await this.#database.query<DocumentRow & { id: string | null; total: number }>(text, [
+    const rows = await this.#schema.database.query<DocumentRow & { id: string | null; total: number }>(text, [
       ...values,
       limit,
       offset,
@@ -99,7 +94,7 @@ export class PostgresDocuments implements Documents {
 
   async #put(statement: string, values: readonly unknown[]): Promise<Document | undefined> {
     const columns = DOCUMENT_COLUMNS.split(', ').map((name) => `d.${name}`)
-    const [row] = await this.#database.once<DocumentRow>(`${statement} RETURNING ${columns.join(', ')}`, values)
+    const [row] = await this.#schema.database.once<DocumentRow>(`${statement} RETURNING ${columns.join(', ')}`, values)
     return row && documentOf(row)
   }
 }

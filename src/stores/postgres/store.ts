@@ -106,9 +106,10 @@ export class PostgresStore implements Store {
       },
       connectMs: RENEW_MS,
     })
-    this.documents = new PostgresDocuments(database, schema, now)
-    this.transfer = new PostgresTransfer(database, schema, now)
-    this.usage = new PostgresUsage(database, schema)
+    const parts = { database, name: schema, now }
+    this.documents = new PostgresDocuments(parts)
+    this.transfer = new PostgresTransfer(parts)
+    this.usage = new PostgresUsage(parts)
     this.#commits = new GroupCommit({
       database: this.#committing,
       schema,

@@ -4,7 +4,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
 import { isFinished } from '../../core/model/run.ts'
-import type { Database } from './database.ts'
+import type { DatabaseSchema } from './database.ts'
 import { DOCUMENT_COLUMNS, documentOf, type DocumentRow } from './documents.ts'
 import { STORED_COLUMNS, storedRun, type StoredRow } from './rows.ts'
 
@@ -14,31 +14,26 @@ interface KeptRow extends StoredRow {
 }
 
 export class PostgresTransfer implements StoreTransfer {
-  readonly #database: Database
-  readonly #schema: string
-  /** Null: use the database's clock. */
-  readonly #now: () => number | null
+  readonly #schema: DatabaseSchema
 
-  constructor(database: Database, schema: string, now: () => number | null) {
-    this.#database = database
+  constructor(schema: DatabaseSchema) {
     this.#schema = schema
-    this.#now = now
   }
 
   async workers(): Promise<readonly string[]> {
-    const schema = this.#schema
-    const rows = await this.#database.query<{ owner: string }>(
+    const schema = this.#schema.name
+    const rows = await this.#schema.database.query<{ owner: string }>(
       `SELECT owner FROM ${schema}.owners WHERE until > ${schema}.clock($1)
        UNION SELECT lease_owner FROM ${schema}.runs WHERE lease_owner IS NOT NULL AND lease_until > ${schema}.clock($1)`,
-      [this.#now()],
+      [this.#schema.now()],
     )
     return rows.map(({ owner }) => owner)
   }
 
   async runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
-    const schema = this.#schema
+    const schema = this.#schema.name
     const where = after === undefined ? '' : 'WHERE (created, id) > ($2, $3)'
-    const rows = await this.#database.query<KeptRow>(
+    const rows = await this.#schema.database.query<KeptRow>(
       `SELECT idempotency_key, fingerprint, ${STORED_COLUMNS} FROM ${schema}.stored ${where} ORDER BY created, id LIMIT $1`,
       after === undefined ? [limit] : [limit, after.createdAt, after.id],
     )
@@ -52,8 +47,8 @@ export class PostgresTransfer implements StoreTransfer {
 
   async documents(limit: number, after?: DocumentName): Promise<readonly Document[]> {
     const where = after === undefined ? '' : 'WHERE (collection, owner, id) > ($2, $3, $4)'
-    const rows = await this.#database.query<DocumentRow>(
-      `SELECT ${DOCUMENT_COLUMNS} FROM ${this.#schema}.documents ${where} ORDER BY collection, owner, id LIMIT $1`,
+    const rows = await this.#schema.database.query<DocumentRow>(
+      `SELECT ${DOCUMENT_COLUMNS} FROM ${this.#schema.name}.documents ${where} ORDER BY collection, owner, id LIMIT $1`,
       after === undefined ? [limit] : [limit, after.collection, after.owner, after.id],
     )
     return rows.map(documentOf)
@@ -61,8 +56,8 @@ export class PostgresTransfer implements StoreTransfer {
 
   /** Plain SQL rather than a database function: transfers are rare and should not require a migration. */
   async admit({ stored: { run, first, epoch, stop }, idempotency }: TransferredRun, record: string): Promise<void> {
-    const schema = this.#schema
-    const rows = await this.#database.once(
+    const schema = this.#schema.name
+    const rows = await this.#schema.database.once(
       `WITH admitted AS (
          INSERT INTO ${schema}.runs
            (id, owner, component, session, status, finished, created, lane, wake, stop, idempotency_key, fingerprint, run)
@@ -98,10 +93,10 @@ export class PostgresTransfer implements StoreTransfer {
 
   async admitDocument(document: Document): Promise<boolean> {
     const { owner, collection, id, label, title, body, version, createdAt, updatedAt } = document
-    const rows = await this.#database.once(
-      `INSERT INTO ${this.#schema}.documents
+    const rows = await this.#schema.database.once(
+      `INSERT INTO ${this.#schema.name}.documents
          (owner, collection, id, label, title, search, body, version, created, updated)
-       SELECT $1, $2, $3, $4, $5, $6, $7, $8::integer, $9, $10 WHERE ${this.#schema}.durably()
+       SELECT $1, $2, $3, $4, $5, $6, $7, $8::integer, $9, $10 WHERE ${this.#schema.name}.durably()
        ON CONFLICT DO NOTHING RETURNING id`,
       [
         owner,

@@ -7,7 +7,7 @@ import {
   type SizedRun,
   type StoredUsage,
 } from '../../core/model/storage-usage.ts'
-import type { Database } from './database.ts'
+import type { DatabaseSchema } from './database.ts'
 import { STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 
 /** Sums are numerics, which `pg` returns as text. */
@@ -16,18 +16,16 @@ type UsageRow = Readonly<Record<keyof OwnerUsage, string>>
 const STORED_BYTES = `sum(runs) * ${RUN_BYTES} + sum(log_bytes) + sum(documents) * ${DOCUMENT_BYTES} + sum(document_bytes)`
 
 export class PostgresUsage implements StoredUsage {
-  readonly #database: Database
-  readonly #schema: string
+  readonly #schema: DatabaseSchema
 
-  constructor(database: Database, schema: string) {
-    this.#database = database
+  constructor(schema: DatabaseSchema) {
     this.#schema = schema
   }
 
   async of(owner: string): Promise<OwnerUsage> {
-    const schema = this.#schema
+    const schema = this.#schema.name
     // Loose index scan over the primary key, from collection to collection.
-    const [row] = await this.#database.query<UsageRow>(
+    const [row] = await this.#schema.database.query<UsageRow>(
       `WITH RECURSIVE collections (name) AS (
          (SELECT collection FROM ${schema}.documents ORDER BY collection LIMIT 1)
          UNION ALL
@@ -48,12 +46,12 @@ export class PostgresUsage implements StoredUsage {
 
   async total(): Promise<number> {
     const text = `SELECT coalesce(${STORED_BYTES}, 0) AS bytes FROM (${this.#parts()}) parts`
-    const [row] = await this.#database.query<{ bytes: string }>(text, [])
+    const [row] = await this.#schema.database.query<{ bytes: string }>(text, [])
     return Number(row!.bytes)
   }
 
   async largest(limit: number): Promise<readonly OwnerUsage[]> {
-    const rows = await this.#database.query<UsageRow>(
+    const rows = await this.#schema.database.query<UsageRow>(
       `SELECT owner, sum(runs) AS runs, sum(log_bytes) AS "logBytes", sum(documents) AS documents,
          sum(document_bytes) AS "documentBytes"
        FROM (${this.#parts()}) parts GROUP BY owner ORDER BY ${STORED_BYTES} DESC LIMIT $1`,
@@ -63,9 +61,9 @@ export class PostgresUsage implements StoredUsage {
   }
 
   async finishedRuns(owner: string, limit: number, after?: Position): Promise<readonly SizedRun[]> {
-    const schema = this.#schema
+    const schema = this.#schema.name
     const where = after === undefined ? '' : 'AND (created, id) > ($3, $4)'
-    const rows = await this.#database.query<StoredRow & { readonly bytes: string }>(
+    const rows = await this.#schema.database.query<StoredRow & { readonly bytes: string }>(
       `SELECT ${STORED_COLUMNS}, (SELECT h.bytes FROM ${schema}.heads h WHERE h.id = s.id) AS bytes
        FROM ${schema}.stored s WHERE owner = $1 AND finished ${where} ORDER BY created, id LIMIT $2`,
       [owner, limit, ...(after === undefined ? [] : [after.createdAt, after.id])],
@@ -75,7 +73,7 @@ export class PostgresUsage implements StoredUsage {
 
   /** Runs and documents of each owner, separately. */
   #parts(): string {
-    const schema = this.#schema
+    const schema = this.#schema.name
     return `SELECT r.owner, count(*) AS runs, sum(h.bytes) AS log_bytes, 0 AS documents, 0 AS document_bytes
         FROM ${schema}.runs r JOIN ${schema}.heads h ON h.id = r.id GROUP BY r.owner
       UNION ALL

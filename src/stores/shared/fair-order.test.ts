@@ -8,7 +8,7 @@ function queued(number: number, owner: string): OrderedRun {
   return { run: newRun(`run_${number}`, TIME, { owner }).run, number }
 }
 
-test('a long line is not looked through for the few that come first', () => {
+test('fair order: a long queue is not scanned for its first few runs', () => {
   const turns = new FairOrder<OrderedRun>()
   for (let number = 0; number < 10_000; number++) turns.place(queued(number, 'anna'))
   for (let number = 10_000; number < 10_003; number++) turns.place(queued(number, 'bert'))
@@ -18,7 +18,7 @@ test('a long line is not looked through for the few that come first', () => {
   expect(looks).toBe(6)
 })
 
-test('who waits for an answer for as long as it takes is not looked at', () => {
+test('fair order: runs that wait for an answer without a deadline are not scanned', () => {
   const turns = new FairOrder<OrderedRun>()
   const { run } = queued(0, 'anna')
   turns.place({ number: 0, run: { ...run, status: 'paused' } })
@@ -29,7 +29,7 @@ test('who waits for an answer for as long as it takes is not looked at', () => {
   expect(seen).toEqual([overdue])
 })
 
-test('nothing is kept of what has finished', () => {
+test('fair order: finished runs are forgotten', () => {
   const turns = new FairOrder<{ run: OrderedRun['run']; readonly number: number }>()
   const item = { ...queued(0, 'anna') }
   for (const status of ['queued', 'running', 'paused', 'running', 'completed'] as const) {

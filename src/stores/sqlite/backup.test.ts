@@ -181,9 +181,9 @@ describe('space', () => {
     const path = temporaryDatabase()
     const store = await opened(path)
     await fill(store)
-    await until('it is in the file', () => statSync(path).size > 40e6, { withinMs: 60_000 })
+    await until('it is in the file', () => statSync(path).size > 40e6, { withinMs: 180_000 })
     await removeMost(store)
-    await until('the file is small again', () => statSync(path).size < 25e6, { withinMs: 60_000 })
+    await until('the file is small again', () => statSync(path).size < 25e6, { withinMs: 180_000 })
     expect(await store.documents.get('anna', 'notes', '0')).toMatchObject({ body })
   })
 

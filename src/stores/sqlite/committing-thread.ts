@@ -4,7 +4,8 @@ import { detailOf, HoldfastError } from '../../core/model/errors.ts'
 import type { LostCommits } from './commit-record.ts'
 import type { FileIdentity } from './file-identity.ts'
 import { FencedError } from './instance.ts'
-import type { CommitFailure, CommitRequest, ThreadOptions, CommitReply } from './messages.ts'
+import type { CommitFailure, CommitReply, CommitRequest, ReadRequests, ThreadOptions } from './messages.ts'
+import type { ReadingReply, ReadingRequest } from './reading-messages.ts'
 
 const entry = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url)
 
@@ -77,6 +78,14 @@ export class CommittingThread {
   check(answer: (reply: CommitReply) => void): void {
     this.#answers.push(answer)
     this.#worker.postMessage('check')
+  }
+
+  /** Reads the file; replied to in order with commits. There is no reply if the thread fails before. */
+  read(reads: readonly ReadingRequest[], answer: (reply: ReadingReply) => void): void {
+    this.#answers.push((reply) => {
+      if (reply.kind === 'read') answer(reply.reply)
+    })
+    this.#worker.postMessage({ reads } satisfies ReadRequests)
   }
 
   /** One transaction; the reply comes when it is durable or has failed. After a failure there are no further replies. */

@@ -1,4 +1,4 @@
-/** The store's hold on its file: its threads, whether it can be read and written, and how it is opened again after a failure. */
+/** Owns the store's threads, tracks whether the file can be read and written, and reopens it after a failure. */
 import { type HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 import { CommittingThread } from './committing-thread.ts'
@@ -9,34 +9,34 @@ import type { FileLock } from './lock.ts'
 import type { ThreadOptions } from './messages.ts'
 import { PinnedJournal } from './pinned-journal.ts'
 import { type Opening, Reader } from './reader.ts'
-import { ReadingThread } from './reading-thread.ts'
+import { ReadingThread, type StandIn } from './reading-thread.ts'
 import type { Readings } from './readings.ts'
 import { ThreadWatch } from './thread-watch.ts'
 
 export interface FileConnectionOptions {
-  /** On the file; let go when the connection closes. */
+  /** Lock on the file, released by `close`. */
   readonly lock: FileLock
-  /** The first of the threads that commit to it. */
+  /** The first committing thread. A reopened file gets a new one. */
   readonly thread: Promise<CommittingThread>
-  /** Wait between attempts to open the file again after it failed. */
-  readonly reopenMs: number
-  /** Bytes of the log that may wait for compaction, in memory, before starts are refused. */
+  /** Delay between attempts to reopen the file after a failure. */
+  readonly reopenIntervalMs: number
+  /** Uncompacted log bytes in memory above which starts are refused. */
   readonly backlogBytesMax: number
-  /** Wait between looks at whether the file is still in its place. */
-  readonly watchMs: number
-  /** For the threads after the first. */
+  /** Interval of the checks that the file is in place and that the threads reply. */
+  readonly watchIntervalMs: number
+  /** Options of the committing threads after the first. */
   readonly threadOptions: Omit<ThreadOptions, 'reopen'>
   readonly logger: Logger
 }
 
 export interface FileConnectionListener extends Omit<CommitListener, 'failed'> {
-  /** The file was opened, perhaps anew: what was known of it holds no longer. */
+  /** The file was opened or reopened. The listener replaces all it knows of the file. */
   opened(thread: CommittingThread, opening: Opening): void
-  /** What was accepted and is not durable is dropped. */
+  /** A commit failed. The listener drops changes that are not durable. */
   failed(cause: HoldfastError): void
-  /** The disk finishes nothing. */
+  /** The disk stalls: writes do not finish. */
   stalled(cause: HoldfastError): void
-  /** The file takes writes again after it failed. */
+  /** The file was reopened and takes writes again. */
   reopened(): void
 }
 
@@ -47,11 +47,12 @@ export class FileConnection {
   readonly #listener: FileConnectionListener
   readonly #pinned: PinnedJournal
   readonly #reads: ReadingThread
+  #thread!: CommittingThread
   #commits!: GroupCommit
   #watch!: ThreadWatch
   #identity!: FileIdentity
   #failure: string | undefined
-  /** The file belongs to another process by now, for good. */
+  /** Another process has taken over the file. Final. */
   #fenced = false
   #reopenTimer: NodeJS.Timeout | undefined
   #closed = false
@@ -60,17 +61,19 @@ export class FileConnection {
     this.#options = options
     this.#listener = listener
     this.#pinned = new PinnedJournal(options.lock.path, options.logger)
-    this.#reads = new ReadingThread(options.lock.path, options.watchMs, (reason) =>
+    const standIn: StandIn = {
+      read: (requests, answer) => this.#thread.read(requests, answer),
+      stall: () => this.#watch.stall,
+    }
+    this.#reads = new ReadingThread(options.lock.path, standIn, options.watchIntervalMs, (reason) =>
       options.logger.error({ store: options.lock.path, reason }, 'the store cannot be read'),
     )
   }
 
-  /** Once. */
+  /** Opens the file. Call once. */
   async open(): Promise<void> {
     try {
-      this.#reads.start() // it loads while the other thread opens the file
       const thread = await this.#options.thread
-      this.#reads.ask('size').catch(() => {}) // so that the first request finds the file open
       this.#open(thread, openingOf(this.#options.lock.path))
     } catch (cause) {
       await this.#reads.close()
@@ -84,6 +87,7 @@ export class FileConnection {
       ...this.#listener,
       failed: ({ message, because }) => this.#fail({ message, fenced: because === 'fenced' }),
     })
+    this.#thread = thread
     this.#commits = commits
     this.#identity = thread.identity
     this.#watch = new ThreadWatch(
@@ -93,32 +97,32 @@ export class FileConnection {
         stalled: (reason) => this.#stall(reason),
         pinned: (bytes) => this.#pinned.update(bytes),
       },
-      this.#options.watchMs,
+      this.#options.watchIntervalMs,
     )
     this.#listener.opened(thread, opening)
   }
 
-  /** Another one after the file was opened anew. */
+  /** Replaced when the file is reopened. */
   get commits(): GroupCommit {
     return this.#commits
   }
 
-  /** Commits fail until the file is open again. */
+  /** Commits fail until the file is reopened. */
   get isFailed(): boolean {
     return this.#failure !== undefined
   }
 
-  /** Why the store is not healthy; undefined while it is. */
+  /** Why the store is unhealthy; undefined if it is healthy. */
   get outage(): string | undefined {
     return this.#failure ?? this.#watch.stall ?? this.#reads.stall
   }
 
-  /** What an operator should know although everything works. */
+  /** A condition that needs an operator's attention although everything works. */
   get warning(): string | undefined {
     return this.#pinned.warning
   }
 
-  /** Reads the file, in the reading thread. */
+  /** Reads the file, in another thread. */
   async ask<Name extends keyof Readings>(
     name: Name,
     ...args: Parameters<Readings[Name]>
@@ -140,7 +144,7 @@ export class FileConnection {
     if (reason !== undefined) throw this.#unwritable(reason)
   }
 
-  /** What runs write cannot be refused; that there are more of them can. */
+  /** Backpressure: refuses new runs while compaction is behind. Running ones cannot be refused. */
   assertKeepsUp(): void {
     const bytes = this.#commits.backlogBytes
     if (bytes <= this.#options.backlogBytesMax) return
@@ -164,22 +168,22 @@ export class FileConnection {
   }
 
   #unavailable(message: string): HoldfastError {
-    return storeUnavailable(message, { retryAfterMs: this.#options.reopenMs })
+    return storeUnavailable(message, { retryAfterMs: this.#options.reopenIntervalMs })
   }
 
-  /** The disk completes nothing: new commands are refused, running ones wait. Recovers when the disk does. */
+  /** Refuses new commands while the disk stalls; pending commits stay queued. Ends when the disk recovers. */
   #stall(reason: string): void {
     const { lock, logger } = this.#options
     logger.error({ store: lock.path, reason }, 'the store is stalled')
     const cause = this.#unwritable(reason)
     this.#listener.stalled(cause)
+    this.#reads.standInStalled(reason)
     this.#commits.stall(cause)
   }
 
   /**
-   * A commit failed. Accepted changes that are not durable are dropped and their waiters get the error. Nobody has seen them.
-   * The file is then opened anew, as after a crash; until that works the store is unhealthy. It stays so when the file belongs
-   * to another process: to open it again would take it from that one.
+   * Handles a failed commit: drops changes that are not durable, which nobody has seen, and rejects their waiters. The store is
+   * unhealthy until the file is reopened, as after a crash. A fenced store never reopens it: that would fence the new owner.
    */
   #fail({ message, fenced }: { readonly message: string; readonly fenced: boolean }): void {
     if (fenced) this.#fenced = true
@@ -190,7 +194,7 @@ export class FileConnection {
       this.#listener.failed(this.#unwritable(message))
     }
     if (!this.#closed && !this.#fenced)
-      this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenMs)
+      this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenIntervalMs)
   }
 
   async #openingOf(thread: CommittingThread): Promise<Opening> {
@@ -217,7 +221,7 @@ export class FileConnection {
   }
 }
 
-/** Reads in this thread: nothing can be asked of the store before, and much of the result stays here. */
+/** Reads in this thread: no request can arrive before the store is open, and most of the result stays here. */
 function openingOf(path: string): Opening {
   const reader = new Reader(path)
   try {

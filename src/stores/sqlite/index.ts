@@ -8,7 +8,7 @@ import { modeWarnings } from './file-access.ts'
 import { lockFile } from './lock.ts'
 
 const JOURNAL_BYTES_MAX = 256 * 1024 * 1024
-const READER_WAIT_MS = 300_000
+const READER_TIMEOUT_MS = 300_000
 
 export interface OpenSqliteOptions {
   /** The database file; created, with its folder, if missing. */
@@ -16,22 +16,22 @@ export interface OpenSqliteOptions {
   readonly clock?: Clock
   /** Receives reports for operators about the file. */
   readonly logger?: Logger
-  /** Delay between attempts to reopen the file after a write failure. */
-  readonly reopenMs?: number
+  /** Delay between attempts to reopen the file after a write failure. Default: 1,000. */
+  readonly reopenIntervalMs?: number
   /** Uncompacted log bytes above which starts are refused. Default: 64 MiB. */
   readonly backlogBytesMax?: number
-  /** Interval of the checks that the file still exists and belongs to this process. */
-  readonly watchMs?: number
-  /** Warns above this size of a write-ahead log that another program's reader keeps from being checkpointed. */
+  /** Interval of the checks that the file still exists and belongs to this process. Default: 1,000. */
+  readonly watchIntervalMs?: number
+  /** Warns above this size of a write-ahead log that another program's reader keeps from being checkpointed. Default: 256 MiB. */
   readonly journalBytesMax?: number
-  /** How long opening waits while another program reads the file. */
-  readonly readerWaitMs?: number
+  /** How long opening waits while another program reads the file. Default: 300,000. */
+  readonly readerTimeoutMs?: number
 }
 
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
-  const { logger = silentLogger, journalBytesMax = JOURNAL_BYTES_MAX, readerWaitMs = READER_WAIT_MS } = options
+  const { logger = silentLogger, journalBytesMax = JOURNAL_BYTES_MAX, readerTimeoutMs = READER_TIMEOUT_MS } = options
   const lock = lockFile(options.path)
-  const threadOptions = { path: lock.path, token: randomUUID(), journalBytesMax, readerWaitMs }
+  const threadOptions = { path: lock.path, token: randomUUID(), journalBytesMax, readerTimeoutMs }
   // First, so that the thread starts while this one loads the rest of the store.
   const thread = CommittingThread.open({ ...threadOptions, reopen: undefined }, (message) =>
     logger.warn({ store: lock.path }, message),
@@ -42,10 +42,10 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store
     lock,
     thread,
     clock: options.clock ?? systemClock,
-    reopenMs: options.reopenMs ?? 1000,
+    reopenIntervalMs: options.reopenIntervalMs ?? 1000,
     backlogBytesMax: options.backlogBytesMax ?? 64 * 1024 * 1024,
     onDamage: (what) => logger.error({ store: lock.path }, what),
-    watchMs: options.watchMs ?? 1000,
+    watchIntervalMs: options.watchIntervalMs ?? 1000,
     threadOptions,
     logger,
   })

@@ -3,6 +3,7 @@ import type { LogDamage } from '../../core/ports/store.ts'
 import type { LostCommits } from './commit-record.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
 import type { FileIdentity } from './file-identity.ts'
+import type { ReadingReply, ReadingRequest } from './reading-messages.ts'
 
 /** Start options of a committing thread. */
 export interface ThreadOptions {
@@ -15,7 +16,7 @@ export interface ThreadOptions {
   /** Journal size above which a blocking reader is reported. */
   readonly journalBytesMax: number
   /** How long opening waits for readers of other programs. */
-  readonly readerWaitMs: number
+  readonly readerTimeoutMs: number
 }
 
 /** A row of `runs`, rewritten whenever a run changes. */
@@ -64,6 +65,11 @@ export interface CommitRequest {
   readonly compact: 'share' | 'ready' | 'all'
 }
 
+/** Reads for the reading thread while that loads its code. */
+export interface ReadRequests {
+  readonly reads: readonly ReadingRequest[]
+}
+
 export type CommitReply =
   | {
       readonly kind: 'committed'
@@ -87,6 +93,7 @@ export type CommitReply =
    * The file is in place. `pinnedBytes`: size of a journal that another program's reader keeps from being checkpointed, or 0.
    */
   | { readonly kind: 'checked'; readonly pinnedBytes: number }
+  | { readonly kind: 'read'; readonly reply: ReadingReply }
   /** Opening is delayed, and why. */
   | { readonly kind: 'waiting'; readonly message: string }
   | CommitFailure

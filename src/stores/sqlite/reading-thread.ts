@@ -25,8 +25,17 @@ interface Asked extends Omit<ReadingRequest, 'mayShare'> {
   readonly reject: (cause: unknown) => void
 }
 
+/** Reads until the thread has loaded its code. */
+export interface StandIn {
+  /** Replies in order, or not at all if it fails before. */
+  read(requests: readonly ReadingRequest[], answer: (reply: ReadingReply) => void): void
+  /** Why it does not reply now; undefined while it does. */
+  stall(): string | undefined
+}
+
 export class ReadingThread {
   readonly #path: string
+  readonly #standIn: StandIn
   #worker: Worker | undefined
   /** It has loaded its code, which takes long on a busy machine and says nothing about the store's disk. */
   #isReady = false
@@ -42,15 +51,16 @@ export class ReadingThread {
   readonly #timer: NodeJS.Timeout
 
   /** `onStall` gets the reason, once for each stall. */
-  constructor(path: string, watchMs: number, onStall: (reason: string) => void) {
+  constructor(path: string, standIn: StandIn, watchIntervalMs: number, onStall: (reason: string) => void) {
     this.#path = path
-    this.#watch = new AnswerWatch(this, 'read', watchMs)
+    this.#standIn = standIn
+    this.#watch = new AnswerWatch(this, 'read', watchIntervalMs)
     this.#timer = setInterval(() => {
       const stall = this.#watch.look()
       if (stall === undefined) return
       onStall(stall)
       this.#rejectAll(stall)
-    }, watchMs)
+    }, watchIntervalMs)
     this.#timer.unref()
   }
 
@@ -69,17 +79,16 @@ export class ReadingThread {
     return this.#isReady && this.#underWay.length > 0
   }
 
-  /** Starts the thread, which opens the file with the first request. */
-  start(): void {
-    this.#worker ??= this.#started()
-  }
-
   ask<Name extends keyof Readings>(
     name: Name,
     ...args: Parameters<Readings[Name]>
   ): Promise<ReturnType<Readings[Name]>> {
-    const refusal = this.#closed ? 'it is closed' : (this.stall ?? this.#overload)
-    if (refusal !== undefined) return Promise.reject(unreadable(refusal))
+    if (this.#closed) return Promise.reject(unreadable('it is closed'))
+    const refusal = this.#stallNow ?? this.#overload
+    if (refusal !== undefined) {
+      this.#start() // so that reads work although the stand-in stalls
+      return Promise.reject(unreadable(refusal))
+    }
     return new Promise((resolve, reject) => {
       // Requests of the same moment share one message, and so one reply.
       if (this.#waiting.length === 0) queueMicrotask(() => this.#send())
@@ -87,23 +96,51 @@ export class ReadingThread {
     })
   }
 
+  /** The disk stalls below the stand-in. Requests that have the thread are watched here. */
+  standInStalled(reason: string): void {
+    if (!this.#isReady) this.#rejectAll(reason)
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
     this.#rejectAll('it is closed')
-    this.#worker?.postMessage('close')
+    if (this.#isReady) this.#worker?.postMessage('close')
+    else void this.#worker?.terminate() // it has not touched the file
     await this.#gone
   }
 
   #send(): void {
     while (this.#waiting.length > 0 && this.#underWay.length < UNDER_WAY_MAX) {
-      this.start()
       const asked = this.#take(REQUESTS_PER_MESSAGE)
       this.#underWay.push(asked)
-      const mayShare = this.#shared.hasRoom
-      const requests: ReadingRequest[] = asked.map(({ name, args }) => ({ name, args, mayShare }))
-      this.#worker!.postMessage(requests)
+      if (this.#isReady) this.#worker!.postMessage(this.#requestsOf(asked))
+      else this.#standIn.read(this.#requestsOf(asked), (reply) => this.#replyOfStandIn(asked, reply))
+      this.#start() // only now: its CPU time would delay the opening of the store
     }
+  }
+
+  #start(): void {
+    this.#worker ??= this.#started()
+  }
+
+  #requestsOf(asked: readonly Asked[]): ReadingRequest[] {
+    const mayShare = this.#shared.hasRoom
+    return asked.map(({ name, args }) => ({ name, args, mayShare }))
+  }
+
+  /** What the stand-in has not replied to is asked again: it may wait for a commit. */
+  #ready(): void {
+    this.#isReady = true
+    for (const asked of this.#underWay) this.#worker!.postMessage(this.#requestsOf(asked))
+  }
+
+  #replyOfStandIn(asked: readonly Asked[], reply: ReadingReply): void {
+    if (!this.#isReady && this.#underWay[0] === asked) this.#reply(reply)
+  }
+
+  get #stallNow(): string | undefined {
+    return this.stall ?? (this.#isReady ? undefined : this.#standIn.stall())
   }
 
   get #overload(): string | undefined {
@@ -124,7 +161,7 @@ export class ReadingThread {
       resourceLimits: { maxYoungGenerationSizeMb: 8 }, // like the committing thread
     })
     worker.on('message', (message: ReadingReply | typeof READY) => {
-      if (message === READY) this.#isReady = true
+      if (message === READY) this.#ready()
       else this.#reply(message)
     })
     let cause: unknown

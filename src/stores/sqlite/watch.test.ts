@@ -9,10 +9,10 @@ import type { Store } from '../../core/ports/store.ts'
 import { newRun } from '../../testing/fixtures.ts'
 import { openSqliteStore, type OpenSqliteOptions } from './index.ts'
 
-const PATIENCE = { withinMs: 60_000 }
+const PATIENCE = { withinMs: 180_000 }
 
 async function opened(options: OpenSqliteOptions): Promise<Store> {
-  const store = await openSqliteStore({ reopenMs: 20, watchMs: 20, ...options })
+  const store = await openSqliteStore({ reopenIntervalMs: 20, watchIntervalMs: 20, ...options })
   onTestFinished(() => store.close())
   return store
 }
@@ -35,7 +35,7 @@ function untilHealth(store: Store, ok: boolean): Promise<string> {
 describe('[LOG-2] a database file in use', () => {
   test('that is removed: no run is acknowledged from then on, and health says why', async () => {
     const path = temporaryDatabase()
-    const store = await opened({ path, watchMs: 600_000 }) // the commit itself notices
+    const store = await opened({ path, watchIntervalMs: 600_000 }) // the commit itself notices
     await create(store, 'run-1')
     rmSync(path)
     await expect(create(store, 'run-2')).rejects.toMatchObject({
@@ -161,7 +161,7 @@ describe('a store that another program reads while it is opened', () => {
 
   test('gives up after a while with an error that may be retried', async () => {
     const { path } = await readFile()
-    await expect(openSqliteStore({ path, readerWaitMs: 0 })).rejects.toMatchObject({
+    await expect(openSqliteStore({ path, readerTimeoutMs: 0 })).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('start again when it has finished') as string,
     })

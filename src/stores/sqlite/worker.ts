@@ -15,7 +15,7 @@ import { openDatabase, reopenDatabase } from './file.ts'
 import { FencedError, Instance } from './instance.ts'
 import { CommitRecord, type LostCommits, lostSince, readCommitRecord } from './commit-record.ts'
 import { LogWrites } from './log-writes.ts'
-import type { CommitReply, CommitRequest, QuarantinedRun, ThreadOptions } from './messages.ts'
+import type { CommitReply, CommitRequest, QuarantinedRun, ReadRequests, ThreadOptions } from './messages.ts'
 import { Quarantine } from './quarantine.ts'
 import { type RecoveryResult, Recovery } from './recovery.ts'
 import { highestRunNumber, RunNumbers } from './run-numbers.ts'
@@ -98,12 +98,12 @@ class Committer {
     return lost
   }
 
-  #recover({ path, readerWaitMs }: ThreadOptions, onWaiting: (message: string) => void): RecoveryResult {
+  #recover({ path, readerTimeoutMs }: ThreadOptions, onWaiting: (message: string) => void): RecoveryResult {
     const transaction = (work: () => void): void => this.#transaction(work)
     this.#segments.cutGiants(transaction)
     const recovered = new Recovery(this.#database, this.#segments, transaction).recover()
     // Pages that a failed sync left only in the page cache become durable here, or opening fails.
-    checkpointAll(this.#database, path, readerWaitMs, onWaiting)
+    checkpointAll(this.#database, path, readerTimeoutMs, onWaiting)
     return recovered
   }
 
@@ -234,7 +234,7 @@ function failure(cause: unknown): CommitReply {
   return { kind: 'failed', message: detailOf(cause), because }
 }
 
-function serve(port: MessagePort, options: ThreadOptions): void {
+async function serve(port: MessagePort, options: ThreadOptions): Promise<void> {
   const reply = (message: CommitReply): void => port.postMessage(message)
   let committer: Committer
   try {
@@ -246,14 +246,23 @@ function serve(port: MessagePort, options: ThreadOptions): void {
   }
   const { warnings, identity, lost } = committer
   reply({ kind: 'opened', warnings, identity, ...(lost && { lost }) })
-  port.on('message', (request: CommitRequest | 'check' | 'close') => {
+  // Only now: the store goes on meanwhile.
+  const { ReadingService } = await import('./reading-service.ts')
+  const reading = new ReadingService(options.path)
+  port.on('message', (request: CommitRequest | ReadRequests | 'check' | 'close') => {
+    if (typeof request === 'object' && 'reads' in request) {
+      const moved: ArrayBuffer[] = []
+      port.postMessage({ kind: 'read', reply: reading.answer(request.reads, moved) } satisfies CommitReply, moved)
+      return
+    }
     const answer = request === 'close' ? undefined : request === 'check' ? committer.check() : committer.commit(request)
     if (answer !== undefined) reply(answer)
     // After a failure the in-memory state cannot be trusted: the store reopens the file.
     if (answer !== undefined && answer.kind !== 'failed') return
+    reading.close()
     committer.close()
     port.close()
   })
 }
 
-if (parentPort !== null) serve(parentPort, workerData as ThreadOptions)
+if (parentPort !== null) void serve(parentPort, workerData as ThreadOptions)

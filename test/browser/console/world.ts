@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest'
 import type { BrowserContext, Page } from 'playwright-core'
 import { until } from '../../support/until.ts'
 
-export const WITHIN = { withinMs: 60_000, everyMs: 50 }
+export const WITHIN = { withinMs: 180_000, everyMs: 50 }
 
 export interface ConsolePage {
   readonly page: Page

@@ -25,9 +25,9 @@ describe.each([
   ['1.0', 'HTTP+JSON'],
   ['0.3', 'JSONRPC'],
   ['0.3', 'HTTP+JSON'],
-] as const)('an official server of %s over %s', (version, binding) => {
+] as const)('A2A client: an official server of %s over %s', (version, binding) => {
   test.each(['break', 'end'] as const)(
-    '[RUN-3] streams that are cut again and again (%s) are taken up, and nothing is lost or told twice',
+    '[RUN-3] streams that are cut repeatedly (%s) are resumed without loss or duplicates',
     async (cut) => {
       // A pause now and then, so that a client that comes back finds the stream still open; nothing depends on its length.
       const script = () =>
@@ -42,7 +42,7 @@ describe.each([
     },
   )
 
-  test('[RUN-3] a network that is gone for a while is waited for', async () => {
+  test('[RUN-3] a network outage is waited for', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const peer = await startPeer({ version, binding, script: () => chunked((at) => (at === 9 ? promise : undefined)) })
     const proxy = await startTcpProxy(Number(new URL(peer.url).port))
@@ -64,7 +64,7 @@ describe.each([
   })
 })
 
-test('the slow store of the official server loses chunks for whoever subscribes; our client puts the task right in the end', async () => {
+test('A2A client: chunks that the official server’s slow store loses for a subscriber are recovered at the end of the task', async () => {
   // Faster than its store, which is what makes it lose chunks.
   const script = () => chunked((index) => (index > 0 ? new Promise((next) => setTimeout(next, 10)) : undefined))
   const peer = await startPeer({ version: '1.0', script, slowStoreMs: 60, cuts: [8, 3] })
@@ -131,7 +131,7 @@ const streamed =
     response.end()
   }
 
-describe('a server that', () => {
+describe('A2A client: a server that', () => {
   test.each([
     ['sends nothing twice', [chunk('three')]],
     ['sends the last chunk of the snapshot once more', [chunk('two '), chunk('three')]],
@@ -150,7 +150,7 @@ describe('a server that', () => {
     expect(textsOf(stream.task!)).toBe('one two three')
   })
 
-  test('repeats itself in earnest is believed in the end', async () => {
+  test('repeats itself persistently is believed in the end', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('ha ', false))],
       SubscribeToTask: [streamed({ task: task('WORKING', 'ha ', 'ha ') }, chunk('ha '), status('COMPLETED'))],
@@ -160,7 +160,7 @@ describe('a server that', () => {
     expect(told(await collected(stream))).toBe('ha ha ha ')
   })
 
-  test('shows an older state than it has told is not believed', async () => {
+  test('returns an older state than it has sent is not believed', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('one ', false), chunk('two '))],
       SubscribeToTask: [streamed({ task: task('WORKING', 'one ') }, chunk('three'), status('COMPLETED'))],
@@ -171,7 +171,7 @@ describe('a server that', () => {
     expect(told(updates)).toBe('one two three')
   })
 
-  test('ends every stream at once is asked for the task instead', async () => {
+  test('ends every stream at once is polled instead', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') })],
       SubscribeToTask: [streamed({ task: task('WORKING') })],
@@ -187,7 +187,7 @@ describe('a server that', () => {
     expect(peer.calls.filter((method) => method === 'GetTask')).toHaveLength(3)
   })
 
-  test('says in the middle of a stream that something went wrong is asked again', async () => {
+  test('reports an error within a stream is asked again', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, { error: { code: -32603, message: 'closing' } })],
       SubscribeToTask: [streamed({ task: task('WORKING', 'one') }, status('COMPLETED'))],
@@ -196,7 +196,7 @@ describe('a server that', () => {
     expect(told(await collected((await A2aClient.connect(peer.url, HASTE)).stream('count')))).toBe('one')
   })
 
-  test('[RUN-3] never gets to an end is not said to have: the client gives up, and says what it knows', async () => {
+  test('[RUN-3] never reaches an end causes an error with the last known state', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('half', false))],
       SubscribeToTask: [(response) => void response.destroy()],
@@ -207,7 +207,7 @@ describe('a server that', () => {
     expect(stream.task!.status.state).toBe('TASK_STATE_WORKING')
   })
 
-  test('may have taken a message is not sent it again, unless that was allowed', async () => {
+  test('may have accepted a message is not sent it again, unless allowed', async () => {
     const broken = (response: ServerResponse): void => void response.destroy()
     const answers = () => ({ SendStreamingMessage: [broken, streamed({ task: task('COMPLETED', 'once') })] })
     const careful = await scripted(answers())
@@ -233,7 +233,7 @@ describe('a server that', () => {
     expect(told(await collected(client.stream('wait')))).toBe('there')
   })
 
-  test('[RUN-3] takes every request and answers none is given up, however long each of them was waited for', async () => {
+  test('[RUN-3] accepts every request and answers none is given up', async () => {
     const silent = (): void => {}
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') })],
@@ -245,7 +245,7 @@ describe('a server that', () => {
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(2)
   })
 
-  test('streams in silence, and not even shows the task, is asked for it', async () => {
+  test('streams nothing, and does not return the task, is polled', async () => {
     const quiet = (response: ServerResponse): void =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n')
     const peer = await scripted({
@@ -258,7 +258,7 @@ describe('a server that', () => {
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
   })
 
-  test('redirects is not followed, so a credential goes nowhere else', async () => {
+  test('redirects is not followed, so that a credential is sent nowhere else', async () => {
     const elsewhere = await scripted({})
     const peer = await scripted({
       SendMessage: [(response) => void response.writeHead(307, { location: `${elsewhere.url}/rpc` }).end()],
@@ -269,7 +269,7 @@ describe('a server that', () => {
   })
 })
 
-test('whoever aborts gets their own reason, and the stream is closed', async () => {
+test('A2A client: an abort rejects with its own reason, and closes the stream', async () => {
   const peer = await startPeer({
     version: '1.0',
     script: () => [{ status: 'working' }, { until: new Promise(() => {}) }],

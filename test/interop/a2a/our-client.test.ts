@@ -47,7 +47,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     startPeer({ version, binding, script: () => steps, ...more })
   const connect = (url: string, more: A2aClientOptions = {}) => A2aClient.connect(url, { ...HASTE, ...more })
 
-  test('is found by its card, and a blocking send gives the whole task', async () => {
+  test('is discovered by its card, and a blocking send returns the whole task', async () => {
     const client = await connect((await start(three)).url)
     expect(client.interface).toMatchObject({ binding, version: version === '1.0' ? '1.0' : '0.3' })
     const task = taskOf(await client.send('count'))
@@ -56,7 +56,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a send that does not wait returns the task, which is then asked for', async () => {
+  test('a non-blocking send returns the task, which is then polled', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const client = await connect((await start([{ status: 'working' }, { until: promise }, ...three.slice(1)])).url)
     const { id, status } = taskOf(await client.send('count', { wait: false }))
@@ -73,7 +73,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a task is streamed from its beginning to its end, and what was streamed is what it is', async () => {
+  test('a task is streamed from start to end, and adds up to the stored task', async () => {
     const client = await connect((await start(three)).url)
     const stream = client.stream('count')
     const updates = await collected(stream)
@@ -84,7 +84,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('an answer without a task is the whole of it', async () => {
+  test('a response without a task is the whole answer', async () => {
     const client = await connect((await start([{ message: 'Good day' }])).url)
     const [sent, [streamed, ...more]] = [await client.send('hello'), await collected(client.stream('hello'))]
     for (const answer of [sent, streamed!]) expect('message' in answer && textOf(answer.message.parts)).toBe('Good day')
@@ -92,7 +92,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('data comes as it was sent', async () => {
+  test('data is received as sent', async () => {
     // The gRPC server of 0.3 cannot write a null.
     const none = version === '0.3' && binding === 'GRPC' ? false : null
     const value = { found: 3, names: ['ä', '漢字', '👩‍🚀'], nested: { none, yes: true, half: 0.5 } }
@@ -102,14 +102,14 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a megabyte of text comes whole', async () => {
+  test('a megabyte of text is received whole', async () => {
     const text = 'word \u2028 é 漢 '.repeat(80_000)
     const client = await connect((await start([{ artifact: text, last: true }, { status: 'completed' }])).url)
     expect(textsOf(taskOf(await client.stream('much').result()))).toBe(text)
     client.close()
   })
 
-  test('a task that needs input is answered, and goes on', async () => {
+  test('a task that needs input is answered, and continues', async () => {
     const script = (text: string, turn: number): readonly PeerStep[] =>
       turn === 1
         ? [{ artifact: 'Well. ' }, { status: 'input-required', text: 'Which one?' }]
@@ -125,7 +125,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a task that waits for a credential stays open, and goes on by itself', async () => {
+  test('a task that waits for a credential stays open, and continues by itself', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const steps: PeerStep[] = [{ status: 'auth-required', text: 'Sign in' }, { until: promise }, ...three]
     const client = await connect((await start(steps)).url)
@@ -138,7 +138,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a task is cancelled while it runs; one that has ended cannot be, and one that is not there is not found', async () => {
+  test('a task is cancelled while it runs; a finished one cannot be, and an unknown one is not found', async () => {
     const endless = await connect((await start([...three.slice(0, 2), { until: new Promise(() => {}) }])).url)
     const stream = endless.stream('count')
     for await (const update of stream) if (told([update]) === 'one ') break
@@ -152,7 +152,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test.each(['failed', 'rejected'] as const)('a task that was %s says so', async (status) => {
+  test.each(['failed', 'rejected'] as const)('a task that was %s is reported as such', async (status) => {
     const client = await connect((await start([{ artifact: 'half ' }, { status, text: 'no luck' }])).url)
     const task = taskOf(await client.stream('try').result())
     expect(task.status.state).toBe(`TASK_STATE_${status.toUpperCase()}`)
@@ -160,7 +160,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('two that subscribe to a running task get it from its state there to its end', async () => {
+  test('two subscribers of a running task get it from its current state to its end', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const client = await connect((await start([...three.slice(0, 2), { until: promise }, ...three.slice(2)])).url)
     const { id } = taskOf(await client.send('count', { wait: false }))
@@ -173,7 +173,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a task that has ended can be subscribed to: it is the task, and the end', async () => {
+  test('a finished task can be subscribed to: the stream has the task and the end', async () => {
     const client = await connect((await start(three)).url)
     const { id } = taskOf(await client.send('count'))
     const updates = await collected(client.subscribe(id))
@@ -182,7 +182,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('push configurations are made, found, listed and deleted', async () => {
+  test('push configurations are created, found, listed and deleted', async () => {
     const client = await connect((await start(three)).url)
     const { id: taskId } = taskOf(await client.send('count'))
     const config = {
@@ -199,7 +199,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a message with a context that is not that of its task is refused', async () => {
+  test('a message with another context than its task is rejected', async () => {
     const client = await connect((await start([{ status: 'input-required', text: 'Which one?' }])).url)
     const { id } = taskOf(await client.send('begin'))
     const wrong = await client.send({ taskId: id, contextId: 'another', parts: [{ text: 'x' }] }).then(
@@ -211,14 +211,14 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('an agent that fails in the middle of its stream is said to have', async () => {
+  test('an agent that fails within its stream is reported', async () => {
     const client = await connect((await start([{ artifact: 'half ' }, { fails: 'boom' }])).url)
     const task = taskOf(await client.stream('try').result())
     expect(task.status.state).toBe('TASK_STATE_FAILED')
     client.close()
   })
 
-  test('pushes that it asks for come with its credential', async () => {
+  test('pushes carry the configured credential', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const receiver = await receive()
     const client = await connect((await start([{ status: 'working' }, { until: promise }, ...three.slice(1)])).url)
@@ -233,7 +233,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('the extended card is that for callers who are known', async () => {
+  test('the extended card is for authenticated callers', async () => {
     const client = await connect((await start(three, { extended: true })).url)
     expect(await client.extendedCard()).toMatchObject({ name: 'peer, extended' })
     client.close()
@@ -250,7 +250,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test.each(canList ? [] : [version])('it is said that tasks cannot be listed in %s', async () => {
+  test.each(canList ? [] : [version])('listing tasks is rejected in %s', async () => {
     const client = await connect((await start(three)).url)
     await expect(client.list()).rejects.toMatchObject({ code: 'unsupported_operation' })
     client.close()

@@ -100,13 +100,13 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     return { caller: await again(), again, release: resolve, stop: () => server.stop() }
   }
 
-  test('sends and waits, and gets the whole task', async () => {
+  test('sends, waits, and gets the whole task', async () => {
     const { caller } = await open()
     const task = taskOf(await caller.send('count'))
     expect([task.state, task.texts]).toEqual(['completed', ['one two three']])
   })
 
-  test('sends, returns at once, and asks for the task', async () => {
+  test('sends without waiting, and polls the task', async () => {
     const { caller, release } = await open()
     const { id, state } = taskOf(await caller.send('count slowly', { wait: false }))
     expect(['submitted', 'working']).toContain(state)
@@ -114,7 +114,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     await until('it is done', async () => (await caller.get(id)).state === 'completed')
   })
 
-  test('streams a task from its beginning to its end, and what was streamed is what it is', async () => {
+  test('streams a task from start to end, and it adds up to the stored task', async () => {
     const { caller } = await open()
     const events = await all(caller.stream('count'))
     const { id } = taskOf(events[0]!)
@@ -124,13 +124,13 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(events.at(-1)).toMatchObject(isTold ? { final: true } : {})
   })
 
-  test('gets an answer that is a message and nothing more', async () => {
+  test('gets an answer that is only a message', async () => {
     const { caller } = await open('parrot')
     expect(await caller.send('hello')).toEqual({ message: 'hello' })
     expect(await all(caller.stream('hello'))).toEqual([{ message: 'hello' }])
   })
 
-  test('is asked for input, and the same task goes on', async () => {
+  test('is asked for input, and the same task continues', async () => {
     const { caller } = await open()
     const events = await all(caller.stream('ask'))
     expect(events.at(-1)).toMatchObject({ state: 'input-required', note: 'Which one?' })
@@ -142,7 +142,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(done.history.join('\n')).toContain('the blue one')
   })
 
-  test('waits on an open stream for a credential that somebody else gives', async () => {
+  test('waits on an open stream for a credential from elsewhere', async () => {
     const { caller } = await open()
     const seen: SeenEvent[] = []
     const waiting = all(caller.stream('auth'), seen)
@@ -153,7 +153,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(told(seen)).toEqual(['signed by ada'])
   })
 
-  test('cancels while it runs, once more, and not what is done', async () => {
+  test('cancels a running task, twice, and not a finished one', async () => {
     const { caller } = await open()
     const { id } = taskOf(await caller.send('endless', { wait: false }))
     expect((await caller.cancel(id)).state).toBe('canceled')
@@ -166,14 +166,14 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   test.each([
     ['fail', 'failed', 'no luck'],
     ['reject', 'rejected', 'not for me'],
-  ])('is told when a task ends otherwise: %s', async (text, state, note) => {
+  ])('gets the outcome of a task that does not complete: %s', async (text, state, note) => {
     const { caller } = await open()
     const events = await all(caller.stream(text))
     expect(events.at(-1)).toMatchObject({ state, note })
     expect(taskOf(await caller.send(text))).toMatchObject({ state, note })
   })
 
-  test('two subscribe in the middle, and get the same in the same order to the end', async () => {
+  test('subscribes twice midway, and both get the same in the same order to the end', async () => {
     const { caller, again, release } = await open()
     const { id } = taskOf(await caller.send('count slowly', { wait: false }))
     await until('it has begun', async () => (await caller.get(id)).texts[0] === 'one ')
@@ -189,7 +189,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(seen[0]!.slice(1)).toEqual(seen[1]!.slice(1))
   })
 
-  test('leaves a stream, and finds the task at its end', async () => {
+  test('leaves a stream, and finds the task finished', async () => {
     const { caller, release } = await open()
     let id = ''
     for await (const event of caller.stream('count slowly')) {
@@ -218,7 +218,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(stateOf(seen.at(-1))).toBe('completed')
   })
 
-  test('[SUB-3] a stream that the server has to end is an error, and no end', async () => {
+  test('[SUB-3] gets an error when the server ends a stream, not an end', async () => {
     const { caller, stop } = await open()
     const seen: SeenEvent[] = []
     const ended = all(caller.stream('endless'), seen).then(
@@ -231,7 +231,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(stateOf(seen.findLast((event) => stateOf(event) !== undefined))).toBe('working')
   })
 
-  test('a task that has ended is not subscribed to without a word', async () => {
+  test('gets an error when it subscribes to a finished task', async () => {
     const { caller } = await open()
     const { id } = taskOf(await caller.send('count'))
     const end = await all(caller.subscribe(id)).then(
@@ -241,7 +241,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(end).toMatch(/ended|terminal|finished|completed|subscribe/i)
   })
 
-  test('a task that is not there, and a context that is not its own, are refused', async () => {
+  test('gets an error for an unknown task, and for a context that is not the task’s', async () => {
     const { caller } = await open()
     await expect(caller.get('nowhere')).rejects.toThrow(/nowhere|not found/i)
     await expect(all(caller.subscribe('nowhere'))).rejects.toThrow(/nowhere|not found/i)
@@ -250,7 +250,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect((await caller.get(id)).state).toBe('input-required')
   })
 
-  test('the history is as long as it is asked for', async () => {
+  test('gets the requested length of history', async () => {
     const { caller } = await open()
     const { id } = taskOf(await caller.send('count'))
     expect((await caller.get(id)).history).toEqual(['count'])
@@ -259,7 +259,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect((await caller.get(id, isOlder ? 1 : 0)).history).toEqual(isOlder ? ['count'] : [])
   })
 
-  test('data, and more than a megabyte of text, come as they are', async () => {
+  test('receives data, and more than a megabyte of text, unchanged', async () => {
     const { caller } = await open()
     // The gRPC client of 0.3 takes a null for a number.
     const none = name.startsWith('row 3') && transport === 'GRPC' ? 0 : null
@@ -267,7 +267,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(told(await all(caller.stream('long')))).toEqual([LONG])
   })
 
-  test('[RUN-4] a message that is sent again is the same task', async () => {
+  test('[RUN-4] gets the same task for a message that is sent again', async () => {
     const { caller } = await open()
     const [first, second] = [
       await caller.send('count', { message: 'm-1' }),
@@ -277,7 +277,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   })
 
   // 0.3 has no list of tasks: there is nothing to skip.
-  test.each(isOlder ? [] : ['1.0'])('tasks are listed page by page in %s', async () => {
+  test.each(isOlder ? [] : ['1.0'])('lists tasks page by page in %s', async () => {
     const { caller } = await open()
     for (let count = 0; count < 3; count++) await caller.send('count')
     const first = await caller.list!(2, '')
@@ -286,7 +286,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(new Set([...first.ids, ...rest.ids]).size).toBe(3)
   })
 
-  test('a push comes with the credential that was asked for', async () => {
+  test('gets pushes with the configured credential', async () => {
     const { caller } = await open()
     const receiver = await receive()
     const { id, context } = taskOf(await caller.send('ask'))
@@ -296,7 +296,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     for (const { headers } of receiver.taken) expect(headers.authorization).toBe('Bearer secret')
   })
 
-  test('who is known is shown the extended card', async () => {
+  test('gets the extended card when authenticated', async () => {
     const key = 'a-key-that-is-long-enough'
     const { caller, again } = await open('subject', {}, key)
     await expect(caller.send('count')).rejects.toThrow(/./)
@@ -305,7 +305,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(taskOf(await known.send('count')).state).toBe('completed')
   })
 
-  test('an extension that the agent needs has to be activated', async () => {
+  test('must activate an extension that the agent requires', async () => {
     const uri = 'https://example.com/extensions/needed'
     const { caller, again } = await open('subject', { agents: { subject: { extensions: [{ uri, required: true }] } } })
     await expect(caller.send('count')).rejects.toThrow(/extension/i)

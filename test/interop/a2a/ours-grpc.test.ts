@@ -41,14 +41,14 @@ async function through(
   return client
 }
 
-describe.each(['1.0', '0.3'] as const)('over gRPC in %s', (version) => {
+describe.each(['1.0', '0.3'] as const)('our A2A client and server over gRPC in %s', (version) => {
   async function served() {
     const server = await serveInProcess({ a2a: { default: 'lab', grpcPort: 0 } })
     const url = `${server.url}/a2a/lab`
     return { url, proxy: await startTcpProxy(await grpcPortOf(url)) }
   }
 
-  test('[SUB-2] a stream whose connection is cut again and again gives each event once and in order', async () => {
+  test('[SUB-2] a stream whose connection is cut repeatedly has each event once and in order', async () => {
     const { url, proxy } = await served()
     const client = await through(proxy, url, version)
     const stream = client.stream('text 60 every 10')
@@ -68,7 +68,7 @@ describe.each(['1.0', '0.3'] as const)('over gRPC in %s', (version) => {
     expect(stream.position).toMatch(/^\d+~[0-9a-f]{8}$/)
   })
 
-  test('[SUB-3] a connection that falls silent is left, and the next one goes on', async () => {
+  test('[SUB-3] a silent connection is replaced, and the next one continues', async () => {
     const { url, proxy } = await served()
     // Longer than a busy machine takes to begin a task, which is not begun twice; shorter than the task.
     const client = await through(proxy, url, version, { idleTimeoutMs: 3000 })
@@ -80,7 +80,7 @@ describe.each(['1.0', '0.3'] as const)('over gRPC in %s', (version) => {
     expect(numbersIn(seen)).toEqual(numbers(160))
   })
 
-  test('[RUN-1] a server that is killed in the middle of a task: the client goes on with the next one', async () => {
+  test('[RUN-1] a server that is killed in the middle of a task: the client continues with the next one', async () => {
     const store = temporaryDatabase()
     const args = ['--a2a-default', 'lab-resume', '--a2a-grpc-port', '0']
     const first: ServerProcess = await startServer({ store, args })

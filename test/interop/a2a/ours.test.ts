@@ -38,10 +38,10 @@ const numbers = (count: number): string[] => Array.from({ length: count }, (_, i
 const numbersIn = (updates: readonly Update[]): string[] =>
   chunksOf(updates).flatMap(({ text }) => text.match(/\[\d+\]/g) ?? [])
 
-describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
+describe.each(['JSONRPC', 'HTTP+JSON'] as const)('our A2A client and server over %s', (binding) => {
   describe.each(['1.0', '0.3'] as const)('in %s', (version) => {
     test.each(['break', 'end'] as const)(
-      '[SUB-2] a stream that is cut at any byte (%s) gives each event once and in order, as if it had not been',
+      '[SUB-2] a stream that is cut at any byte (%s) has each event once and in order',
       async (how) => {
         const server = await serveInProcess()
         const cuts = Array.from({ length: 25 }, (_, index) => 900 + ((index * 617) % 2400))
@@ -60,7 +60,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
     )
   })
 
-  test('[RUN-1] a server that is killed in the middle of a task: the client goes on with the next one', async () => {
+  test('[RUN-1] a server that is killed in the middle of a task: the client continues with the next one', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     let now = first
@@ -82,8 +82,8 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('over %s', (binding) => {
 const options = (binding: BindingName): InProcessOptions =>
   binding === 'GRPC' ? { a2a: { default: 'lab', push: true, grpcPort: 0 } } : { a2a: { push: true } }
 
-describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('over %s', (binding) => {
-  test('a position can be given to another client, which goes on from there', async () => {
+describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('our A2A client and server over %s', (binding) => {
+  test('a position can be used by another client, which continues there', async () => {
     const server = await serveInProcess(options(binding))
     const connect = () => connected(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
     const stream = (await connect()).stream('text 30 every 5')
@@ -100,7 +100,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('over %s', (binding) =>
     expect([...numbersIn(before), ...numbersIn(after)]).toEqual(numbers(30))
   })
 
-  test('a card names the extension, tasks are listed page by page, and pushes are kept', async () => {
+  test('a card names the extension, tasks are listed page by page, and push configurations are stored', async () => {
     const server = await serveInProcess(options(binding))
     const client = await connected(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
     expect(JSON.stringify(client.card)).toContain(RESUME_EXTENSION)

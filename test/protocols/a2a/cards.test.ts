@@ -12,7 +12,7 @@ async function cardAt(url: string, headers: Record<string, string> = { 'a2a-vers
   return (await (await fetch(`${url}/.well-known/agent-card.json`, { headers })).json()) as AgentCard
 }
 
-test('every component has a card, and the server has that of the default one', async () => {
+test('A2A: every component has a card, and the server serves the card of the default component', async () => {
   const server = await serveA2a({ a2a: { default: 'echo' } })
   for (const { id } of server.service.components()) expect((await cardAt(server.agent(id))).skills[0]!.id).toBe(id)
   expect(await cardAt(server.url)).toEqual(await cardAt(server.agent('echo')))
@@ -20,17 +20,17 @@ test('every component has a card, and the server has that of the default one', a
   expect((await cardAt(first.url)).skills[0]!.id).toBe(first.service.components()[0]!.id)
 })
 
-describe('[O-16] A2A: the card says that streaming works, with nothing to opt into', () => {
+describe('[O-16] A2A: streaming is on the card and needs no opt-in', () => {
   const bindings = ['JSONRPC 1.0', 'HTTP+JSON 1.0', 'JSONRPC 0.3', 'HTTP+JSON 0.3', 'GRPC 1.0', 'GRPC 0.3']
 
-  test('and the cards name every binding and version that is tried here', async () => {
+  test('the cards name every binding and version that is tested here', async () => {
     const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
     const { capabilities, supportedInterfaces } = await cardAt(server.agent())
     expect(capabilities.streaming).toBe(true)
     expect(supportedInterfaces.map(bindingOf).toSorted()).toEqual(bindings.toSorted())
   })
 
-  test.each(bindings)('and it does over %s, for every component', async (binding) => {
+  test.each(bindings)('over %s, for every component', async (binding) => {
     const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
     const components = server.service.components().filter(({ id }) => id !== 'single') // which never ends by itself
     let streamed = 0
@@ -92,7 +92,7 @@ async function httpStream({ url, protocolBinding, protocolVersion }: AgentInterf
 const OUTCOME =
   /(TASK_STATE_)?(COMPLETED|completed|INPUT_REQUIRED|input-required|AUTH_REQUIRED|auth-required)"|"role":"(ROLE_AGENT|agent)"/
 
-test('a client that says nothing gets a card that both versions can read', async () => {
+test('A2A: without a version header the card is readable by both versions', async () => {
   const server = await serveA2a()
   const both = await cardAt(server.url, {})
   const url = both.supportedInterfaces[0]!.url
@@ -112,7 +112,7 @@ test('a client that says nothing gets a card that both versions can read', async
   expect((await fetch(`${server.url}/.well-known/agent-card.json`)).headers.get('vary')).toContain('A2A-Version')
 })
 
-test('a card can be cached, and asked for only if it is another', async () => {
+test('A2A: a card can be cached and revalidated', async () => {
   const server = await serveA2a()
   const path = `${server.url}/.well-known/agent-card.json`
   const { headers } = await fetch(path)
@@ -125,13 +125,13 @@ test('a card can be cached, and asked for only if it is another', async () => {
 /** Of a server that signs its cards. */
 const PUBLIC_URL = 'https://agents.example'
 
-test('a server that would sign a card for any host that is asked for is refused', async () => {
+test('A2A: a server that would sign a card for any requested host is rejected', async () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const signer = { key: privateKey, alg: 'ES256', kid: 'key-1' }
   await expect(serveA2a({ a2a: { signer } })).rejects.toThrow('a2a.signer needs a2a.url')
 })
 
-test('a card that is signed can be verified with the key, and not when it was changed', async () => {
+test('A2A: a signed card verifies with its key, and fails verification when changed', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const server = await serveA2a({ a2a: { signer: { key: privateKey, alg: 'ES256', kid: 'key-1' }, url: PUBLIC_URL } })
   const { signatures, ...card } = await cardAt(server.url)
@@ -142,7 +142,7 @@ test('a card that is signed can be verified with the key, and not when it was ch
   await expect(verify({ ...card, name: 'another' })).rejects.toThrow('signature')
 })
 
-test('the official SDK verifies the signature, of the card for both versions too', async () => {
+test('A2A: the official SDK verifies the signature, also of the card for both versions', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const skill = { id: 's', name: 'skill', description: 'does it', tags: ['x'], examples: [] }
   const agents = {
@@ -159,11 +159,11 @@ test('the official SDK verifies the signature, of the card for both versions too
   }
 })
 
-describe('where callers must say who they are', () => {
+describe('A2A with authentication', () => {
   const key = 'a-key-that-is-long-enough'
   const authorization = { authorization: `Bearer ${key}` }
 
-  test('the card says how, is shown to everybody, and there is an extended one for those who are known', async () => {
+  test('the card names the scheme and is public, and authenticated callers get an extended card', async () => {
     const authenticator = await openAuthenticator({ securityKey: key })
     const server = await serveA2a({ authenticator })
     const card = await cardAt(server.agent())
@@ -181,7 +181,7 @@ describe('where callers must say who they are', () => {
     expect(byRpc.result).toEqual(extended)
   })
 
-  test('[SEC-1] a task of somebody else is not there, on any operation', async () => {
+  test('[SEC-1] another principal’s task does not exist for any operation', async () => {
     const people: Record<string, string> = { ada: 'ada', bob: 'bob' }
     const authenticator = {
       scheme: 'keys' as const,
@@ -209,7 +209,7 @@ describe('where callers must say who they are', () => {
   })
 })
 
-test('extensions that a client names are active where the agent has them, and what it requires must be named', async () => {
+test('A2A: extensions that client and agent share are active, and a required extension must be named', async () => {
   const uri = 'https://example.com/audit/v1'
   const server = await serveA2a({ a2a: { agents: { lab: { extensions: [{ uri, required: true }] } } } })
   const sent = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: message('text 1') } }

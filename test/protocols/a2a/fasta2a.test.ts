@@ -26,12 +26,12 @@ import { until } from '../../support/until.ts'
 const NEVER_MS = 24 * 3600 * 1000
 
 describe('defects of FastA2A', () => {
-  test('1: a subscriber that is registered lazily misses what a fast worker says', async () => {
+  test('1: a lazily registered subscriber misses the events of a fast worker', async () => {
     const server = await serveA2a()
     expect(assembled(await drained(stream(server.agent(), 'say all')))).toEqual({ answer: 'all' })
   })
 
-  test('2: a late subscriber gets nothing of what was said before, and hangs when it missed the end', async () => {
+  test('2: a late subscriber misses earlier events, and hangs if it missed the end', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'say before; sleep 300; say " after"')
     await until('it spoke', async () => texts(await getTask(server.agent(), id))['answer'] !== undefined)
@@ -48,7 +48,7 @@ describe('defects of FastA2A', () => {
     slow.cut()
   })
 
-  test('4: a reader that vanishes fails the task', async () => {
+  test('4: a reader that disconnects fails the task', async () => {
     const server = await serveA2a()
     const opened = stream(server.agent(), 'text 50 every 2', {}, { cutAfter: 3 })
     await opened.ended
@@ -63,7 +63,7 @@ describe('defects of FastA2A', () => {
   test.each([
     ['reject no', 'REJECTED'],
     ['ask Go?', 'INPUT_REQUIRED'],
-  ])('5: the stream of a task that is told to %s never ends', async (script, state) => {
+  ])('5: the stream of a task that is asked to %s never ends', async (script, state) => {
     const server = await serveA2a()
     expect(states(await drained(stream(server.agent(), script))).at(-1)).toBe(state)
   })
@@ -75,7 +75,7 @@ describe('defects of FastA2A', () => {
     expect(states(updates).at(-1)).toBe('COMPLETED')
   })
 
-  test('7: what is stored and what is told are two steps, and a crash between them loses the event', async () => {
+  test('7: storing and publishing are two steps, and a crash between them loses the event', async () => {
     const store = openMemoryStore()
     // No hint ever comes, as after a crash between the two: the log is what is told.
     const server = await serveA2a({
@@ -101,7 +101,7 @@ describe('defects of FastA2A', () => {
     expect(chunks.at(-1)!.artifactUpdate!.lastChunk).toBe(true)
   })
 
-  test('10: subscribers that come and go while something is told upset the others', async () => {
+  test('10: subscribers that come and go during a broadcast break the others', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'text 200 every 2')
     const steady = subscribe(server.agent(), id)
@@ -109,7 +109,7 @@ describe('defects of FastA2A', () => {
     expect(assembled(await drained(steady))).toEqual(texts(await getTask(server.agent(), id)))
   })
 
-  test('11: a worker that fails writes it down and tells nobody', async () => {
+  test('11: a worker that fails records it and notifies nobody', async () => {
     const server = await serveA2a()
     const last = (await drained(stream(server.agent(), 'throw boom'))).at(-1)!
     expect(last.statusUpdate?.status).toMatchObject({
@@ -125,7 +125,7 @@ describe('defects of FastA2A', () => {
     expect((await getTask(server.agent(), id)).history).toHaveLength(1)
   })
 
-  test('13: times are local and do not say so', async () => {
+  test('13: timestamps are local and have no zone', async () => {
     const server = await serveA2a()
     const updates = await drained(stream(server.agent(), 'text 1'))
     const times = updates.flatMap(({ statusUpdate }) => statusUpdate?.status.timestamp ?? [])
@@ -142,13 +142,13 @@ describe('defects of FastA2A', () => {
       })
   })
 
-  test('15: the task that a message names is ignored, and every send makes a new one', async () => {
+  test('15: the task that a message names is ignored, and every send creates a new one', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'ask Go?; text 1')
     expect((await send(server.agent(), 'yes', { taskId: id })).id).toBe(id)
   })
 
-  test('16: only the process that runs a task can tell of it', async () => {
+  test('16: only the process that runs a task can stream it', async () => {
     const store = openMemoryStore()
     const kept = overriding(store, { close: () => Promise.resolve() })
     const one = await serveA2a({ store: kept })
@@ -157,7 +157,7 @@ describe('defects of FastA2A', () => {
     expect(assembled(await drained(subscribe(other.agent(), id)))).toEqual(texts(await getTask(one.agent(), id)))
   })
 
-  test('17: a value that cannot be serialized kills the response without a word', async () => {
+  test('17: a value that cannot be serialized ends the response without an error', async () => {
     const server = await serveA2a()
     const opened = stream(server.agent(), 'text 1; circular')
     expect(states(await drained(opened)).at(-1)).toBe('FAILED')
@@ -165,7 +165,7 @@ describe('defects of FastA2A', () => {
     expect((await getTask(server.agent(), seen(opened)[0]!.task!.id)).status.state).toBe('TASK_STATE_FAILED')
   })
 
-  test('18: a quiet stream shows no life', async () => {
+  test('18: a quiet stream sends no heartbeat', async () => {
     const server = await serveA2a({ limits: { heartbeatIntervalMs: 50 } })
     const opened = stream(server.agent(), 'hang')
     const beats = (): number => opened.frames.filter((frame) => frame.toString() === ':\n\n').length
@@ -208,7 +208,7 @@ describe('findings of the reviews of pull request 43', () => {
     expect(assembled(updates)).toEqual({ answer: 'x' })
   })
 
-  test('A2A: no lock is held across sends: a client that stalls does not keep another one from leaving [O-11]', async () => {
+  test('A2A: no lock is held across sends: a stalled client does not keep another one from disconnecting [O-11]', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), `${'big 1024; '.repeat(10)}hang`)
     const stalled = subscribe(server.agent(), id, { stalled: true })
@@ -219,7 +219,7 @@ describe('findings of the reviews of pull request 43', () => {
     stalled.cut()
   })
 
-  test('A2A: a task that fails tells its subscribers so [O-13]', async () => {
+  test('A2A: a failed task notifies its subscribers [O-13]', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'sleep 300; throw boom')
     expect(states(await drained(subscribe(server.agent(), id))).at(-1)).toBe('FAILED')
@@ -247,7 +247,7 @@ describe('findings of the reviews of pull request 43', () => {
     for (const each of [task, first!.task]) expect(each).toMatchObject({ contextId: 'one', metadata: { key: 'value' } })
   })
 
-  test('A2A: exceptions of background work are never lost, and nobody waits for ever [O-10]', async () => {
+  test('A2A: exceptions of background work are never lost, and no caller hangs [O-10]', async () => {
     const careless = agent<unknown>({
       id: 'careless',
       async *run() {

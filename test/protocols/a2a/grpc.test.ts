@@ -38,7 +38,7 @@ function statesOf(replies: readonly Reply[]): string[] {
   return replies.flatMap(({ task, statusUpdate }) => task?.status.state ?? statusUpdate?.status.state ?? [])
 }
 
-test('A2A over gRPC: a message is sent, its task is shown and listed, and a finished one is not canceled', async () => {
+test('A2A over gRPC: a message is sent, its task is returned and listed, and a finished one cannot be canceled', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const { task } = await peer.call('SendMessage', { message: message('text 2') })
@@ -57,7 +57,7 @@ test('A2A over gRPC: a stream has the same states and texts as the other binding
   expect(textsOf(replies)).not.toBe('')
 })
 
-test('A2A over gRPC: an error has its reason in the details of its status', async () => {
+test('A2A over gRPC: the reason of an error is in the details of its status', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const decode = (type: string, bytes: Buffer): Fields => peer.codecs[type]!.deserialize(bytes) as Fields
@@ -81,7 +81,7 @@ test('A2A over gRPC: an error has its reason in the details of its status', asyn
   expect(detailsOf(other)).toMatchObject([{ reason: 'VERSION_NOT_SUPPORTED' }])
 })
 
-test('[SEC-1] who calls is known by the metadata, and sees what is its own', async () => {
+test('[SEC-1] A2A over gRPC: the metadata identifies the caller, who sees only its own tasks', async () => {
   const keys = join(temporaryFolder(), 'keys')
   const [mine = '', theirs = ''] = await createKeys(keys, ['mine', 'theirs'])
   const server = await serveGrpc({ authenticator: await openAuthenticator({ keys }) })
@@ -97,7 +97,7 @@ test('[SEC-1] who calls is known by the metadata, and sees what is its own', asy
   expect(await peer.call('GetExtendedAgentCard', {}, as(mine))).toMatchObject({ name: 'Lab' })
 })
 
-test('agents other than the default one are named as tenants, as their cards say', async () => {
+test('A2A over gRPC: agents other than the default one are tenants, as their cards say', async () => {
   const server = await serveGrpc()
   const [only, ...others] = await interfaces(server, 'notary')
   expect([only, others]).toEqual([expect.objectContaining({ tenant: 'notary', protocolVersion: '1.0' }), []])
@@ -110,7 +110,7 @@ test('agents other than the default one are named as tenants, as their cards say
   await expect(peer.call('GetTask', { id: ours.task!.id })).rejects.toMatchObject({ code: grpc.status.NOT_FOUND })
 })
 
-test('parts of every kind come and go', async () => {
+test('A2A over gRPC: parts of every kind are sent and received', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const data = { structValue: { fields: { a: { listValue: { values: [{ numberValue: 1 }, { boolValue: true }] } } } } }
@@ -129,8 +129,8 @@ const flood = agent<unknown>({
   },
 })
 
-test('[SUB-1] a client that does not read holds up nobody, and then gets all of it', async () => {
-  const server = await serveGrpc({ components: [flood] })
+test('[SUB-1] A2A over gRPC: a client that does not read delays no other, and then gets everything', async () => {
+  const server = await serveGrpc({ components: [flood], limits: { subscriberStallTimeoutMs: 600_000 } })
   const peer = new Peer(await addressOf(server))
   const slow = peer.stream('SendStreamingMessage', { message: message('go'), tenant: 'flood' })
   slow.pause()
@@ -145,7 +145,7 @@ test('[SUB-1] a client that does not read holds up nobody, and then gets all of 
   expect(textsOf(replies).length).toBe(400 * 65_536)
 })
 
-test('[SUB-1] a client that takes nothing for too long is cut off', async () => {
+test('[SUB-1] A2A over gRPC: a client that reads nothing for too long is disconnected', async () => {
   const said: string[] = []
   const logger = { ...silentLogger, info: (_fields: object, text: string) => void said.push(text) }
   const server = await serveGrpc({ components: [flood], limits: { subscriberStallTimeoutMs: 200 }, logger })
@@ -164,7 +164,7 @@ test('[SUB-1] a client that takes nothing for too long is cut off', async () => 
   expect(told).toContain('stopped reading')
 })
 
-test('[RUN-2] a client that leaves stops nothing, and one that subscribes is shown the rest', async () => {
+test('[RUN-2] A2A over gRPC: a client that disconnects stops nothing, and one that subscribes gets the rest', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const left = peer.stream('SendStreamingMessage', { message: message('text 3; ask Go?; text 2') })
@@ -180,7 +180,7 @@ test('[RUN-2] a client that leaves stops nothing, and one that subscribes is sho
   expect(statesOf(await followed)[0]).toMatch(/INPUT_REQUIRED|WORKING/)
 })
 
-test('a client that leaves is no longer waited for', async () => {
+test('A2A over gRPC: the server stops waiting for a client that disconnected', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const left = peer.stream('SendStreamingMessage', { message: message('text 1; hang') })
@@ -192,7 +192,7 @@ test('a client that leaves is no longer waited for', async () => {
   expect(server.service.health().running).toBe(1)
 })
 
-test('[SUB-3] a server that ends says that the task goes on', async () => {
+test('[SUB-3] A2A over gRPC: a server that shuts down tells its clients that the task continues', async () => {
   const server = await serveGrpc()
   const peer = new Peer(await addressOf(server))
   const stream = peer.stream('SendStreamingMessage', { message: message('text 1; hang') })
@@ -208,7 +208,7 @@ describe('A2A over gRPC: version 0.3', () => {
     message: { messageId: `m-${text}`, role: 'ROLE_USER', content: [{ text }] },
   })
 
-  test('sends, streams, shows and cancels, with its names', async () => {
+  test('sends, streams, returns and cancels tasks, with its names', async () => {
     const server = await serveGrpc()
     const peer = new Peer(await addressOf(server), '0.3')
     const replies = await all(peer.stream('SendStreamingMessage', content('text 2')))
@@ -221,7 +221,7 @@ describe('A2A over gRPC: version 0.3', () => {
     expect(await peer.call('GetAgentCard', {})).toMatchObject({ name: 'Lab', protocolVersion: '0.3.0' })
   })
 
-  test('makes, finds, lists and removes push configurations', async () => {
+  test('creates, finds, lists and deletes push configurations', async () => {
     const server = await serveGrpc()
     const peer = new Peer(await addressOf(server), '0.3')
     const { task } = await peer.call('SendMessage', content('ask Go?'))
@@ -238,7 +238,7 @@ describe('A2A over gRPC: version 0.3', () => {
   })
 })
 
-test.each(['1.0', '0.3'] as const)('our own client follows a task over gRPC, %s', async (version) => {
+test.each(['1.0', '0.3'] as const)('A2A over gRPC: our own client follows a task, %s', async (version) => {
   const server = await serveGrpc()
   const client = await A2aClient.connect(server.agent(), { bindings: ['GRPC'], versions: [version] })
   const sent = await client.send('text 2')

@@ -86,8 +86,8 @@ const LARGE = 4 * 1024 * 1024 - 100
 const group = Buffer.from([0x7b, 0x7c])
 const millionParts = field(2, Buffer.alloc(LARGE - 20, field(5, Buffer.alloc(0))))
 
-describe('[SEC-2] before authentication', () => {
-  test('messages that are never completed are not read, and their calls are refused', async () => {
+describe('[SEC-2] A2A over gRPC, before authentication', () => {
+  test('messages that are never completed are not read, and their calls are rejected', async () => {
     const opened = await session(await serveGuarded({ loginFailuresBurstMax: 1000 }))
     const partial = Buffer.alloc(LARGE)
     const before = await heldMegabytes()
@@ -99,8 +99,8 @@ describe('[SEC-2] before authentication', () => {
   })
 })
 
-describe('[SEC-2] after authentication', () => {
-  test('few messages of one principal are read at once', async () => {
+describe('[SEC-2] A2A over gRPC, after authentication', () => {
+  test('the number of messages of one principal that are read at once is limited', async () => {
     const opened = await session(await serveGuarded())
     const partial = Buffer.alloc(LARGE)
     let taken = 0
@@ -118,7 +118,7 @@ describe('[SEC-2] after authentication', () => {
     expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
   })
 
-  test('large messages that are never completed end with their deadline, and their connection is of use again', async () => {
+  test('large messages that are never completed end with their deadline, and their connection stays usable', async () => {
     const opened = await session(await serveGuarded({ messageTimeoutMs: 1000 }))
     const partial = Buffer.alloc(LARGE)
     const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1, key: KEY }))
@@ -146,7 +146,7 @@ describe('[SEC-2] after authentication', () => {
     ['bytes that are no message', Buffer.from('ffffffffffffffffffffff', 'hex'), malformed],
     ['a field that is cut', Buffer.from([0x12, 0x7f, 1]), malformed],
     ['a group', Buffer.from([0x0b]), malformed],
-  ])('%s: the message is refused in short turns', async (_name, bytes, said) => {
+  ])('%s: the message is rejected without blocking the event loop', async (_name, bytes, said) => {
     const opened = await session(await serveGuarded())
     expect(await send(opened, Buffer.alloc(0), { key: KEY }).status).toBe(INVALID_ARGUMENT)
     let message = ''

@@ -25,8 +25,8 @@ function said(text: string, more: object = {}) {
   }
 }
 
-describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 over %s', (transport) => {
-  test('sends, and gets the task', async () => {
+describe.each(['JSONRPC', 'HTTP+JSON'] as const)('A2A: the official 0.3 client over %s', (transport) => {
+  test('sends a message and gets the task', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     const task = await peer.sendMessage(said('text 3'))
@@ -38,7 +38,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     })
   })
 
-  test('streams the whole life of a task, and the last event is final', async () => {
+  test('streams the whole task, and the last event is final', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     const events = await collected(peer.sendMessageStream(said('text 3')))
@@ -47,7 +47,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     expect(events.filter(({ kind }) => kind === 'artifact-update')).toHaveLength(4)
   })
 
-  test('goes on with a task that asks; that one is not final', async () => {
+  test('answers a task that asks, whose event is not final', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     const events = await collected(peer.sendMessageStream(said('ask Go?; text 1')))
@@ -58,7 +58,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     expect(task).toMatchObject({ id: last.taskId, status: { state: 'completed' } })
   })
 
-  test('subscribes again to a task at work, and cancels it', async () => {
+  test('resubscribes to a working task and cancels it', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     const { id } = await begin(server.agent(), 'text 2; hang')
@@ -77,7 +77,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     expect((await events.next()).done).toBe(true)
   })
 
-  test('is told of errors by their codes', async () => {
+  test('gets errors with their codes', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     await expect(peer.getTask({ id: 'nope' })).rejects.toThrow(/not found/i)
@@ -86,7 +86,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     await expect(collected(peer.resubscribeTask({ id: 'nope' }))).rejects.toThrow(/not found/i)
   })
 
-  test('keeps push configurations', async () => {
+  test('creates, lists and deletes push configurations', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     const { id } = await send(server.agent(), 'ask Go?')
@@ -106,7 +106,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
     expect(await peer.listTaskPushNotificationConfig({ id })).toEqual([])
   })
 
-  test('sends files and data, and gets them', async () => {
+  test('sends and receives files and data', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent('echo'), transport)
     const parts = [
@@ -119,7 +119,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('the official client of 0.3 ove
   })
 })
 
-test('a value that 0.3 cannot carry is wrapped, and says so', async () => {
+test('A2A: a value that 0.3 cannot carry is wrapped and marked', async () => {
   const server = await serveA2a()
   const task = await send(server.agent('surveyor'), 'measure')
   await send(server.agent('surveyor'), 'ten', { taskId: task.id })
@@ -129,7 +129,7 @@ test('a value that 0.3 cannot carry is wrapped, and says so', async () => {
   })
 })
 
-test('both versions see the same task', async () => {
+test('A2A: both versions see the same task', async () => {
   const server = await serveA2a()
   const task = await send(server.agent(), 'text 2')
   const old = (await rpc(server.agent(), 'tasks/get', { id: task.id }, { 'a2a-version': '' })).result as {

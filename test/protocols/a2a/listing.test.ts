@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { TaskList } from '../../../src/protocols/a2a/wire/wire.ts'
 import { result, rpc, send, serveA2a } from './serve.ts'
 
-test('tasks are listed by their status, newest first, in pages that no change moves', async () => {
+test('A2A: tasks are listed by status, newest first, in stable pages', async () => {
   const server = await serveA2a()
   const url = server.agent()
   const waiting = await send(url, 'ask Go?; text 1')
@@ -23,7 +23,7 @@ test('tasks are listed by their status, newest first, in pages that no change mo
   expect(second.nextPageToken).toBe('')
 })
 
-test('a list is filtered by context, state and time, and shows what is asked for', async () => {
+test('A2A: a list is filtered by context, state and time, and includes only the requested parts', async () => {
   const server = await serveA2a()
   const url = server.agent()
   const asked = await send(url, 'ask Go?', { contextId: 'here' })
@@ -49,7 +49,7 @@ test.each([
   { pageToken: 'nonsense' },
   { status: 'DANCING' },
   { historyLength: -1 },
-])('a list with %j is refused', async (params) => {
+])('A2A: a list with %j is rejected', async (params) => {
   const server = await serveA2a()
   expect((await rpc(server.agent(), 'ListTasks', params)).error?.code).toBe(-32602)
 })

@@ -34,7 +34,7 @@ function textOf(events: readonly StreamResponse[]): string {
     .join('')
 }
 
-describe.each(['JSONRPC', 'HTTP+JSON'] as const)('[O-18] the official client of 1.0 over %s', (transport) => {
+describe.each(['JSONRPC', 'HTTP+JSON'] as const)('[O-18] A2A: the official 1.0 client over %s', (transport) => {
   test('streams a task', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
@@ -43,7 +43,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('[O-18] the official client of 
     expect(textOf(events)).toMatch(/^\[0\].*\[1\].*\[2\]/)
   })
 
-  test('subscribes to a task that already runs', async () => {
+  test('subscribes to a running task', async () => {
     const server = await serveA2a()
     const peer = await client(server.agent(), transport)
     const { id } = await begin(server.agent(), 'text 100 every 5')

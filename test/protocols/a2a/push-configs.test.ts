@@ -4,7 +4,7 @@ import { current, message, result, rpc, send, serveA2a } from './serve.ts'
 
 const authentication = { scheme: 'Bearer', credentials: 'secret' }
 
-test('a push configuration is made, found, listed and removed, by JSON-RPC', async () => {
+test('A2A over JSON-RPC: a push configuration is created, found, listed and deleted', async () => {
   const server = await serveA2a()
   const url = server.agent()
   const { id: taskId } = await send(url, 'ask Go?')
@@ -33,7 +33,7 @@ test('a push configuration is made, found, listed and removed, by JSON-RPC', asy
   expect((await rpc(url, 'GetTaskPushNotificationConfig', { taskId, id: 'mine' })).error?.code).toBe(-32001)
 })
 
-test('the same by HTTP+JSON', async () => {
+test('A2A over HTTP+JSON: a push configuration is created, found, listed and deleted', async () => {
   const server = await serveA2a()
   const { id } = await send(server.agent(), 'ask Go?')
   const base = `${server.agent()}/tasks/${id}/pushNotificationConfigs`
@@ -48,7 +48,7 @@ test('the same by HTTP+JSON', async () => {
   expect(await (await fetch(base, { headers: current })).json()).toEqual({ configs: [], nextPageToken: '' })
 })
 
-test('a message can bring one along', async () => {
+test('A2A: a message can carry a push configuration', async () => {
   const server = await serveA2a()
   const task = await send(
     server.agent(),
@@ -61,7 +61,7 @@ test('a message can bring one along', async () => {
   })
 })
 
-test('what is no address is refused, and without pushes all of it is', async () => {
+test('A2A: an invalid webhook address is rejected, and without push support every configuration is', async () => {
   const server = await serveA2a()
   const { id: taskId } = await send(server.agent(), 'ask Go?')
   expect((await rpc(server.agent(), 'CreateTaskPushNotificationConfig', { taskId, url: 'ftp://x' })).error?.code).toBe(

@@ -36,7 +36,7 @@ function bytesOf(path: string): string {
     .join('\n')
 }
 
-test('[SEC-1] A2A: no file of the store has the credentials of a webhook in clear', async () => {
+test('[SEC-1] A2A: no file of the store has a webhook’s credentials in plain text', async () => {
   const path = temporaryDatabase()
   const server = await serveFile(path, [newKey()])
   const { id: taskId } = await send(server.agent(), 'ask Go?')
@@ -56,7 +56,7 @@ test('[SEC-1] A2A: no file of the store has the credentials of a webhook in clea
   }
 })
 
-test('[SEC-1] A2A: no binding returns the token or the credentials of a webhook', async () => {
+test('[SEC-1] A2A: no binding returns a webhook’s token or credentials', async () => {
   const grpcPort = await freePort()
   const server = await serveA2a({ a2a: { ...a2a, grpcPort } })
   const { id: taskId } = await send(server.agent(), 'ask Go?')
@@ -139,7 +139,7 @@ test('A2A: a webhook whose key is no longer configured becomes a dead letter tha
   expect(receiver.received.length).toBe(before)
 })
 
-test('A2A: without a secret key a durable store takes webhooks without credentials only', async () => {
+test('A2A: without a secret key a durable store accepts webhooks without credentials only', async () => {
   const server = await serveFile(temporaryDatabase(), [])
   const { id: taskId } = await send(server.agent(), 'ask Go?')
   const hook = { taskId, url: 'https://example.com/hook' }
@@ -152,7 +152,7 @@ test('A2A: without a secret key a durable store takes webhooks without credentia
   expect(JSON.stringify(list)).not.toContain('"secret"')
 })
 
-test('A2A: a webhook address with a password is refused', async () => {
+test('A2A: a webhook address with a password is rejected', async () => {
   const server = await serveA2a()
   const { id: taskId } = await send(server.agent(), 'ask Go?')
   const hook = { taskId, url: 'https://user:pass-word@example.com/hook' }
@@ -161,7 +161,7 @@ test('A2A: a webhook address with a password is refused', async () => {
   expect(JSON.stringify(error)).not.toContain('pass-word')
 })
 
-test('config: the key file of a SQLite store is made once, readable by its owner alone', () => {
+test('config: the key file of a SQLite store is created once, readable by its owner alone', () => {
   const path = temporaryDatabase()
   const store = { kind: 'sqlite', path } as const
   const [key] = openSecretKeys(undefined, store, silentLogger)!

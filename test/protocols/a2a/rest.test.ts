@@ -12,7 +12,7 @@ function opened(url: string, method: 'GET' | 'POST', body?: unknown): EventStrea
   return new EventStream(url, { method, headers: { 'a2a-version': '1.0' }, ...(body !== undefined && { body }) })
 }
 
-describe('HTTP+JSON', () => {
+describe('A2A over HTTP+JSON', () => {
   test('sends, gets, streams, lists and cancels by path', async () => {
     const server = await serveA2a()
     const base = server.agent()
@@ -58,7 +58,7 @@ describe('HTTP+JSON', () => {
     expect((await getTask(server.agent(), id)).status.state).toBe('TASK_STATE_INPUT_REQUIRED')
   })
 
-  test('a tenant before the path has tasks of its own, and so has one in the request', async () => {
+  test('a tenant in the path or in the request has tasks of its own', async () => {
     const server = await serveA2a()
     const { task } = (await (
       await post(`${server.agent()}/acme/message:send`, { message: message('text 1') })
@@ -71,7 +71,7 @@ describe('HTTP+JSON', () => {
     expect(listed.totalSize).toBe(1)
   })
 
-  test('errors are google.rpc.Status, with the statuses of 1.0.1 or, where asked for, of 1.0.0', async () => {
+  test('errors are google.rpc.Status, with the statuses of 1.0.1 or, on request, of 1.0.0', async () => {
     for (const [errorTable, notCancelable, contentType] of [
       ['1.0.1', 400, 400],
       ['1.0.0', 409, 415],
@@ -96,7 +96,7 @@ describe('HTTP+JSON', () => {
     }
   })
 
-  test('speaks application/a2a+json to those who do', async () => {
+  test('uses application/a2a+json for clients that do', async () => {
     const server = await serveA2a()
     const type = async (headers: Record<string, string>) =>
       (await post(`${server.agent()}/message:send`, { message: message('text 1') }, headers)).headers.get(
@@ -107,7 +107,7 @@ describe('HTTP+JSON', () => {
     expect(await type({ accept: 'application/a2a+json' })).toBe('application/a2a+json')
   })
 
-  test('what is wrong with a request is said before there is a stream', async () => {
+  test('an invalid request is rejected before the stream starts', async () => {
     const server = await serveA2a()
     const bare = await fetch(`${server.agent()}/tasks`, {})
     expect([bare.status, await bare.json()]).toMatchObject([

@@ -36,7 +36,7 @@ function news(updates: readonly SeenUpdate[]): string[] {
   return updates.slice(1).map((update) => JSON.stringify(update))
 }
 
-describe('with the resume extension', () => {
+describe('A2A with the resume extension', () => {
   test('each event has its position, in its metadata and as the id of the SSE event', async () => {
     const server = await serveA2a()
     const opened = stream(server.agent(), 'text 3', {}, { headers: active })
@@ -46,7 +46,7 @@ describe('with the resume extension', () => {
     expect(updates.map(({ id }) => Number(id))).toEqual(positions(updates))
   })
 
-  test('a subscription after any event gives the task as it was there, and exactly what was missed, byte for byte [LOG-5] [SUB-2]', async () => {
+  test('a subscription after any event gives the task as it was there and exactly the missed events, byte for byte [LOG-5] [SUB-2]', async () => {
     const server = await serveA2a()
     const whole = await drained(stream(server.agent(), 'text 3; artifact a 70; text 2', {}, { headers: active }))
     const { id } = whole[0]!.task!
@@ -60,7 +60,7 @@ describe('with the resume extension', () => {
     }
   })
 
-  test('a stream that is cut while the task is at work is continued without a gap', async () => {
+  test('a stream that is cut while the task works is resumed without a gap', async () => {
     const server = await serveA2a()
     const cut = stream(server.agent(), 'text 100 every 2', {}, { headers: active, cutAfter: 30 })
     expect(await cut.ended).toBe('cut')
@@ -73,7 +73,7 @@ describe('with the resume extension', () => {
     expect(assembled([...before, ...after.slice(1)])).toEqual(texts(await getTask(server.agent(), before[0]!.task!.id)))
   })
 
-  test('the position can also be said in the metadata of the request', async () => {
+  test('the position can also be in the metadata of the request', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 3')
     const params = { id, metadata: { [RESUME_EXTENSION]: { after: 4 } } }
@@ -82,7 +82,7 @@ describe('with the resume extension', () => {
     ])
   })
 
-  test('a position that is not there is refused, and one that was trimmed is answered with word of the gap [SUB-2]', async () => {
+  test('a position beyond the end is rejected, and a trimmed one is answered with the gap [SUB-2]', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 3')
     for (const after of ['7', 'x', '-1'])
@@ -105,8 +105,8 @@ function cursorOf({ task, statusUpdate, artifactUpdate }: SeenUpdate): string {
   return `${sequence}~${checksum}`
 }
 
-describe('a position with the checksum of its event', () => {
-  test('[SUB-2] is answered as the number alone where the task has that event', async () => {
+describe('A2A with the resume extension: a position with the checksum of its event', () => {
+  test('[SUB-2] equals the bare number if the task has that event', async () => {
     const server = await serveA2a()
     const whole = await drained(stream(server.agent(), 'text 3; artifact a 70', {}, { headers: active }))
     const { id } = whole[0]!.task!
@@ -122,7 +122,7 @@ describe('a position with the checksum of its event', () => {
     ['another event', '3~00000000', 409],
     ['an event that the task never had', '300~00000000', 409],
     ['half a checksum', '3~0000', 400],
-  ])('[SUB-2] of %s is refused on every binding before there is a stream', async (_, after, status) => {
+  ])('[SUB-2] of %s is rejected by every binding before the stream starts', async (_, after, status) => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 5')
     const headers = { ...active, 'last-event-id': after }
@@ -135,7 +135,7 @@ describe('a position with the checksum of its event', () => {
     expect([rest.status, rest.headers.get('content-type')]).toEqual([status, expect.stringContaining('json')])
   })
 
-  test('[SUB-2] [LOG-5] of a log that was replaced by an older backup is refused, and a client gets the task of the new history', async () => {
+  test('[SUB-2] [LOG-5] of a log that was replaced by an older backup is rejected, and a client gets the task of the new history', async () => {
     const path = temporaryDatabase()
     const first = await serveInProcess({ path })
     const task = await send(`${first.url}/a2a/lab`, 'text 2; ask Go on?; text 20')
@@ -164,7 +164,7 @@ describe('a position with the checksum of its event', () => {
   })
 })
 
-test('A2A: a task whose events were trimmed says that it is not whole [SUB-2]', async () => {
+test('A2A: a task whose events were trimmed is marked as incomplete [SUB-2]', async () => {
   const server = await serveA2a()
   const { id } = await send(server.agent(), 'text 3')
   expect((await getTask(server.agent(), id)).metadata).toBeUndefined()
@@ -176,7 +176,7 @@ test('A2A: a task whose events were trimmed says that it is not whole [SUB-2]', 
   })
 })
 
-test('without the extension a position counts for nothing: the task as it is, and what comes after that', async () => {
+test('A2A without the resume extension: a position is ignored, and the stream starts with the current task', async () => {
   const server = await serveA2a()
   const { id } = await begin(server.agent(), 'text 3; hang')
   await until('it has spoken', async () => texts(await getTask(server.agent(), id))['answer']?.includes('[2]'))

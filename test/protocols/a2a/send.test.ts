@@ -17,7 +17,7 @@ import {
 } from './serve.ts'
 import { until } from '../../support/until.ts'
 
-test('a send waits for the end of the task and returns it whole', async () => {
+test('A2A: a send waits for the end of the task and returns the whole task', async () => {
   const server = await serveA2a()
   const task = await send(server.agent(), 'text 3')
   expect(task.status.state).toBe('TASK_STATE_COMPLETED')
@@ -26,14 +26,14 @@ test('a send waits for the end of the task and returns it whole', async () => {
   expect(await getTask(server.agent(), task.id)).toEqual(task)
 })
 
-test('a send that is to return at once does, and the task goes on', async () => {
+test('A2A: a non-blocking send returns at once, and the task continues', async () => {
   const server = await serveA2a()
   const task = await begin(server.agent(), 'text 2; hang')
   expect(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING']).toContain(task.status.state)
   await until('it works', async () => (await getTask(server.agent(), task.id)).status.state === 'TASK_STATE_WORKING')
 })
 
-describe('every state of a task is told', () => {
+describe('A2A: every state of a task is reported:', () => {
   test.each([
     ['text 1', 'COMPLETED', ''],
     ['throw boom', 'FAILED', 'boom'],
@@ -49,7 +49,7 @@ describe('every state of a task is told', () => {
     expect(JSON.stringify(last.statusUpdate?.status.message) ?? '').toContain(said)
   })
 
-  test('a task that waits for a credential is AUTH_REQUIRED, keeps its stream, and goes on when it comes from elsewhere', async () => {
+  test('a task that waits for a credential is AUTH_REQUIRED, keeps its stream, and continues when the credential arrives from elsewhere', async () => {
     const server = await serveA2a()
     const url = server.agent('notary')
     const opened = stream(url, 'sign')
@@ -64,7 +64,7 @@ describe('every state of a task is told', () => {
   })
 })
 
-test('a task that asks is continued by a message that names it, and its history has both sides in order', async () => {
+test('A2A: a task that asks is continued by a message that names it, and its history has both sides in order', async () => {
   const server = await serveA2a()
   const url = server.agent()
   const asked = await send(url, 'ask Shall I?; text 1')
@@ -79,7 +79,7 @@ test('a task that asks is continued by a message that names it, and its history 
   expect(task.history!.at(-1)!.messageId).toBe(answer.messageId)
 })
 
-test('a second turn can be streamed: it begins with the task at work and with nothing of the turn before', async () => {
+test('A2A: a second turn can be streamed: it begins with the working task and repeats nothing of the first turn', async () => {
   const server = await serveA2a()
   const asked = await send(server.agent(), 'text 2; ask Shall I?; text 1')
   const updates = await drained(stream(server.agent(), 'yes', { taskId: asked.id }))
@@ -90,7 +90,7 @@ test('a second turn can be streamed: it begins with the task at work and with no
   expect(updates.at(-1)!.statusUpdate?.status.state).toBe('TASK_STATE_COMPLETED')
 })
 
-test('a message that is sent again is the same task, with another body it is refused [RUN-4]', async () => {
+test('A2A: a message that is sent again is the same task; with another body it is rejected [RUN-4]', async () => {
   const server = await serveA2a()
   const same = message('text 2')
   const sends = await Promise.all(
@@ -101,7 +101,7 @@ test('a message that is sent again is the same task, with another body it is ref
   expect(other.error).toMatchObject({ code: -32602 })
 })
 
-test('an answer that is sent again is not taken for the answer to the next question', async () => {
+test('A2A: an answer that is sent again does not answer the next question', async () => {
   const server = await serveA2a()
   const asked = await send(server.agent(), 'ask One?; ask Two?; text 1')
   const answer = message('first', { taskId: asked.id })
@@ -112,7 +112,7 @@ test('an answer that is sent again is not taken for the answer to the next quest
   expect((await send(server.agent(), 'second', { taskId: asked.id })).status.state).toBe('TASK_STATE_COMPLETED')
 })
 
-test('an Idempotency-Key says more than the id of a message', async () => {
+test('A2A: an Idempotency-Key takes precedence over the message id', async () => {
   const server = await serveA2a()
   const idOf = async (key: string, sent: object) => {
     const { result: found } = await rpc(server.agent(), 'SendMessage', { message: sent }, { 'idempotency-key': key })
@@ -124,7 +124,7 @@ test('an Idempotency-Key says more than the id of a message', async () => {
   expect(await idOf('b', same)).not.toBe(first)
 })
 
-test('several questions are answered by id, or all with the same; a plain yes approves', async () => {
+test('A2A: several questions are answered by id, or all with the same answer; a plain yes approves', async () => {
   const server = await serveA2a()
   const url = server.agent('surveyor')
   const asked = await send(url, 'measure')
@@ -148,7 +148,7 @@ test('several questions are answered by id, or all with the same; a plain yes ap
   }
 })
 
-test('an agent that answers without a task gives a message, alone on its stream', async () => {
+test('A2A: an agent that answers without a task sends a message, alone on its stream', async () => {
   const server = await serveA2a()
   const answer = await result<{ message: { parts: unknown } }>(server.agent('parrot'), 'SendMessage', {
     message: message('hello'),
@@ -198,7 +198,7 @@ test('[O-14] reading a task with a history length never changes what is stored',
   expect((await rpc(server.agent(), 'GetTask', { id: asked.id, historyLength: -1 })).error?.code).toBe(-32602)
 })
 
-test('a text of a megabyte and every kind of letter come back as they were said', async () => {
+test('A2A: a megabyte of text with every kind of character is returned unchanged', async () => {
   const server = await serveA2a()
   const task = await send(server.agent(), 'say "hé 日本 🦑 \u2028"; big 1024')
   const [said] = Object.values(texts(task))
@@ -206,21 +206,21 @@ test('a text of a megabyte and every kind of letter come back as they were said'
   expect(said!.length).toBeGreaterThan(1024 * 1024)
 })
 
-describe('a cancel', () => {
-  test('ends a task at work, and a second one has the same answer [RUN-2]', async () => {
+describe('A2A: a cancel', () => {
+  test('ends a working task, and a second cancel gets the same response [RUN-2]', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'hang')
     for (const _ of [1, 2])
       expect((await result<Task>(server.agent(), 'CancelTask', { id })).status.state).toBe('TASK_STATE_CANCELED')
   })
 
-  test('ends a task that waits', async () => {
+  test('ends a waiting task', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'ask Go?')
     expect((await result<Task>(server.agent(), 'CancelTask', { id })).status.state).toBe('TASK_STATE_CANCELED')
   })
 
-  test('does not rewrite a task that has ended', async () => {
+  test('does not change a finished task', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 1')
     expect((await rpc(server.agent(), 'CancelTask', { id })).error).toMatchObject({ code: -32002 })
@@ -228,7 +228,7 @@ describe('a cancel', () => {
   })
 })
 
-describe('what is wrong is said in the words of the binding', () => {
+describe('A2A: errors use the terms of the binding:', () => {
   test.each([
     ['an unknown task', 'GetTask', { id: 'nope' }, -32001, 'TASK_NOT_FOUND'],
     [
@@ -257,7 +257,7 @@ describe('what is wrong is said in the words of the binding', () => {
     expect(infos).toMatchObject(reason === undefined ? [] : [{ reason, domain: 'a2a-protocol.org' }])
   })
 
-  test('a message to a task that has ended, or that is at work, or of another context', async () => {
+  test('a message to a task that has ended, is working, or is in another context', async () => {
     const server = await serveA2a()
     const ended = await send(server.agent(), 'text 1')
     const busy = await begin(server.agent(), 'hang')
@@ -284,7 +284,7 @@ describe('what is wrong is said in the words of the binding', () => {
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
   })
 
-  test('a version that is not served; a patch of one that is does not count, and a query parameter does', async () => {
+  test('an unsupported version; the patch number is ignored, and a query parameter is accepted', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 1')
     const codeWith = async (version: string) =>
@@ -306,7 +306,7 @@ describe('what is wrong is said in the words of the binding', () => {
     expect(await byQuery.json()).toMatchObject({ result: { id } })
   })
 
-  test('a body that is too large, with either binding, and the server goes on', async () => {
+  test('a body that is too large, with either binding, after which the server continues', async () => {
     const server = await serveA2a({ limits: { bodyBytesMax: 10_000 } })
     const large = { message: message('x'.repeat(20_000)) }
     expect((await rpc(server.agent(), 'SendMessage', large)).error?.code).toBe(-32602)
@@ -319,7 +319,7 @@ describe('what is wrong is said in the words of the binding', () => {
     expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
   })
 
-  test('a media type that an agent does not take', async () => {
+  test('a media type that an agent does not accept', async () => {
     const server = await serveA2a({ a2a: { agents: { lab: { inputModes: ['text/plain', 'image/*'] } } } })
     const parts = (mediaType: string) => ({ message: message('', { parts: [{ raw: 'AA==', mediaType }] }) })
     expect((await rpc(server.agent(), 'SendMessage', parts('audio/wav'))).error?.code).toBe(-32005)

@@ -8,8 +8,8 @@ import { framesIn, idsOf, postForm, serveAgentOs, stream } from './serve.ts'
 
 const SECRET = 'a-key-that-everybody-shares'
 
-describe('the security key', () => {
-  test('lets those in who have it, and only what is public is for everyone', async () => {
+describe('AgentOS: the security key', () => {
+  test('admits its holders, and only public routes are open to everybody', async () => {
     const server = await serveAgentOs({ authenticator: await openAuthenticator({ securityKey: SECRET }) })
     for (const path of ['/', '/health', '/info']) expect((await fetch(server.url + path)).status).toBe(200)
     for (const path of ['/agents', '/config', '/sessions']) {
@@ -24,7 +24,7 @@ describe('the security key', () => {
     expect(frames.at(-1)!.event).toBe('RunCompleted')
   })
 
-  test('goes with keys of principals, who do not see what its holders run', async () => {
+  test('can be combined with keys of principals, who do not see the runs of its holders', async () => {
     const keys = join(temporaryFolder(), 'keys.json')
     const [ann] = await createKeys(keys, ['ann'])
     const server = await serveAgentOs({ authenticator: await openAuthenticator({ keys, securityKey: SECRET }) })
@@ -34,7 +34,7 @@ describe('the security key', () => {
   })
 })
 
-test("[SEC-1] another principal's runs and sessions do not exist, on every route that names one", async () => {
+test("[SEC-1] AgentOS: another principal's runs and sessions do not exist, on every route that names one", async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const [ann, ben] = await createKeys(keys, ['ann', 'ben'])
   const server = await serveAgentOs({ authenticator: await openAuthenticator({ keys }) })
@@ -80,7 +80,7 @@ test("[SEC-1] another principal's runs and sessions do not exist, on every route
   expect(frames[0]!.data).toMatchObject({ status: 'PAUSED' })
 })
 
-describe('pages of other sites', () => {
+describe('AgentOS: cross-origin requests', () => {
   const ORIGIN = 'https://ui.example'
   const preflight = {
     origin: ORIGIN,
@@ -88,7 +88,7 @@ describe('pages of other sites', () => {
     'access-control-request-headers': 'authorization',
   }
 
-  test('are let in when their origin is named', async () => {
+  test('are accepted from a configured origin', async () => {
     const server = await serveAgentOs({ corsOrigins: [ORIGIN] })
     const asked = await fetch(`${server.url}/agents/lab/runs`, { method: 'OPTIONS', headers: preflight })
     expect(asked.status).toBe(204)
@@ -110,7 +110,7 @@ describe('pages of other sites', () => {
     expect([other.status, other.headers.get('access-control-allow-origin')]).toEqual([403, null])
   })
 
-  test('are refused where none is named', async () => {
+  test('are rejected if no origin is configured', async () => {
     const server = await serveAgentOs()
     const asked = await fetch(`${server.url}/agents`, { method: 'OPTIONS', headers: preflight })
     expect([asked.status, asked.headers.get('access-control-allow-origin')]).toEqual([403, null])

@@ -127,7 +127,7 @@ describe.skipIf(!hasChromium)("agno's chat page", () => {
   )
 
   test(
-    'shows what a team says, and why a run failed',
+    'shows a team’s text and why a run failed',
     async () => {
       const { page, url } = await openWorld()
       const form = { message: 'say hello', stream: 'true', session_id: '' }
@@ -157,7 +157,7 @@ describe.skipIf(!hasChromium)("agno's chat page", () => {
   )
 
   test(
-    'is kept out by the browser where its origin is not allowed',
+    'is blocked by the browser if its origin is not allowed',
     async () => {
       const { page, url } = await openWorld({ corsOrigins: ['https://elsewhere.example'] })
       await expect(send(page, { url: `${url}/agents` })).rejects.toThrow('Failed to fetch')

@@ -4,8 +4,8 @@ import { cutAfter, getJson, idsOf, indicesOf, namesOf, postForm, serveAgentOs, s
 
 type Tool = Record<string, unknown>
 
-describe('an agent', () => {
-  test('that needs a confirmation pauses with the tool, and uses it when the tool comes back confirmed', async () => {
+describe('AgentOS: an agent', () => {
+  test('that needs a confirmation pauses with the tool, and calls it when the tool comes back confirmed', async () => {
     const server = await serveAgentOs()
     const paused = await stream(server, '/agents/clerk/runs', { message: 'send' })
     expect(namesOf(paused).slice(-2)).toEqual(['RunContentCompleted', 'RunPaused'])
@@ -22,7 +22,7 @@ describe('an agent', () => {
     expect(indicesOf([...paused, ...frames])).toEqual(upTo(paused.length + frames.length))
   })
 
-  test('that gets an empty list of tools takes what was not confirmed for refused', async () => {
+  test('that gets an empty list of tools treats unconfirmed tools as rejected', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/clerk/runs', { message: 'send' }))
     const fields = { tools: '[]', session_id: session, stream: 'false' }
@@ -30,7 +30,7 @@ describe('an agent', () => {
     expect(await response.json()).toMatchObject({ status: 'COMPLETED', content: 'I have sent nothing.' })
   })
 
-  test('that was not streamed answers as paused, and can be continued in the background', async () => {
+  test('that was not streamed responds as paused, and can be continued in the background', async () => {
     const server = await serveAgentOs()
     const paused = await postForm(server, '/agents/clerk/runs', { message: 'send', stream: 'false' })
     const body = (await paused.json()) as { run_id: string; session_id: string; status: string; tools: Tool[] }
@@ -43,7 +43,7 @@ describe('an agent', () => {
     expect(namesOf(frames).at(-1)).toBe('RunCompleted')
   })
 
-  test('that asks a question is given the filled-in field, or the input', async () => {
+  test('that asks a question receives the filled-in field, or the input', async () => {
     const server = await serveAgentOs()
     for (const answer of ['field', 'input'] as const) {
       const paused = await stream(server, '/agents/lab/runs', { message: 'ask How many?; text 1' })
@@ -59,7 +59,7 @@ describe('an agent', () => {
     }
   })
 
-  test('is not continued without an answer, without its session, or when it does not wait', async () => {
+  test('cannot be continued without an answer, without its session, or when it does not wait', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'ask How many?' }))
     const address = `/agents/lab/runs/${run}/continue`
@@ -95,7 +95,7 @@ describe('an agent', () => {
     }
   })
 
-  test('that is over goes on as another run of its session, which names the first', async () => {
+  test('that has ended continues as another run of its session, which names the first', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     const address = `/agents/lab/runs/${run}/continue`
@@ -114,7 +114,7 @@ describe('an agent', () => {
   })
 })
 
-test('a team whose member asks is continued by its requirements', async () => {
+test('AgentOS: a team whose member asks is continued by its requirements', async () => {
   const server = await serveAgentOs()
   const paused = await stream(server, '/teams/lab-team/runs', { message: 'ask How many?; text 1' })
   expect(namesOf(paused).at(-1)).toBe('TeamRunPaused')
@@ -129,7 +129,7 @@ test('a team whose member asks is continued by its requirements', async () => {
   expect(frames.find(({ data }) => data['name'] === 'answer')!.data).toMatchObject({ value: 'seven', agent_id: 'lab' })
 })
 
-test('a workflow pauses at each of its gates, says at which step, and goes on with what was decided', async () => {
+test('AgentOS: a workflow pauses at each gate, names the step, and continues with the decision', async () => {
   const server = await serveAgentOs()
   const first = await stream(server, '/workflows/gated/runs', { message: 'a walk' })
   const { run } = idsOf(first)
@@ -168,7 +168,7 @@ test('a workflow pauses at each of its gates, says at which step, and goes on wi
   expect(replayed.slice(1).map(({ text }) => text)).toEqual(all.map(({ text }) => text))
 })
 
-test('the run of a paused workflow can be looked up with what it waits for', async () => {
+test('AgentOS: a paused workflow’s run includes what it waits for', async () => {
   const server = await serveAgentOs()
   const { run, session } = idsOf(await stream(server, '/workflows/gated/runs', { message: 'a walk' }))
   const { body } = await getJson(server, `/workflows/gated/runs/${run}?session_id=${session}`)

@@ -11,7 +11,7 @@ import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { cutAfter, getJson, idsOf, indicesOf, namesOf, postForm, serveAgentOs, stream, upTo } from './serve.ts'
 
-test('a run that is told as completed is completed for whoever looks at once', async () => {
+test('AgentOS: a run whose completion was streamed is already completed when read', async () => {
   const server = await serveAgentOs({ store: await openSqliteStore({ path: temporaryDatabase() }) })
   for (const path of ['/agents/lab', '/teams/lab-team', '/workflows/lab-workflow']) {
     const frames = await stream(server, `${path}/runs`, { message: 'text 2' })
@@ -20,7 +20,7 @@ test('a run that is told as completed is completed for whoever looks at once', a
   }
 })
 
-test('a task that is refused ends with an error of the family, and with nothing after it', async () => {
+test('AgentOS: a rejected task ends with an error of its family, and nothing after it', async () => {
   const server = await serveAgentOs()
   for (const [path, error] of [
     ['/agents/lab', 'RunError'],
@@ -35,7 +35,7 @@ test('a task that is refused ends with an error of the family, and with nothing 
   }
 })
 
-test('a branch that fails is told as an event, and so is the failure of its block', async () => {
+test('AgentOS: a failed branch is an event, and so is the failure of its block', async () => {
   const broken: Component = workflow({
     id: 'broken',
     steps: [
@@ -65,7 +65,7 @@ test('a branch that fails is told as an event, and so is the failure of its bloc
   expect(indicesOf(replay)).toEqual(upTo(frames.length - 3, 3))
 })
 
-test('the events of a workflow within a workflow are in the numbering and the replay of the outer one', async () => {
+test('AgentOS: the events of a nested workflow are in the numbering and the replay of the outer one', async () => {
   const inner = workflow({ id: 'inner', steps: [step({ name: 'deep', run: (input: string) => `${input}!` })] })
   const outer: Component = workflow({ id: 'outer', steps: [step({ name: 'nested', run: inner })] })
   const server = await serveAgentOs({ components: [outer] })
@@ -88,7 +88,7 @@ test('the events of a workflow within a workflow are in the numbering and the re
   expect(replay.slice(1).map(({ text }) => text)).toEqual(frames.map(({ text }) => text))
 })
 
-test('a delta carries what is new and nothing else, and the end of a team not all that its members said', async () => {
+test('AgentOS: a delta has new content only, and the end of a team does not repeat its members’ text', async () => {
   const server = await serveAgentOs()
   const frames = await stream(server, '/agents/lab/runs', { message: 'reason 50; text 50' })
   const sizes = frames.filter(({ event }) => event === 'RunContent').map(({ text }) => text.length)
@@ -99,7 +99,7 @@ test('a delta carries what is new and nothing else, and the end of a team not al
   expect(member).not.toHaveProperty('messages')
 })
 
-test('what was not expected in a form becomes no argument of anything, and reaches the component as data', async () => {
+test('AgentOS: unexpected form fields become no arguments, and reach the component as data', async () => {
   const server = await serveAgentOs()
   const fields = { message: 'x', stream: 'false', yield_run_output: 'true', __proto__x: '1', constructor: 'y' }
   const response = await postForm(server, '/agents/echo/runs', fields)
@@ -109,7 +109,7 @@ test('what was not expected in a form becomes no argument of anything, and reach
   })
 })
 
-test('an exception reaches a client as a message, a type and an id, without its stack', async () => {
+test('AgentOS: an exception reaches the client as message, type and id, without its stack', async () => {
   const failing = agent<unknown>({
     id: 'failing',
     async *run() {
@@ -127,7 +127,7 @@ test('an exception reaches a client as a message, a type and an id, without its 
   expect(frames.at(-1)!.text).not.toMatch(/secret|\.ts:|node:/)
 })
 
-test('a server that ends while a client waits for a whole answer says that the run goes on', async () => {
+test('AgentOS: a server that shuts down during a non-streaming request tells the client that the run continues', async () => {
   const server = await serveAgentOs()
   const waiting = postForm(server, '/agents/lab-resume/runs', { message: 'text 1; hang', stream: 'false' })
   await cutAfter(server, '/agents/lab-resume/runs', { message: 'text 1; hang' }, 2)
@@ -136,7 +136,7 @@ test('a server that ends while a client waits for a whole answer says that the r
   expect([response.status, await response.json()]).toMatchObject([503, { detail: expect.any(String) }])
 })
 
-describe('output that was withdrawn', () => {
+describe('AgentOS: retracted output', () => {
   const run = { id: 'run_1', component: 'a', session: 's', createdAt: '2026-01-01T00:00:00.000Z' } as Run
   const log = (...events: readonly Pick<LoggedEvent, 'type' | 'data'>[]): LoggedEvent[] =>
     events.map((event, index) => ({ ...event, run: 'run_1', index, time: '2026-01-01T00:00:00.000Z' }) as LoggedEvent)
@@ -155,7 +155,7 @@ describe('output that was withdrawn', () => {
     return frames
   }
 
-  test('is told as such, with what stands, and is no part of the answer', () => {
+  test('is reported with what remains, and is not part of the answer', () => {
     const frames = framesOf(
       log(
         { type: 'run.created', data: { component: 'a', input: 'x', session: 's' } },
@@ -180,7 +180,7 @@ describe('output that was withdrawn', () => {
     expect(frames.map(({ index }) => index)).toEqual(upTo(frames.length))
   })
 
-  test('of a member leaves what others said', () => {
+  test('of a member leaves the output of others', () => {
     const actor = { component: 'm', run: 'run_1/m', parent: 'run_1', kind: 'agent' }
     const frames = framesOf(
       log(

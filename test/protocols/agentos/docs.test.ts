@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const page = readFileSync(new URL('../../../docs/protocols/agentos.md', import.meta.url), 'utf8')
 const rows = page.split('\n').filter((line) => /^\| (?:[DSTI]\d+|9\.\d) \|/.test(line))
 
-test('the page has a row for every defect of the study', () => {
+test('docs: the AgentOS page has a row for every defect of the study', () => {
   const ids = new Set(rows.map((row) => row.split('|')[1]!.trim()))
   const numbered = (letter: string, count: number): string[] =>
     Array.from({ length: count }, (_, index) => `${letter}${index + 1}`)
@@ -13,7 +13,7 @@ test('the page has a row for every defect of the study', () => {
   expect([...ids].toSorted()).toEqual(all.toSorted())
 })
 
-test('every test that the page names is in this folder', () => {
+test('docs: every test that the AgentOS page names is in this folder', () => {
   const folder = new URL('.', import.meta.url)
   const files = readdirSync(folder).filter((file) => file.endsWith('.test.ts') && file !== 'docs.test.ts')
   const source = files.map((file) => readFileSync(new URL(file, folder), 'utf8')).join('\n')

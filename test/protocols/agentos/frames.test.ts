@@ -15,9 +15,9 @@ const namelessFamilies = (['team', 'workflow'] as const).map((kind) => ({ ...nam
 
 const unserializable = ['circular', 'function', 'getter', 'deep 1000'] as const
 
-describe('an event that cannot be serialized', () => {
+describe('AgentOS: an event that cannot be serialized', () => {
   for (const { path, error, field, id } of families) {
-    test(`[EVT-1] O-1 O-3 ends the stream of ${path} with a valid ${error} frame, and the answer completes`, async () => {
+    test(`[EVT-1] O-1 O-3 ends the stream of ${path} with a valid ${error} frame, and the response completes`, async () => {
       const server = await serveAgentOs()
       for (const statement of unserializable) {
         const response = await postForm(server, path, { message: `text 2; ${statement}; text 2` })
@@ -34,7 +34,7 @@ describe('an event that cannot be serialized', () => {
   }
 
   for (const { path } of families) {
-    test(`[EVT-1] O-2 in a run of ${path} is named in the server's log, once, with the error and the id that the client has`, async () => {
+    test(`[EVT-1] O-2 in a run of ${path} is logged once, with the error and the id that the client gets`, async () => {
       const lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
       const note = (level: string) => (fields: object, message: string) =>
         void lines.push({ level, fields: { ...fields }, message })
@@ -66,7 +66,7 @@ describe('an event that cannot be serialized', () => {
     })
   }
 
-  test('is told to a client that resumes, as it was told live', async () => {
+  test('is the same for a client that resumes as it was live', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/agents/lab/runs', { message: 'text 2; function' })
     const resumed = await stream(server, `/agents/lab/runs/${idsOf(live).run}/resume`, {})
@@ -75,9 +75,9 @@ describe('an event that cannot be serialized', () => {
 })
 
 describe.each(['/agents/nameless', '/teams/nameless-team', '/workflows/nameless-workflow'])(
-  'a stream of %s',
+  'AgentOS: a stream of %s',
   (path) => {
-    test('O-4 frames an event without a name as message, live and when it is resumed', async () => {
+    test('O-4 frames an event without a name as message, live and on resume', async () => {
       const server = await serveAgentOs({ components: namelessFamilies })
       const live = await stream(server, `${path}/runs`, { message: 'go' })
       const resumed = await stream(server, `${path}/runs/${idsOf(live).run}/resume`, {})
@@ -90,7 +90,7 @@ describe.each(['/agents/nameless', '/teams/nameless-team', '/workflows/nameless-
       }
     })
 
-    test('O-5 has frames of a name, one line of compact JSON and a blank line; an id is all that is added', async () => {
+    test('O-5 frames an event as a name, one line of compact JSON and a blank line; only an id is added', async () => {
       const server = await serveAgentOs({ components: namelessFamilies })
       const response = await postForm(server, `${path}/runs`, { message: 'go' })
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -118,7 +118,7 @@ const ORDINARY =
   'text 3; reason 2; tool look; tool look fail; step plan; artifact report 40; custom note; state on; usage 1 2; say a\u2028b\u0085c'
 
 test.each(families)(
-  'O-5 every ordinary event of $path is framed by its own name, with one line of compact JSON',
+  'O-5 AgentOS: every ordinary event of $path is framed by its own name, with one line of compact JSON',
   async ({ path }) => {
     const server = await serveAgentOs()
     const text = await (await postForm(server, path, { message: ORDINARY })).text()
@@ -133,7 +133,7 @@ test.each(families)(
   },
 )
 
-test('a quiet stream shows life with comments, which are no events', async () => {
+test('AgentOS: a quiet stream sends comments as heartbeats, which are not events', async () => {
   const server = await serveAgentOs({ limits: { heartbeatIntervalMs: 20 } })
   const response = await postForm(server, '/agents/lab/runs', { message: 'text 1; sleep 200; text 1' })
   const text = await response.text()
@@ -141,7 +141,7 @@ test('a quiet stream shows life with comments, which are no events', async () =>
   expect(namesOf(framesIn(text)).filter((name) => name === 'RunContent')).toHaveLength(2)
 })
 
-test('values that JSON has no form for arrive in their documented form, and every frame is JSON', async () => {
+test('AgentOS: values without a JSON form are sent in their documented form, and every frame is valid JSON', async () => {
   const server = await serveAgentOs()
   const frames = await stream(server, '/agents/lab/runs', { message: 'date; bytes; bigint; nan' })
   const values = frames.filter(({ data }) => data['event'] === 'CustomEvent').map(({ data }) => data['value'])

@@ -78,14 +78,14 @@ function repeated(one: Buffer, bytes: number): Buffer {
 
 describe('[SEC-2] a WebSocket client that never reads', () => {
   // Chunks stay below the count that is refused as a flood, so that only backpressure can hold them.
-  test('and floods with requests is no longer read, then disconnected', async () => {
+  test('and floods the server with requests is no longer read, then disconnected', async () => {
     const server = await serveGuarded({ limits: { subscriberStallTimeoutMs: 1500, loginTimeoutMs: 60_000 } })
     const { sent, held } = await flood(await upgraded(server), repeated(frame('0'), 5000), 24 * MB)
     expect(held).toBeLessThan(20)
     expect(sent).toBeLessThan(24 * MB)
   })
 
-  test('and floods with pings is not answered', async () => {
+  test('and floods the server with pings gets no pongs', async () => {
     const server = await serveAgentOs()
     const ping = frame('x'.repeat(100), { opcode: 9 })
     const { held } = await flood(await upgraded(server), repeated(ping, 60_000), 24 * MB)
@@ -93,7 +93,7 @@ describe('[SEC-2] a WebSocket client that never reads', () => {
   })
 })
 
-test('[SEC-2] more requests at once than may wait are refused with 1013', async () => {
+test('[SEC-2] WebSocket requests beyond the concurrency limit are closed with 1013', async () => {
   const server = await serveAgentOs()
   const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
   onTestFinished(() => client.terminate())
@@ -106,7 +106,7 @@ test('[SEC-2] more requests at once than may wait are refused with 1013', async 
 })
 
 describe('[SEC-2] before authentication', () => {
-  test('a WebSocket gets a bounded time', async () => {
+  test('a WebSocket has a limited time to authenticate', async () => {
     const server = await serveGuarded({ limits: { loginTimeoutMs: 100 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     const closed = await new Promise<[number, string]>((resolve) =>
@@ -115,7 +115,7 @@ describe('[SEC-2] before authentication', () => {
     expect(closed).toEqual([1008, 'authenticate within 0.1 s'])
   })
 
-  test('a WebSocket that authenticates in time stays', async () => {
+  test('a WebSocket that authenticates in time stays open', async () => {
     const server = await serveGuarded({ limits: { loginTimeoutMs: 1000 } })
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     onTestFinished(() => client.terminate())
@@ -129,7 +129,7 @@ describe('[SEC-2] before authentication', () => {
     expect(await until('it is answered', () => messages.some((message) => message.includes('"pong"')))).toBe(true)
   })
 
-  test('a message is small', async () => {
+  test('the size of a WebSocket message is limited', async () => {
     const server = await serveGuarded()
     const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
     onTestFinished(() => client.terminate())
@@ -137,7 +137,7 @@ describe('[SEC-2] before authentication', () => {
     expect(await new Promise<number>((resolve) => client.once('close', resolve))).toBe(1009)
   })
 
-  test('frames that are never completed hold little memory', async () => {
+  test('WebSocket frames that are never completed use little memory', async () => {
     const server = await serveGuarded({ limits: { loginTimeoutMs: 60_000 } })
     const sockets = await Promise.all(Array.from({ length: 20 }, () => upgraded(server)))
     const payload = Buffer.alloc(4 * 1024 * 1024 - 1)
@@ -154,7 +154,7 @@ describe('[SEC-2] before authentication', () => {
     expect((await heldMegabytes()) - before).toBeLessThan(8)
   })
 
-  test('connections of one address are limited, and their slots are freed', async () => {
+  test('the number of connections per address is limited, and closed ones are freed', async () => {
     const server = await serveGuarded({ limits: { loginsPerAddressMax: 2 } })
     const first = await upgraded(server)
     await upgraded(server)
@@ -164,7 +164,7 @@ describe('[SEC-2] before authentication', () => {
   })
 })
 
-test('[SEC-2] connections of one address are limited', async () => {
+test('[SEC-2] authenticated connections per address are limited', async () => {
   const server = await serveAgentOs({ limits: { connectionsPerAddressMax: 2 } })
   const first = await upgraded(server)
   await upgraded(server)

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { getJson, idsOf, postForm, serveAgentOs, stream } from './serve.ts'
 
-test('files in JSON are texts where their type says so, and base64 otherwise', async () => {
+test('AgentOS: files in JSON are text if their type is, and base64 otherwise', async () => {
   const server = await serveAgentOs()
   const send = (files: unknown): Promise<Response> =>
     postForm(server, '/agents/echo/runs', { message: 'look', stream: 'false', input_files: JSON.stringify(files) })
@@ -24,7 +24,7 @@ test('files in JSON are texts where their type says so, and base64 otherwise', a
   ])
 })
 
-test('runs of a session are previewed, cut short, and filtered by any of several statuses', async () => {
+test('AgentOS: the runs of a session have truncated previews, and are filtered by any of several statuses', async () => {
   const server = await serveAgentOs()
   const { run, session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'big 1', user_id: 'ann' }))
   await stream(server, '/agents/lab/runs', { message: 'text 1; throw boom', session_id: session })
@@ -48,7 +48,7 @@ test('runs of a session are previewed, cut short, and filtered by any of several
   expect((await getJson(server, '/sessions/unknown/run-previews')).status).toBe(404)
 })
 
-test('the tokens of a workflow are told by step, which is how the library reads them', async () => {
+test('AgentOS: the tokens of a workflow are reported by step, as the agno library reads them', async () => {
   const server = await serveAgentOs()
   const form = { message: 'text 1; usage 7 3' }
   const frames = await stream(server, '/workflows/lab-workflow/runs', form)
@@ -67,7 +67,7 @@ test('the tokens of a workflow are told by step, which is how the library reads 
   expect(frames.at(-1)!.event).toBe('WorkflowCompleted')
 })
 
-test('the configuration names no models, since no form of them is read by both versions of the library', async () => {
+test('AgentOS: the configuration names no models, since no form of them is read by both versions of the library', async () => {
   const server = await serveAgentOs()
   const { body: models } = await getJson(server, '/models')
   expect(models).not.toEqual([])

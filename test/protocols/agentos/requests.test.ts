@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { getJson, postForm, sendJson, serveAgentOs } from './serve.ts'
 
-describe('a start', () => {
-  test('takes a urlencoded form, a multipart form and JSON alike', async () => {
+describe('AgentOS: a start', () => {
+  test('accepts a urlencoded form, a multipart form and JSON', async () => {
     const server = await serveAgentOs()
     const multipart = new FormData()
     for (const [name, value] of Object.entries({ message: 'hello', stream: 'off' })) multipart.append(name, value)
@@ -16,7 +16,7 @@ describe('a start', () => {
       expect(body).toMatchObject({ status: 'COMPLETED', content: { input: 'hello', metadata: {} } })
   })
 
-  test('hands on files, by upload or by address, with their types', async () => {
+  test('passes on files, uploaded or by URL, with their types', async () => {
     const server = await serveAgentOs()
     const form = new FormData()
     form.append('message', 'look')
@@ -42,7 +42,7 @@ describe('a start', () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { detail: 'Unsupported file type: program.exe' }])
   })
 
-  test('gives the component what else the request says', async () => {
+  test('passes the other fields of the request to the component', async () => {
     const server = await serveAgentOs()
     const response = await postForm(server, '/agents/echo/runs', {
       message: 'x',
@@ -61,7 +61,7 @@ describe('a start', () => {
     expect(user).toBe('ann')
   })
 
-  test('is refused when something in it cannot be read, and starts nothing', async () => {
+  test('is rejected if any field cannot be parsed, and starts nothing', async () => {
     const server = await serveAgentOs()
     for (const [fields, status, detail] of [
       [{}, 422, [{ loc: ['body', 'message'], type: 'missing' }]],
@@ -85,7 +85,7 @@ describe('a start', () => {
     expect((await getJson(server, '/sessions')).body.data).toEqual([])
   })
 
-  test('is refused when its body is too large, or no form at all', async () => {
+  test('is rejected if its body is too large or not a form', async () => {
     const server = await serveAgentOs({ limits: { bodyBytesMax: 1000 } })
     expect((await postForm(server, '/agents/echo/runs', { message: 'x'.repeat(2000) })).status).toBe(413)
     const send = (type: string, body: string): Promise<Response> =>
@@ -102,8 +102,8 @@ describe('a start', () => {
   })
 })
 
-describe('the server', () => {
-  test('leads a browser from its root to the console, and tells everybody else what it is', async () => {
+describe('AgentOS: the server', () => {
+  test('redirects a browser from its root to the console, and describes itself to other clients', async () => {
     const { url } = await serveAgentOs()
     const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
     const led = await fetch(`${url}/`, { headers: browser, redirect: 'manual' })
@@ -114,7 +114,7 @@ describe('the server', () => {
     }
   })
 
-  test('says what it is, what it serves and how it is guarded', async () => {
+  test('describes itself, its components and its authentication', async () => {
     const server = await serveAgentOs()
     expect((await getJson(server, '/')).body).toEqual({
       name: 'AgentOS API',
@@ -141,7 +141,7 @@ describe('the server', () => {
     })
   })
 
-  test('answers for what it has no notion of in the same form', async () => {
+  test('reports unknown routes in the same error form', async () => {
     const server = await serveAgentOs()
     for (const path of [
       '/memories',

@@ -37,9 +37,9 @@ function resume(
   return stream(server, `${path}/runs/${run}/resume`, fields)
 }
 
-describe('a run that is going on', () => {
+describe('AgentOS /resume: a live run', () => {
   for (const { path, kind } of kinds) {
-    test(`of a ${kind}: what was missed, the word that it is caught up, then what comes`, async () => {
+    test(`of a ${kind}: sends what was missed, a catch-up event, then new events`, async () => {
       const server = await serveAgentOs()
       const before = await cutAfter(server, `${path}/runs`, { message: 'text 3; ask Go on?; text 3; hang' }, 2)
       const { run, session } = idsOf(before)
@@ -83,7 +83,7 @@ describe('a run that is going on', () => {
     })
   }
 
-  test('to a client that has everything nothing is said but that it is subscribed; an index beyond the end is clamped, and said', async () => {
+  test('for a client that has everything sends only that it is subscribed; an index beyond the end is clamped and reported', async () => {
     const server = await serveAgentOs()
     const { run } = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 2; ask x; text 2; hang' }, 3))
     await resumePaused(server, run)
@@ -103,7 +103,7 @@ describe('a run that is going on', () => {
     expect(namesOf(await resuming)).toEqual(['subscribed', 'RunCancelled'])
   })
 
-  test('that waits for its place is pending, and is followed from its first event on', async () => {
+  test('that is queued is pending, and is followed from its first event', async () => {
     const server = await serveAgentOs({ limits: { runsConcurrentMax: 1 } })
     const first = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 1; hang' }, 2))
     const queued = await postForm(server, '/agents/lab/runs', {
@@ -128,8 +128,8 @@ describe('a run that is going on', () => {
   })
 })
 
-describe('a run that is over', () => {
-  test('[LOG-5] is replayed from every place as it was told live, byte for byte', async () => {
+describe('AgentOS /resume: a finished run', () => {
+  test('[LOG-5] is replayed from every index byte for byte as it was live', async () => {
     const server = await serveAgentOs()
     for (const [path, message] of [
       ['/agents/clerk', 'send'],
@@ -154,7 +154,7 @@ describe('a run that is over', () => {
     }
   })
 
-  test('has nothing more for a client that has it all, and says so', async () => {
+  test('has nothing more for a client that has everything, and reports it', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/agents/lab/runs', { message: 'text 2' })
     const [meta, ...rest] = await resume(server, '/agents/lab', idsOf(live).run, {
@@ -172,7 +172,7 @@ describe('a run that is over', () => {
     })
   })
 
-  test('[SUB-2] whose events were trimmed is replayed with the gap named', async () => {
+  test('[SUB-2] whose events were trimmed is replayed with the gap reported', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/agents/lab/runs', { message: 'text 5; complete done' })
     const { run } = idsOf(live)
@@ -191,7 +191,7 @@ describe('a run that is over', () => {
   })
 })
 
-describe('a run that waits for somebody', () => {
+describe('AgentOS /resume: a paused run', () => {
   test('is replayed as paused, and after it was continued with one numbering over both parts', async () => {
     const server = await serveAgentOs()
     const before = await stream(server, '/agents/clerk/runs', { message: 'send' })
@@ -207,8 +207,8 @@ describe('a run that waits for somebody', () => {
   })
 })
 
-describe('another process', () => {
-  test('[LOG-5] after a restart a finished run is replayed byte for byte', async () => {
+describe('AgentOS /resume: another process', () => {
+  test('[LOG-5] replays a finished run byte for byte after a restart', async () => {
     const path = temporaryDatabase()
     const first = await serveAgentOs({ store: await openSqliteStore({ path }) })
     const live = await stream(first, '/teams/newsroom/runs', { message: 'the sea' })
@@ -219,7 +219,7 @@ describe('another process', () => {
     expect(texts(frames.slice(1))).toEqual(texts(live))
   })
 
-  test('[RUN-1] a run that was going on when the server ended goes on in the next one, and so does its numbering', async () => {
+  test('[RUN-1] continues a run that was live when the server ended, and its numbering', async () => {
     const path = temporaryDatabase()
     const first = await serveAgentOs({ store: await openSqliteStore({ path }) })
     const open = postForm(first, '/agents/lab-resume/runs', { message: 'text 40 every 10' })
@@ -240,7 +240,7 @@ describe('another process', () => {
     })
   })
 
-  test('a run of one server is followed and cancelled through another on the same store', async () => {
+  test('follows and cancels a run of another server on the same store', async () => {
     const store = openMemoryStore()
     const first = await serveAgentOs({ store, limits: { pollIntervalMs: 20 } })
     const second = await serveAgentOs({ store, limits: { pollIntervalMs: 20 } })
@@ -254,8 +254,8 @@ describe('another process', () => {
   })
 })
 
-describe('what cannot be resumed', () => {
-  test('[SEC-1] a run of another component or session, or none at all, is unknown by status and by frame', async () => {
+describe('AgentOS /resume: rejects', () => {
+  test('[SEC-1] a run of another component or session, or an unknown run, by status and by frame', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     for (const [path, fields] of [
@@ -275,7 +275,7 @@ describe('what cannot be resumed', () => {
     expect((await postForm(server, `/teams/lab/runs/${run}/resume`, {})).status).toBe(404)
   })
 
-  test('an index that is no number is refused', async () => {
+  test('an index that is not a number', async () => {
     const server = await serveAgentOs()
     const { run } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     const response = await postForm(server, `/agents/lab/runs/${run}/resume`, { last_event_index: 'five' })
@@ -286,8 +286,8 @@ describe('what cannot be resumed', () => {
   })
 })
 
-describe('by GET, for an EventSource', () => {
-  test('Last-Event-ID says where to go on, and a client that has all is told not to come back', async () => {
+describe('AgentOS /resume by GET, for an EventSource:', () => {
+  test('Last-Event-ID is the cursor, and a client that has everything is told not to reconnect', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/workflows/publish/runs', { message: 'kelp' })
     const { run } = idsOf(live)
@@ -301,7 +301,7 @@ describe('by GET, for an EventSource', () => {
   })
 })
 
-test('[SUB-1] a second and a third subscriber see what the first one sees', async () => {
+test('[SUB-1] AgentOS: a second and a third subscriber get the same as the first', async () => {
   const server = await serveAgentOs()
   const { run } = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 20 every 5' }, 2))
   const all = await Promise.all([1, 2, 3].map(() => resume(server, '/agents/lab', run)))

@@ -24,8 +24,8 @@ const families = [
   { kind: 'workflow', path: '/workflows/lab-workflow', id: 'workflow_id' },
 ] as const
 
-describe('listing components', () => {
-  test('O-19 GET /teams answers an array, whose first element has an id that can be run', async () => {
+describe('AgentOS: listing components', () => {
+  test('O-19 GET /teams returns an array, whose first element has an id that can be run', async () => {
     const server = await serveAgentOs()
     const { status, body } = await getJson(server, '/teams')
     expect(status).toBe(200)
@@ -35,7 +35,7 @@ describe('listing components', () => {
     )
   })
 
-  test('each family lists its own, a slash at the end changes nothing, and what is not of the family is unknown', async () => {
+  test('each family lists its own, a trailing slash changes nothing, and other families are unknown', async () => {
     const server = await serveAgentOs()
     const { body: agents } = await getJson(server, '/agents/')
     expect(agents.map(({ id }: { id: string }) => id)).toContain('lab')
@@ -52,7 +52,7 @@ describe('listing components', () => {
   })
 })
 
-describe('four ways to run', () => {
+describe('AgentOS: four ways to run', () => {
   for (const { path, id } of families) {
     for (const background of ['false', 'true']) {
       test(`[LOG-1] ${path} streamed with background=${background} is numbered from 0 without a gap`, async () => {
@@ -71,7 +71,7 @@ describe('four ways to run', () => {
       })
     }
 
-    test(`${path} without a stream answers with the whole run`, async () => {
+    test(`${path} without streaming returns the whole run`, async () => {
       const server = await serveAgentOs()
       const response = await postForm(server, `${path}/runs`, { message: 'text 2', stream: 'false' })
       expect(response.status).toBe(200)
@@ -84,7 +84,7 @@ describe('four ways to run', () => {
       })
     })
 
-    test(`[RUN-2] ${path} in the background is accepted with 202 and can be looked up until it is done`, async () => {
+    test(`[RUN-2] ${path} in the background is accepted with 202 and can be polled until it is done`, async () => {
       const server = await serveAgentOs()
       const response = await postForm(server, `${path}/runs`, {
         message: 'text 3',
@@ -107,7 +107,7 @@ describe('four ways to run', () => {
     })
   }
 
-  test('a failed run that is not streamed says so by its status, and by that of the answer when asked for', async () => {
+  test('a failed run without streaming is reported by its status, and on request by the HTTP status', async () => {
     const server = await serveAgentOs()
     const told = await postForm(server, '/agents/lab/runs', { message: 'text 1; throw boom', stream: 'false' })
     expect(told.status).toBe(200)
@@ -118,7 +118,7 @@ describe('four ways to run', () => {
     expect(await byStatus.json()).toMatchObject({ status: 'ERROR', content: 'boom', error_id: expect.any(String) })
   })
 
-  test('only content is sent to those who want no other events, numbered from 0 all the same', async () => {
+  test('clients that want no other events get only content, numbered from 0', async () => {
     const server = await serveAgentOs()
     const frames = await stream(server, '/agents/lab/runs', { message: 'text 3; tool x', stream_events: 'false' })
     expect(namesOf(frames)).toEqual(['RunContent', 'RunContent', 'RunContent'])
@@ -128,8 +128,8 @@ describe('four ways to run', () => {
   })
 })
 
-describe('the order of events', () => {
-  test('an agent that reasons, speaks and uses a tool that fails', async () => {
+describe('AgentOS: the order of events of', () => {
+  test('an agent that reasons, emits text and uses a tool that fails', async () => {
     const server = await serveAgentOs()
     const frames = await stream(server, '/agents/lab/runs', { message: 'reason 1; text 1; tool x fail; usage 1 2' })
     expect(namesOf(frames)).toEqual([
@@ -151,7 +151,7 @@ describe('the order of events', () => {
     expect(frames[6]!.data['tool']).toMatchObject({ tool_call_error: true, tool_name: 'x' })
   })
 
-  test("a team's members have run ids of their own below the team's, and their answers are in its own", async () => {
+  test("a team: members have run ids below the team's, and their answers are part of its own", async () => {
     const server = await serveAgentOs()
     const frames = await stream(server, '/teams/newsroom/runs', { message: 'the sea' })
     const { run } = idsOf(frames)
@@ -231,8 +231,8 @@ describe('the order of events', () => {
   })
 })
 
-describe('a run and its client', () => {
-  test('O-20 O-21 O-22 O-23 a client that leaves after six events and comes back is caught up, then subscribed, and has each event once', async () => {
+describe('AgentOS: a run and its client', () => {
+  test('O-20 O-21 O-22 O-23 a client that leaves after six events and reconnects is caught up, then subscribed, and gets each event once', async () => {
     const goOn = Promise.withResolvers<void>()
     const talking: Component = {
       id: 'talking-team',
@@ -281,7 +281,7 @@ describe('a run and its client', () => {
   })
 
   for (const { path } of families) {
-    test(`[RUN-2] a foreground run of ${path} goes on when its client leaves`, async () => {
+    test(`[RUN-2] a foreground run of ${path} continues when its client leaves`, async () => {
       const server = await serveAgentOs()
       const before = await cutAfter(server, `${path}/runs`, { message: 'text 20 every 5' }, 3)
       const { run, session } = idsOf(before)
@@ -293,7 +293,7 @@ describe('a run and its client', () => {
     })
   }
 
-  test('on_disconnect=cancel stops the run of a client that leaves, and so does a component that says so', async () => {
+  test('on_disconnect=cancel, by the request or by the component, stops the run of a client that leaves', async () => {
     const fragile = agent<unknown>({
       id: 'fragile',
       disconnect: 'stop',
@@ -333,7 +333,7 @@ describe('a run and its client', () => {
   })
 })
 
-describe('cancelling', () => {
+describe('AgentOS: cancelling', () => {
   for (const { path, kind } of families) {
     test(`[RUN-3] a cancelled ${kind} ends with its cancellation and never looks completed`, async () => {
       const server = await serveAgentOs()
@@ -355,14 +355,14 @@ describe('cancelling', () => {
     })
   }
 
-  test('a run that does not exist cannot be cancelled', async () => {
+  test('a run that does not exist is rejected', async () => {
     const server = await serveAgentOs()
     const answer = await postForm(server, '/agents/lab/runs/nothing/cancel', {})
     expect([answer.status, await answer.json()]).toMatchObject([404, { detail: 'Run not found' }])
   })
 })
 
-test('exactly one error is told for a workflow that fails, and nothing after it', async () => {
+test('AgentOS: a workflow that fails sends exactly one error, and nothing after it', async () => {
   const server = await serveAgentOs()
   const frames = await stream(server, '/workflows/lab-workflow/runs', { message: 'text 1; throw boom' })
   expect(namesOf(frames).slice(-3)).toEqual(['RunError', 'StepError', 'WorkflowError'])

@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { getJson, idsOf, postForm, sendJson, serveAgentOs, stream } from './serve.ts'
 
-describe('a session', () => {
-  test('begins with its first run, is named after what was said, and lists its runs', async () => {
+describe('AgentOS: a session', () => {
+  test('begins with its first run, is named after its first message, and lists its runs', async () => {
     const server = await serveAgentOs()
     const { session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1', user_id: 'ann' }))
     await stream(server, '/agents/lab/runs', { message: 'text 2; throw boom', session_id: session })
@@ -45,7 +45,7 @@ describe('a session', () => {
     expect((await getJson(server, `/sessions/${session}/runs?created_after=${later}`)).body).toEqual([])
   })
 
-  test('AgentOS: whose runs were trimmed says that its history is not whole [SUB-2]', async () => {
+  test('whose runs were trimmed is marked as incomplete [SUB-2]', async () => {
     const server = await serveAgentOs()
     const { session, run } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     expect((await getJson(server, `/sessions/${session}`)).body).not.toHaveProperty('events_trimmed')
@@ -55,7 +55,7 @@ describe('a session', () => {
   })
 
   test.each(['constructor', '__proto__', 'toString', 'id; DROP TABLE runs'])(
-    'AgentOS: sort_by=%s is refused, and reaches no store',
+    'with sort_by=%s is rejected before it reaches the store',
     async (order) => {
       const server = await serveAgentOs()
       const { status } = await getJson(server, `/sessions?sort_by=${encodeURIComponent(order)}`)
@@ -63,7 +63,7 @@ describe('a session', () => {
     },
   )
 
-  test('is made, renamed, changed and removed', async () => {
+  test('is created, renamed, changed and removed', async () => {
     const server = await serveAgentOs()
     const made = await sendJson(server, 'POST', '/sessions?type=team', {
       session_id: 's1',
@@ -93,7 +93,7 @@ describe('a session', () => {
     expect((await getJson(server, '/sessions')).body.data).toEqual([])
   })
 
-  test('of many is found by page, family, component, user and name', async () => {
+  test('is found among many by page, family, component, user and name', async () => {
     const server = await serveAgentOs()
     for (const number of [1, 2, 3, 4, 5]) {
       await stream(server, '/agents/lab/runs', {
@@ -114,11 +114,11 @@ describe('a session', () => {
     expect(await ids('user_id=ann')).toEqual(['a5', 'a4'])
     expect(await ids('session_name=EXT%203')).toEqual(['a3'])
     expect((await getJson(server, '/sessions?limit=2')).body.meta).toMatchObject({ total_pages: 3, total_count: 6 })
-    for (const query of ['limit=0', 'page=x', 'type=robot', 'sort_by=color', 'sort_order=up'])
+    for (const query of ['limit=0', 'page=x', 'type=robot', 'type=constructor', 'sort_by=color', 'sort_order=up'])
       expect((await getJson(server, `/sessions?${query}`)).status).toBe(422)
   })
 
-  test('of several is removed at once, or none of them', async () => {
+  test('is removed together with others, or none of them is', async () => {
     const server = await serveAgentOs()
     for (const id of ['s1', 's2', 's3']) await sendJson(server, 'POST', '/sessions', { session_id: id })
     const types = (count: number): string[] => Array.from({ length: count }, () => 'agent')
@@ -146,8 +146,8 @@ describe('a session', () => {
   })
 })
 
-describe('checkpoints', () => {
-  test('are the places between the messages of a run', async () => {
+describe('AgentOS: checkpoints', () => {
+  test('are the positions between the messages of a run', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/clerk/runs', { message: 'send' }))
     await stream(server, `/agents/clerk/runs/${run}/continue`, { tools: '[]', session_id: session })
@@ -174,7 +174,7 @@ describe('checkpoints', () => {
     expect((await getJson(server, address)).status).toBe(422)
   })
 
-  test('a fork has the runs that were there when it was made, and then its own', async () => {
+  test('in a fork include the runs that existed when it was made, and then its own', async () => {
     const server = await serveAgentOs()
     const { session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     const fork = async (id: string): Promise<{ session_id: string; forked_from_session_id: string }> =>

@@ -59,7 +59,7 @@ const families = [
 ] as const
 
 for (const { kind, path, idField, component, done } of families) {
-  test(`a ${kind} is started and followed, and its events are those of the stream`, async () => {
+  test(`AgentOS WebSocket: a ${kind} is started and followed, and its events are those of the stream`, async () => {
     const server = await serveAgentOs()
     const client = await new Client(server, path).open()
     expect(client.messages[0]).toEqual({ event: 'connected', message: 'Connected to AgentOS.', requires_auth: false })
@@ -77,8 +77,8 @@ for (const { kind, path, idField, component, done } of families) {
   })
 }
 
-describe('reconnecting', () => {
-  test('gives what was missed, then what comes, to every connection that asks', async () => {
+describe('AgentOS WebSocket: reconnecting', () => {
+  test('sends what was missed, then new events, to every connection that asks', async () => {
     const server = await serveAgentOs()
     const first = await new Client(server, '/workflows/ws').open()
     first.send({ action: 'start-workflow', workflow_id: 'lab-workflow', message: 'text 5; hang' })
@@ -97,7 +97,7 @@ describe('reconnecting', () => {
     }
   })
 
-  test('to a run that is over replays what comes after the index; to one that is not there says so', async () => {
+  test('replays a finished run after the index, and reports an unknown run', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/workflows/publish/runs', { message: 'kelp' })
     const { run } = idsOf(live)
@@ -121,7 +121,7 @@ describe('reconnecting', () => {
   })
 })
 
-test('a paused workflow is continued on the socket', async () => {
+test('AgentOS WebSocket: a paused workflow is continued', async () => {
   const server = await serveAgentOs()
   const client = await new Client(server, '/workflows/ws').open()
   client.send({ action: 'start-workflow', workflow_id: 'gated', message: 'a walk' })
@@ -137,7 +137,7 @@ test('a paused workflow is continued on the socket', async () => {
   expect(client.indices).toEqual(upTo(client.indices.length))
 })
 
-test('what is not understood is answered, and the connection goes on', async () => {
+test('AgentOS WebSocket: an invalid message gets an error, and the connection stays open', async () => {
   const server = await serveAgentOs()
   const client = await new Client(server, '/workflows/ws').open()
   client.socket.send('not json')
@@ -155,8 +155,8 @@ test('what is not understood is answered, and the connection goes on', async () 
   ])
 })
 
-describe('a guarded server', () => {
-  test('wants a key first, and gives a bounded number of guesses', async () => {
+describe('AgentOS WebSocket: a server with authentication', () => {
+  test('requires a key first, and limits the number of attempts', async () => {
     const server = await serveAgentOs({
       authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
     })
@@ -177,7 +177,7 @@ describe('a guarded server', () => {
   })
 })
 
-test('a page of another site cannot open one, unless its origin is named', async () => {
+test('AgentOS WebSocket: a page of another origin cannot connect unless its origin is configured', async () => {
   const origin = 'https://ui.example'
   const strict = await serveAgentOs()
   const refused = new Client(strict, '/workflows/ws', { origin })
@@ -188,8 +188,8 @@ test('a page of another site cannot open one, unless its origin is named', async
   expect(await nowhere.closed).toBe(1006)
 })
 
-test('[SUB-1] a client that does not read holds up nobody, and has everything when it reads again', async () => {
-  const server = await serveAgentOs()
+test('[SUB-1] AgentOS WebSocket: a client that does not read delays no other, and gets everything when it reads again', async () => {
+  const server = await serveAgentOs({ limits: { subscriberStallTimeoutMs: 600_000 } })
   const client = await new Client(server, '/agents/ws').open()
   client.socket.pause()
   client.send({
@@ -208,7 +208,7 @@ test('[SUB-1] a client that does not read holds up nobody, and has everything wh
   expect(client.messages.at(-1)!['run_id']).toBe(run)
 })
 
-test('a server that ends says so, and where to go on', async () => {
+test('AgentOS WebSocket: a server that shuts down tells its clients where to resume', async () => {
   const server = await serveAgentOs()
   const client = await new Client(server, '/agents/ws').open()
   client.send({ action: 'start-agent', agent_id: 'lab-resume', message: 'text 1; hang' })

@@ -24,8 +24,8 @@ interface Rows {
   readonly cursor?: string
 }
 
-describe('the files of the console', () => {
-  test('are one page at every address of the console, and assets that never change', async () => {
+describe('console: its files', () => {
+  test('are one page at every address of the console, and immutable assets', async () => {
     const server = await serveNative()
     const page = await call<string>(server, 'GET', '/console')
     expect(page.status).toBe(200)
@@ -64,8 +64,8 @@ describe('the files of the console', () => {
   })
 })
 
-describe('the live list of runs', () => {
-  test('answers at once to whoever knows nothing, and else when something has changed', async () => {
+describe('console: the live list of runs', () => {
+  test('responds at once to a client without a version, and otherwise when something has changed', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'usage 10 20; ask "Go on?"')
     const first = (await call<Rows>(server, 'GET', '/console/api/runs')).body
@@ -79,7 +79,7 @@ describe('the live list of runs', () => {
     expect(row).toMatchObject({ id, status: 'completed', tokens: 30, events: (await getRun(server, id)).events })
   })
 
-  test('waits for as long as a long poll may, and gives the same then', async () => {
+  test('waits as long as a long poll may, then returns the same list', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 1200 } })
     const { version } = (await call<Rows>(server, 'GET', '/console/api/runs')).body
     expect((await call<Rows>(server, 'GET', `/console/api/runs?known=${version}`)).body).toEqual({ version, runs: [] })
@@ -100,7 +100,7 @@ describe('the live list of runs', () => {
   })
 })
 
-test('the list is searched by a part of the component, the session or the id, in whatever case, beside its filters', async () => {
+test('console: the list is searched by a part of the component, session or id, in any case, within its filters', async () => {
   const server = await serveNative()
   const ids: string[] = []
   for (const session of ['Harbour 1', 'harbour 2', 'other']) {
@@ -119,7 +119,7 @@ test('the list is searched by a part of the component, the session or the id, in
   expect(await found('search=nowhere')).toEqual([])
 })
 
-test('a search looks through so much of the list, and its cursor leads on from there', async () => {
+test('console: a search reads a bounded part of the list, and its cursor continues there', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
   for (let number = 0; number < 5400; number++) {
@@ -145,7 +145,7 @@ test('a search looks through so much of the list, and its cursor leads on from t
   expect((await search('hay', many.cursor)).runs[0]!.run.id).toBe('run_5199')
 })
 
-describe('the frames of a run', () => {
+describe('console: the frames of a run', () => {
   test('[LOG-5] in the native protocol are the bytes of its log', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5; tool search')
@@ -169,7 +169,7 @@ describe('the frames of a run', () => {
     expect(body).toContain(last)
   })
 
-  test('of more than a page can show are cut between frames, which is said', async () => {
+  test('beyond the size of a page are cut between frames, and the cut is reported', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'big 700; big 700')
     await untilFinished(server, id)
@@ -178,7 +178,7 @@ describe('the frames of a run', () => {
     expect(body.endsWith('\n\n')).toBe(true)
   })
 
-  test('in a protocol that is not served are refused', async () => {
+  test('in a protocol that is not served are rejected', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'say x')
     const { status, body } = await call(server, 'GET', `/console/api/runs/${id}/frames?as=telegraph`)
@@ -186,7 +186,7 @@ describe('the frames of a run', () => {
   })
 })
 
-test('[SEC-1] what the console asks for needs a key where the server has one, and shows only what is the caller’s', async () => {
+test('[SEC-1] console: its requests need a key if the server has one, and return only the caller’s data', async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const tokens = await createKeys(keys, ['ada', 'bob'])
   const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
@@ -200,7 +200,7 @@ test('[SEC-1] what the console asks for needs a key where the server has one, an
   expect((await call(bob!, 'GET', `/console/api/runs/${id}/frames?as=native`)).status).toBe(404)
 })
 
-test('[SEC-1] facts about the server as a whole need the scope admin where the server has keys', async () => {
+test('[SEC-1] console: facts about the whole server need the scope admin if the server has keys', async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const { key: admin } = await createKey(keys, { name: 'operator', scopes: ['admin'] })
   const { key: tenant } = await createKey(keys, { name: 'tenant' })
@@ -210,7 +210,7 @@ test('[SEC-1] facts about the server as a whole need the scope admin where the s
   expect((await ask(tenant)).status).toBe(403)
 })
 
-test('the server tells of its health, its load and its limits', async () => {
+test('console: the server reports its health, load and limits', async () => {
   const server = await serveNative()
   const { body } = await call(server, 'GET', '/console/api/server')
   expect(body).toMatchObject({

@@ -14,7 +14,7 @@ const writer = subject(async function* (_, { signal }) {
   await aborted(signal)
 })
 
-test('[STO-1] a start at the bound of the backlog gets 503 with Retry-After, and succeeds once the store has caught up', async () => {
+test('[STO-1] a start beyond the backlog limit gets 503 with Retry-After, and succeeds once the store has caught up', async () => {
   const store = await openSqliteStore({ path: temporaryDatabase(), backlogBytesMax: 10_000 })
   const server = await serveInProcess({ store, components: [writer] })
   const start = (): Promise<Answer<RunShape>> => postRun(server, '', { component: 'subject' })

@@ -120,34 +120,37 @@ const brokenIds = {
   },
 }
 
-test('every code of the table is either answered with, or only a run ends with it', () => {
+test('native errors: every code of the table is either a response or the failure of a run', () => {
   expect([...Object.keys(provoked), ...neverAnswered].toSorted()).toEqual(Object.keys(errorTable).toSorted())
 })
 
-test.each(Object.entries(provoked))('%s is a problem with the status of the table', async (code, provoke) => {
-  const { status, headers, body } = await provoke()
-  const entry = errorTable[code as ErrorCode]
-  expect(status).toBe(entry.status)
-  expect(headers.get('content-type')).toBe('application/problem+json')
-  expect(headers.get('cache-control')).toBe('no-store')
-  const problem = problemShape.strict().parse(body)
-  expect(problem).toMatchObject({
-    type: `urn:holdfast:error:${code}`,
-    status: entry.status,
-    code,
-    retryable: entry.retryable,
-  })
-  for (const text of [problem.title, problem.detail, problem.requestId]) expect(text).not.toBe('')
-})
+test.each(Object.entries(provoked))(
+  'native errors: %s is a problem document with the status of the table',
+  async (code, provoke) => {
+    const { status, headers, body } = await provoke()
+    const entry = errorTable[code as ErrorCode]
+    expect(status).toBe(entry.status)
+    expect(headers.get('content-type')).toBe('application/problem+json')
+    expect(headers.get('cache-control')).toBe('no-store')
+    const problem = problemShape.strict().parse(body)
+    expect(problem).toMatchObject({
+      type: `urn:holdfast:error:${code}`,
+      status: entry.status,
+      code,
+      retryable: entry.retryable,
+    })
+    for (const text of [problem.title, problem.detail, problem.requestId]) expect(text).not.toBe('')
+  },
+)
 
 test.each([
   ['rate_limited', '3'],
   ['unavailable', '1'],
-])('%s says when to come back', async (code, seconds) => {
+])('native errors: %s has Retry-After', async (code, seconds) => {
   expect((await provoked[code]!()).headers.get('retry-after')).toBe(seconds)
 })
 
-test('unavailable while the server drains says when to come back', async () => {
+test('native errors: unavailable during a drain has Retry-After', async () => {
   const server = await serveNative({ limits: { drainTimeoutMs: 500 } })
   const { id } = await startRun(server, 'sleep 300')
   await untilStatus(server, id, ['running'])
@@ -162,7 +165,7 @@ test('unavailable while the server drains says when to come back', async () => {
   await stopped
 })
 
-test('rate_limited when more runs wait than may wait', async () => {
+test('native errors: rate_limited when the queue is full', async () => {
   const server = await serveNative({ limits: { runsConcurrentMax: 1, runsQueuedMax: 1 } })
   await untilStatus(server, (await startRun(server, 'hang')).id, ['running'])
   await startRun(server, 'hang')
@@ -171,7 +174,7 @@ test('rate_limited when more runs wait than may wait', async () => {
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
 })
 
-test('unauthenticated names the scheme that is asked for, and does not say which part of a credential is wrong', async () => {
+test('native errors: unauthenticated names the required scheme, but not which part of the credential is wrong', async () => {
   const server = await serveWithKeys()
   const missing = await call(server, 'GET', '/runs')
   expect(missing.headers.get('www-authenticate')).toBe('Bearer')
@@ -191,7 +194,7 @@ test('unauthenticated names the scheme that is asked for, and does not say which
   expect((await call({ ...server, token: server.key }, 'GET', '/runs')).status).toBe(200)
 })
 
-test('health and the document are for everyone, the rest is not', async () => {
+test('native: health and the OpenAPI document are public, all other routes are not', async () => {
   const server = await serveWithKeys()
   for (const path of ['/health', '/openapi.json']) expect((await call(server, 'GET', path)).status).toBe(200)
   for (const [method, path] of [
@@ -208,7 +211,7 @@ test('health and the document are for everyone, the rest is not', async () => {
   }
 })
 
-test('[SEC-1] a run of somebody else does not exist, on every endpoint', async () => {
+test('[SEC-1] native: another principal’s run does not exist, on every endpoint', async () => {
   const server = await serveWithKeys()
   const mine = { ...server, token: server.key }
   const theirs = { ...server, token: server.otherKey }
@@ -242,7 +245,7 @@ test('[SEC-1] a run of somebody else does not exist, on every endpoint', async (
   expect(await call(mine, 'GET', `/runs/${id}`)).toMatchObject({ body: { status: 'paused' } })
 })
 
-describe('where there is nothing', () => {
+describe('native: an unknown path or method', () => {
   test.each([
     '/nowhere',
     '/runs/',
@@ -252,7 +255,7 @@ describe('where there is nothing', () => {
     '/Runs',
     '/runs/%E0%A4%A',
     '/runs//events',
-  ])('%s is not found', async (path) => {
+  ])('%s gets 404', async (path) => {
     const server = await serveNative()
     expect(await call(server, 'GET', path)).toMatchObject({ status: 404, body: { code: 'not_found' } })
   })
@@ -264,7 +267,7 @@ describe('where there is nothing', () => {
     ['GET', '/runs/x/stop', ['POST']],
     ['OPTIONS', '/runs/x/answers', ['POST']],
     ['PATCH', '/health', ['GET', 'HEAD']],
-  ])('%s %s is told which methods there are, with 405', async (method, path, allowed) => {
+  ])('%s %s gets 405 with the allowed methods', async (method, path, allowed) => {
     const server = await serveNative()
     const { status, headers, body } = await call(server, method, path)
     expect(headers.get('allow')?.split(', ').toSorted()).toEqual(allowed)
@@ -274,8 +277,8 @@ describe('where there is nothing', () => {
   })
 })
 
-describe('a defect of the server', () => {
-  test('is told without its details, which are in the log under the same id', async () => {
+describe('native errors: an internal error', () => {
+  test('hides its details, which are in the server’s log under the same id', async () => {
     const lines: [Record<string, unknown>, string][] = []
     const logger = recorder(lines)
     const server = await serveNative({ ids: brokenIds, logger })
@@ -293,7 +296,7 @@ describe('a defect of the server', () => {
     })
   })
 
-  test('in the telling of an error ends the request and nothing else', async () => {
+  test('while an error response is rendered ends that request and nothing else', async () => {
     const component = refusing('invalid_request', { count: 7n })
     const server = await serveNative({ components: [component] })
     const answer = await fetch(`${server.url}/runs`, {
@@ -306,7 +309,7 @@ describe('a defect of the server', () => {
     expect((await call(server, 'GET', '/health')).status).toBe(200)
   })
 
-  test('is not logged as an error when it is the caller who is wrong', async () => {
+  test('is not logged for a client error', async () => {
     const lines: [Record<string, unknown>, string][] = []
     const server = await serveNative({ logger: recorder(lines) })
     await call(server, 'GET', '/nowhere')
@@ -329,7 +332,7 @@ describe('a defect of the server', () => {
   })
 })
 
-describe('what goes wrong in a run', () => {
+describe('native errors: a failure of a run', () => {
   test.each<[ErrorCode, string, object]>([
     ['agent_failed', 'throw boom', {}],
     ['agent_failed', 'throw-string', {}],

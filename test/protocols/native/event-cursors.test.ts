@@ -5,8 +5,8 @@ import { until } from '../../support/until.ts'
 import { serveNative } from './serve.ts'
 import type { EventPage } from './shapes.ts'
 
-describe('a cursor', () => {
-  test('[SUB-2] in Last-Event-ID is newer than the one in the URL', async () => {
+describe('native: a cursor', () => {
+  test('[SUB-2] in Last-Event-ID overrides the one in the URL', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)
@@ -40,7 +40,7 @@ describe('a cursor', () => {
     '1:1:1',
     'null',
     'NaN',
-  ])('[SUB-2] %j is refused, in every form', async (cursor) => {
+  ])('[SUB-2] %j is rejected in every format', async (cursor) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     for (const format of ['sse', 'json', 'ndjson']) {
@@ -54,7 +54,7 @@ describe('a cursor', () => {
   })
 
   test.each(['x', '1, 2', 'run_other:1', '999'])(
-    '[SUB-2] %j in the header is refused, whatever the URL says',
+    '[SUB-2] %j in the header is rejected, whatever the URL has',
     async (cursor) => {
       const server = await serveNative()
       const { id } = await startRun(server, 'text 1')
@@ -63,7 +63,7 @@ describe('a cursor', () => {
     },
   )
 
-  test.each(['hang', 'text 1'])('[SUB-2] beyond the end is refused: %j', async (script) => {
+  test.each(['hang', 'text 1'])('[SUB-2] beyond the end is rejected: %j', async (script) => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'completed'])
@@ -76,17 +76,20 @@ describe('a cursor', () => {
     }
   })
 
-  test.each(['', '?after='])('that is empty is none, and the stream begins at the first event: %j', async (query) => {
-    const server = await serveNative()
-    const { id } = await startRun(server, 'text 1')
-    await untilFinished(server, id)
-    const { body } = await call<EventPage>(server, 'GET', `/runs/${id}/events${query}`, {
-      headers: { accept: 'application/json' },
-    })
-    expect(body.events[0]!.index).toBe(0)
-  })
+  test.each(['', '?after='])(
+    'that is empty is ignored, and the stream begins at the first event: %j',
+    async (query) => {
+      const server = await serveNative()
+      const { id } = await startRun(server, 'text 1')
+      await untilFinished(server, id)
+      const { body } = await call<EventPage>(server, 'GET', `/runs/${id}/events${query}`, {
+        headers: { accept: 'application/json' },
+      })
+      expect(body.events[0]!.index).toBe(0)
+    },
+  )
 
-  test('at the end of a finished run is answered with 204, which no cache may keep', async () => {
+  test('at the end of a finished run gets 204, which no cache may store', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     const { events } = await untilFinished(server, id)
@@ -103,7 +106,7 @@ describe('a cursor', () => {
     expect(page).toMatchObject({ status: 200, body: { events: [], cursor: events - 1, done: true } })
   })
 
-  test('at the end of a run that goes on waits for what comes', async () => {
+  test('at the end of a live run waits for new events', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?; text 1')
     const { events } = await untilStatus(server, id, ['paused'])
@@ -115,7 +118,7 @@ describe('a cursor', () => {
   })
 })
 
-describe.each(['memory', 'sqlite'] as const)('a run that was trimmed, on the %s store', (store) => {
+describe.each(['memory', 'sqlite'] as const)('native: a trimmed run on the %s store', (store) => {
   const trimmed = async () => {
     const server = await serveNative({ store })
     const { id } = await startRun(server, 'text 5')
@@ -124,7 +127,7 @@ describe.each(['memory', 'sqlite'] as const)('a run that was trimmed, on the %s 
     return { server, id, last: events - 1 }
   }
 
-  test('[SUB-2] without a cursor begins with the gap, then with what is kept', async () => {
+  test('[SUB-2] without a cursor begins with the gap, then the retained events', async () => {
     const { server, id } = await trimmed()
     const stream = followRun(server, id)
     expect(await stream.ended).toBe('closed')
@@ -140,7 +143,7 @@ describe.each(['memory', 'sqlite'] as const)('a run that was trimmed, on the %s 
     expect(json.body.events.map(({ index }) => index)).toEqual([5, 6, 7])
   })
 
-  test('[SUB-2] with a cursor into the gap is refused with 410 and the earliest event', async () => {
+  test('[SUB-2] with a cursor into the gap gets 410 with the earliest event', async () => {
     const { server, id } = await trimmed()
     for (const format of ['sse', 'json', 'ndjson', 'json&wait=10000']) {
       for (const after of [-1, 0, 3]) {
@@ -150,7 +153,7 @@ describe.each(['memory', 'sqlite'] as const)('a run that was trimmed, on the %s 
     }
   })
 
-  test('[SUB-2] with a cursor just before what is kept is answered without a gap', async () => {
+  test('[SUB-2] with a cursor just before the retained events has no gap', async () => {
     const { server, id } = await trimmed()
     const stream = followRun(server, id, { after: 4 })
     await stream.ended
@@ -161,7 +164,7 @@ describe.each(['memory', 'sqlite'] as const)('a run that was trimmed, on the %s 
   })
 })
 
-test('[SUB-3] a trimmed run with no room for another subscriber says so by status, not in the middle of a stream', async () => {
+test('[SUB-3] native: a trimmed run with too many subscribers responds with a status, not within a stream', async () => {
   const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
   const { id } = await startRun(server, 'text 5; hang')
   await until('the run has its texts', async () => (await getRun(server, id)).events === 7)

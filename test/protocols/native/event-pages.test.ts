@@ -7,8 +7,8 @@ import { nextResponse } from './raw.ts'
 import { serveNative } from './serve.ts'
 import type { EventPage } from './shapes.ts'
 
-describe('pages of JSON', () => {
-  test('[LOG-1] put together are the log, whatever their size', async () => {
+describe('native: pages of JSON', () => {
+  test('[LOG-1] of any size add up to the log', async () => {
     const server = await serveNative({ limits: { readBytesMax: 700 } })
     const { id } = await startRun(server, 'text 20')
     await untilFinished(server, id)
@@ -24,7 +24,7 @@ describe('pages of JSON', () => {
     }
   })
 
-  test('have at most the bound of events', async () => {
+  test('have at most the maximum number of events', async () => {
     const server = await serveNative({ limits: { pageEventsMax: 4 } })
     const { id } = await startRun(server, 'text 20')
     await untilFinished(server, id)
@@ -32,7 +32,7 @@ describe('pages of JSON', () => {
     expect((await call<EventPage>(server, 'GET', `/runs/${id}/events?format=json`)).body.events).toHaveLength(4)
   })
 
-  test.each(['wait=-1', 'wait=x', 'wait=1.5', 'limit=0', 'limit=x'])('with %s are refused', async (query) => {
+  test.each(['wait=-1', 'wait=x', 'wait=1.5', 'limit=0', 'limit=x'])('with %s are rejected', async (query) => {
     const server = await serveNative()
     const { id } = await startRun(server, '')
     expect(await call(server, 'GET', `/runs/${id}/events?format=json&${query}`)).toMatchObject({
@@ -41,14 +41,14 @@ describe('pages of JSON', () => {
     })
   })
 
-  test('with wait come at once when there is something', async () => {
+  test('with wait return at once if there are events', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     await untilStatus(server, id, ['running'])
     expect(await wait(server, id, -1, 60_000)).toMatchObject({ cursor: 1, done: false })
   })
 
-  test('with wait come when an event does', async () => {
+  test('with wait return when an event arrives', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'ask Go on?; hang')
     const { events } = await untilStatus(server, id, ['paused'])
@@ -58,7 +58,7 @@ describe('pages of JSON', () => {
     expect((await waiting).events[0]).toMatchObject({ index: events, type: 'run.resumed' })
   })
 
-  test('with wait come when the run ends, and say that it has', async () => {
+  test('with wait return when the run ends, and are marked as done', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -71,7 +71,7 @@ describe('pages of JSON', () => {
     expect(await wait(server, id, page.cursor, 60_000)).toEqual({ events: [], cursor: page.cursor, done: true })
   })
 
-  test('with wait come empty when the time is over, and the cursor stays', async () => {
+  test('with wait return empty after the time, with the same cursor', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -79,7 +79,7 @@ describe('pages of JSON', () => {
     expect(server.service.health().subscribers).toBe(0)
   })
 
-  test('wait no longer than the bound', async () => {
+  test('with wait return after the maximum wait', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 30 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -97,7 +97,7 @@ describe('pages of JSON', () => {
     await expect.poll(() => server.service.health().subscribers).toBe(0)
   })
 
-  test('[SUB-3] that are waited for are answered when the server closes', async () => {
+  test('[SUB-3] with wait return when the server closes', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -110,7 +110,7 @@ describe('pages of JSON', () => {
   })
 })
 
-test('[SUB-1] a client that asks for a page and does not take it is cut, as one that follows is', async () => {
+test('[SUB-1] native: a client that requests a page and does not read it is disconnected, like one that streams', async () => {
   const limits = {
     eventBytesMax: 30_000_000,
     subscriberStallTimeoutMs: 100,
@@ -131,7 +131,7 @@ test('[SUB-1] a client that asks for a page and does not take it is cut, as one 
   request.destroy()
 })
 
-test('a connection whose answer was taken slowly is still given up when nothing more comes on it', async () => {
+test('native: a connection whose response was read slowly is still closed when idle', async () => {
   const server = await serveNative({ limits: { eventBytesMax: 30_000_000 } })
   const { id } = await startRun(server, 'big 20000')
   await untilFinished(server, id)

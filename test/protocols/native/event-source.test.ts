@@ -48,7 +48,7 @@ describe.each(Object.entries(clients))('the EventSource of %s', (_name, client) 
     ['cut before its last event', 'text 5', [7]],
     ['not cut', 'throw boom', []],
   ])(
-    '[RUN-2, SUB-2] gets every event of a run once, and does not come back after the last one: %s',
+    '[RUN-2, SUB-2] gets every event of a run once, and does not reconnect after the last one: %s',
     async (how, script, cuts) => {
       const server = await serveNative()
       const { id } = await startRun(server, script)

@@ -32,7 +32,7 @@ function frame(text: string): string {
   return `id: ${index}\nevent: ${type}\ndata: ${text}\n\n`
 }
 
-describe.each(['memory', 'sqlite'] as const)('the bytes of a log on the %s store', (store) => {
+describe.each(['memory', 'sqlite'] as const)('native: the bytes of a log on the %s store', (store) => {
   const foretold = async () => {
     const server = await serveNative({ store, clock: createFakeClock(TIME), ids: countedIds })
     await startRun(server, 'text 2; custom snag')
@@ -86,7 +86,7 @@ describe.each(['memory', 'sqlite'] as const)('the bytes of a log on the %s store
     expect(await response.text()).toBe(`{"events":[${envelopes.join(',')}],"cursor":5,"done":true}`)
   })
 
-  test('[SUB-2] each cursor gives exactly what follows it, in every form', async () => {
+  test('[SUB-2] after each cursor are exactly what follows it, in every format', async () => {
     const { server, envelopes } = await foretold()
     for (let after = -1; after < 5; after++) {
       const text = async (format: string) =>
@@ -99,7 +99,7 @@ describe.each(['memory', 'sqlite'] as const)('the bytes of a log on the %s store
   })
 })
 
-test('[LOG-5] the bytes are the same live, on replay and after the store was opened again', async () => {
+test('[LOG-5] native: the bytes are the same live, on replay and after the store was reopened', async () => {
   const path = temporaryDatabase()
   const before = await serveNative({ store: await openSqliteStore({ path }) })
   const { id } = await startRun(before, 'text 30 every 1; big 40; bytes; say "dünen 🌊"')
@@ -112,7 +112,7 @@ test('[LOG-5] the bytes are the same live, on replay and after the store was ope
   expect((await readLog(after, id)).equals(live.log)).toBe(true)
 })
 
-describe('what a stream is asked for with', () => {
+describe('native: the format of a stream', () => {
   test.each<[string, Record<string, string>, string]>([
     ['', { accept: 'text/event-stream' }, 'text/event-stream'],
     ['', { accept: '*/*' }, 'text/event-stream'],
@@ -130,7 +130,7 @@ describe('what a stream is asked for with', () => {
     expect(answer.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
   })
 
-  test('an unknown format is refused', async () => {
+  test('that is unknown is rejected', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, '')
     expect(await call(server, 'GET', `/runs/${id}/events?format=xml`)).toMatchObject({
@@ -140,11 +140,11 @@ describe('what a stream is asked for with', () => {
   })
 })
 
-describe('an open stream', () => {
+describe('native: an open stream', () => {
   test.each([
     ['sse', 'retry: 20\n\n', '\n\n'],
     ['ndjson', '\n', '\n'],
-  ])('[SUB-3] as %s has its first bytes at once, before there is any event for it', async (format, preamble) => {
+  ])('[SUB-3] as %s sends its first bytes at once, before any event', async (format, preamble) => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -156,7 +156,7 @@ describe('an open stream', () => {
     close()
   })
 
-  test('[SUB-3] shows life in silence with comments, which are no events', async () => {
+  test('[SUB-3] sends comments as heartbeats, which are not events', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 40 } })
     const { id } = await startRun(server, 'hang')
     const stream = followRun(server, id)
@@ -165,7 +165,7 @@ describe('an open stream', () => {
     stream.cut()
   })
 
-  test('[SUB-3] shows no life that nobody needs: a stream with events has no heartbeat', async () => {
+  test('[SUB-3] sends no heartbeat while it has events', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 5000 } })
     const { id } = await startRun(server, 'text 20 every 5')
     const stream = followRun(server, id)
@@ -173,7 +173,7 @@ describe('an open stream', () => {
     expect(stream.asides).toEqual(['retry: 20\n\n'])
   })
 
-  test('[SUB-3] as NDJSON shows life with empty lines', async () => {
+  test('[SUB-3] as NDJSON sends empty lines as heartbeats', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 40 } })
     const { id } = await startRun(server, 'hang')
     const answer = await exchange(server.port, requestText(`GET ${server.base}/runs/${id}/events?format=ndjson`), {
@@ -182,7 +182,7 @@ describe('an open stream', () => {
     expect(answer).toContain('"type":"run.started"')
   })
 
-  test('ends with the terminal event, and the connection can be used again', async () => {
+  test('ends with the terminal event, and the connection can be reused', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     await untilFinished(server, id)
@@ -191,7 +191,7 @@ describe('an open stream', () => {
     expect(answer.indexOf('event: run.completed')).toBeLessThan(answer.indexOf('"status":"ok"'))
   })
 
-  test('[SUB-3] says that the server is closing, and where to come back', async () => {
+  test('[SUB-3] reports that the server is closing, and where to resume', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 2; hang')
     const sse = followRun(server, id)
@@ -206,11 +206,11 @@ describe('an open stream', () => {
   })
 })
 
-describe('a stream that cannot go on', () => {
+describe('native: a stream that cannot continue', () => {
   /** More than what the sockets between a client that does not read and its server can hold. */
   const script = Array.from({ length: 12 }, () => 'big 2000').join('; ')
 
-  test('[SUB-2, SUB-3] says that the log is gone', async () => {
+  test('[SUB-2, SUB-3] reports that the log was removed', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     const reader = await slowReader(server, id)
@@ -227,7 +227,7 @@ describe('a stream that cannot go on', () => {
     expect(complete).toBe(true)
   })
 
-  test('[SUB-2, SUB-3] says that events were trimmed before it could read them', async () => {
+  test('[SUB-2, SUB-3] reports that events were trimmed before it could read them', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     const reader = await slowReader(server, id)
@@ -240,8 +240,8 @@ describe('a stream that cannot go on', () => {
   })
 })
 
-describe('HEAD', () => {
-  test.each(['hang', 'text 1'])('has the headers of the stream at once, and no body: %j', async (script) => {
+describe('native: HEAD', () => {
+  test.each(['hang', 'text 1'])('returns the headers of the stream at once, without a body: %j', async (script) => {
     const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'completed'])
@@ -267,7 +267,7 @@ describe('HEAD', () => {
   })
 })
 
-test('a subscriber that goes away gives its place back', async () => {
+test('native: a subscriber that disconnects no longer counts', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'hang')
   const streams = Array.from({ length: 5 }, () => followRun(server, id))

@@ -21,7 +21,7 @@ async function post(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
-describe('a body', () => {
+describe('native: a request body', () => {
   test.each<[string, string | Uint8Array<ArrayBuffer>]>([
     ['that is no JSON', 'component=lab'],
     ['that is cut off', '{"component":"lab","input":"te'],
@@ -54,7 +54,7 @@ describe('a body', () => {
     ['with a number that is none, written at length', `{"component":"echo","input":1${'0'.repeat(400)}}`],
     ['with a number that is none, written in between', `{"component":"echo","input":1${'0'.repeat(250)}e99}`],
     ['with a number that is none, deep inside', '{"component":"echo","input":"","metadata":{"a":[-1e999]}}'],
-  ])('%s is refused', async (_name, body) => {
+  ])('%s is rejected', async (_name, body) => {
     const server = await serveNative({ limits: narrow })
     const answer = await post(server, body)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -62,7 +62,7 @@ describe('a body', () => {
     await expectGoesOn(server)
   })
 
-  test('of arrays in arrays is refused as well when its key must be compared, and when it is an answer', async () => {
+  test('of nested arrays is rejected also when its idempotency key is compared, and as an answer', async () => {
     const server = await serveNative({ limits: narrow })
     const deep = nested('[', ']', 40_000)
     const headers = { 'idempotency-key': 'k' }
@@ -75,7 +75,7 @@ describe('a body', () => {
     await expectGoesOn(server)
   })
 
-  test('may be as deep as an event may be', async () => {
+  test('may be nested as deep as an event', async () => {
     const server = await serveNative({ limits: narrow })
     const { body } = await post(server, `{"component":"echo","input":${nested('[', ']', 150)}}`)
     expect(await untilFinished(server, String(body['id']))).toMatchObject({ status: 'completed' })
@@ -89,7 +89,7 @@ describe('a body', () => {
     ['of 300 zeros', `1${'0'.repeat(300)}`, 1e300],
     ['with 400 zeros behind its point', `0.${'0'.repeat(400)}1`, 0],
     ['12345678901234567890', '12345678901234567890', 12345678901234567000],
-  ])('with the number %s goes on as the nearest one that there is', async (_name, text, number) => {
+  ])('with the number %s is rounded to the nearest double', async (_name, text, number) => {
     const server = await serveNative({ limits: narrow })
     const { body } = await post(server, `{"component":"echo","input":${text}}`)
     expect(await untilFinished(server, String(body['id']))).toMatchObject({
@@ -99,7 +99,7 @@ describe('a body', () => {
   })
 
   test.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'toJSON', ''])(
-    'with the key %j changes nothing of the server, and the key is kept or refused, never dropped',
+    'with the key %j changes no prototype, and the key is kept or rejected, never dropped',
     async (key) => {
       const server = await serveNative({ limits: narrow })
       const bad = `{${JSON.stringify(key)}:{"polluted":true}}`
@@ -113,7 +113,7 @@ describe('a body', () => {
     },
   )
 
-  test('with the key __proto__ instead of a field is refused', async () => {
+  test('with the key __proto__ instead of a field is rejected', async () => {
     const server = await serveNative({ limits: narrow })
     expect((await post(server, '{"__proto__":{"component":"echo","input":""}}')).status).toBe(400)
     expect((await post(server, '{"component":"echo","input":"","__proto__":{}}')).status).toBe(400)
@@ -125,7 +125,7 @@ describe('a body', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
     ['one that only begins like JSON', { 'content-type': 'application/jsonp' }],
     ['one that only contains JSON', { 'content-type': 'text/plain; application/json' }],
-  ])('of another type is refused: %s', async (_name, headers) => {
+  ])('of another type is rejected: %s', async (_name, headers) => {
     const server = await serveNative({ limits: narrow })
     const answer = await post(server, '{"component":"lab","input":""}', headers)
     expect([400, 415]).toContain(answer.status)
@@ -133,7 +133,7 @@ describe('a body', () => {
   })
 
   test.each(['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON', 'application/vnd.api+json'])(
-    'of type %s is taken',
+    'of type %s is accepted',
     async (type) => {
       const server = await serveNative({ limits: narrow })
       expect((await post(server, '{"component":"lab","input":""}', { 'content-type': type })).status).toBe(202)
@@ -141,8 +141,8 @@ describe('a body', () => {
   )
 })
 
-describe('a body that is too large', () => {
-  test('is refused by its Content-Length, before it is read', async () => {
+describe('native: a request body that is too large', () => {
+  test('is rejected by its Content-Length, before it is read', async () => {
     const server = await serveNative({ limits: narrow })
     const head = requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '1000000000000' })
     const answer = await exchange(server.port, head)
@@ -151,7 +151,7 @@ describe('a body that is too large', () => {
     await expectGoesOn(server)
   })
 
-  test('is refused while it comes, where its length was not said', async () => {
+  test('is rejected while it arrives if its length is unknown', async () => {
     const server = await serveNative({ limits: narrow })
     const chunk = `8000\r\n${'x'.repeat(0x8000)}\r\n`
     const head = requestText('POST /runs', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' })
@@ -161,7 +161,7 @@ describe('a body that is too large', () => {
     await expectGoesOn(server)
   })
 
-  test.each([1, 40])('is told to a client that goes on sending: %i times the bound', async (times) => {
+  test.each([1, 40])('gets its response although the client keeps sending: %i times the limit', async (times) => {
     const server = await serveNative({ limits: narrow })
     expect(await post(server, `"${'x'.repeat(BODY_BYTES_MAX * times)}"`)).toMatchObject({
       status: 413,
@@ -170,7 +170,7 @@ describe('a body that is too large', () => {
     await expectGoesOn(server)
   })
 
-  test('is answered with 413 to a client that reads only after it has sent everything', async () => {
+  test('gets 413 although the client reads only after it has sent everything', async () => {
     const server = await serveNative()
     const body = Buffer.alloc(5_000_000, 'x')
     const head = requestText('POST /runs', {
@@ -182,14 +182,14 @@ describe('a body that is too large', () => {
       expect(await sentThenRead(server.port, head, body)).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  test('is one byte over the bound; a body of the bound is read', async () => {
+  test('is one byte over the limit; a body of the limit is accepted', async () => {
     const server = await serveNative({ limits: narrow })
     expect(bodyOf(1000)).toHaveLength(1000)
     expect((await post(server, bodyOf(BODY_BYTES_MAX))).status).toBe(202)
     expect((await post(server, bodyOf(BODY_BYTES_MAX + 1))).status).toBe(413)
   })
 
-  test.each(['/runs/x/stop', '/runs/x/answers'])('is refused by %s too', async (path) => {
+  test.each(['/runs/x/stop', '/runs/x/answers'])('is rejected by %s too', async (path) => {
     const server = await serveNative({ limits: narrow })
     const { id } = await startRun(server, 'hang')
     const answer = await call(server, 'POST', path.replace('x', id), { body: 'x'.repeat(BODY_BYTES_MAX) })

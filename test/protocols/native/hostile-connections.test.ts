@@ -12,7 +12,7 @@ import { exchange, open, requestText, statusOf } from './raw.ts'
 import { type NativeServer, serveNative } from './serve.ts'
 import type { RunPage } from './shapes.ts'
 
-describe('a page of another site', () => {
+describe('native: a page of another site', () => {
   test.each([
     'evil.example',
     'evil.example:7777',
@@ -23,17 +23,14 @@ describe('a page of another site', () => {
     '[::2]',
     'localhost:x',
     '@localhost',
-  ])(
-    'cannot reach a server without authentication by the name %j, which it has made to mean this machine',
-    async (host) => {
-      const server = await serveNative()
-      for (const line of ['GET /components', 'GET /health', 'POST /runs', 'DELETE /runs/x']) {
-        const answer = await exchange(server.port, requestText(line, { Host: host, Connection: 'close' }))
-        expect([400, 403], line).toContain(statusOf(answer))
-      }
-      await expectGoesOn(server)
-    },
-  )
+  ])('cannot reach a server without authentication by the name %j, rebound to this machine', async (host) => {
+    const server = await serveNative()
+    for (const line of ['GET /components', 'GET /health', 'POST /runs', 'DELETE /runs/x']) {
+      const answer = await exchange(server.port, requestText(line, { Host: host, Connection: 'close' }))
+      expect([400, 403], line).toContain(statusOf(answer))
+    }
+    await expectGoesOn(server)
+  })
 
   test.each([
     'localhost',
@@ -46,14 +43,14 @@ describe('a page of another site', () => {
     '[::1]:7777',
     'agents.localhost',
     'agents.localhost:7777',
-  ])('is none by the name %j', async (host) => {
+  ])('is not assumed for the name %j', async (host) => {
     const server = await serveNative()
     expect(
       statusOf(await exchange(server.port, requestText('GET /components', { Host: host, Connection: 'close' }))),
     ).toBe(200)
   })
 
-  test('may have any name where callers show who they are', async () => {
+  test('may use any host name if authentication is on', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     const { key } = await createKey(keys, { name: 'ci' })
     const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
@@ -69,7 +66,7 @@ describe('a page of another site', () => {
     'file://',
     'chrome-extension://x',
     'nonsense',
-  ])('cannot change anything here: Origin %s', async (origin) => {
+  ])('cannot change anything: Origin %s', async (origin) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?')
     await untilStatus(server, id, ['paused'])
@@ -87,14 +84,14 @@ describe('a page of another site', () => {
     expect(body.runs).toHaveLength(1)
   })
 
-  test('may look, which the browser does not let it see', async () => {
+  test('may read, which the browser hides from it', async () => {
     const server = await serveNative()
     const { status, headers } = await call(server, 'GET', '/runs', { headers: { origin: 'http://evil.example' } })
     expect(status).toBe(200)
     expect(headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('is not one that this server gave', async () => {
+  test('is not assumed for a page of this server', async () => {
     const server = await serveNative()
     const answer = await call(server, 'POST', '/runs', {
       body: { component: 'lab', input: '' },
@@ -104,8 +101,8 @@ describe('a page of another site', () => {
   })
 })
 
-describe('a connection', () => {
-  test('may bring several requests at once, which are answered in order', async () => {
+describe('native: a connection', () => {
+  test('may pipeline requests, which are answered in order', async () => {
     const server = await serveNative()
     const body = '{"component":"lab","input":""}'
     const start = requestText(
@@ -157,7 +154,7 @@ describe('a connection', () => {
     await expectGoesOn(server)
   })
 
-  test('is refused beyond the bound, and taken again when one is free', async () => {
+  test('beyond the limit is rejected, and accepted again when one is free', async () => {
     const server = await serveNative({ limits: { connectionsMax: 3 } })
     const held = await Promise.all(
       Array.from({ length: 3 }, async () => {
@@ -175,7 +172,7 @@ describe('a connection', () => {
     for (const socket of held) socket.destroy()
   })
 
-  test('that never ends its request does not stay for ever', async () => {
+  test('that never completes its request is closed', async () => {
     const server = await serveNative()
     const { headersTimeout, requestTimeout } = await listenerOf(server)
     expect(headersTimeout).toBeGreaterThan(0)
@@ -184,7 +181,7 @@ describe('a connection', () => {
     expect(requestTimeout).toBeLessThanOrEqual(300_000)
   })
 
-  test('[SUB-1] beyond the subscribers that a run may have is refused with 429, and another run is not concerned', async () => {
+  test('[SUB-1] beyond the subscribers per run gets 429, and another run is unaffected', async () => {
     const server = await serveNative({ limits: { subscribersPerRunMax: 2 } })
     const { id } = await startRun(server, 'hang')
     const other = await startRun(server, 'hang')

@@ -7,7 +7,7 @@ import { expectGoesOn, HEADER_BYTES_MAX, narrow } from './hostile.ts'
 import { exchange, open, requestText, statusOf } from './raw.ts'
 import { type NativeServer, serveNative } from './serve.ts'
 
-describe('a head', () => {
+describe('native: a request head', () => {
   test.each<[string, string, number]>([
     ['with a header over the bound', requestText('GET /health', { 'X-Long': 'x'.repeat(HEADER_BYTES_MAX) }), 431],
     ['with many headers over the bound', requestText('GET /health', manyHeaders(1000)), 431],
@@ -28,7 +28,7 @@ describe('a head', () => {
     ['of no protocol', 'hello there\r\n\r\n', 400],
     ['of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
     ['with a method that is none', requestText('DESTROY /runs'), 400],
-  ])('%s is refused', async (_name, bytes, status) => {
+  ])('%s is rejected', async (_name, bytes, status) => {
     const server = await serveNative({ limits: narrow })
     expect(statusOf(await exchange(server.port, bytes))).toBe(status)
     await expectGoesOn(server)
@@ -38,7 +38,7 @@ describe('a head', () => {
     ['random bytes', Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256)).toString('latin1')],
     ['a CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
     ['nothing but line breaks', '\r\n'.repeat(10_000)],
-  ])('of %s costs its connection at most', async (_name, bytes) => {
+  ])('of %s costs at most its connection', async (_name, bytes) => {
     const server = await serveNative({ limits: narrow })
     const socket = open(server.port)
     socket.on('error', () => {}) // reset is an answer, too
@@ -48,13 +48,13 @@ describe('a head', () => {
     await expectGoesOn(server)
   })
 
-  test('asking for an upgrade is answered as if it did not', async () => {
+  test('with an unsupported upgrade is answered as if without', async () => {
     const server = await serveNative({ limits: narrow })
     const head = requestText('GET /health', { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'x' })
     expect(statusOf(await exchange(server.port, head, { until: (text) => text.includes('"status":"ok"') }))).toBe(200)
   })
 
-  test('that says it expects something unheard-of is refused', async () => {
+  test('with an unknown expectation is rejected', async () => {
     const server = await serveNative({ limits: narrow })
     expect(
       statusOf(await exchange(server.port, requestText('POST /runs', { Expect: 'the-moon', Connection: 'close' }))),
@@ -62,7 +62,7 @@ describe('a head', () => {
   })
 })
 
-describe('a path', () => {
+describe('native: a request path', () => {
   test.each([
     '/runs/%00',
     '/runs/a%00b',
@@ -86,7 +86,7 @@ describe('a path', () => {
     '/%2e%2e/%2e%2e/etc/passwd',
     '/runs/.',
     '/./runs/x',
-  ])('%j finds nothing and says so in one line', async (path) => {
+  ])('%j gets a one-line 404', async (path) => {
     const server = await serveNative({ store: 'sqlite' })
     for (const suffix of ['', '/events', '/events?format=json']) {
       const answer = await exchange(server.port, requestText(`GET ${path}${suffix}`, { Connection: 'close' }))
@@ -105,13 +105,13 @@ describe('a path', () => {
     '/runs/../health',
     '/runs/%2e%2e/health',
     '/health/.',
-  ])('%s is what it says, not what a browser would make of it', async (path) => {
+  ])('%s is taken literally, not normalized as a browser would', async (path) => {
     const server = await serveNative()
     expect(statusOf(await exchange(server.port, requestText(`GET ${path}`, { Connection: 'close' })))).toBe(404)
   })
 
   test.each(['health', '?x', '*', 'http://[', 'http://', 'file:///etc/passwd'])(
-    '%j is no path, and refused',
+    '%j is not a path, and is rejected',
     async (target) => {
       const server = await serveNative()
       const status = statusOf(await exchange(server.port, requestText(`GET ${target}`, { Connection: 'close' })))
@@ -120,13 +120,13 @@ describe('a path', () => {
     },
   )
 
-  test('with the whole address, as to a proxy, is the path of that address', async () => {
+  test('with the whole URL, as to a proxy, is the path of that URL', async () => {
     const server = await serveNative()
     const answer = await exchange(server.port, requestText('GET http://localhost/health', { Connection: 'close' }))
     expect(statusOf(answer)).toBe(200)
   })
 
-  test('may be encoded where it need not be', async () => {
+  test('may be percent-encoded where it need not be', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, '')
     const encoded = Array.from(id, (character) => `%${character.charCodeAt(0).toString(16)}`).join('')
@@ -134,7 +134,7 @@ describe('a path', () => {
   })
 })
 
-describe('a query', () => {
+describe('native: a query', () => {
   test.each<[string, string]>([
     ['a long value', `component=${'x'.repeat(6000)}`],
     ['many parameters', Array.from({ length: 700 }, (_, index) => `p${index}=1`).join('&')],
@@ -146,14 +146,14 @@ describe('a query', () => {
     ['a cursor that is a NUL', 'cursor=%00'],
     ['nothing but separators', '&&&&===='],
     ['names of what every object has', '__proto__=1&constructor=1'],
-  ])('with %s is answered or refused', async (_name, query) => {
+  ])('with %s is answered or rejected', async (_name, query) => {
     const server = await serveNative({ store: 'sqlite', limits: narrow })
     const { status } = await call(server, 'GET', `/runs?${query}`)
     expect([200, 400]).toContain(status)
     await expectGoesOn(server)
   })
 
-  test('names a parameter twice, and the first one counts', async () => {
+  test('with a repeated parameter uses the first', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     await untilFinished(server, id)
@@ -166,7 +166,7 @@ describe('a query', () => {
   })
 })
 
-test('many clients that are all wrong do not hinder one that is right', async () => {
+test('native: many invalid clients do not delay a valid one', async () => {
   const server = await serveNative({ limits: narrow })
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   const { id } = await startRun(server, 'text 50 every 2')

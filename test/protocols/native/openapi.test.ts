@@ -58,8 +58,8 @@ interface Document {
 
 const document = JSON.parse(JSON.stringify(openApiDocument(version))) as Document
 
-describe('the document', () => {
-  test('is served, of OpenAPI 3.1 and of this version', async () => {
+describe('OpenAPI: the document', () => {
+  test('is served as OpenAPI 3.1 with the package’s version', async () => {
     const server = await serveNative()
     expect(await (await fetch(`${server.url}/openapi.json`)).json()).toEqual(document)
     expect(document.openapi).toMatch(/^3\.1\./)
@@ -72,13 +72,13 @@ describe('the document', () => {
     expect(declared.toSorted()).toEqual(served.toSorted())
   })
 
-  test('says of exactly the public routes that they need no credential', async () => {
+  test('declares exactly the public routes as public', async () => {
     const served = (await servedRoutes()).filter((route) => route.public === true).map(({ path }) => path)
     const declared = operations().filter(({ operation }) => operation.security?.length === 0)
     expect(declared.map(({ path }) => path).toSorted()).toEqual(served.toSorted())
   })
 
-  test('declares the parameters that stand in a path, as required', () => {
+  test('declares path parameters as required', () => {
     for (const { path, parameters } of operations()) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
       const declared = parameters.filter((parameter) => parameter.in === 'path')
@@ -99,14 +99,14 @@ describe('the document', () => {
     expect(new Set(declared.map(({ name }) => name.toLowerCase()))).toEqual(new Set(read))
   })
 
-  test('describes every property that it requires', () => {
+  test('describes every required property', () => {
     const undescribed = objectSchemas(document).flatMap(({ required = [], properties = {} }) =>
       required.filter((name) => !Object.hasOwn(properties, name)),
     )
     expect(undescribed).toEqual([])
   })
 
-  test('has no reference that leads nowhere', () => {
+  test('has no dangling reference', () => {
     expect(references(document).filter((reference) => !leadsSomewhere(reference))).toEqual([])
   })
 
@@ -122,7 +122,7 @@ describe('the document', () => {
       Component: componentShape,
       Problem: problemShape,
     }),
-  )('has the shape %s as the server checks it', (name, shape) => {
+  )('has the shape %s as the server validates it', (name, shape) => {
     const { $schema: _dialect, ...schema } = z.toJSONSchema(shape, { io: 'input', reused: 'inline' })
     expect(document.components.schemas[name]).toEqual(JSON.parse(JSON.stringify(schema)))
   })
@@ -134,7 +134,7 @@ function json(body: unknown): RequestInit {
   return { method: 'POST', body: JSON.stringify(body) }
 }
 
-describe('real answers', () => {
+describe('OpenAPI: real responses', () => {
   const seen = new Set<string>()
 
   /** Asks, and checks that what comes back is declared: status, type and shape. */
@@ -218,7 +218,7 @@ describe('real answers', () => {
     await expectDeclared(server, 'GET /runs', '/runs?status=failed&component=lab')
   })
 
-  test('of requests that are wrong are as declared', async () => {
+  test('of invalid requests are as declared', async () => {
     const server = await serveSmall()
     const { id } = await startRun(server, 'ignore-abort; hang')
     await untilStatus(server, id, ['running'])
@@ -255,7 +255,7 @@ describe('real answers', () => {
     stream.cut()
   })
 
-  test('of a principal that is forgotten, or that stores too much, are as declared', async () => {
+  test('of a forgotten principal and of one over its storage quota are as declared', async () => {
     const server = await serveSmall()
     const forget = (body: unknown): Promise<Response> =>
       expectDeclared(server, 'POST /admin/forget', '/admin/forget', json(body))
@@ -297,7 +297,7 @@ describe('real answers', () => {
     await expectDeclared(small, 'GET /native/sessions', '/native/sessions') // 413
   })
 
-  test('of a session that others change all the time, or whose run does not stop, are as declared', async () => {
+  test('of a session that others keep changing, or whose run does not stop, are as declared', async () => {
     const server = await serveNative({ limits: { stopGraceMs: 20, leaseMs: 300, pollIntervalMs: 20 } })
     const { id } = await startRun(server, 'hang', { session: 's' })
     await untilStatus(server, id, ['running'])
@@ -325,7 +325,7 @@ describe('real answers', () => {
     },
   )
 
-  test('to somebody who is not known, and to a page of another site, are as declared', async () => {
+  test('to an unauthenticated client and to a page of another site are as declared', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     await createKey(keys, { name: 'ci' })
     const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
@@ -339,7 +339,7 @@ describe('real answers', () => {
     })
   })
 
-  test('of a store that is gone are as declared', async () => {
+  test('of an unavailable store are as declared', async () => {
     const server = await serveNative({ store: 'sqlite' })
     await server.store.close()
     for (const name of [
@@ -355,7 +355,7 @@ describe('real answers', () => {
     await expectDeclared(server, 'POST /runs/{id}/answers', '/runs/run_0/answers', json({ answer: 1 }))
   })
 
-  test('were seen for every status that is declared', () => {
+  test('were seen for every declared status', () => {
     const declared = operations().flatMap(({ method, path, operation }) =>
       Object.keys(operation.responses).map((status) => `${method.toUpperCase()} ${path} ${status}`),
     )

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 180_000
 
 export interface Exchange {
   /** Stops here, and closes the connection; without it the server must close. */

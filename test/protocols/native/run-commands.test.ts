@@ -12,7 +12,7 @@ describe('GET /runs/{id}', () => {
     ['throw boom', { status: 'failed', error: { code: 'agent_failed', message: 'boom' } }],
     ['circular', { status: 'failed', error: { code: 'unserializable', details: { event: 'custom.emitted' } } }],
     ['reject not today', { status: 'rejected' }],
-  ])('[RUN-3] says how %j ended', async (script, ending) => {
+  ])('[RUN-3] reports how %j ended', async (script, ending) => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     await readLog(server, id)
@@ -24,7 +24,7 @@ describe('GET /runs/{id}', () => {
     }
   })
 
-  test('says what a paused run waits for', async () => {
+  test('reports what a paused run waits for', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Shall I go on?')
     const run = await untilStatus(server, id, ['paused'])
@@ -32,14 +32,14 @@ describe('GET /runs/{id}', () => {
     expect(run).not.toHaveProperty('finishedAt')
   })
 
-  test('does not show who owns the run, nor where it waits', async () => {
+  test('hides the run’s owner and lane', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, '', { component: 'single', session: 's' })
     const run = await getRun(server, id)
     for (const inner of ['owner', 'lane', 'wakeAt', 'lease', 'epoch']) expect(run).not.toHaveProperty(inner)
   })
 
-  test('counts the events that are written and names the earliest that is kept', async () => {
+  test('counts the written events and names the earliest retained one', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)
@@ -47,7 +47,7 @@ describe('GET /runs/{id}', () => {
     expect(await getRun(server, id)).toMatchObject({ events: 8, earliest: 4 })
   })
 
-  test('is not found for an id that nobody has', async () => {
+  test('gets 404 for an unknown id', async () => {
     const server = await serveNative()
     expect(await call(server, 'GET', '/runs/run_0')).toMatchObject({ status: 404, body: { code: 'not_found' } })
   })
@@ -73,7 +73,7 @@ describe('DELETE /runs/{id}', () => {
     expect((await call<RunPage>(server, 'GET', '/runs')).body.runs).toEqual([])
   })
 
-  test.each(['hang', 'ask Really?'])('refuses while the run is not over: %j', async (script) => {
+  test.each(['hang', 'ask Really?'])('is rejected while the run has not ended: %j', async (script) => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'paused'])
@@ -83,7 +83,7 @@ describe('DELETE /runs/{id}', () => {
 })
 
 describe('POST /runs/{id}/stop', () => {
-  test('[RUN-2] notes the stop and answers 202 at once', async () => {
+  test('[RUN-2] records the stop and returns 202 at once', async () => {
     const server = await serveNative({ limits: { stopGraceMs: 60_000 } })
     const { id } = await startRun(server, 'ignore-abort; hang')
     await untilStatus(server, id, ['running'])
@@ -92,7 +92,7 @@ describe('POST /runs/{id}/stop', () => {
     expect(body).toMatchObject({ id, status: 'running', stopRequested: true })
   })
 
-  test('[RUN-2] with wait answers 200 when the run is over, and the reason is in the log', async () => {
+  test('[RUN-2] with wait returns 200 when the run has ended, and the reason is in the log', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'hang')
     const { status, body } = await call<RunShape>(server, 'POST', `/runs/${id}/stop?wait=10000`, {
@@ -104,7 +104,7 @@ describe('POST /runs/{id}/stop', () => {
     expect(events.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough', by: 'local' } })
   })
 
-  test('with a wait that is over before the run answers 202', async () => {
+  test('with a wait shorter than the run returns 202', async () => {
     const server = await serveNative({ limits: { stopGraceMs: 60_000 } })
     const { id } = await startRun(server, 'ignore-abort; hang')
     await untilStatus(server, id, ['running'])
@@ -114,7 +114,7 @@ describe('POST /runs/{id}/stop', () => {
     })
   })
 
-  test('[RUN-2] leaves a finished run as it ended, and may be repeated', async () => {
+  test('[RUN-2] leaves a finished run unchanged, and may be repeated', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'complete done')
     const finished = await untilFinished(server, id)
@@ -135,7 +135,7 @@ describe('POST /runs/{id}/stop', () => {
     ['a reason of 1001 characters', '', { reason: 'r'.repeat(1001) }],
     ['a field that is not known', '', { why: 'typo' }],
     ['no object', '', 'because'],
-  ])('refuses %s, and the run goes on', async (_name, query, body) => {
+  ])('rejects %s, and the run continues', async (_name, query, body) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'hang')
     const answer = await call(server, 'POST', `/runs/${id}/stop${query}`, body === undefined ? {} : { body })
@@ -143,7 +143,7 @@ describe('POST /runs/{id}/stop', () => {
     expect(await getRun(server, id)).not.toHaveProperty('stopRequested')
   })
 
-  test('a wait does not need a place among the subscribers of the run', async () => {
+  test('with wait does not count as a subscriber of the run', async () => {
     const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
     const { id } = await startRun(server, 'ignore-abort; hang')
     const stream = new EventStream(`${server.url}/runs/${id}/events`)
@@ -158,7 +158,7 @@ describe('POST /runs/{id}/stop', () => {
 
 describe('POST /runs/{id}/answers', () => {
   test.each(['yes', 'true', 1, null, { approved: 'yes' }])(
-    'refuses %j as the answer to an approval, and names the values that there are',
+    'rejects %j as the answer to an approval, and lists the allowed values',
     async (answer) => {
       const server = await serveNative()
       const { id } = await startRun(server, 'x', { component: 'approver' })
@@ -172,7 +172,7 @@ describe('POST /runs/{id}/answers', () => {
   )
 
   test.each(['"yes"', '""', 'null', 'false', '0', '{"go":"on"}'])(
-    'takes %s as the answer to the one question',
+    'accepts %s as the answer to the one question',
     async (json) => {
       const answer: unknown = JSON.parse(json)
       const server = await serveNative()
@@ -193,7 +193,7 @@ describe('POST /runs/{id}/answers', () => {
     },
   )
 
-  test('takes answers by id for a run that asks several questions', async () => {
+  test('accepts answers by id for a run with several questions', async () => {
     const server = await serveNative()
     const { body: started } = await call<RunShape>(server, 'POST', '/runs', {
       body: { component: 'surveyor', input: '' },
@@ -224,7 +224,7 @@ describe('POST /runs/{id}/answers', () => {
     expect((await untilFinished(server, id)).output).toEqual([7, 8])
   })
 
-  test('takes one of two answers that come at once', async () => {
+  test('accepts one of two concurrent answers', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Who is first?; hang')
     await untilStatus(server, id, ['paused'])
@@ -240,7 +240,7 @@ describe('POST /runs/{id}/answers', () => {
     ['answers that are no object', { answers: [1] }],
     ['something else', { reply: 1 }],
     ['no body', undefined],
-  ])('refuses %s', async (_name, body) => {
+  ])('rejects %s', async (_name, body) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?')
     await untilStatus(server, id, ['paused'])
@@ -248,7 +248,7 @@ describe('POST /runs/{id}/answers', () => {
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   })
 
-  test.each(['hang', 'text 1'])('refuses an answer to a run that asks nothing: %j', async (script) => {
+  test.each(['hang', 'text 1'])('rejects an answer to a run without questions: %j', async (script) => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'completed'])

@@ -30,7 +30,7 @@ describe.each(['memory', 'sqlite'] as const)('GET /runs on the %s store', (store
     expect(await list(server, '?session=nobody')).toEqual([])
   })
 
-  test('has pages that a run which comes or goes in between does not move', async () => {
+  test('has pages that are stable while runs come and go', async () => {
     const server = await serveNative({ store })
     const ids: string[] = []
     for (let count = 0; count < 7; count++) ids.unshift((await startRun(server, '')).id)
@@ -46,7 +46,7 @@ describe.each(['memory', 'sqlite'] as const)('GET /runs on the %s store', (store
     expect(second.cursor).toBeUndefined()
   })
 
-  test('has no cursor on a last page that is full', async () => {
+  test('has no cursor on a full last page', async () => {
     const server = await serveNative({ store })
     for (let count = 0; count < 2; count++) await startRun(server, '')
     expect(await page(server, '?limit=2')).not.toHaveProperty('cursor')
@@ -63,13 +63,13 @@ describe.each(['memory', 'sqlite'] as const)('GET /runs on the %s store', (store
     ['cursor=W10', 'cursor_invalid'],
     ['cursor=WzEsMl0', 'cursor_invalid'],
     ['cursor=bnVsbA', 'cursor_invalid'],
-  ])('refuses %s', async (query, code) => {
+  ])('rejects %s', async (query, code) => {
     const server = await serveNative({ store })
     expect(await call(server, 'GET', `/runs?${query}`)).toMatchObject({ status: 400, body: { code } })
   })
 })
 
-test('GET /runs gives no more than the bound, whatever limit is asked for', async () => {
+test('GET /runs returns no more than the maximum page size, whatever the limit', async () => {
   const server = await serveNative({ limits: { pageRunsMax: 2 } })
   for (let count = 0; count < 3; count++) await startRun(server, '')
   expect(idsOf(await page(server, '?limit=1000'))).toHaveLength(2)

@@ -7,7 +7,7 @@ import { serveNative } from './serve.ts'
 import type { Problem, RunPage } from './shapes.ts'
 
 describe('POST /runs', () => {
-  test('answers 202 with the run and the path of it', async () => {
+  test('returns 202 with the run and its location', async () => {
     const server = await serveNative()
     const { status, headers, body } = await postRun(server, 'text 1', { session: 'tide' })
     expect(status).toBe(202)
@@ -41,7 +41,7 @@ describe('POST /runs', () => {
     '[1,"two",null]',
     '{}',
     '{"deep":[{"er":"🌊\\u0000\\u2028"}]}',
-  ])('gives the input %s to the component as it is', async (json) => {
+  ])('passes the input %s to the component unchanged', async (json) => {
     const input: unknown = JSON.parse(json)
     const server = await serveNative()
     const { body } = await call<RunShape>(server, 'POST', '/runs', { body: { component: 'echo', input } })
@@ -49,7 +49,7 @@ describe('POST /runs', () => {
     expect(run).toMatchObject({ status: 'completed', output: { input } })
   })
 
-  test('gives session and metadata to the component, and keeps them with the run', async () => {
+  test('passes session and metadata to the component, and stores them with the run', async () => {
     const server = await serveNative()
     const given = {
       component: 'echo',
@@ -63,14 +63,14 @@ describe('POST /runs', () => {
     expect(run.output).toEqual({ input: '', session: given.session, metadata: given.metadata })
   })
 
-  test('makes a session where none is given, another one each time', async () => {
+  test('creates a new session each time if none is given', async () => {
     const server = await serveNative()
     const runs = [await startRun(server, ''), await startRun(server, '')]
     for (const { session } of runs) expect(session).toMatch(/^ses_/)
     expect(new Set(runs.map(({ session }) => session)).size).toBe(2)
   })
 
-  test('[LOG-5] is the stream itself where that is asked for, the same bytes as the log later gives', async () => {
+  test('[LOG-5] responds with the stream on request, with the same bytes as the log', async () => {
     const server = await serveNative()
     const body = { component: 'lab', input: 'text 3 every 5; tool search' }
     const stream = new EventStream(`${server.url}/runs`, { method: 'POST', body })
@@ -96,7 +96,7 @@ describe('POST /runs', () => {
     ['metadata that is no object', { component: 'lab', input: '', metadata: ['a'] }],
     ['a field that is not known', { component: 'lab', input: '', sesion: 'typo' }],
     ['an input that the component does not take', { component: 'lab', input: 'txet 5' }],
-  ])('refuses %s', async (_name, body) => {
+  ])('rejects %s', async (_name, body) => {
     const server = await serveNative()
     const answer = await call<Problem>(server, 'POST', '/runs', body === undefined ? {} : { body })
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -104,7 +104,7 @@ describe('POST /runs', () => {
     expect((await call<RunPage>(server, 'GET', '/runs')).body.runs).toEqual([])
   })
 
-  test('refuses a component that is not served', async () => {
+  test('rejects an unknown component', async () => {
     const server = await serveNative()
     expect(await postRun(server, '', { component: 'nobody' })).toMatchObject({
       status: 404,
@@ -114,7 +114,7 @@ describe('POST /runs', () => {
 })
 
 describe('Idempotency-Key', () => {
-  test('[RUN-4] the same start again is the same run, and says that it is', async () => {
+  test('[RUN-4] the same start again is the same run, and is marked as such', async () => {
     const server = await serveNative()
     const first = await postRun(server, 'text 1', { key: 'k-1' })
     await untilFinished(server, first.body.id)
@@ -127,7 +127,7 @@ describe('Idempotency-Key', () => {
     expect((await call<RunPage>(server, 'GET', '/runs')).body.runs).toHaveLength(1)
   })
 
-  test('[RUN-4] the order of keys in the body does not make it another start', async () => {
+  test('[RUN-4] the order of keys in the body does not matter', async () => {
     const server = await serveNative()
     const headers = { 'idempotency-key': 'k-1' }
     const start = async (metadata: unknown) =>
@@ -171,13 +171,13 @@ describe('Idempotency-Key', () => {
     expect(stream.log.equals(log)).toBe(true)
   })
 
-  test.each(['', 'k'.repeat(257)])('a key of no or too many characters is refused', async (key) => {
+  test.each(['', 'k'.repeat(257)])('an empty or overlong key is rejected', async (key) => {
     const server = await serveNative()
     expect(await postRun(server, '', { key })).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
   })
 })
 
-test('GET /components says what can be run, and how it behaves', async () => {
+test('GET /components lists the components and their properties', async () => {
   const server = await serveNative()
   const { body } = await call<{ components: readonly Record<string, unknown>[] }>(server, 'GET', '/components')
   const served = new Map(body.components.map((component) => [component['id'], component]))
@@ -187,7 +187,7 @@ test('GET /components says what can be run, and how it behaves', async () => {
   expect(served.get('single')).toMatchObject({ session: 'reject' })
 })
 
-test('GET /health says what the server is doing', async () => {
+test('GET /health reports the server’s state', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'hang')
   const stream = new EventStream(`${server.url}/runs/${id}/events`)

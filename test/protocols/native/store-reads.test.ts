@@ -35,7 +35,7 @@ async function readStream({ url }: NativeServer, id: string, headers: Record<str
 }
 
 test.each(['text/event-stream', 'application/x-ndjson'])(
-  'opening a stream of %s reads the run once',
+  'native: opening a stream of %s reads the run once',
   async (accept) => {
     const { server, gets } = await serveCounting()
     const id = await startUntil(server, 'echo', 'completed')
@@ -45,7 +45,7 @@ test.each(['text/event-stream', 'application/x-ndjson'])(
   },
 )
 
-test('resuming a stream from a checked cursor reads the run once', async () => {
+test('native: resuming a stream from a checked cursor reads the run once', async () => {
   const { server, gets } = await serveCounting()
   const id = await startUntil(server, 'echo', 'completed')
   const accept = 'text/event-stream'
@@ -56,7 +56,7 @@ test('resuming a stream from a checked cursor reads the run once', async () => {
   expect(gets() - before).toBe(1)
 })
 
-test('a start that is streamed does not read back the run that it created', async () => {
+test('native: a streamed start does not read back the run that it created', async () => {
   const { server, gets } = await serveCounting({ runsConcurrentMax: 0 })
   const leaving = new AbortController()
   const response = await fetch(`${server.url}/runs`, {
@@ -70,7 +70,7 @@ test('a start that is streamed does not read back the run that it created', asyn
   leaving.abort()
 })
 
-test('an answer reads the run once before and once after it is claimed', async () => {
+test('native: an answer reads the run once before and once after it is claimed', async () => {
   const { server, gets } = await serveCounting()
   const id = await startUntil(server, 'approver', 'paused')
   const before = gets()

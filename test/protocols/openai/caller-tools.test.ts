@@ -76,49 +76,49 @@ const responseWays: Readonly<Record<string, Ask<ResponseBody, OpenAI.Responses.R
 }
 
 describe.each(clients)('%s', (_name, Client) => {
-  test.each(Object.entries(chatWays))(
-    'chat, %s: the calls are answered by a follow-up, in the same run',
+  test.each(Object.entries(chatWays))('chat, %s: a follow-up answers the calls, in the same run', async (_way, ask) => {
+    const server = await serveOpenAi()
+    const client = clientOf(server, Client)
+    const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: 'Oslo and Rome' }]
+    const body = { model: 'forecaster', messages, tools: [chatTool] }
+    const first = await ask(client, body)
+    expect(first.finish_reason).toBe('tool_calls')
+    expect(first.message.content).toBe('Looking it up. ')
+    const calls = first.message.tool_calls as FunctionCall[]
+    expect(calls.map(({ function: { name, arguments: input } }) => [name, JSON.parse(input)])).toEqual([
+      ['weather', { city: 'Oslo' }],
+      ['weather', { city: 'Rome' }],
+    ])
+    messages.push(first.message, ...calls.map(({ id }, at) => result(id, ['snow', 'sun'][at]!)))
+    const second = await ask(client, body)
+    expect(second.finish_reason).toBe('stop')
+    expect(second.message.content).toBe('It is snow. It is sun.')
+    expect(await runsOf(server)).toMatchObject([{ status: 'completed' }])
+  })
+
+  test.each(Object.entries(responseWays))(
+    'responses, %s: a follow-up answers the calls, in the same run',
     async (_way, ask) => {
       const server = await serveOpenAi()
       const client = clientOf(server, Client)
-      const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: 'Oslo and Rome' }]
-      const body = { model: 'forecaster', messages, tools: [chatTool] }
-      const first = await ask(client, body)
-      expect(first.finish_reason).toBe('tool_calls')
-      expect(first.message.content).toBe('Looking it up. ')
-      const calls = first.message.tool_calls as FunctionCall[]
-      expect(calls.map(({ function: { name, arguments: input } }) => [name, JSON.parse(input)])).toEqual([
-        ['weather', { city: 'Oslo' }],
-        ['weather', { city: 'Rome' }],
-      ])
-      messages.push(first.message, ...calls.map(({ id }, at) => result(id, ['snow', 'sun'][at]!)))
-      const second = await ask(client, body)
-      expect(second.finish_reason).toBe('stop')
-      expect(second.message.content).toBe('It is snow. It is sun.')
-      expect(await runsOf(server)).toMatchObject([{ status: 'completed' }])
+      const api = client.responses
+      const body = { model: 'forecaster', tools: [responseTool] }
+      const first = await ask(client, { ...body, input: [{ role: 'user', content: 'Oslo' }] })
+      expect(first.status).toBe('completed')
+      expect(first.output_text).toBe('Looking it up. ')
+      const call = first.output.find((item) => item.type === 'function_call')!
+      expect(call).toMatchObject({ name: 'weather', arguments: '{"city":"Oslo"}' })
+      expect(first.output.map(({ type }) => type)).toEqual(['message', 'function_call'])
+      const results = [{ type: 'function_call_output' as const, call_id: call.call_id, output: 'snow' }]
+      const second = await ask(client, { ...body, input: results, previous_response_id: first.id })
+      expect(second).toMatchObject({ status: 'completed', output_text: 'It is snow.', previous_response_id: first.id })
+      expect(second.id).not.toBe(first.id)
+      expect(await api.retrieve(first.id)).toMatchObject({ output_text: first.output_text, status: 'completed' })
+      expect(await api.retrieve(second.id)).toMatchObject({ output_text: second.output_text })
+      expect((await api.inputItems.list(second.id)).data).toMatchObject(results)
+      expect(await runsOf(server)).toHaveLength(1)
     },
   )
-
-  test.each(Object.entries(responseWays))('responses, %s: the same', async (_way, ask) => {
-    const server = await serveOpenAi()
-    const client = clientOf(server, Client)
-    const api = client.responses
-    const body = { model: 'forecaster', tools: [responseTool] }
-    const first = await ask(client, { ...body, input: [{ role: 'user', content: 'Oslo' }] })
-    expect(first.status).toBe('completed')
-    expect(first.output_text).toBe('Looking it up. ')
-    const call = first.output.find((item) => item.type === 'function_call')!
-    expect(call).toMatchObject({ name: 'weather', arguments: '{"city":"Oslo"}' })
-    expect(first.output.map(({ type }) => type)).toEqual(['message', 'function_call'])
-    const results = [{ type: 'function_call_output' as const, call_id: call.call_id, output: 'snow' }]
-    const second = await ask(client, { ...body, input: results, previous_response_id: first.id })
-    expect(second).toMatchObject({ status: 'completed', output_text: 'It is snow.', previous_response_id: first.id })
-    expect(second.id).not.toBe(first.id)
-    expect(await api.retrieve(first.id)).toMatchObject({ output_text: first.output_text, status: 'completed' })
-    expect(await api.retrieve(second.id)).toMatchObject({ output_text: second.output_text })
-    expect((await api.inputItems.list(second.id)).data).toMatchObject(results)
-    expect(await runsOf(server)).toHaveLength(1)
-  })
 })
 
 const models: readonly (readonly [string, (server: OpenAiServer) => LanguageModel])[] = [
@@ -154,12 +154,12 @@ describe.each(models)('%s', (_name, modelOf) => {
   })
 })
 
-describe('results', () => {
+describe('OpenAI: tool results', () => {
   const messages = [{ role: 'user', content: 'Oslo' }]
   const ask = async (server: OpenAiServer, extra: readonly object[] = []) =>
     raw(server, '/v1/chat/completions', { model: 'forecaster', messages: [...messages, ...extra], tools: [chatTool] })
 
-  test('[RUN-4] that come twice lead to the same answer, and other ones to a conflict', async () => {
+  test('[RUN-4] sent twice lead to the same answer, and different ones to a conflict', async () => {
     const server = await serveOpenAi()
     const { message } = (JSON.parse((await ask(server)).text) as OpenAI.ChatCompletion).choices[0]!
     const { id } = message.tool_calls![0]!
@@ -171,7 +171,7 @@ describe('results', () => {
     expect(other.headers.get('x-should-retry')).toBe('false')
   })
 
-  test('of calls that were not made here are part of what was said before', async () => {
+  test('of calls of another server are part of the history', async () => {
     const server = await serveOpenAi()
     const call = {
       id: 'call_of_another',
@@ -183,8 +183,8 @@ describe('results', () => {
   })
 })
 
-describe('what the caller wants of a model', () => {
-  test('its instructions, tools and format reach the model; a choice of none leaves the tools out', async () => {
+describe('OpenAI: what the caller sends to a model', () => {
+  test('instructions, tools and format reach the model; tool_choice none leaves the tools out', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server, OpenAI)
     const say = async (input: string, extra: object = {}): Promise<string> =>
@@ -196,7 +196,7 @@ describe('what the caller wants of a model', () => {
     expect(await say('format', { text: { format } })).toBe('{"format":"json"}')
   })
 
-  test('the leader of a team takes them as well', async () => {
+  test('the leader of a team gets them too', async () => {
     const server = await serveOpenAi()
     const api = clientOf(server, OpenAI).responses
     const body = { model: 'forecasters', tools: [responseTool] }
@@ -214,7 +214,7 @@ describe('what the caller wants of a model', () => {
     expect(two.id).toBe(one.id)
   })
 
-  test('pictures and files reach the model', async () => {
+  test('images and files reach the model', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server, OpenAI)
     const { choices } = await client.chat.completions.create({

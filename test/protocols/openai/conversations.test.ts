@@ -32,7 +32,7 @@ async function serve(): Promise<{ readonly server: OpenAiServer; readonly client
 
 const model = 'rememberer'
 
-test('a response continues the session of the one before', async () => {
+test('OpenAI: a response continues the session of previous_response_id', async () => {
   const { server, client } = await serve()
   const first = await client.responses.create({ model, input: 'one' })
   const second = await client.responses.create({ model, input: 'two', previous_response_id: first.id })
@@ -40,7 +40,7 @@ test('a response continues the session of the one before', async () => {
   expect(new Set((await runsOf(server)).map(({ session }) => session)).size).toBe(1)
 })
 
-test('a name begins a conversation, and continues it', async () => {
+test('OpenAI: a conversation name starts a conversation, and continues it', async () => {
   const { client } = await serve()
   await client.responses.create({ model, input: 'one', conversation: 'ours' })
   const second = await client.responses.create({ model, input: 'two', conversation: { id: 'ours' } })
@@ -48,7 +48,7 @@ test('a name begins a conversation, and continues it', async () => {
   expect(second.conversation).toEqual({ id: 'ours' })
 })
 
-test('a chat continues the session of a header, which is told only what is new; without one it says everything', async () => {
+test('OpenAI: a chat with a session header gets only new messages; without one it gets all', async () => {
   const { server } = await serve()
   const say = (contents: readonly string[], headers = {}) => {
     const messages = contents.map((content, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content }))
@@ -68,7 +68,7 @@ test('a chat continues the session of a header, which is told only what is new; 
   expect(contentOf(await say(history))).toBe('u(one) a(u(one)) u(two)')
 })
 
-test('the AI SDK, which sends references to what was said, continues with what they stand for', async () => {
+test('OpenAI: the AI SDK, which sends item references, continues with the referenced items', async () => {
   const { server } = await serve()
   const sdk = createOpenAI({ baseURL: server.base, apiKey: 'none' }).responses(model)
   const messages: ModelMessage[] = [{ role: 'user', content: 'one' }]
@@ -78,8 +78,8 @@ test('the AI SDK, which sends references to what was said, continues with what t
   expect(second.text).toBe('u(one) a(u(one)) u(two)')
 })
 
-describe('the conversations API', () => {
-  test('keeps metadata, and items that were added are told to the next run and to no other', async () => {
+describe('OpenAI: the conversations API', () => {
+  test('stores metadata, and passes added items to the next run and to no other', async () => {
     const { client } = await serve()
     const items = [{ type: 'message' as const, role: 'user' as const, content: 'zero' }]
     const created = await client.conversations.create({ metadata: { topic: 'kelp' }, items })
@@ -98,7 +98,7 @@ describe('the conversations API', () => {
     expect(await client.conversations.retrieve(created.id)).toEqual(updated)
   })
 
-  test('answers among what was added do not make the rest of the conversation forgotten', async () => {
+  test('keeps the rest of the conversation when answers are among the added items', async () => {
     const { client } = await serve()
     const { id } = await client.conversations.create({})
     await client.responses.create({ model, input: 'one', conversation: id })
@@ -112,7 +112,7 @@ describe('the conversations API', () => {
     expect(said).toBe('u(one) a(u(one)) u(more) a(noted) u(two)')
   })
 
-  test('lists what was said, page by page and in both directions', async () => {
+  test('lists items page by page in both directions', async () => {
     const { client } = await serve()
     const { id } = await client.conversations.create({ items: [{ type: 'message', role: 'user', content: 'zero' }] })
     for (const input of ['one', 'two']) await client.responses.create({ model, input, conversation: id })
@@ -130,7 +130,7 @@ describe('the conversations API', () => {
     for (const limit of [1, 2, 100]) expect(await list('desc', limit)).toEqual(all.toReversed())
   })
 
-  test('finds and removes single items, but not what a run has said', async () => {
+  test('finds and removes single items, but not the output of a run', async () => {
     const { client } = await serve()
     const { id } = await client.conversations.create({ items: [{ type: 'message', role: 'user', content: 'zero' }] })
     const response = await client.responses.create({ model, input: 'one', conversation: id })
@@ -155,7 +155,7 @@ describe('the conversations API', () => {
   })
 })
 
-test('[SUB-2] the items of a conversation whose events were trimmed say so', async () => {
+test('[SUB-2] OpenAI: the items of a conversation whose events were trimmed are marked as incomplete', async () => {
   const store = openMemoryStore()
   const server = await serveOpenAi({ components: [rememberer], store })
   const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })

@@ -10,7 +10,7 @@ import { raw, serveOpenAi } from './serve.ts'
 
 const page = readFileSync(new URL('../../../docs/protocols/openai.md', import.meta.url), 'utf8')
 
-test('the program of the page runs', async () => {
+test('the program of docs/protocols/openai.md runs', async () => {
   const server = await serveOpenAi()
   const [, program] = /```js\n(.*?)```/s.exec(page)!
   const file = join(temporaryFolder(), 'program.mjs')
@@ -20,7 +20,7 @@ test('the program of the page runs', async () => {
   expect(stdout).toMatch(/^\[0\].*\[19\]/)
 })
 
-test('every route of the page is mounted, and answers in the form of this API', async () => {
+test('every route of docs/protocols/openai.md is mounted, and responds in OpenAI’s format', async () => {
   const server = await serveOpenAi()
   const routes = [...page.matchAll(/^\| `(GET|POST|DELETE) (\/v1[^`]*)`/gm)]
   expect(routes.length).toBeGreaterThan(5)
@@ -37,7 +37,7 @@ test('every route of the page is mounted, and answers in the form of this API', 
   }
 })
 
-test('statuses of failed runs are those of the table', () => {
+test('the statuses of failed runs are those of the table in docs/protocols/openai.md', () => {
   for (const status of [errorTable.agent_failed, errorTable.interrupted, errorTable.deadline_exceeded].map(
     (entry) => entry.status,
   ))

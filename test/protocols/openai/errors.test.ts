@@ -7,7 +7,7 @@ import { framesIn, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
 
 const messages = [{ role: 'user', content: 'text 1' }]
 
-describe('a request that is refused', () => {
+describe('OpenAI: a rejected request', () => {
   test.each<[string, string, unknown, number, string | null, string]>([
     ['a model that does not exist', 'chat/completions', { model: 'nope', messages }, 404, 'model', 'model_not_found'],
     ['no model', 'chat/completions', { messages }, 400, 'model', 'invalid_request'],
@@ -116,14 +116,14 @@ describe('a request that is refused', () => {
     expect(await runsOf(server)).toEqual([])
   })
 
-  test('a body that is too large', async () => {
+  test('with a body that is too large', async () => {
     const server = await serveOpenAi({ limits: { bodyBytesMax: 1000 } })
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
     const large = client.responses.create({ model: 'lab', input: 'x'.repeat(2000) })
     await expect(large).rejects.toMatchObject({ status: 413, code: 'request_too_large' })
   })
 
-  test('too many at once is retryable, and says when', async () => {
+  test('beyond the rate limit is retryable, with the delay', async () => {
     const server = await serveOpenAi({ limits: { runsConcurrentMax: 1, runsQueuedMax: 0 } })
     await raw(server, '/v1/responses', { model: 'lab', input: 'hang', background: true })
     await untilRun(server, 2)
@@ -145,7 +145,7 @@ describe('a request that is refused', () => {
   )
 })
 
-describe('a session that is busy', () => {
+describe('OpenAI: a busy session', () => {
   test('follows the policy of its component', async () => {
     const single = agent({
       id: 'single',
@@ -164,10 +164,10 @@ describe('a session that is busy', () => {
   })
 })
 
-describe('a run that asks a person', () => {
+describe('OpenAI: a run that asks a person', () => {
   const body = { model: 'lab', messages: [{ role: 'user', content: 'text 1; ask "Go on?"; text 1' }] }
 
-  test('is told on the stream, which waits for the answer and goes on', async () => {
+  test('reports it on the stream, which waits for the answer and continues', async () => {
     const server = await serveOpenAi()
     const asked = raw(server, '/v1/chat/completions', { ...body, stream: true })
     const answered = (async () => {
@@ -185,7 +185,7 @@ describe('a run that asks a person', () => {
   test.each([
     ['/v1/chat/completions', body],
     ['/v1/responses', { model: 'lab', input: 'text 1; ask "Go on?"; text 1' }],
-  ])('cannot be a whole answer: %s says what is asked, and the run waits', async (path, given) => {
+  ])('cannot be a complete response: %s returns the question, and the run waits', async (path, given) => {
     const server = await serveOpenAi()
     const refused = await raw(server, path, given, { 'idempotency-key': 'k' })
     expect(refused.status).toBe(422)
@@ -197,7 +197,7 @@ describe('a run that asks a person', () => {
     expect((await raw(server, path, given, { 'idempotency-key': 'k' })).status).toBe(200)
   })
 
-  test('is in progress for whoever polls, with what it waits for', async () => {
+  test('is in progress for a client that polls, with what it waits for', async () => {
     const server = await serveOpenAi()
     const input = 'ask "Go on?"'
     const created = await raw(server, '/v1/responses', { model: 'lab', input, background: true })

@@ -27,8 +27,8 @@ interface Chunk {
   readonly usage?: object
 }
 
-describe('#12422: a crash was told as a normal stop', () => {
-  test('[O-6] an agent that raises at once gives an error, no stop, no usage and no [DONE]', async () => {
+describe('#12422: a crash was reported as a normal stop', () => {
+  test('[O-6] an agent that throws at once results in an error, no stop, no usage and no [DONE]', async () => {
     const server = await serveOpenAi()
     const { text } = await raw(
       server,
@@ -106,7 +106,7 @@ test('#102921: a failed response without streaming had the status completed', as
   expect(response).toMatchObject({ status: 'failed', error: { code: 'agent_failed', message: 'boom' } })
 })
 
-test('#32086: a model that broke off in the middle was told as a clean stop', async () => {
+test('#32086: a model that broke off in the middle was reported as a clean stop', async () => {
   const broken = modelAgent({
     id: 'broken',
     modelRetries: 0,
@@ -138,10 +138,10 @@ test('#31449: an answer that was returned and not streamed was lost', async () =
   expect((await client.responses.create({ model: 'quiet', input: 'hi' })).output_text).toBe('All at once.')
 })
 
-describe('#100705: progress of tools broke strict clients, and #6972: it polluted the content', () => {
+describe('#100705: tool progress broke strict clients, and #6972: it polluted the content', () => {
   const script = 'text 1; tool search; tool lookup fail; custom note; state s; step s; text 1'
 
-  test.each([{}, { 'holdfast-progress': 'tools' }])('neither with the headers %j', async (headers) => {
+  test.each([{}, { 'holdfast-progress': 'tools' }])('neither happens with the headers %j', async (headers) => {
     const server = await serveOpenAi()
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0, defaultHeaders: headers })
     const stream = client.chat.completions.stream({ model: 'lab', messages: [{ role: 'user', content: script }] })
@@ -164,7 +164,7 @@ describe('#100705: progress of tools broke strict clients, and #6972: it pollute
   })
 })
 
-test('#85016: a client that left took the run with it', async () => {
+test('#85016: a disconnecting client ended the run', async () => {
   const server = await serveOpenAi()
   const gone = new AbortController()
   const left = clientOf(server).responses.create(
@@ -181,7 +181,7 @@ test('#85016: a client that left took the run with it', async () => {
   expect(response).toMatchObject({ status: 'completed', output_text: expect.stringContaining('[3]') as string })
 })
 
-test('#103262: events were stolen between subscribers, and #118138: a late one got nothing', async () => {
+test('#103262: subscribers stole events from each other, and #118138: a late one got nothing', async () => {
   const server = await serveOpenAi()
   const { id } = await clientOf(server).responses.create({ model: 'lab', input: 'text 20 every 5', background: true })
   const address = `/v1/responses/${id}?stream=true`
@@ -192,7 +192,7 @@ test('#103262: events were stolen between subscribers, and #118138: a late one g
   expect(framesIn(late.text)).toEqual(framesIn(one.text))
 })
 
-test('#84207: a stop could not be told from a failure, and #84139: a second stop rewrote the outcome', async () => {
+test('#84207: a stop looked like a failure, and #84139: a second stop changed the outcome', async () => {
   const server = await serveOpenAi()
   const asked = raw(server, '/v1/chat/completions', chat('text 2; hang', { stream: true }))
   const { id } = await untilRun(server, 4)
@@ -207,7 +207,7 @@ test('#84207: a stop could not be told from a failure, and #84139: a second stop
   expect(await runsOf(server)).toMatchObject([{ status: 'cancelled' }])
 })
 
-test('#15561 and #90436: a run that had said something was completed although its result was a failure', async () => {
+test('#15561 and #90436: a run with output was completed although its result was a failure', async () => {
   const server = await serveOpenAi()
   for (const script of ['text 3; fail no luck', 'text 3; reject no']) {
     const { text } = await raw(server, '/v1/responses', { model: 'lab', input: script, stream: true })
@@ -217,13 +217,13 @@ test('#15561 and #90436: a run that had said something was completed although it
   }
 })
 
-test('#53567: an exception while an event was written gave a finish without an error', async () => {
+test('#53567: an exception while an event was written led to a finish without an error', async () => {
   const server = await serveOpenAi()
   const { text } = await raw(server, '/v1/chat/completions', chat('text 2; getter; text 1', { stream: true }))
   expect((framesIn(text).at(-1) as Chunk).error).toMatchObject({ code: 'unserializable' })
 })
 
-test('#88400: an answer that was lost on its way made a second run', async () => {
+test('#88400: a lost response led to a second run', async () => {
   const server = await serveOpenAi()
   const body = { model: 'lab', input: 'text 2', background: true }
   const key = { 'idempotency-key': 'once' }
@@ -234,14 +234,14 @@ test('#88400: an answer that was lost on its way made a second run', async () =>
   expect(await runsOf(server)).toHaveLength(1)
 })
 
-test('#7901: nothing was sent while a tool took its time', async () => {
+test('#7901: nothing was sent while a tool was working', async () => {
   const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 30 } })
   const { text } = await raw(server, '/v1/chat/completions', chat('text 1; tool search 2000; text 1', { stream: true }))
   const meanwhile = text.slice(text.indexOf('[0]'), text.indexOf('[1]'))
   expect(meanwhile.match(/^: ping$/gm)!.length).toBeGreaterThan(1)
 })
 
-test('#112361: what had been streamed could not be streamed again after a restart', async () => {
+test('#112361: a streamed run could not be streamed again after a restart', async () => {
   const path = temporaryDatabase()
   const before = await serveOpenAi({ store: await openSqliteStore({ path }) })
   const { id } = await clientOf(before).responses.create({ model: 'lab', input: 'text 3; tool search' })
@@ -252,7 +252,7 @@ test('#112361: what had been streamed could not be streamed again after a restar
   expect(framesIn((await raw(after, address)).text)).toEqual(framesIn(text))
 })
 
-test('#61788: a subscriber that was slow lost the end', async () => {
+test('#61788: a slow subscriber lost the end', async () => {
   const server = await serveOpenAi({ limits: { subscriberStallTimeoutMs: 60_000 } })
   const response = await fetch(`${server.base}/responses`, {
     method: 'POST',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { serveOpenAi } from './serve.ts'
 
 test.each([false, true])(
-  'LangChain.js gets the answer, whole and in pieces, and is told of a failure (Responses API: %s)',
+  'LangChain.js gets the answer, complete and streamed, and is notified of a failure (Responses API: %s)',
   async (useResponsesApi) => {
     const { base } = await serveOpenAi()
     const model = new ChatOpenAI({

@@ -57,7 +57,7 @@ const ends = (
   { ...end, version: 'openai 6' as const },
 ])
 
-describe('resuming', () => {
+describe('OpenAI: resuming', () => {
   test.each(ends)('[LOG-5] $name is the same from each sequence number ($version)', async (end) => {
     const { version, model = 'lab', input, tools = [], fails = false, stopped = false } = end
     const server = await serveOpenAi()
@@ -81,18 +81,21 @@ describe('resuming', () => {
   test.each([
     ['openai 7', OpenAI],
     ['openai 6', OpenAI6 as unknown as typeof OpenAI],
-  ])('the helper of %s, which asks from the beginning and filters, gives the same answer', async (_name, Client) => {
-    const server = await serveOpenAi()
-    const client = new Client({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
-    const { id } = await client.responses.create({ model: 'lab', input: 'text 5', background: true })
-    const stream = client.responses.stream({ response_id: id, starting_after: 4 })
-    const seen: number[] = []
-    for await (const event of stream) seen.push(event.sequence_number)
-    expect(seen[0]).toBe(5)
-    expect((await stream.finalResponse()).output_text).toMatch(/^\[0\].*\[4\]/)
-  })
+  ])(
+    'with the helper of %s, which asks from the beginning and filters, gives the same answer',
+    async (_name, Client) => {
+      const server = await serveOpenAi()
+      const client = new Client({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
+      const { id } = await client.responses.create({ model: 'lab', input: 'text 5', background: true })
+      const stream = client.responses.stream({ response_id: id, starting_after: 4 })
+      const seen: number[] = []
+      for await (const event of stream) seen.push(event.sequence_number)
+      expect(seen[0]).toBe(5)
+      expect((await stream.finalResponse()).output_text).toMatch(/^\[0\].*\[4\]/)
+    },
+  )
 
-  test('[SUB-2] a number beyond the end is refused in the form of the API, and so is what is no number', async () => {
+  test('[SUB-2] from a number beyond the end, or from something else, is rejected in OpenAI’s format', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1' })
@@ -102,7 +105,7 @@ describe('resuming', () => {
     }
   })
 
-  test('[SUB-3] headers and the first event come before the agent says anything, and then life', async () => {
+  test('[SUB-3] sends headers and the first event before the agent’s first output, then heartbeats', async () => {
     const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 30 } })
     for (const [path, body] of [
       ['/v1/responses', { model: 'lab', input: 'sleep 1500; text 1', stream: true }],
@@ -120,8 +123,8 @@ describe('resuming', () => {
   })
 })
 
-describe('what can be asked about a response', () => {
-  test('in the background it is queued at once, and has every key from the beginning', async () => {
+describe('OpenAI: a response', () => {
+  test('in the background is queued at once, and has every key from the beginning', async () => {
     const server = await serveOpenAi()
     const metadata = { topic: 'kelp' }
     const { text } = await raw(server, '/v1/responses', {
@@ -145,7 +148,7 @@ describe('what can be asked about a response', () => {
     expect(frames.at(-1)).toBe('[DONE]')
   })
 
-  test('[RUN-2] cancelling is safe to repeat, ends the stream with an error, and leaves a finished one as it is', async () => {
+  test('[RUN-2] can be cancelled repeatedly, which ends the stream with an error and leaves a finished one unchanged', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const live = client.responses.create({ model: 'lab', input: 'text 2; hang', background: true, stream: true })
@@ -159,7 +162,7 @@ describe('what can be asked about a response', () => {
     expect(await client.responses.cancel(done)).toMatchObject({ status: 'completed' })
   })
 
-  test('what was deleted is gone, and what runs cannot be deleted', async () => {
+  test('that was deleted is gone, and one in progress cannot be deleted', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1' })
@@ -169,7 +172,7 @@ describe('what can be asked about a response', () => {
     await expect(client.responses.delete(running.id)).rejects.toMatchObject({ status: 409 })
   })
 
-  test('what was not to be stored cannot be asked for, and not be continued', async () => {
+  test('with store: false cannot be retrieved or continued', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1', store: false })
@@ -178,7 +181,7 @@ describe('what can be asked about a response', () => {
     await expect(next).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' })
   })
 
-  test('its input can be listed, page by page', async () => {
+  test('lists its input page by page', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const input = ['a', 'b', 'instructions'].map((content) => ({ role: 'user' as const, content }))
@@ -188,7 +191,7 @@ describe('what can be asked about a response', () => {
     expect(listed).toMatchObject(input.map(({ content }) => ({ role: 'user', content: [{ text: content }] })))
   })
 
-  test('[SUB-2] one whose beginning was trimmed is refused, and not told as if it were whole', async () => {
+  test('[SUB-2] whose beginning was trimmed is rejected instead of returned incomplete', async () => {
     const store = openMemoryStore()
     const server = await serveOpenAi({ store })
     const client = clientOf(server)
@@ -207,7 +210,7 @@ describe('what can be asked about a response', () => {
     )
   })
 
-  test('a chat completion and a run of another protocol are responses too', async () => {
+  test('can be retrieved for a chat completion and a run of another protocol', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const messages = [{ role: 'user' as const, content: 'text 2' }]
@@ -220,7 +223,7 @@ describe('what can be asked about a response', () => {
     expect(await client.responses.retrieve(id.replace('run_', 'resp_'))).toMatchObject({ model: 'lab' })
   })
 
-  test('[SEC-1] for another principal there is no such response, on any route', async () => {
+  test('[SEC-1] of another principal does not exist, on any route', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     const [annKey, bobKey] = await createKeys(keys, ['ann', 'bob'])
     const server = await serveOpenAi({ authenticator: await openAuthenticator({ keys }) })

@@ -16,7 +16,7 @@ const chat = (content: string, extra: object = {}): object => ({
   ...extra,
 })
 
-describe('with a key', () => {
+describe('OpenAI: a retry with a key', () => {
   test.each([
     ['/v1/chat/completions', chat('text 3', { stream: true })],
     ['/v1/chat/completions', chat('text 3')],
@@ -31,7 +31,7 @@ describe('with a key', () => {
     expect(await runsOf(server)).toHaveLength(1)
   })
 
-  test('[RUN-4] with another body it is a conflict, which no SDK repeats', async () => {
+  test('[RUN-4] with another body is a conflict, which no SDK retries', async () => {
     const server = await serveOpenAi()
     await raw(server, '/v1/chat/completions', chat('text 1'), { 'idempotency-key': 'k1' })
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none' })
@@ -43,7 +43,7 @@ describe('with a key', () => {
     expect(await runsOf(server)).toHaveLength(1)
   })
 
-  test('the id of a request is a key only for the same body', async () => {
+  test('uses the request id as a key only for the same body', async () => {
     const server = await serveOpenAi()
     const headers = { 'x-client-request-id': 'r1' }
     for (const script of ['text 1', 'text 1', 'text 2'])
@@ -52,8 +52,8 @@ describe('with a key', () => {
   })
 })
 
-describe('without a key', () => {
-  test('an SDK that gives up waiting and tries again comes back to the run that it started', async () => {
+describe('OpenAI: without a key', () => {
+  test('an SDK that times out and retries gets the run that it started', async () => {
     const server = await serveOpenAi()
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none', timeout: 1000, maxRetries: 6 })
     const messages = [{ role: 'user' as const, content: 'text 2; sleep 1800; text 2' }]
@@ -62,20 +62,20 @@ describe('without a key', () => {
     expect(await runsOf(server)).toHaveLength(1)
   })
 
-  test('the same request that is no retry is another run', async () => {
+  test('the same request that is not a retry is another run', async () => {
     const server = await serveOpenAi()
     for (let times = 0; times < 2; times++) await raw(server, '/v1/chat/completions', chat('text 1'))
     expect(await runsOf(server)).toHaveLength(2)
   })
 
-  test('a run that failed is not what a retry wants', async () => {
+  test('a retry does not get a failed run', async () => {
     const server = await serveOpenAi()
     await raw(server, '/v1/chat/completions', chat('throw boom'))
     await raw(server, '/v1/chat/completions', chat('throw boom'), { 'x-stainless-retry-count': '1' })
     expect(await runsOf(server)).toHaveLength(2)
   })
 
-  test('a failed run is not repeated by the SDK', async () => {
+  test('a failed run is not retried by the SDK', async () => {
     const server = await serveOpenAi()
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 2 })
     await expect(client.responses.create({ model: 'lab', input: 'throw boom' })).rejects.toMatchObject({ status: 502 })
@@ -83,7 +83,7 @@ describe('without a key', () => {
   })
 })
 
-describe('a client that leaves', () => {
+describe('OpenAI: a client that disconnects', () => {
   const beginAndLeave = async (server: OpenAiServer, body: object, headers: Record<string, string>): Promise<void> => {
     const gone = new AbortController()
     const response = await fetch(`${server.base}/chat/completions`, {
@@ -108,7 +108,7 @@ describe('a client that leaves', () => {
   }
 
   test.each([
-    ['nothing is said', {}, {}, 'lab', 'completed'],
+    ['nothing is configured', {}, {}, 'lab', 'completed'],
     ['the request says stop', { 'holdfast-disconnect': 'stop' }, {}, 'lab', 'cancelled'],
     ['the component says stop', {}, {}, 'leaving', 'cancelled'],
     ['the component says stop and it is stored', {}, { store: true }, 'leaving', 'completed'],
@@ -123,7 +123,7 @@ describe('a client that leaves', () => {
     expect(await leave(headers as Record<string, string>, extra, model)).toBe(status)
   })
 
-  test('whose run cannot be stopped: the log of the server says so', async () => {
+  test('whose run cannot be stopped: the server logs it', async () => {
     const requestStop = (): Promise<never> => Promise.reject(new Error('the disk is full'))
     const warnings: object[] = []
     const logger = { ...silentLogger, warn: (fields: object, message: string) => warnings.push({ ...fields, message }) }
@@ -136,15 +136,15 @@ describe('a client that leaves', () => {
   })
 })
 
-describe('text that an agent takes back', () => {
-  test('and says again is sent once', async () => {
+describe('OpenAI: text that an agent retracts', () => {
+  test('and repeats is sent once', async () => {
     const server = await serveOpenAi({ components: [faltering('the same ', 'the same ')] })
     const { text } = await raw(server, '/v1/chat/completions', chat('hi', { model: 'faltering', stream: true }))
     expect(contentOf(text)).toBe('the same end.')
     expect(text).toContain('[DONE]')
   })
 
-  test('and says otherwise ends the stream with an error, while the whole answer is what it stands by', async () => {
+  test('and replaces ends the stream with an error, while the complete response has the new text', async () => {
     const server = await serveOpenAi({ components: [faltering('one thing ', 'another ')] })
     const streamed = await raw(server, '/v1/chat/completions', chat('hi', { model: 'faltering', stream: true }))
     expect(framesIn(streamed.text).at(-1)).toMatchObject({ error: { code: 'output_withdrawn' } })

@@ -27,7 +27,7 @@ const busy = agent({
 test.each([
   ['openai 7', OpenAI],
   ['openai 6', OpenAI6 as unknown as typeof OpenAI],
-])('the helper of %s takes tools that are at work at once, and has them in its output', async (_name, Client) => {
+])('OpenAI: the helper of %s accepts concurrent tools, and has them in its output', async (_name, Client) => {
   const server = await serveOpenAi({ components: [busy] })
   const client = new Client({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
   const response = await client.responses.stream({ model: 'busy', input: 'go' }).finalResponse()
@@ -40,7 +40,7 @@ test.each([
   expect(new Set(response.output.map(({ id }) => id)).size).toBe(response.output.length)
 })
 
-test('the AI SDK has the call and its result, and finishes with stop', async () => {
+test('OpenAI: the AI SDK gets the call and its result, and finishes with stop', async () => {
   const { base } = await serveOpenAi()
   const model = createOpenAI({ baseURL: base, apiKey: 'none' }).responses('lab')
   const parts: string[] = []
@@ -52,7 +52,7 @@ test('the AI SDK has the call and its result, and finishes with stop', async () 
   expect(await result.finishReason).toBe('stop')
 })
 
-test('the arguments of a call come in pieces and then as a whole, and an item that begins has none', async () => {
+test('OpenAI: the arguments of a call are streamed in pieces, then complete, and a new item has none', async () => {
   const server = await serveOpenAi()
   const { text } = await raw(server, '/v1/responses', { model: 'lab', input: 'tool search', background: true })
   const { id } = JSON.parse(text) as { readonly id: string }
@@ -70,7 +70,7 @@ test('the arguments of a call come in pieces and then as a whole, and an item th
   expect((await client.responses.retrieve(id)).output).toMatchObject([{ type: 'mcp_call', arguments: whole }])
 })
 
-test('each item that begins ends, in a run that fails as well', async () => {
+test('OpenAI: every item that begins also ends, also in a failed run', async () => {
   const server = await serveOpenAi()
   const { text } = await raw(server, '/v1/responses', {
     model: 'lab',

@@ -117,7 +117,7 @@ function openAiWays([version, OpenAI]: (typeof versions)[number]): Way[] {
           const response = await api.retrieve(id)
           return response.status !== 'queued' && response.status !== 'in_progress' && response
         },
-        { withinMs: 60_000 },
+        { withinMs: 180_000 },
       )
       seen.text = ended.output_text
       seen.finish = ended.status

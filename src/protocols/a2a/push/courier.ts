@@ -14,7 +14,7 @@ import { DEAD_LETTERS, DELIVERIES, PUSH_CONFIGS } from '../collections.ts'
 import { deliverable, type StoredPushConfig } from './configs.ts'
 import type { CardSigner } from '../wire/signing.ts'
 import { AddressRefused, type Lookup } from './addresses.ts'
-import { type Delivery, deliveryId, deliveryIn, endDelivery } from './deliveries.ts'
+import { type Delivery, deliveryId, deliveryIn, endDelivery, retryDelayMs } from './deliveries.ts'
 import type { PushLimits } from './limits.ts'
 import { notificationOf } from './notification.ts'
 import { signed } from './signature.ts'
@@ -137,9 +137,8 @@ export class Courier {
     const error = messageOf(cause)
     const isHopeless = cause instanceof AddressRefused || cause instanceof RedirectRefused
     if (isHopeless || failures >= limits.attemptsMax) return this.#giveUp(failures, error)
-    const grown = Math.min(limits.delayMsMax, limits.delayMs * 2 ** (failures - 1))
     // Jitter, so that simultaneous failures are not retried simultaneously.
-    const due = clock.now() + Math.round(grown * (0.5 + Math.random() / 2))
+    const due = clock.now() + Math.round(retryDelayMs(failures, limits) * (0.5 + Math.random() / 2))
     await this.#note({ failures, due, error }, 'release')
   }
 

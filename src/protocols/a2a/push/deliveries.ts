@@ -2,6 +2,7 @@
 import type { Document } from '../../../core/model/document.ts'
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 import { DEAD_LETTERS, DELIVERIES } from '../collections.ts'
+import type { PushLimits } from './limits.ts'
 
 export interface Delivery {
   readonly task: string
@@ -45,4 +46,14 @@ export async function endDelivery(documents: OwnedDocuments, task: string, confi
 
 export function deliveryIn({ body }: Document): Delivery {
   return body as Delivery
+}
+
+/** Delay before the attempt that follows so many failures. Jitter shortens it by up to half. */
+export function retryDelayMs(failures: number, { delayMs, delayMsMax }: PushLimits): number {
+  return Math.min(delayMsMax, delayMs * 2 ** (failures - 1))
+}
+
+/** An attempt that is further away than its delay was scheduled before the wall clock was set back. */
+export function isDue({ due, failures }: Delivery, now: number, limits: PushLimits): boolean {
+  return due <= now || due > now + retryDelayMs(failures, limits)
 }

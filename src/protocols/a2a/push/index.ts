@@ -9,7 +9,7 @@ import type { PushSettings } from '../wire/options.ts'
 import type { Lookup } from './addresses.ts'
 import { Courier, type CourierParts } from './courier.ts'
 import { DELIVERIES } from '../collections.ts'
-import { deliveryIn, endDelivery } from './deliveries.ts'
+import { deliveryIn, endDelivery, isDue } from './deliveries.ts'
 import { defaultPushLimits, type PushLimits } from './limits.ts'
 
 export interface PushParts {
@@ -95,9 +95,10 @@ export class Pushes {
 
   async #consider(document: Document): Promise<void> {
     const key = JSON.stringify([document.owner, document.id])
-    const { task, config, due, lease, told = 0 } = deliveryIn(document)
+    const delivery = deliveryIn(document)
+    const { task, config, lease, told = 0 } = delivery
     const now = this.#clock.now()
-    if (this.#active.has(key) || due > now || !this.#hasRoom(document)) return
+    if (this.#active.has(key) || !isDue(delivery, now, this.#limits) || !this.#hasRoom(document)) return
     if (this.#shared && lease !== undefined && lease.by !== this.#courier.node && lease.until > now) return
     const principal = principalOf(document.owner)
     try {

@@ -17,7 +17,7 @@ async function silentServer(): Promise<{ readonly address: string; readonly ques
   return { address: `127.0.0.1:${socket.address().port}`, questions: () => questions }
 }
 
-test('push: names in a DNS that never answers do not keep other lookups of the process waiting', async () => {
+test('push: names in a DNS that never responds do not delay other lookups of the process', async () => {
   const server = await silentServer()
   const lookup = createLookup([server.address])
   const leaving = new AbortController()
@@ -33,7 +33,7 @@ test('push: names in a DNS that never answers do not keep other lookups of the p
   expect(server.questions()).toBeGreaterThan(0)
 })
 
-test('push: webhooks are looked up that way, and take no thread of the system resolver', async () => {
+test('push: webhooks use this resolver, and take no thread of the system resolver', async () => {
   const kinds: string[] = []
   const hook = createHook({ init: (_id, kind) => void kinds.push(kind) }).enable()
   onTestFinished(() => void hook.disable())
@@ -48,7 +48,7 @@ test('push: webhooks are looked up that way, and take no thread of the system re
   expect(kinds).not.toContain('GETADDRINFOREQWRAP')
 })
 
-test('push: a lookup ends by itself when the DNS never answers', async () => {
+test('push: a lookup times out when the DNS never responds', async () => {
   const server = await silentServer()
   await expect(createLookup([server.address])('dead.example', new AbortController().signal)).rejects.toMatchObject({
     code: expect.stringMatching(/ETIMEOUT|ECONNREFUSED|ESERVFAIL|ENODATA/) as string,

@@ -143,7 +143,7 @@ export class Operations {
     const stored = await this.#service.get(caller.principal, id)
     const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
     const { beginning, gap } = resumed
-      ? await resumeFrom(this.#service, caller.principal, stored, caller.after)
+      ? await resumeFrom(this.#service, stored, caller.after)
       : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false }
     if (!resumed && isFinished(stored.run.status))
       throw a2aError('UNSUPPORTED_OPERATION', `task ${id} has ended; get it instead`, { taskId: id })

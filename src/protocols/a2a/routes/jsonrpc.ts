@@ -15,7 +15,7 @@ import { fromStream, type LegacyResult } from '../legacy/result.ts'
 import { isMethod, methods, type MethodResult } from '../requests/methods.ts'
 import type { A2aOptions } from '../wire/options.ts'
 import { callerOf, versionOf } from '../requests/request.ts'
-import { serveTask } from './streams.ts'
+import { serveTask, type StreamWords } from './streams.ts'
 import { requireCurrent } from '../requests/version.ts'
 
 type RpcId = string | number | null
@@ -52,7 +52,7 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
   if (isLegacyMethod(method)) {
     const caller = callerOf(call, '0.3', agent.operations.about, binding.options)
     try {
-      return await respond(call, binding, id, caller, await legacyMethods[method](agent, caller, params), fromStream)
+      return await respond(call, binding, id, caller, await legacyMethods[method](agent, caller, params), legacyForm)
     } catch (cause) {
       if (!isLegacyStream(method) || call.response.headersSent) throw cause
       return refuseStream(call, refusalOf(call, binding, id, cause))
@@ -61,7 +61,7 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
   if (!isMethod(method)) throw rpcError(METHOD_NOT_FOUND, `unknown method ${JSON.stringify(method.slice(0, 100))}`)
   requireCurrent(version, `the method ${method}`)
   const caller = callerOf(call, '1.0', agent.operations.about, binding.options)
-  await respond(call, binding, id, caller, await methods[method](agent, caller, params), (response) => response)
+  await respond(call, binding, id, caller, await methods[method](agent, caller, params), currentForm)
 }
 
 function refusalOf(call: Call, binding: Binding, id: RpcId, cause: unknown): object {
@@ -75,17 +75,21 @@ function refuseStream(call: Call, error: object): void {
   respondText(call.response, 200, 'text/event-stream', `data: ${JSON.stringify(error)}\n\n`)
 }
 
+const legacyForm: Pick<StreamWords, 'form' | 'event'> = { form: 'rpc 0.3', event: fromStream }
+const currentForm: Pick<StreamWords, 'form' | 'event'> = { form: '1.0', event: (response) => response }
+
 async function respond(
   call: Call,
   binding: Binding,
   id: RpcId,
   caller: ReturnType<typeof callerOf>,
   result: MethodResult | LegacyResult,
-  translate: (response: Parameters<typeof fromStream>[0]) => unknown,
+  words: Pick<StreamWords, 'form' | 'event'>,
 ): Promise<void> {
   if (!('stream' in result)) return respondJson(call.response, 200, { jsonrpc: '2.0', id, result: result.result })
   await serveTask(call, binding.service, binding.streams, caller, result.stream, {
-    event: (response) => ({ jsonrpc: '2.0', id, result: translate(response) }),
+    ...words,
+    envelope: { before: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, after: '}' },
     error: (error) => ({ jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }),
   })
 }

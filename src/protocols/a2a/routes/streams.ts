@@ -1,23 +1,29 @@
 /** Streams a task as server-sent events; the binding encodes each event. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
-import { START } from '../../../core/model/cursor.ts'
 import type { HoldfastError } from '../../../core/model/errors.ts'
 import { HoldfastError as Failure } from '../../../core/model/errors.ts'
+import type { Encoding } from '../../../core/delivery/shared-view.ts'
+import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
 import type { Call } from '../../../http/route.ts'
-import type { Notice, Streams } from '../../../http/stream.ts'
-import { viewFormat, type Wire } from '../../../http/view.ts'
+import type { Notice, Stream, StreamFormat, Streams } from '../../../http/stream.ts'
+import { encodeTaken, type Wire } from '../../../http/view.ts'
 import { HEARTBEAT } from '../../../sse/index.ts'
 import type { OperationCaller, TaskStream } from '../requests/operations.ts'
-import { streamProjection, type TaskFrame } from '../view/projection.ts'
+import type { TaskFrame } from '../view/projection.ts'
 import { checksumOfOrigin } from '../view/resume.ts'
+import { TaskCursor } from '../view/task-cursor.ts'
 import { taskOf, type TaskView } from '../view/task.ts'
 import type { Metadata, StreamResponse } from '../wire/wire.ts'
 
 export interface StreamWords {
+  /** Names the form of `event`: the same name, the same data. */
+  readonly form: string
   /** The data of an event. */
   readonly event: (response: StreamResponse) => unknown
+  /** What stands around the data of each event. Default: nothing. */
+  readonly envelope?: { readonly before: string; readonly after: string }
   /** The data of an event that reports an error and ends the stream. */
   readonly error: (error: HoldfastError) => unknown
 }
@@ -32,24 +38,57 @@ export async function serveTask(
 ): Promise<void> {
   const { run, beginning } = task
   const { first } = await service.get(caller.principal, run.id)
-  const format = viewFormat({
-    projection: streamProjection(beginning),
-    run,
-    ends: ({ last }: TaskFrame) => last,
-    wire: taskWire(run, (frame) => words.event(responseOf(frame, caller, task)), words.error),
-  })
-  const after = Math.max(START, first - 1)
-  await streams.serve(call.response, format, (stream) => service.subscribe(caller.principal, run.id, after, stream))
+  const cursor = await TaskCursor.open(service, { run, first }, beginning)
+  const wire = taskWire(run, frameEncoding(caller, task, words), words.error)
+  const format: StreamFormat = {
+    ...wire,
+    encode(slice) {
+      const { snapshot, taken } = cursor.take(slice)
+      const rest = taken === undefined ? '' : encodeTaken(cursor.view, wire, taken)
+      if (snapshot === undefined) return rest
+      return wire.encode(snapshot) + (typeof rest === 'string' ? rest : decoder.decode(rest))
+    },
+    done: () => cursor.ended,
+  }
+  const subscribe = (stream: Stream): Promise<Subscription> =>
+    service.subscribe(caller.principal, run.id, cursor.after, stream)
+  await streams.serve(call.response, format, subscribe)
 }
 
-export function taskWire(run: Run, event: (frame: TaskFrame) => unknown, error: StreamWords['error']): Wire<TaskFrame> {
+const decoder = new TextDecoder()
+
+/** The data of frames, by form: callers differ in their envelopes, and the data is much longer. */
+const bodies = new WeakMap<TaskFrame, Map<string, string>>()
+/** Forms kept of one frame. */
+const FORMS_MAX = 8
+
+/** Only the task that a stream starts with depends on what else the caller asked for, such as the length of its history. */
+function frameEncoding(caller: OperationCaller, task: TaskStream, words: StreamWords): Encoding<TaskFrame> {
+  const { before = '', after = '' } = words.envelope ?? {}
+  const form = `${words.form} ${caller.extensions.has(RESUME_EXTENSION)} ${task.view.historyLength ?? ''}`
+  const bodyOf = (frame: TaskFrame): string => {
+    let known = bodies.get(frame)
+    if (known === undefined) bodies.set(frame, (known = new Map()))
+    const found = known.get(form)
+    if (found !== undefined) return found
+    const body = JSON.stringify(words.event(responseOf(frame, caller, task)))
+    if (known.size < FORMS_MAX) known.set(form, body)
+    return body
+  }
+  return {
+    key: `${form} ${before}`,
+    encode: (frame) => `id: ${frame.sequence}\ndata: ${before}${bodyOf(frame)}${after}\n\n`,
+  }
+}
+
+export function taskWire(run: Run, encoding: Encoding<TaskFrame>, error: StreamWords['error']): Wire<TaskFrame> {
   return {
     contentType: 'text/event-stream',
     headers: { 'holdfast-run': run.id },
     // First bytes immediately, so that clients and proxies see an open stream.
     preamble: HEARTBEAT,
     heartbeat: HEARTBEAT,
-    encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(event(frame))}\n\n`,
+    ...encoding,
     notice: (notice) => `event: error\ndata: ${JSON.stringify(error(reasonOf(notice)))}\n\n`,
   }
 }

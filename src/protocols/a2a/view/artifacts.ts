@@ -2,7 +2,9 @@
  * Folds the artifacts of a task from its log: one per message of an actor, and one per named artifact. Linked lists, newest first, so
  * that a chunk takes constant time and retracted output is found at the end.
  */
-import { type Actor, actorKey, type EventData, type LoggedEvent } from '../../../core/model/event.ts'
+import type { Actor, EventData, LoggedEvent } from '../../../core/model/event.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
+import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
 import type { Artifact, Part } from '../wire/wire.ts'
 
 export interface Piece {
@@ -42,7 +44,6 @@ export interface ArtifactChange {
 type TextDelta = Extract<LoggedEvent, { type: 'text.delta' }>
 type TextCompleted = Extract<LoggedEvent, { type: 'text.completed' }>
 type ArtifactAdded = Extract<LoggedEvent, { type: 'artifact.added' }>
-type DiscardedAttempt = Extract<LoggedEvent, { type: 'attempt.discarded' }>
 
 export function say(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): ArtifactChange {
   if (data.text === '') return { artifacts, chunks: [] }
@@ -116,30 +117,19 @@ export function endAll(artifacts: Artifacts | undefined): ArtifactChange {
 }
 
 /** Retracts output since an index: the remainder of each artifact replaces it. */
-export function withdraw(
-  artifacts: Artifacts | undefined,
-  { data: { from, scope }, actor }: DiscardedAttempt,
-): ArtifactChange {
-  const touched = [...each(artifacts)]
-    .filter(({ pieces, actor: by }) => pieces !== undefined && pieces.index >= from && isOf(by, actor, scope))
-    .toReversed()
+export function withdraw(artifacts: Artifacts | undefined, event: DiscardedAttempt): ArtifactChange {
   let changed = artifacts
   const chunks: Chunk[] = []
-  for (const artifact of touched) {
-    let pieces = artifact.pieces
+  for (const artifact of [...each(artifacts)].toReversed()) {
+    const from = retractedFrom(event, actorKey(artifact.actor))
+    let { pieces } = artifact
+    if (pieces === undefined || pieces.index < from) continue
     while (pieces !== undefined && pieces.index >= from) pieces = pieces.previous
     const left: ArtifactFold = { ...artifact, pieces, closed: false }
     changed = replace(changed, left)
     chunks.push({ artifact: toArtifact(left), append: false, last: false })
   }
   return { artifacts: changed, chunks }
-}
-
-function isOf(by: Actor | undefined, actor: Actor | undefined, scope: DiscardedAttempt['data']['scope']): boolean {
-  if (scope === 'all' || actorKey(by) === actorKey(actor)) return true
-  if (scope === 'own') return false
-  // An actor's run id starts with its caller's; all are below the run's own component.
-  return actor === undefined || actorKey(by).startsWith(`${actorKey(actor)}/`)
 }
 
 export function toArtifacts(artifacts: Artifacts | undefined): Artifact[] {

@@ -272,7 +272,7 @@ function beginsWith(
 }
 
 /** A snapshot of the task, with the number of the last event it includes. */
-function snapshotFrame(fold: TaskFold): TaskFrame {
+export function snapshotFrame(fold: TaskFold): TaskFrame {
   const update = fold.direct === undefined ? { task: taskOf(fold) } : { message: fold.direct }
   const last = fold.direct !== undefined || taskStates[fold.state].terminal
   return { sequence: fold.sequence - 1, update, last, fold }

@@ -1,12 +1,10 @@
 /** Resumes a subscription at a position: exactly the later events, or a gap notice (docs/a2a-resume-extension.md). */
 import { HoldfastError } from '../../../core/model/errors.ts'
-import type { Principal } from '../../../core/model/principal.ts'
-import type { Projection } from '../../../core/ports/projection.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
-import { foldRun } from '../../../http/view.ts'
 import { checksumOf } from '../../../sse/checksum.ts'
-import { type StreamStart, type Origin, type TaskFold, taskProjection } from './projection.ts'
+import type { StreamStart, Origin } from './projection.ts'
+import { taskKind, type TaskViewer } from './task-cursor.ts'
 
 export interface ResumePoint {
   readonly beginning: StreamStart
@@ -16,19 +14,16 @@ export interface ResumePoint {
 /** `41`, or `41~cbf43926` with the checksum that came with event 41. */
 const POSITION = /^(\d{1,15})(?:~([0-9a-f]{8}))?$/
 
-export async function resumeFrom(
-  service: Service,
-  principal: Principal,
-  { run, first, next }: StoredRun,
-  after: string,
-): Promise<ResumePoint> {
+export async function resumeFrom(service: Service, stored: StoredRun, after: string): Promise<ResumePoint> {
+  const { run, first, next } = stored
   const [, digits, checksum] = POSITION.exec(after) ?? []
   if (digits === undefined)
     throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a valid event position`)
   if (first > 0) return { beginning: { kind: 'index', index: next - 1 }, gap: true }
   const sequence = Number(digits)
-  const { task, origin } = await foldRun(service, principal, run.id, originAt(sequence), { isLookup: true })
-  if (checksum !== undefined && checksumOfOrigin(origin) !== checksum)
+  const view = service.views.open(stored, taskKind)
+  const { state: task } = await view.current(next)
+  if (checksum !== undefined && checksumOfOrigin(await originOf(view, sequence)) !== checksum)
     throw new HoldfastError(
       'log_changed',
       `task ${run.id}: event ${sequence} differs from the one at this position; the log was restored or lost events. Get the task again`,
@@ -48,19 +43,11 @@ export function checksumOfOrigin(origin: Origin | undefined): string | undefined
   return checksumOf(new TextEncoder().encode(`${index} ${time} ${type}`))
 }
 
-interface FoundFrame {
-  readonly task: TaskFold
-  /** Origin of the requested event. */
-  readonly origin: Origin | undefined
-}
-
-function originAt(wanted: number): Projection<FoundFrame, never> {
-  return {
-    initial: (run) => ({ task: taskProjection.initial(run), origin: undefined }),
-    apply({ task: before, origin }, event) {
-      const { state: task } = taskProjection.apply(before, event)
-      const isHere = before.sequence <= wanted && wanted < task.sequence
-      return { state: { task, origin: isHere ? task.origin : origin }, frames: [] }
-    },
+/** The log event of an A2A event; undefined if there is none. */
+async function originOf(view: TaskViewer, sequence: number): Promise<Origin | undefined> {
+  for await (const { frames, after } of view.steps(view.nearest({ event: Infinity, frame: sequence }))) {
+    const found = [...frames, ...(after.state.held ?? [])].find((frame) => frame.sequence === sequence)
+    if (found !== undefined) return found.fold.origin
   }
+  return undefined
 }

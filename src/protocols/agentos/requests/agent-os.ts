@@ -2,6 +2,8 @@
 import type { Component } from '../../../core/ports/component.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
+import type { SharedView } from '../../../core/delivery/shared-view.ts'
+import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
@@ -13,23 +15,58 @@ import { agentosProjection } from '../view/projection.ts'
 import type { Frame } from '../view/frame-writer.ts'
 import type { State } from '../view/state.ts'
 
-/** Builds the projection for a service's runs. */
-export function projectionFor(service: Service): Projection<State, Frame> {
+/** The projection of a service's runs, which shows the names of its components. */
+function projectionFor(components: readonly Component[]): Projection<State, Frame> {
+  const byId = new Map(components.map((component) => [component.id, component]))
   return agentosProjection((id) => {
-    const component = service.components().find((each) => each.id === id) // components may be replaced
+    const component = byId.get(id)
     return component === undefined ? undefined : { kind: component.kind, name: component.name ?? id }
   })
+}
+
+let versions = 0
+
+/** Views of a service's runs. Components may be replaced; frames then have the new names. */
+export class AgentOsViews {
+  readonly #service: Service
+  #components: readonly Component[] | undefined
+  #kind: ViewKind<State, Frame> | undefined
+
+  constructor(service: Service) {
+    this.#service = service
+  }
+
+  get kind(): ViewKind<State, Frame> {
+    const components = this.#service.components()
+    if (this.#kind !== undefined && components === this.#components) return this.#kind
+    this.#components = components
+    this.#kind = {
+      name: `agentos ${++versions}`,
+      projection: projectionFor(components),
+      position: ({ next }) => next,
+      mayEnd: ({ pauses }) => pauses,
+    }
+    return this.#kind
+  }
+
+  open(stored: Pick<StoredRun, 'run' | 'first'>): SharedView<State, Frame> {
+    return this.#service.views.open(stored, this.kind)
+  }
 }
 
 export class AgentOs {
   readonly service: Service
   readonly streams: Streams
-  readonly projection: Projection<State, Frame>
+  readonly views: AgentOsViews
 
   constructor(service: Service, streams: Streams) {
     this.service = service
     this.streams = streams
-    this.projection = projectionFor(service)
+    this.views = new AgentOsViews(service)
+  }
+
+  get projection(): Projection<State, Frame> {
+    return this.views.kind.projection
   }
 
   components(family: Family): readonly Component[] {

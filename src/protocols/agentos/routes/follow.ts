@@ -1,72 +1,109 @@
 /** Streams a run, from its beginning or a position, until it ends or pauses. */
-import { START } from '../../../core/model/cursor.ts'
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { Limits } from '../../../core/model/limits.ts'
-import { lastOf, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
+import { lastOf, type Slice } from '../../../core/model/record.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/stream.ts'
-import { viewFormat, type Wire } from '../../../http/view.ts'
+import { encodeFrames, encodeTaken, type TakenFrames, ViewCursor, type Wire } from '../../../http/view.ts'
 import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetas, type Meta } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
+import type { State } from '../view/state.ts'
 
 /** State of the log when the stream opens, which separates replay from live events. */
 export type LogAtOpen = Pick<StoredRun, 'run' | 'first' | 'next'>
 
 export interface Follow {
   readonly known: LogAtOpen
+  /** Where the subscription starts. Default: at the beginning of the log. */
+  readonly from?: Checkpoint<State>
   /** Frames that the client still needs. Default: all. */
   readonly wanted?: (frame: Frame) => boolean
   /** Sent first. */
-  readonly opening?: string
+  readonly opening?: readonly Meta[]
   /** Sent after the replay if the run is unfinished. */
-  readonly caughtUp?: string
+  readonly caughtUp?: Meta
 }
 
 export async function follow(call: Call, os: AgentOs, what: Follow): Promise<void> {
   const { service, streams } = os
   const { id } = what.known.run
-  const format = followFormat(os, what, sseWire(id, service.limits, what.opening))
+  const cursor = new FollowCursor(os, what)
+  const format = followFormat(cursor, what, sseWire(id, service.limits, encodeMetas(what.opening ?? [])))
   const subscribe = (stream: Stream): Promise<Subscription> =>
-    service.subscribe(call.principal, id, beginningOf(what.known), stream)
+    service.subscribe(call.principal, id, cursor.after, stream)
   await streams.serve(call.response, format, subscribe)
 }
 
-/** Subscribes from the start: frames that the client already has are folded but not sent. */
-export function beginningOf({ first }: LogAtOpen): number {
-  return Math.max(START, first - 1)
+/** The frames of a run from a log index on. */
+export async function followFrom(os: AgentOs, known: LogAtOpen, since: number): Promise<Follow> {
+  if (since === 0) return { known }
+  const view = os.views.open(known)
+  await view.verify()
+  return { known, from: view.nearest({ event: since }), wanted: ({ log }) => log >= since }
 }
 
-export function followFormat(os: AgentOs, { known, wanted, caughtUp }: Follow, wire: Wire<Frame>): StreamFormat {
-  const view = viewFormat({
-    projection: os.projection,
-    wire,
-    run: known.run,
-    ...(wanted !== undefined && { wanted }),
-    ends: (frame) => frame.pauses === true && frame.log >= known.next,
-  })
-  return untilSettled(view, known, caughtUp)
+/** Frames of a slice, and where the replay ends in it. */
+interface FollowedFrames extends TakenFrames<State, Frame> {
+  /** The frame before which the stream says that it is live. */
+  readonly live?: number
 }
 
-/** Ends the stream at a pause, and marks the end of the replay. */
-function untilSettled(view: StreamFormat, { run, next }: LogAtOpen, caughtUp: string | undefined): StreamFormat {
-  let folded = -1
-  return {
-    ...view,
-    encode(slice) {
-      folded = lastOf(slice)
-      const catchesUp = caughtUp !== undefined && slice.first < next && folded >= next - 1 && !slice.closed
-      if (!catchesUp) return view.encode(slice)
-      return `${text(view.encode(sliceBefore(slice, next)))}${caughtUp}${text(view.encode(sliceAfter(slice, next - 1)))}`
-    },
-    done: () => view.done?.() === true || (run.status === 'paused' && folded === next - 1),
+/** A subscriber's place in the view of a run: it ends at a pause. */
+export class FollowCursor {
+  readonly view: SharedView<State, Frame>
+  readonly #known: LogAtOpen
+  readonly #marksLive: boolean
+  readonly #cursor: ViewCursor<State, Frame>
+
+  constructor(os: AgentOs, { known, from, wanted, caughtUp }: Follow) {
+    this.view = os.views.open(known)
+    this.#known = known
+    this.#marksLive = caughtUp !== undefined
+    this.#cursor = new ViewCursor({
+      view: this.view,
+      ...(from !== undefined && { from }),
+      ...(wanted !== undefined && { wanted }),
+      ends: (_frame, log) => log >= known.next,
+    })
+  }
+
+  /** The log index after which the subscription must start. */
+  get after(): number {
+    return this.#cursor.at.index
+  }
+
+  take(slice: Slice): FollowedFrames {
+    const taken = this.#cursor.take(slice)
+    const { next } = this.#known
+    const catchesUp = this.#marksLive && slice.first < next && lastOf(slice) >= next - 1 && !slice.closed
+    if (!catchesUp) return taken
+    const first = taken.step.logs.findIndex((log) => log >= next)
+    const live = first < 0 ? taken.end : Math.max(taken.begin, Math.min(first, taken.end))
+    return { ...taken, live }
+  }
+
+  get done(): boolean {
+    const { run, next } = this.#known
+    return this.#cursor.ended || (run.status === 'paused' && this.after === next - 1)
   }
 }
 
-function text(encoded: Uint8Array | string): string {
-  return typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)
+function followFormat(cursor: FollowCursor, { caughtUp }: Follow, wire: Wire<Frame>): StreamFormat {
+  return {
+    ...wire,
+    encode(slice) {
+      const { live, ...taken } = cursor.take(slice)
+      if (live === undefined) return encodeTaken(cursor.view, wire, taken)
+      const { step, begin, end } = taken
+      const text = (from: number, to: number): string => encodeFrames(wire, step.frames.slice(from, to))
+      return `${text(begin, live)}${encodeMetas([caughtUp!])}${text(live, end)}`
+    },
+    done: () => cursor.done,
+  }
 }
 
 export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wire<Frame> {
@@ -75,6 +112,7 @@ export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wi
     headers: { 'holdfast-run': run },
     preamble: encodeRetry(retryDelayMs) + opening,
     heartbeat: ': heartbeat\n\n',
+    key: 'sse',
     encode: ({ index, event, data }) => encodeFrame({ id: String(index), event, data }),
     notice: (notice) => encodeMetas(noticeOf(run, notice)),
   }

@@ -7,7 +7,7 @@ import type { Call } from '../../../http/route.ts'
 import { fieldError } from '../wire/errors.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'
-import { follow } from './follow.ts'
+import { type Follow, follow } from './follow.ts'
 import { encodeMetas, metasOf, notFound, type StreamPosition, positionIn } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { State } from '../view/state.ts'
@@ -20,12 +20,17 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
   const requested = integerField(fields, 'last_event_index')
   const stored = await os.findRun(call.principal, component.id, id, session)
   if (stored === undefined) return unknown(call, id)
-  const state = await os.fold(call.principal, id, { isLookup: true })
+  const { state } = await os.views.open(stored).current(stored.next)
   const position = positionIn(state, requested)
   // 204 if the client has everything, which also stops an EventSource from reconnecting.
   if (call.request.method === 'GET' && isFinished(state.status) && position.missed === 0 && requested !== undefined)
     return respondEmpty(call.response, 204)
-  await serve(call, os, family, stored, state, position)
+  const { opening, caughtUp } = metasOf(family, state, position)
+  await follow(call, os, {
+    ...resumeAfter(os, stored, state, position),
+    opening,
+    ...(caughtUp !== undefined && { caughtUp }),
+  })
 }
 
 /** A reconnecting browser's Last-Event-ID is newer than the URL, so it takes precedence. */
@@ -39,21 +44,14 @@ async function readFields(call: Call, bytesMax: number): Promise<Fields> {
   return { ...fields, last_event_index: String(header) }
 }
 
-async function serve(
-  call: Call,
-  os: AgentOs,
-  family: Family,
-  stored: StoredRun,
-  state: State,
-  position: StreamPosition,
-): Promise<void> {
-  const { opening, caughtUp } = metasOf(family, state, position)
-  await follow(call, os, {
-    known: { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 },
-    wanted: ({ index }) => index > position.has,
-    opening: encodeMetas(opening),
-    ...(caughtUp !== undefined && { caughtUp: encodeMetas([caughtUp]) }),
-  })
+/** Starts at the checkpoint before the first frame that the client has missed, and before the last event, which may end the stream. */
+export function resumeAfter(os: AgentOs, stored: StoredRun, state: State, { has }: StreamPosition): Follow {
+  const known = { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 }
+  return {
+    known,
+    from: os.views.open(stored).nearest({ event: state.last, frame: has + 1 }),
+    wanted: ({ index }) => index > has,
+  }
 }
 
 /** Reports an unknown run both by status and by the frame that AgentOS sends. */

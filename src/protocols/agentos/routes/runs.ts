@@ -13,7 +13,7 @@ import { answersFrom } from '../requests/answers.ts'
 import { fieldError } from '../wire/errors.ts'
 import { type Family, statusesNamed, statusNames } from '../wire/families.ts'
 import { type Fields, nameField, switchField, textField } from '../requests/fields.ts'
-import { follow } from './follow.ts'
+import { follow, followFrom } from './follow.ts'
 import { modesOf, parseRunForm, type RunModes } from '../requests/input.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { ownMetadata } from '../view/projection.ts'
@@ -75,7 +75,7 @@ async function answer(
     return respondJson(call.response, 202, { run_id: id, session_id: session, status: statusNames[status] })
   const leaves = modes.cancelOnDisconnect ?? (!modes.background && component.disconnect === 'stop')
   if (leaves) stopWhenGone(call, os.service, id)
-  if (modes.stream) return follow(call, os, { known: stored, wanted: ({ log }) => log >= since })
+  if (modes.stream) return follow(call, os, await followFrom(os, stored, since))
   const state = await settled(call, os, stored)
   respondJson(call.response, modes.httpErrors ? httpStatus(state) : 200, runOutput(state))
 }

@@ -4,26 +4,24 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { SocketOutbox } from '../../../http/socket-outbox.ts'
-import type { StreamFormat } from '../../../http/stream.ts'
-import type { Wire } from '../../../http/view.ts'
-import { beginningOf, type Follow, followFormat, noticeOf } from '../routes/follow.ts'
+import { type Follow, FollowCursor, noticeOf } from '../routes/follow.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
-/** One event per line, so that an encoded slice can be split into messages. */
-const lines: Wire<Frame> = {
-  contentType: 'application/json',
-  preamble: '',
-  heartbeat: '',
-  encode: ({ data }) => `${JSON.stringify(data)}\n`,
-  notice: () => '',
+/** The message of a frame, which all sockets share. */
+const messages = new WeakMap<Frame, string>()
+
+function messageOf(frame: Frame): string {
+  let known = messages.get(frame)
+  if (known === undefined) messages.set(frame, (known = JSON.stringify(frame.data)))
+  return known
 }
 
 export class SocketFeed implements Sink {
   readonly #outbox: SocketOutbox
   readonly #os: AgentOs
   readonly #what: Follow
-  readonly #format: StreamFormat
+  readonly #cursor: FollowCursor
   readonly #onClose: () => void
   readonly #resume = (): void => this.#subscription?.resume()
   #subscription: Subscription | undefined
@@ -33,21 +31,25 @@ export class SocketFeed implements Sink {
     this.#outbox = outbox
     this.#os = os
     this.#what = what
-    this.#format = followFormat(os, what, lines)
+    this.#cursor = new FollowCursor(os, what)
     this.#onClose = onClose
   }
 
   async open(principal: Principal): Promise<void> {
     const { known } = this.#what
-    const subscription = await this.#os.service.subscribe(principal, known.run.id, beginningOf(known), this)
+    const subscription = await this.#os.service.subscribe(principal, known.run.id, this.#cursor.after, this)
     if (this.#closed) return subscription.close()
     this.#subscription = subscription
   }
 
   write(slice: Slice): boolean {
     if (this.#closed) return false
-    for (const message of String(this.#format.encode(slice)).split('\n')) if (message !== '') this.#outbox.send(message)
-    if (this.#format.done?.() === true) this.close()
+    const { step, begin, end, live } = this.#cursor.take(slice)
+    for (let index = begin; index <= end; index++) {
+      if (index === live) this.#outbox.send(JSON.stringify(this.#what.caughtUp))
+      if (index < end) this.#outbox.send(messageOf(step.frames[index]!))
+    }
+    if (this.#cursor.done) this.close()
     if (this.#closed || this.#outbox.hasRoom) return true
     this.#outbox.whenRoom(this.#resume)
     return false

@@ -14,7 +14,8 @@ import type { UpgradeCall } from '../../../http/upgrade.ts'
 import { answersFrom } from '../requests/answers.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, textField } from '../requests/fields.ts'
-import type { Follow } from '../routes/follow.ts'
+import { type Follow, followFrom } from '../routes/follow.ts'
+import { resumeAfter } from '../routes/resume.ts'
 import { parseRunForm } from '../requests/input.ts'
 import { type Meta, metasOf, notFound, positionIn } from '../view/metas.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -26,7 +27,7 @@ import { SocketFeed } from './feed.ts'
 /** Maximum runs followed per connection. */
 const FEEDS_MAX = 64
 
-/** Failed authentication attempts per connection. */
+/** Failed or throttled authentication attempts per connection. */
 const TRIES_MAX = 5
 
 export class SocketSession {
@@ -149,8 +150,9 @@ export class SocketSession {
       const user = this.#call.guarded ? { user_id: principal.id } : {}
       this.#send({ event: 'authenticated', message: 'Authentication successful.', ...user })
     } catch (cause) {
-      if (!isHoldfastError(cause, 'unauthenticated')) throw cause
-      this.#send({ event: 'auth_error', error: 'Invalid authentication token', error_type: cause.code })
+      if (isHoldfastError(cause, 'unauthenticated'))
+        this.#send({ event: 'auth_error', error: 'Invalid authentication token', error_type: cause.code })
+      else this.#fail(cause)
       if (++this.#refused >= TRIES_MAX) this.#outbox.disconnect(closeCodes.policyViolation, 'too many attempts')
     }
   }
@@ -201,7 +203,7 @@ export class SocketSession {
     if (run.status !== 'paused') throw new HoldfastError('conflict', `run is not paused (status=${run.status})`)
     const answers = answersFrom(run.waiting ?? [], this.#family, fields)
     const continued = await this.#os.service.answer(principal, run.id, answers)
-    await this.#follow(principal, { known: continued, wanted: ({ log }) => log >= next })
+    await this.#follow(principal, await followFrom(this.#os, continued, next))
   }
 
   async #reconnect(principal: Principal, fields: Fields): Promise<void> {
@@ -210,14 +212,13 @@ export class SocketSession {
     const requested = integerField(fields, 'last_event_index')
     const stored = await this.#run(principal, fields)
     if (stored === undefined) return this.#send(notFound(id))
-    const state = await this.#os.fold(principal, id, { isLookup: true })
+    const { state } = await this.#os.views.open(stored).current(stored.next)
     const position = positionIn(state, requested)
     const { opening, caughtUp } = metasOf(this.#family, state, position)
     for (const meta of opening) this.#send(meta)
     await this.#follow(principal, {
-      known: { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 },
-      wanted: ({ index }) => index > position.has,
-      ...(caughtUp !== undefined && { caughtUp: `${JSON.stringify(caughtUp)}\n` }),
+      ...resumeAfter(this.#os, stored, state, position),
+      ...(caughtUp !== undefined && { caughtUp }),
     })
   }
 

@@ -7,11 +7,12 @@ export interface Frame {
   /** `event_index`, also the frame's id. */
   readonly index: number
   readonly event: string
+  /** Built when it is read: a fold that only needs the state does not pay for it. */
   readonly data: Readonly<Record<string, unknown>>
   /** Index of its log event. */
   readonly log: number
   /** The run pauses after this frame. */
-  readonly pauses?: true
+  readonly pauses: boolean
 }
 
 type Fields = object
@@ -43,46 +44,50 @@ export class FrameWriter {
   /** An event that agents and teams share. A workflow's own content is written as that of an agent with its name. */
   say(speaker: Speaker, name: string, fields: Fields = {}): void {
     const family = families[speaker.kind === 'workflow' ? 'agent' : speaker.kind]
-    this.#put(family.prefix + name, { ...this.#head(family, family.prefix + name, speaker), ...fields })
+    const { state } = this
+    this.#put(family.prefix + name, () => ({
+      ...this.#head(state, family, family.prefix + name, speaker),
+      ...fields,
+    }))
   }
 
   /** An event of the speaker's family, by its full name. */
   tell(speaker: Speaker, name: string, fields: Fields = {}, pauses = false): void {
-    this.#put(name, { ...this.#head(families[speaker.kind], name, speaker), ...fields }, pauses)
+    const { state } = this
+    this.#put(name, () => ({ ...this.#head(state, families[speaker.kind], name, speaker), ...fields }), pauses)
   }
 
   /** A workflow event about a step. */
   tellStep(step: Step, name: string, fields: Fields = {}): void {
-    const workflow = this.state.speakers.get(step.workflow) ?? rootOf(this.state)
-    this.#put(name, {
-      ...this.#workflowHead(name, workflow, step),
+    const { state } = this
+    this.#put(name, () => ({
+      ...this.#workflowHead(state, name, state.speakers.get(step.workflow) ?? rootOf(state), step),
       step_name: step.name,
       step_index: step.index,
       ...fields,
-    })
+    }))
   }
 
   /** A custom event. Default name: `message`. */
   custom(speaker: Speaker, name: string, value: unknown, fields: Fields = {}): void {
-    const head = this.#head(families[speaker.kind], 'CustomEvent', speaker)
-    this.#put(name === '' ? 'message' : 'CustomEvent', {
-      ...head,
+    const { state } = this
+    this.#put(name === '' ? 'message' : 'CustomEvent', () => ({
+      ...this.#head(state, families[speaker.kind], 'CustomEvent', speaker),
       name,
       ...(value !== undefined && { value }),
       ...fields,
-    })
+    }))
   }
 
-  #put(event: string, data: Fields, pauses = false): void {
+  #put(event: string, build: () => Fields, pauses = false): void {
     if (!this.state.allEvents && !isContent(event)) return
     const index = this.state.next
     this.state = { ...this.state, next: index + 1 }
-    const frame = { index, event, data: { ...data, event_index: index }, log: this.event.index }
-    this.frames.push(pauses ? { ...frame, pauses } : frame)
+    this.frames.push(new LazyFrame(index, event, this.event.index, pauses, build))
   }
 
-  #head(family: Family, event: string, speaker: Speaker): Fields {
-    if (family.kind === 'workflow') return this.#workflowHead(event, speaker)
+  #head(state: State, family: Family, event: string, speaker: Speaker): Fields {
+    if (family.kind === 'workflow') return this.#workflowHead(state, event, speaker)
     const { run, component, name, parent, depth } = speaker
     return {
       created_at: secondsOf(this.event.time),
@@ -91,20 +96,20 @@ export class FrameWriter {
       [family.nameField]: name,
       run_id: run,
       ...(parent !== undefined && { parent_run_id: parent }),
-      session_id: this.state.session,
-      ...this.#location(speaker),
+      session_id: state.session,
+      ...locationOf(state, speaker),
       nested_depth: depth,
     }
   }
 
-  #workflowHead(event: string, workflow: Speaker, step?: Step): Fields {
+  #workflowHead(state: State, event: string, workflow: Speaker, step?: Step): Fields {
     const { run, component, name, parent, depth } = workflow
     return {
       created_at: secondsOf(this.event.time),
       event,
       workflow_id: component,
       workflow_name: name,
-      session_id: this.state.session,
+      session_id: state.session,
       run_id: run,
       ...(parent !== undefined && { parent_run_id: parent }),
       ...(step !== undefined && { step_id: step.id }),
@@ -112,17 +117,37 @@ export class FrameWriter {
       nested_depth: depth,
     }
   }
+}
 
-  /** The workflow position of a speaker. */
-  #location({ workflow, step: id }: Speaker): Fields {
-    if (workflow === undefined) return {}
-    const around = this.state.speakers.get(workflow)
-    const step = id === undefined ? undefined : this.state.steps.get(id)
-    return {
-      workflow_id: around?.component,
-      workflow_run_id: workflow,
-      ...(step !== undefined && { step_id: step.id, step_name: step.name, step_index: step.index }),
-    }
+class LazyFrame implements Frame {
+  readonly index: number
+  readonly event: string
+  readonly log: number
+  readonly pauses: boolean
+  readonly #build: () => Fields
+
+  constructor(index: number, event: string, log: number, pauses: boolean, build: () => Fields) {
+    this.index = index
+    this.event = event
+    this.log = log
+    this.pauses = pauses
+    this.#build = build
+  }
+
+  get data(): Readonly<Record<string, unknown>> {
+    return { ...this.#build(), event_index: this.index }
+  }
+}
+
+/** The workflow position of a speaker. */
+function locationOf({ speakers, steps }: State, { workflow, step: id }: Speaker): Fields {
+  if (workflow === undefined) return {}
+  const around = speakers.get(workflow)
+  const step = id === undefined ? undefined : steps.get(id)
+  return {
+    workflow_id: around?.component,
+    workflow_run_id: workflow,
+    ...(step !== undefined && { step_id: step.id, step_name: step.name, step_index: step.index }),
   }
 }
 

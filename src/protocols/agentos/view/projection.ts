@@ -3,6 +3,8 @@ import type { ComponentKind } from '../../../core/ports/component.ts'
 import type { EventType, Failure, LoggedEvent } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import type { Run } from '../../../core/model/run.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
+import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../../core/structure/retraction.ts'
 import { calledBy, citationsOf, contentOf, mediaOf, textOf, thoughtOf } from './content.ts'
 import { families } from '../wire/families.ts'
 import { metricsOf } from './metrics.ts'
@@ -255,25 +257,22 @@ function failed(writer: FrameWriter, speaker: Speaker, { code, message, details 
 }
 
 /** AgentOS has no event for retracted output: a custom event carries the remaining content, and the final content is correct. */
-function attemptDiscarded(writer: FrameWriter, { actor, data }: Logged<'attempt.discarded'>): void {
-  const { from, scope, ledger, reason } = data
-  const whose = speakerOf(writer.state, actor)
+function attemptDiscarded(writer: FrameWriter, event: DiscardedAttempt): void {
+  const { scope, reason } = event.data
+  // An actor whose start was trimmed speaks as the run's own component, so its retraction is that of the run.
+  const { actor, ...ofRun } = event
+  const discarded = actor !== undefined && writer.state.speakers.has(actor.run) ? event : ofRun
   for (const speaker of writer.state.speakers.values()) {
-    const affected =
-      scope === 'all' || speaker.run === whose.run || (scope === 'below' && isBelow(writer.state, speaker, whose))
-    if (affected) writer.keep(withdrawn(speaker, from, ledger === 'kept'))
+    const whose = speaker.run === writer.state.run ? actorKey(undefined) : speaker.run
+    const from = retractedFrom(discarded, whose)
+    if (from < Infinity) writer.keep(withdrawn(speaker, from, workRetractedFrom(discarded, whose)))
   }
   const left = speakerOf(writer.state, actor)
   writer.custom(left, 'output.withdrawn', { scope, reason, content: textOf(left) })
 }
 
-function isBelow(state: State, speaker: Speaker, whose: Speaker): boolean {
-  for (let at = speaker.parent; at !== undefined; at = state.speakers.get(at)?.parent) if (at === whose.run) return true
-  return false
-}
-
-function withdrawn(speaker: Speaker, from: number, ledgerKept: boolean): Speaker {
-  const stays = ({ recorded }: { readonly recorded: boolean }): boolean => ledgerKept && recorded
+function withdrawn(speaker: Speaker, from: number, workFrom: number): Speaker {
+  const stays = ({ recorded }: { readonly recorded: boolean }): boolean => recorded && workFrom > from
   return {
     ...speaker,
     said: withdraw(speaker.said, from),
@@ -282,6 +281,6 @@ function withdrawn(speaker: Speaker, from: number, ledgerKept: boolean): Speaker
     media: withdraw(speaker.media, from),
     calls: withdraw(speaker.calls, from, stays),
     results: withdraw(speaker.results, from, stays),
-    stepOutputs: ledgerKept ? speaker.stepOutputs : withdraw(speaker.stepOutputs, from),
+    stepOutputs: withdraw(speaker.stepOutputs, workFrom),
   }
 }

@@ -1,5 +1,6 @@
 /** Projects a log to a chat completion: stream chunks, and the complete object. */
 import type { Question } from '../../../core/model/event.ts'
+import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
@@ -61,6 +62,17 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       }
       return { state: { ...state, cut }, frames }
     },
+  }
+}
+
+/** Chunks have no numbers: a stream can only be read from its beginning. */
+export function chatKind(view: ChatView): ViewKind<ChatState, ChatFrame> {
+  const { part, includeUsage = false, progress = false } = view
+  return {
+    name: `openai chat ${part} ${includeUsage} ${progress}`,
+    projection: chatProjection(view),
+    position: () => 0,
+    mayEnd: ({ last }) => last,
   }
 }
 

@@ -14,7 +14,7 @@ import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress 
 import { assertUntrimmed, followRun, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
 import { resultsIn, toConversation } from './messages.ts'
-import { type ChatFrame, chatProjection, toCompletion } from './projection.ts'
+import { chatKind, type ChatFrame, chatProjection, toCompletion } from './projection.ts'
 import type { ChatBody } from './shapes.ts'
 
 export function chatRoutes(service: Service, streams: Streams): Route[] {
@@ -37,12 +37,12 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   const { run, next } = stored
   const headers = headersOf(run, created)
   if (body.stream !== true) return completeAtOnce(call, service, part, next, headers)
-  const projection = chatProjection({
+  const kind = chatKind({
     part: part.number,
     includeUsage: body.stream_options?.include_usage === true,
     progress: wantsProgress(call, charsMax),
   })
-  await followRun(call, service, streams, run, { projection, wire: chatWire, headers })
+  await followRun(call, service, streams, run, { kind, wire: chatWire, headers })
 }
 
 async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartOptions> {
@@ -83,6 +83,7 @@ async function completeAtOnce(
 
 export const chatWire = {
   ...streamHead,
+  key: 'sse',
   encode: ({ data }: ChatFrame) => encodeData(data),
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, (error) => encodeData({ error })),
 }

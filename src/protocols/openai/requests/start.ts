@@ -1,8 +1,8 @@
 /** Starts a run for a request, with deduplication, and stops it on disconnect if requested. */
 import type { Component } from '../../../core/ports/component.ts'
-import { START } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
-import type { Projection } from '../../../core/ports/projection.ts'
+import type { Checkpoint } from '../../../core/delivery/shared-view.ts'
+import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import { isFinished, type Run } from '../../../core/model/run.ts'
 import type { Service, StartedRun } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
@@ -136,26 +136,24 @@ export function headersOf(run: Run, created = true): Record<string, string> {
 }
 
 export interface FollowedView<State, Frame> {
-  readonly projection: Projection<State, Frame>
+  readonly kind: ViewKind<State, Frame>
   readonly wire: Omit<Wire<Frame>, 'headers'>
   readonly headers: Readonly<Record<string, string>>
+  /** Where the subscription starts, and the frames from there that the client needs. Default: all. */
+  readonly from?: Checkpoint<State>
   readonly wanted?: (frame: Frame) => boolean
 }
 
-/** Always subscribes from the start of the log. */
-export async function followRun<State, Frame extends { readonly last: boolean }>(
+/** Streams a run until its part ends. */
+export async function followRun<State, Frame>(
   call: Call,
   service: Service,
   streams: Streams,
   run: Run,
-  { projection, wire, headers, wanted }: FollowedView<State, Frame>,
+  { kind, wire, headers, ...viewing }: FollowedView<State, Frame>,
 ): Promise<void> {
-  const format = viewFormat({
-    projection,
-    wire: { ...wire, headers },
-    run,
-    ends: ({ last }) => last,
-    ...(wanted !== undefined && { wanted }),
-  })
-  await streams.serve(call.response, format, (stream) => service.subscribe(call.principal, run.id, START, stream))
+  const view = service.views.open({ run, first: 0 }, kind)
+  const format = viewFormat({ ...wire, headers }, { view, ...viewing })
+  const { index } = viewing.from ?? view.start
+  await streams.serve(call.response, format, (stream) => service.subscribe(call.principal, run.id, index, stream))
 }

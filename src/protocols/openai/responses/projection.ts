@@ -1,5 +1,6 @@
 /** Projects a log to response events. Sequence numbers are counted in the fold, so they are the same on every node. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
+import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
@@ -23,6 +24,16 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
       for (const piece of pieces) draft.add(piece)
       return { state: draft.state, frames: draft.frames }
     },
+  }
+}
+
+export function responseKind(part: number): ViewKind<ResponseState, ResponseFrame> {
+  return {
+    name: `openai response ${part}`,
+    projection: responseProjection(part),
+    // `[DONE]` has no number, but whoever has all numbers still needs it.
+    position: (state) => state.sequence + (isEnded(state) ? 1 : 0),
+    mayEnd: ({ last }) => last,
   }
 }
 

@@ -9,7 +9,7 @@ import { headersOf } from '../requests/start.ts'
 import { createResponse } from './create.ts'
 import { toInputItems } from './items.ts'
 import { toResponse } from './object.ts'
-import { findResponse, readResponse } from './stored.ts'
+import { findResponse, readResponse, viewResponse } from './stored.ts'
 import { followResponse, readStartingAfter } from './stream.ts'
 
 export function responseRoutes(service: Service, streams: Streams): Route[] {
@@ -31,14 +31,18 @@ async function retrieve(call: Call, service: Service, streams: Streams): Promise
   const isStream = call.query.get('stream') === 'true'
   const fromStart = isStream && part.number === 0 && !call.query.has('starting_after')
   if (fromStart) return followResponse(call, service, streams, { part, run: stored.run, headers })
-  const state = await readResponse(service, call.principal, id, found, isStream)
-  if (!isStream) return respondJson(call.response, 200, toResponse(state), headers)
-  const after = readStartingAfter(call.query, state)
+  if (!isStream) {
+    const state = await readResponse(service, call.principal, id, found)
+    return respondJson(call.response, 200, toResponse(state), headers)
+  }
+  const { view, end } = await viewResponse(service, id, found)
+  const after = readStartingAfter(call.query, end.state)
+  const from = after === undefined ? undefined : view.nearest({ event: end.index, frame: after + 1 })
   await followResponse(call, service, streams, {
     part,
     run: stored.run,
     headers,
-    ...(after !== undefined && { after }),
+    ...(after !== undefined && from !== undefined && { resumed: { after, from } }),
   })
 }
 

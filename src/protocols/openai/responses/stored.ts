@@ -1,4 +1,5 @@
 /** Finds stored responses: any run of the caller, from any protocol, except those with `store: false`. */
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { type HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
@@ -7,7 +8,7 @@ import { foldRun } from '../../../http/view.ts'
 import { notFound } from '../wire/errors.ts'
 import { type Part, parseResponseId } from '../wire/ids.ts'
 import { aboutOf, assertUntrimmed } from '../requests/start.ts'
-import { responseProjection } from './projection.ts'
+import { type ResponseFrame, responseKind, responseProjection } from './projection.ts'
 import type { ItemLookup } from './items.ts'
 import type { ResponseState } from './state.ts'
 
@@ -44,7 +45,32 @@ export async function readResponse(
 ): Promise<ResponseState> {
   assertUntrimmed(stored)
   const state = await foldRun(service, principal, part.run, responseProjection(part.number), { isLookup })
-  if (state.created !== undefined) return state
+  assertBegun(id, state)
+  return state
+}
+
+export interface ViewedResponse {
+  readonly view: SharedView<ResponseState, ResponseFrame>
+  /** The end of the log. */
+  readonly end: Checkpoint<ResponseState>
+}
+
+/** The view that streams of a response share. */
+export async function viewResponse(
+  service: Service,
+  id: string,
+  { part, stored }: StoredResponse,
+): Promise<ViewedResponse> {
+  assertUntrimmed(stored)
+  const view = service.views.open(stored, responseKind(part.number))
+  const end = await view.current(stored.next)
+  assertBegun(id, end.state)
+  return { view, end }
+}
+
+/** A later part exists once the results of the caller's tools have started it. */
+function assertBegun(id: string, { created }: ResponseState): void {
+  if (created !== undefined) return
   throw notFound(`Response with id '${id.slice(0, 200)}' not found.`, {
     param: 'response_id',
     code: 'response_not_found',

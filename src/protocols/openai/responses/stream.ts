@@ -1,4 +1,5 @@
 /** Streams a response from the beginning or after an event. */
+import type { Checkpoint } from '../../../core/delivery/shared-view.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
@@ -8,28 +9,31 @@ import { refusal } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { followRun } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
-import { type ResponseFrame, responseProjection } from './projection.ts'
+import { type ResponseFrame, responseKind } from './projection.ts'
 import type { ResponseState } from './state.ts'
 
 export interface FollowedResponse {
   readonly part: Part
   readonly run: Run
   readonly headers: Readonly<Record<string, string>>
-  /** Sequence number of the last event that the client has. */
-  readonly after?: number
+  /** What the client has: the sequence number of its last event, and where the subscription starts. */
+  readonly resumed?: { readonly after: number; readonly from: Checkpoint<ResponseState> }
 }
 
 export function followResponse(
   call: Call,
   service: Service,
   streams: Streams,
-  { part, run, headers, after = -1 }: FollowedResponse,
+  { part, run, headers, resumed }: FollowedResponse,
 ): Promise<void> {
   return followRun(call, service, streams, run, {
-    projection: responseProjection(part.number),
+    kind: responseKind(part.number),
     wire: responseWire,
     headers,
-    wanted: ({ sequence }) => sequence > after,
+    ...(resumed !== undefined && {
+      from: resumed.from,
+      wanted: ({ sequence }: ResponseFrame) => sequence > resumed.after,
+    }),
   })
 }
 
@@ -42,13 +46,14 @@ export function readStartingAfter(query: URLSearchParams, state: ResponseState):
     throw refusal(`${param} must be the sequence_number of the last event that you have`, { param })
   const last = state.sequence - 1
   if (Number(text) <= last) return Number(text)
-  throw new HoldfastError('cursor_invalid', `the response has events 0 to ${last}; there is none after ${text}`, {
+  throw new HoldfastError('cursor_invalid', `the response has events 0 to ${last}: ${text} is beyond its end`, {
     details: { openai: { param } },
   })
 }
 
 export const responseWire = {
   ...streamHead,
+  key: 'sse',
   encode: ({ data }: ResponseFrame) => (data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)),
   // An error outside the log has no sequence number, so the connection is aborted, which every client treats as an error.
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, () => undefined),

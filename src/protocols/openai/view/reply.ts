@@ -7,6 +7,8 @@
  */
 import type { LoggedEvent, Question, Usage } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
+import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
 import { verdictOf, type Verdict } from '../wire/errors.ts'
 import { type Part, toCallId } from '../wire/ids.ts'
 
@@ -172,11 +174,10 @@ function say(reply: Reply, delta: string, index: number): ReplyUpdate {
 }
 
 /** Retracts the run's own text; that of other actors is not part of the response. */
-function withdraw(reply: Reply, event: Extract<LoggedEvent, { type: 'attempt.discarded' }>): Reply {
-  if (event.data.scope !== 'all' && event.actor !== undefined) return reply
+function withdraw(reply: Reply, event: DiscardedAttempt): Reply {
+  const from = retractedFrom(event, actorKey(undefined))
   let { marks, text } = reply
-  for (; marks !== undefined && marks.index >= event.data.from; marks = marks.previous)
-    text = text.slice(0, marks.length)
+  for (; marks !== undefined && marks.index >= from; marks = marks.previous) text = text.slice(0, marks.length)
   return { ...reply, marks, text }
 }
 

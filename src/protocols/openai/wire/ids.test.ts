@@ -12,7 +12,7 @@ import {
 
 const run = 'run_01m7grapdgaqg06rzz52jjawxc'
 
-describe('ids are read back as what they were made of', () => {
+describe('OpenAI ids decode to what they encode:', () => {
   test.each([0, 1, 12])('part %i of a run', (number) => {
     const part = { run, number }
     expect(parseResponseId(toResponseId(part))).toEqual(part)
@@ -28,14 +28,14 @@ describe('ids are read back as what they were made of', () => {
   })
 })
 
-test('no two items of a run have the same id', () => {
+test('OpenAI ids: every item of a run has a unique id', () => {
   const parts = [0, 1, 2].map((number) => ({ run, number }))
   const ids = parts.flatMap((part) => [0, 1, 2, 10].map((number) => toItemId('msg', part, number)))
   expect(new Set(ids).size).toBe(ids.length)
 })
 
 test.each(['', 'resp_', 'resp', 'msg_01', 'resp_a b', 'resp_01_x', '../resp_01', 'chatcmpl_01', 'resp_01_1234567'])(
-  '%j is no id of a response',
+  'OpenAI ids: %j is not the id of a response',
   (id) => {
     expect(parseResponseId(id)).toBeUndefined()
   },

@@ -1,5 +1,5 @@
-/** Token usage of a run: by model while it is running, in total when it has ended. */
-import type { LoggedEvent, Usage } from 'holdfast/client'
+/** Token usage of a run: by model while it is running, in total when it has ended. Retracted output was paid for and counts. */
+import type { LoggedEvent, Usage } from '../model/event.ts'
 
 export interface ModelUsage {
   readonly model: string
@@ -26,12 +26,10 @@ export class UsageFold {
     return this.models.reduce((sum, { input, output }) => sum + input + output, 0)
   }
 
-  apply(events: readonly LoggedEvent[]): void {
-    for (const event of events) {
-      if (event.type === 'model.responded') this.#add(event.data.model, event.data.usage)
-      if (event.type === 'run.completed' || event.type === 'run.failed' || event.type === 'run.cancelled')
-        this.whole = event.data.usage
-    }
+  apply(event: LoggedEvent): void {
+    if (event.type === 'model.responded') this.#add(event.data.model, event.data.usage)
+    if (event.type === 'run.completed' || event.type === 'run.failed' || event.type === 'run.cancelled')
+      this.whole = event.data.usage
   }
 
   #add(model: string, usage: Usage = {}): void {

@@ -1,0 +1,43 @@
+/** Requests that follow a run, by protocol. */
+import { RESUME_EXTENSION } from '../src/a2a/resume.ts'
+import type { FollowProtocol } from './messages.ts'
+
+/** `after`: position of the last event that the client has, in the protocol's numbering. Default: none. */
+export function followRequest(run: string, protocol: FollowProtocol, after?: number): string {
+  switch (protocol) {
+    case 'native':
+      return get(`/runs/${run}/events`, after === undefined ? '' : `last-event-id: ${after}\r\n`)
+    case 'agentos':
+      return get(`/agents/bench/runs/${run}/resume${after === undefined ? '' : `?last_event_index=${after}`}`)
+    case 'responses': {
+      const query = after === undefined ? '' : `&starting_after=${after}`
+      return get(`/v1/responses/${run.replace('run_', 'resp_')}?stream=true${query}`)
+    }
+    case 'a2a': {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: run } })
+      const resuming = after === undefined ? '' : `a2a-extensions: ${RESUME_EXTENSION}\r\nlast-event-id: ${after}\r\n`
+      const json = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
+      return `POST /a2a/bench HTTP/1.1\r\n${HEAD}a2a-version: 1.0\r\n${json}${resuming}\r\n${body}`
+    }
+  }
+}
+
+const HEAD = 'host: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\r\n'
+
+function get(path: string, headers = ''): string {
+  return `GET ${path} HTTP/1.1\r\n${HEAD}${headers}\r\n`
+}
+
+/** Position of the event before a text, in a log that has `run.created` and then nothing but texts. */
+export function positionBefore(text: number, protocol: FollowProtocol): number {
+  switch (protocol) {
+    case 'native':
+    case 'a2a':
+      return text
+    case 'agentos':
+      return text - 1
+    case 'responses':
+      // `response.created`, then the item and its part; then the texts.
+      return text + 2
+  }
+}

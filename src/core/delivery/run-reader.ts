@@ -1,0 +1,121 @@
+/** Reads logs for the callers of the service: pages, waits and streams, each within the caller's permissions and quotas. */
+import type { Access, KnownRun } from '../access/access.ts'
+import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import { assertReadable } from '../model/cursor.ts'
+import type { LoggedEvent } from '../model/event.ts'
+import type { Limits } from '../model/limits.ts'
+import { actorOf, type Principal } from '../model/principal.ts'
+import { events, type Slice } from '../model/record.ts'
+import { isFinished } from '../model/run.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { Store } from '../ports/store.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
+import { nextRecord } from './next-record.ts'
+import { readLog } from './read-log.ts'
+import { Feeds, type Sink, type Subscription } from './subscription.ts'
+
+/** The outcome of a run as its log says it. */
+export type RunOutcome = Extract<
+  LoggedEvent,
+  { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }
+>
+
+export interface WaitOptions {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  readonly countsAsSubscriber: boolean
+}
+
+export class RunReader {
+  readonly #parts: NodeDeps
+  readonly #store: Store
+  readonly #limits: Limits
+  readonly #access: Access
+  readonly #quotas: PrincipalQuotas
+  readonly #feeds: Feeds
+  readonly #closing = new AbortController()
+
+  constructor(parts: NodeDeps, access: Access, quotas: PrincipalQuotas) {
+    this.#parts = parts
+    this.#store = parts.store
+    this.#limits = parts.limits
+    this.#access = access
+    this.#quotas = quotas
+    this.#feeds = new Feeds(parts.store, parts.limits, parts.clock)
+  }
+
+  /** Open subscriptions. */
+  get subscribers(): number {
+    return this.#feeds.size
+  }
+
+  /** Events by which the subscription that is furthest behind is behind. */
+  get lag(): number {
+    return this.#feeds.lag
+  }
+
+  get closed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  /** Delivers the records after an index to a sink: what is there, then what comes. */
+  async subscribe(principal: Principal, known: KnownRun, after: number, sink: Sink): Promise<Subscription> {
+    const stored = await this.#access.ownKnown(principal, known, 'read')
+    assertReadable(stored, after)
+    return this.#openStream(principal, stored.run.id, after, sink)
+  }
+
+  /** The records after an index that are there now; undefined when there is none. */
+  async read(
+    principal: Principal,
+    known: KnownRun,
+    after: number,
+    bytesMax: number = this.#limits.readBytesMax,
+  ): Promise<Slice | undefined> {
+    await shareEventLoop()
+    const { run } = await this.#access.ownKnown(principal, known, 'read')
+    return readLog(this.#store, run.id, after, bytesMax)
+  }
+
+  /** Resolves with true when the log has a record after an index, with false when time, signal or drain end the wait. */
+  async waitForMore(principal: Principal, id: string, after: number, options: WaitOptions): Promise<boolean> {
+    const ended = AbortSignal.any([options.signal, this.#closing.signal])
+    if (ended.aborted) return false
+    assertReadable(await this.#access.own(principal, id, 'read'), after)
+    const subscribe = (sink: Sink): Subscription =>
+      options.countsAsSubscriber
+        ? this.#openStream(principal, id, after, sink)
+        : this.#access.whileCurrent(principal, (onClose) => this.#feeds.wait(id, after, sink, onClose))
+    return nextRecord(subscribe, options.timeoutMs, this.#parts.clock, ended)
+  }
+
+  /** The terminal event of a finished run. */
+  async outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
+    const { run, next } = await this.#access.own(principal, id, 'read')
+    if (!isFinished(run.status)) return undefined
+    const slice = await readLog(this.#store, id, next - 2, 1)
+    return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
+  }
+
+  /** Ends all waits, now and from now on. */
+  close(): void {
+    this.#closing.abort()
+    this.#feeds.close()
+  }
+
+  /** Counts as one of the caller's streams until it is closed. */
+  #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
+    const release = this.#quotas.openStream(actorOf(principal))
+    try {
+      return this.#access.whileCurrent(principal, (onClose) =>
+        this.#feeds.open(id, after, sink, () => {
+          release()
+          onClose()
+        }),
+      )
+    } catch (cause) {
+      release()
+      throw cause
+    }
+  }
+}

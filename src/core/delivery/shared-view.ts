@@ -1,0 +1,249 @@
+/**
+ * One protocol's view of one run, shared by all its subscribers on this node. Projections are pure, so what one subscriber folded is
+ * what every other one would fold: subscribers at the tail share each step and its encoded bytes, and those that come later start at
+ * a checkpoint near their position. Nothing here is the truth: an evicted view is rebuilt from the log.
+ */
+import { isHoldfastError } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import {
+  markOf,
+  parseEnvelope,
+  type RawRecord,
+  rawRecords,
+  recordsOf,
+  type Slice,
+  type SliceRecord,
+} from '../model/record.ts'
+import type { Run } from '../model/run.ts'
+import type { Store } from '../ports/store.ts'
+import { shareEventLoop } from '../runtime/share-event-loop.ts'
+import { readLog } from './read-log.ts'
+import type { ViewCache, ViewKind } from './view-cache.ts'
+
+/** The fold after an event of the log. States are immutable and share their structure. */
+export interface Checkpoint<State> {
+  /** Index of the event; one less than that of the first event before there is any. */
+  readonly index: number
+  /** Identifies the event's record, in case the log loses its end and another event gets this index. */
+  readonly mark: string | undefined
+  readonly state: State
+  /** Bytes of log that were folded. */
+  readonly bytes: number
+}
+
+/** What the events of a slice add to a view. */
+export interface ViewStep<State, Frame> {
+  readonly before: Checkpoint<State>
+  readonly after: Checkpoint<State>
+  readonly frames: readonly Frame[]
+  /** Log index of each frame. */
+  readonly logs: readonly number[]
+  /** Which frames may end a stream. */
+  readonly ends: readonly number[]
+}
+
+export interface Encoding<Frame> {
+  /** Encodings with the same key give the same text. */
+  readonly key: string
+  encode(frame: Frame): string
+}
+
+interface ViewParts<State, Frame> {
+  readonly kind: ViewKind<State, Frame>
+  readonly run: Run
+  readonly first: number
+  readonly store: Store
+  readonly limits: Limits
+  readonly cache: ViewCache
+}
+
+/** Events between checkpoints near the end of the log. */
+export const CHECKPOINT_EVENTS = 32
+/** Encodings kept of one step. Clients of one protocol mostly share one. */
+const ENCODINGS_MAX = 8
+
+const encoder = new TextEncoder()
+
+export class SharedView<State, Frame> {
+  readonly start: Checkpoint<State>
+  readonly #parts: ViewParts<State, Frame>
+  /** Oldest first. Dense near the end of the log and sparse before it. */
+  #checkpoints: Checkpoint<State>[] = []
+  #tip: Checkpoint<State>
+  #building: Promise<Checkpoint<State>> | undefined
+  /** Subscribers at the tail get the same slices. */
+  readonly #steps = new WeakMap<Slice, ViewStep<State, Frame>>()
+  readonly #encoded = new WeakMap<ViewStep<State, Frame>, Map<string, Uint8Array>>()
+
+  constructor(parts: ViewParts<State, Frame>) {
+    this.#parts = parts
+    const { kind, run, first } = parts
+    this.start = { index: first - 1, mark: undefined, state: kind.projection.initial(run), bytes: 0 }
+    this.#tip = this.start
+  }
+
+  /** Checkpoints that are kept, besides the newest state. */
+  get checkpoints(): number {
+    return this.#checkpoints.length
+  }
+
+  /** Lets go of everything that can be folded again. */
+  forget(): void {
+    this.#checkpoints = []
+    this.#tip = this.start
+  }
+
+  /** Folds the events of a slice that follows a checkpoint; only once for all subscribers that are given the same slice. */
+  step(before: Checkpoint<State>, slice: Slice): ViewStep<State, Frame> {
+    const known = this.#steps.get(slice)
+    if (known !== undefined && known.before.mark === before.mark && known.before.index === before.index) return known
+    const step = this.#fold(before, recordsOf(slice))
+    this.#steps.set(slice, step)
+    return step
+  }
+
+  /** The frames of a step as bytes, which subscribers with the same encoding share. */
+  encode(step: ViewStep<State, Frame>, encoding: Encoding<Frame>): Uint8Array {
+    let known = this.#encoded.get(step)
+    if (known === undefined) this.#encoded.set(step, (known = new Map()))
+    const found = known.get(encoding.key)
+    if (found !== undefined) return found
+    const encoded = encoder.encode(step.frames.map((frame) => encoding.encode(frame)).join(''))
+    if (known.size < ENCODINGS_MAX) known.set(encoding.key, encoded)
+    return encoded
+  }
+
+  /** The state at the end of the log, which has at least the events before `next`. Whoever asks meanwhile shares the work. */
+  async current(next: number): Promise<Checkpoint<State>> {
+    for (;;) {
+      this.#building ??= this.#build().finally(() => (this.#building = undefined))
+      const end = await this.#building
+      if (end.index >= next - 1) return end
+    }
+  }
+
+  /**
+   * The newest checkpoint before an event and before a frame. It is one of the log's current history: call it after `current`, or
+   * after `verify`.
+   */
+  nearest({ event, frame = Infinity }: { readonly event: number; readonly frame?: number }): Checkpoint<State> {
+    const { position } = this.#parts.kind
+    const fits = ({ index, state }: Checkpoint<State>): boolean => index < event && position(state) <= frame
+    if (fits(this.#tip)) return this.#tip
+    return this.#checkpoints.findLast(fits) ?? this.start
+  }
+
+  /** Steps from a checkpoint to the log's current end, a page at a time. */
+  async *steps(from: Checkpoint<State>): AsyncGenerator<ViewStep<State, Frame>, void, void> {
+    const { store, run, limits } = this.#parts
+    for (let at = from; ;) {
+      await shareEventLoop()
+      const slice = await readLog(store, run.id, at.index, limits.readBytesMax)
+      if (slice === undefined) return
+      const step = this.#fold(at, recordsOf(slice))
+      yield step
+      if (slice.closed) return
+      at = step.after
+    }
+  }
+
+  /** Forgets what was folded from a history that the log no longer has, such as after a failover that lost its end. */
+  async verify(): Promise<void> {
+    await this.#verified()
+  }
+
+  #fold(before: Checkpoint<State>, records: readonly SliceRecord[]): ViewStep<State, Frame> {
+    const { projection, mayEnd } = this.#parts.kind
+    const frames: Frame[] = []
+    const logs: number[] = []
+    const ends: number[] = []
+    let { state, bytes } = before
+    for (const record of records) {
+      const { event } = record
+      const projected = projection.apply(state, event)
+      state = projected.state
+      bytes += record.text.length
+      for (const frame of projected.frames) {
+        if (mayEnd(frame)) ends.push(frames.length)
+        frames.push(frame)
+        logs.push(event.index)
+      }
+    }
+    const last = records.at(-1)!
+    const after = { index: last.event.index, mark: markOf(last.text), state, bytes }
+    // Of another history if the log lost its end meanwhile: only what follows the newest checkpoint is certain to be its sequel.
+    if (before === this.start || (before.index === this.#tip.index && before.mark === this.#tip.mark)) this.#note(after)
+    return { before, after, frames, logs, ends }
+  }
+
+  /** Folds to the end of the log without occupying the event loop. */
+  async #build(): Promise<Checkpoint<State>> {
+    const { store, run, limits } = this.#parts
+    let at = await this.#verified()
+    for (;;) {
+      const slice = await readLog(store, run.id, at.index, limits.readBytesMax)
+      if (slice === undefined) return at
+      const records = rawRecords(slice)
+      for (let next = 0; next < records.length; next += CHECKPOINT_EVENTS) {
+        const turn = shareEventLoop()
+        if (turn !== undefined) await turn
+        at = this.#foldTo(at, records.slice(next, next + CHECKPOINT_EVENTS))
+        this.#note(at)
+      }
+      if (slice.closed) return at
+    }
+  }
+
+  /** Nobody else is given these records, so what is parsed is not kept. */
+  #foldTo(before: Checkpoint<State>, records: readonly RawRecord[]): Checkpoint<State> {
+    const { projection } = this.#parts.kind
+    let { state, bytes } = before
+    const { id } = this.#parts.run
+    for (const { envelope, index } of records) {
+      state = projection.apply(state, parseEnvelope(envelope, id, index)).state
+      bytes += envelope.length
+    }
+    const { index, envelope } = records.at(-1)!
+    return { index, mark: markOf(envelope), state, bytes }
+  }
+
+  /** The newest checkpoint, if its record is still in the log. */
+  async #verified(): Promise<Checkpoint<State>> {
+    const tip = this.#tip
+    if (tip === this.start) return tip
+    const { store, run } = this.#parts
+    const slice = await readLog(store, run.id, tip.index - 1, 1).catch((cause: unknown) => {
+      if (isHoldfastError(cause, 'cursor_invalid') || isHoldfastError(cause, 'cursor_expired')) return undefined
+      throw cause
+    })
+    const [record] = slice === undefined ? [] : rawRecords(slice)
+    if (record !== undefined && markOf(record.envelope) === tip.mark) return tip
+    this.forget()
+    return this.start
+  }
+
+  #note(checkpoint: Checkpoint<State>): void {
+    if (checkpoint.index <= this.#tip.index) return
+    const last = this.#checkpoints.at(-1) ?? this.start
+    if (this.#tip !== this.start && this.#tip.index - last.index >= CHECKPOINT_EVENTS) this.#keep(this.#tip)
+    this.#tip = checkpoint
+    this.#parts.cache.charge(this as unknown as SharedView<never, never>, checkpoint.bytes)
+  }
+
+  /** A subscriber that missed `n` events folds at most about `n` others, so old checkpoints may be far apart. */
+  #keep(checkpoint: Checkpoint<State>): void {
+    const kept: Checkpoint<State>[] = [checkpoint]
+    let newer = checkpoint.index
+    let candidate: Checkpoint<State> | undefined
+    for (const older of this.#checkpoints.toReversed()) {
+      // `candidate` can go if the distance between its neighbours is no more than that of the newer one to the end.
+      if (candidate !== undefined && newer - older.index > checkpoint.index - newer) {
+        kept.push(candidate)
+        newer = candidate.index
+      }
+      candidate = older
+    }
+    if (candidate !== undefined) kept.push(candidate)
+    this.#checkpoints = kept.toReversed()
+  }
+}

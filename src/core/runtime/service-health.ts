@@ -1,0 +1,80 @@
+/** The health of a node: its store, its load, and whether it drains. Logs when the store becomes unavailable. */
+import type { Dispatcher } from '../scheduling/dispatcher.ts'
+import { STORE_UNAVAILABLE } from '../model/errors.ts'
+import type { EventLoopHealth } from '../ports/event-loop-health.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { RunReader } from '../delivery/run-reader.ts'
+import type { StoreHealth } from '../ports/store.ts'
+import { StoreProbe } from './store-probe.ts'
+
+export interface ServiceHealth {
+  readonly ok: boolean
+  readonly store: StoreHealth
+  readonly draining: boolean
+  readonly running: number
+  readonly subscribers: number
+  readonly eventLoop?: EventLoopHealth
+}
+
+export interface ServiceLoad {
+  readonly running: number
+  readonly subscribers: number
+  /** Events by which the subscriber that is furthest behind is behind. */
+  readonly lag: number
+  /** Runs of dead workers that this node recovered. */
+  readonly recovered: number
+  /** Runs of dead workers that this node had to fail. */
+  readonly lost: number
+}
+
+export interface HealthMonitorOptions extends Pick<NodeDeps, 'store' | 'limits' | 'clock' | 'logger'> {
+  readonly dispatcher: Dispatcher
+  readonly reader: RunReader
+  readonly eventLoop: (() => EventLoopHealth) | undefined
+}
+
+export class HealthMonitor {
+  readonly #options: HealthMonitorOptions
+  readonly #probe: StoreProbe
+  /** Why the store was unavailable at the last health check, as logged. */
+  #loggedFailure: string | undefined
+
+  constructor(options: HealthMonitorOptions) {
+    this.#options = options
+    this.#probe = new StoreProbe(options)
+  }
+
+  /** Health as last observed. */
+  lastObserved(): ServiceHealth {
+    return this.#healthWith(this.#options.store.health())
+  }
+
+  /** Health now: probes the store, with a timeout. */
+  async probe(): Promise<ServiceHealth> {
+    return this.#healthWith(await this.#probe.health())
+  }
+
+  /** The node's current load, and the runs it took over since it started. */
+  load(): ServiceLoad {
+    const { dispatcher, reader } = this.#options
+    const { running, takenUp } = dispatcher
+    return { running, subscribers: reader.subscribers, lag: reader.lag, ...takenUp }
+  }
+
+  #healthWith(store: StoreHealth): ServiceHealth {
+    const { dispatcher, reader, eventLoop, logger } = this.#options
+    const failure = store.ok ? undefined : store.reason
+    if (failure !== this.#loggedFailure) {
+      this.#loggedFailure = failure
+      if (failure !== undefined) logger.warn({ reason: failure }, STORE_UNAVAILABLE)
+    }
+    return {
+      ok: store.ok && !dispatcher.draining,
+      store,
+      draining: dispatcher.draining,
+      running: dispatcher.running,
+      subscribers: reader.subscribers,
+      ...(eventLoop !== undefined && { eventLoop: eventLoop() }),
+    }
+  }
+}

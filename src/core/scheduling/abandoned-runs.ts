@@ -1,0 +1,75 @@
+/**
+ * Ends runs that no worker will execute: those that are to be stopped, and those whose component no node serves. Also releases leases
+ * that this node holds without executing the run.
+ */
+import type { LeaseKeeper } from './lease-keeper.ts'
+import type { LocalExecutions } from './local-executions.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { ClaimableQuery, HeldRun } from '../ports/store.ts'
+import { UnservedComponents } from './unserved-components.ts'
+
+/** Runs of one kind that one sweep ends at most. */
+const ENDED_AT_ONCE = 20
+
+export interface AbandonedRunsOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'clock'> {
+  /** Name under which this node claims. */
+  readonly owner: string
+  readonly executions: LocalExecutions
+  readonly leases: LeaseKeeper
+}
+
+export class AbandonedRuns {
+  readonly #options: AbandonedRunsOptions
+  readonly #unserved: UnservedComponents
+  /** Leases of this node without an execution at the last renewal; and those that had none at the renewal before either. */
+  #idle: ReadonlyMap<string, number> = new Map()
+  #strays: readonly HeldRun[] = []
+
+  constructor(options: AbandonedRunsOptions) {
+    this.#options = options
+    this.#unserved = new UnservedComponents(options)
+  }
+
+  async sweep(): Promise<void> {
+    await this.#releaseStrays()
+    await this.#endStopped()
+    await this.#endUnserved()
+  }
+
+  /** A lease of this node without an execution, at two renewals in a row, was left by a request that failed. */
+  noteStrays(held: readonly HeldRun[]): void {
+    const idle = held.filter(({ id }) => !this.#options.executions.has(id))
+    this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
+    this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
+  }
+
+  async #releaseStrays(): Promise<void> {
+    const { store, executions } = this.#options
+    for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)
+  }
+
+  /** Any node carries out a stop, whether or not it serves the component or has room (RUN-2). */
+  #endStopped(): Promise<void> {
+    return this.#endEach({ components: [] })
+  }
+
+  /** Another node may serve what this one does not. What none has served for long is failed here, with that reason (RUN-1). */
+  async #endUnserved(): Promise<void> {
+    const { store, registry } = this.#options
+    if (!store.capabilities.shared) return
+    const components = (await this.#unserved.due()).filter((component) => registry.find(component) === undefined)
+    if (components.length > 0) await this.#endEach({ components })
+  }
+
+  /** Claims runs that are not to be executed, only ended. */
+  async #endEach(query: ClaimableQuery): Promise<void> {
+    const { store, limits, owner, executions, leases } = this.#options
+    const takeover = leases.mayTakeOver
+    for (const id of await store.claimable(ENDED_AT_ONCE, { ...query, takeover })) {
+      if (executions.draining) return
+      if (executions.has(id)) continue
+      const claimed = await store.claim(id, owner, limits.leaseMs, { takeover })
+      if (claimed !== undefined) await executions.executeOrLog(claimed)
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** Answers the questions of a paused run: claims it, checks the answers again under the claim, and resumes it. */
+import { claimPaused } from './claim-paused.ts'
+import type { Continuation } from '../recovery/claimed-run.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { encodeRequested } from '../execution/encode-requested.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { Run } from '../model/run.ts'
+import type { StoredRun } from '../ports/store.ts'
+import { validateAnswers } from '../execution/validate-answers.ts'
+
+export interface AnswerParts extends NodeDeps {
+  readonly dispatcher: Dispatcher
+  /** Executes a run that was claimed here, and logs failures. */
+  readonly execute: (claimed: StoredRun) => void
+}
+
+/** Resolves when the run has started again, or when its answers are recorded for a node that serves it. */
+export async function answerRun(parts: AnswerParts, run: Run, continuation: Continuation): Promise<void> {
+  const { store, registry, limits, dispatcher, execute } = parts
+  const { id, component } = run
+  const { answers } = continuation
+  if (registry.find(component) === undefined && !dispatcher.isForOthers(run))
+    throw new HoldfastError('unsupported', `component ${component} is not served by this server`)
+  validateAnswers(run, answers)
+  encodeRequested({ type: 'run.resumed', data: continuation }, limits)
+  const claimed = await claimPaused(parts, {
+    id,
+    owner: dispatcher.owner,
+    mayTakeOver: () => dispatcher.mayTakeOver,
+    check: (now) => validateAnswers(now, answers),
+  })
+  try {
+    validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime
+  } catch (refusal) {
+    // This node holds it now: still paused, or abandoned by the node that resumed it.
+    if (claimed.run.status === 'paused') await store.release(id, claimed.epoch)
+    else execute(claimed)
+    throw refusal
+  }
+  await dispatcher.take(claimed, continuation)
+}

@@ -1,0 +1,280 @@
+/**
+ * The runs that this node executes, each from its claim to its end: those that are starting, execute, sleep, are parked or wait as
+ * suspects, and the worker slots that they take.
+ */
+import { elapsedOf } from '../ports/clock.ts'
+import type { Executions } from './lease-keeper.ts'
+import { type LiveExecution, proceedWithClaim, type Continuation } from '../recovery/claimed-run.ts'
+import { ParkedExecutions } from './parked-executions.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import type { RunExecution, ExecutionEnd } from '../execution/run-execution.ts'
+import { StartRetries } from '../recovery/start-retries.ts'
+import { SleepingRuns } from './sleeping-runs.ts'
+import type { HeldRun, StopRequest, StoredRun } from '../ports/store.ts'
+import { type Suspicion, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
+import { eventLoop } from '../runtime/event-loop-tick.ts'
+import { startTimer } from '../runtime/timer.ts'
+
+const DRAIN_POLL_MS = 20
+
+export class LocalExecutions {
+  readonly #parts: NodeDeps
+  readonly #quotas: PrincipalQuotas
+  readonly #onSlotFreed: () => void
+  /** Gives back the slot that a run takes of its owner's share. */
+  readonly #slots = new Map<string, () => void>()
+  readonly #executions = new Map<string, RunExecution>()
+  /** Claimed and about to execute. */
+  readonly #starting = new Set<string>()
+  readonly #parked: ParkedExecutions
+  readonly #retries: StartRetries
+  /** Runs that were interrupted when their process died. */
+  readonly #suspects: Suspects
+  /** Runs that have no slot while they sleep. */
+  readonly #sleeping: SleepingRuns
+  /** Executions that have ended and are being cleaned up. */
+  readonly #ending = new Set<Promise<void>>()
+  /** Slots of runs that are being created or claimed. */
+  #reserved = 0
+  #draining = false
+  #handingOver = false
+  #takenUp = { recovered: 0, lost: 0 }
+
+  /** `onSlotFreed` is called when another run may have a slot. */
+  constructor(parts: NodeDeps, quotas: PrincipalQuotas, onSlotFreed: () => void) {
+    this.#parts = parts
+    this.#quotas = quotas
+    this.#onSlotFreed = onSlotFreed
+    this.#parked = new ParkedExecutions(parts.limits.runsParkedMax)
+    this.#retries = new StartRetries(parts, (run, cause) => this.logFailure(run, cause))
+    this.#suspects = new Suspects({
+      suspectMs: parts.limits.suspectMs,
+      clock: parts.clock,
+      start: (claimed, suspicion) => void this.executeOrLog(claimed, suspicion),
+      hasProgressed: (id) => this.#executions.get(id)?.hasWritten ?? false,
+    })
+    this.#sleeping = new SleepingRuns({
+      max: parts.limits.runsAsleepMax,
+      hasRoom: () => this.hasRoom,
+      isExecuting: (id) => this.#executions.has(id) || this.#starting.has(id),
+      freed: (id) => {
+        this.#freeSlot(id)
+        this.#onSlotFreed()
+      },
+      taken: (id, owner) => void this.#slots.set(id, quotas.takeSlot(owner)),
+    })
+  }
+
+  /** Runs that take a worker slot. */
+  get running(): number {
+    const executing = this.#executions.size + this.#starting.size - this.#sleeping.size
+    return executing + this.#suspects.waiting + this.#reserved
+  }
+
+  get hasRoom(): boolean {
+    return this.running < this.#parts.limits.runsConcurrentMax
+  }
+
+  /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
+  get takenUp(): { readonly recovered: number; readonly lost: number } {
+    return this.#takenUp
+  }
+
+  get draining(): boolean {
+    return this.#draining
+  }
+
+  /** Whether a run executes here, is about to, or waits for it as a suspect. */
+  has(id: string): boolean {
+    return this.#executions.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
+  }
+
+  /** What executes here, for the renewal of its leases. */
+  current(): Executions {
+    return new Map([...this.#executions].map(([id, { epoch, durable }]) => [id, { epoch, durable }]))
+  }
+
+  /** Takes a slot for a run that is being created or claimed, until the returned function is called. */
+  reserveSlot(): () => void {
+    this.#reserved++
+    return () => void this.#reserved--
+  }
+
+  /** Gives free slots to sleeping runs that have woken up. */
+  wakeSleeping(): void {
+    this.#sleeping.wakeSome()
+  }
+
+  /** Executes a claimed run; an interrupted one when its turn among the suspects comes. Resolves when it has started or waits. */
+  async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
+    if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.execute(claimed, continuation)
+    return this.#contain([claimed])
+  }
+
+  /** Keeps the slot of a claimed run that was interrupted, until `containHeld`; false if it may execute at once. */
+  holdIfInterrupted(claimed: StoredRun): boolean {
+    if (!this.#mayBeSuspect(claimed)) return false
+    this.#starting.add(claimed.run.id)
+    return true
+  }
+
+  /** Takes the held runs, all that were interrupted together. */
+  async containHeld(interrupted: readonly StoredRun[]): Promise<void> {
+    for (const { run } of interrupted) this.#starting.delete(run.id)
+    await this.#contain(interrupted)
+  }
+
+  /** Carries out a stop; false if the run does not execute here. */
+  async stop(id: string, request: StopRequest): Promise<boolean> {
+    const execution = this.#executions.get(id)
+    if (execution !== undefined) {
+      execution.stop(request)
+      return true
+    }
+    const suspect = this.#suspects.take(id)
+    if (suspect !== undefined) {
+      await this.execute(suspect) // only ends it
+      return true
+    }
+    return this.#starting.has(id) // it looks for a stop when it starts
+  }
+
+  /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
+  renewed(held: readonly HeldRun[], before: Executions): void {
+    const found = new Map(held.map((run) => [run.id, run]))
+    for (const [id, { epoch, durable }] of before) {
+      const execution = this.#executions.get(id)
+      if (execution === undefined || execution.epoch !== epoch || execution.isPausing) continue
+      const run = found.get(id)
+      if (run?.epoch !== epoch) execution.lose(new Error('the lease expired, and another worker took the run over'))
+      else if (run.next < durable)
+        execution.lose(new Error(`the store lost events ${run.next} to ${durable - 1}, which were durable`))
+      else if (run.stop !== undefined) execution.stop(run.stop)
+    }
+  }
+
+  /** Gives a claimed run back to the queue. */
+  giveBack(claimed: StoredRun): Promise<void> {
+    return this.#retries.giveBack(claimed)
+  }
+
+  /** Takes no more runs, and waits for the end of those that execute, for a limited time. */
+  async drain(): Promise<void> {
+    this.#draining = true
+    await Promise.all(this.#suspects.close().map((claimed) => this.giveBack(claimed)))
+    const { clock, limits } = this.#parts
+    const until = elapsedOf(clock) + limits.drainTimeoutMs
+    while (this.running > 0 && elapsedOf(clock) < until)
+      await new Promise<void>((resolve) => startTimer(resolve, DRAIN_POLL_MS, clock))
+  }
+
+  /** Releases what still executes, for other nodes to continue. */
+  async handOver(): Promise<void> {
+    this.#handingOver = true
+    await this.#retries.end()
+    await Promise.all([...this.#parked.all(), ...this.#executions.values()].map((execution) => execution.release()))
+    // Those that were just being started hand themselves over.
+    while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
+    await Promise.all(this.#ending)
+  }
+
+  executeOrLog(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
+    return this.execute(claimed, undefined, suspicion).catch((cause: unknown) => this.logFailure(claimed.run.id, cause))
+  }
+
+  /** Resolves when the run has started, or is settled without starting. */
+  async execute(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
+    const { id } = claimed.run
+    let begun: LiveExecution | undefined
+    this.#starting.add(id)
+    this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
+    try {
+      begun = await this.#begin(claimed, continuation, suspicion)
+      if (begun === undefined) {
+        this.#suspects.ended(id)
+        this.#freeSlot(id)
+        return this.#onSlotFreed()
+      }
+      this.#executions.set(id, begun.execution)
+      const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
+      this.#ending.add(ending)
+      void ending.finally(() => this.#ending.delete(ending))
+      if (this.#handingOver) await begun.execution.release()
+    } catch (cause) {
+      this.#suspects.ended(id)
+      this.#freeSlot(id)
+      // A paused run waits for its next continuation; any other would be claimed again at once.
+      if (continuation !== undefined) await this.giveBack(claimed)
+      else await this.#retries.add(claimed, cause)
+      throw cause
+    } finally {
+      this.#starting.delete(id)
+    }
+    // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
+    await this.#checkStop(id, begun.execution).catch((cause: unknown) => this.logFailure(id, cause))
+  }
+
+  logFailure(run: string, cause: unknown): void {
+    this.#parts.logger.warn({ run, err: cause }, 'failed to execute a run')
+  }
+
+  /** It was interrupted, and will execute again. */
+  #mayBeSuspect({ run, stop }: StoredRun): boolean {
+    const recovery = this.#parts.registry.find(run.component)?.recovery ?? 'fail'
+    return wasInterrupted(run) && recovery !== 'fail' && stop === undefined
+  }
+
+  async #contain(interrupted: readonly StoredRun[]): Promise<void> {
+    if (this.#draining) await Promise.all(interrupted.map((claimed) => this.giveBack(claimed)))
+    else if (interrupted.length > 0) this.#suspects.add(interrupted)
+  }
+
+  async #begin(
+    claimed: StoredRun,
+    continuation: Continuation | undefined,
+    suspicion: Suspicion | undefined,
+  ): Promise<LiveExecution | undefined> {
+    const { id, owner } = claimed.run
+    const parked = this.#parked.take(id, claimed.next)
+    const slot = this.#sleeping.slotOf(id, owner)
+    const { begun, takenUp } = await proceedWithClaim(this.#parts, claimed, { continuation, parked, suspicion, slot })
+    this.#retries.forget(id)
+    if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
+    return begun
+  }
+
+  async #checkStop(id: string, execution: RunExecution): Promise<void> {
+    const stop = (await this.#parts.store.get(id))?.stop
+    if (stop !== undefined) execution.stop(stop)
+  }
+
+  async #ended(id: string, end: ExecutionEnd, epoch: number): Promise<void> {
+    const execution = this.#executions.get(id)
+    this.#executions.delete(id)
+    this.#sleeping.forget(id)
+    this.#suspects.ended(id)
+    this.#freeSlot(id)
+    if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
+    if (end === 'released' || end === 'lost') await this.#release(id, epoch)
+    this.#onSlotFreed()
+  }
+
+  async #park(id: string, execution: RunExecution): Promise<void> {
+    if (execution.isParkable) this.#parked.add(id, execution)
+    else await execution.release()
+  }
+
+  /** A lease that cannot be released expires by itself. */
+  async #release(id: string, epoch: number): Promise<void> {
+    const { store, logger } = this.#parts
+    await store.release(id, epoch).catch((cause: unknown) => {
+      logger.debug({ run: id, err: cause }, 'failed to release a lease')
+    })
+  }
+
+  #freeSlot(id: string): void {
+    this.#slots.get(id)?.()
+    this.#slots.delete(id)
+  }
+}

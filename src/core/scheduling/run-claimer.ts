@@ -1,0 +1,136 @@
+/** Claims runs from the store for this node, in the order of the queue, up to its capacity and within the shares of their owners. */
+import type { LeaseKeeper } from './lease-keeper.ts'
+import type { LocalExecutions } from './local-executions.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import type { StoredRun } from '../ports/store.ts'
+
+/** How often in a row to look again because other nodes claimed the runs first. */
+const LOST_RACES_MAX = 5
+
+/** Claims that are asked for at a time: they share commits. */
+const CLAIMS_AT_ONCE = 32
+
+export interface RunClaimerOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'logger'> {
+  /** Name under which this node claims. */
+  readonly owner: string
+  readonly quotas: PrincipalQuotas
+  readonly executions: LocalExecutions
+  readonly leases: LeaseKeeper
+}
+
+export class RunClaimer {
+  readonly #options: RunClaimerOptions
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  /** More runs may be queued than there were slots: the next free slot goes to the queue, in its order, and not to a new start. */
+  #isBehind = false
+
+  constructor(options: RunClaimerOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Reserves a worker slot for a run that is about to be created; undefined when no slot is free, or none of its owner's share. Call
+   * the returned function once the run exists.
+   */
+  reserve(owner: string): (() => void) | undefined {
+    const { executions, quotas } = this.#options
+    if (!executions.hasRoom) this.#isBehind = true
+    if (executions.draining || this.#isBehind || quotas.isAtSlotShare(owner)) return undefined
+    const releaseSlot = executions.reserveSlot()
+    const releaseShare = quotas.takeSlot(owner)
+    return () => {
+      releaseSlot()
+      releaseShare()
+    }
+  }
+
+  /** Claims what this node may claim. Calls while it is busy cause one more round. */
+  look(): void {
+    const { executions, logger } = this.#options
+    if (executions.draining) return
+    executions.wakeSleeping()
+    this.#lookAgain = true
+    this.#looking ??= this.#takeClaimable()
+      .catch((cause: unknown) => logger.warn({ err: cause }, 'failed to claim runs'))
+      .finally(() => (this.#looking = undefined))
+  }
+
+  /** Resolves when the claims that are under way are done. */
+  async settled(): Promise<void> {
+    await this.#looking
+  }
+
+  async #takeClaimable(): Promise<void> {
+    const { executions, limits } = this.#options
+    let races = 0
+    while (this.#lookAgain) {
+      this.#lookAgain = false
+      const room = limits.runsConcurrentMax - executions.running
+      if (room <= 0 || executions.draining) return
+      const found = await this.#withinShares(await this.#claimable(room))
+      this.#isBehind = found.length >= room
+      const taken = await this.#takeEach(found)
+      // Other nodes were faster; there may be as many left.
+      if (!taken && ++races < LOST_RACES_MAX) this.#lookAgain = true
+    }
+  }
+
+  /** Runs that this node may take. Where no other node can, it takes also what it does not serve, to end it. */
+  #claimable(limit: number): Promise<readonly string[]> {
+    const { store, registry, leases } = this.#options
+    if (!store.capabilities.shared) return store.claimable(limit)
+    return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: leases.mayTakeOver })
+  }
+
+  /** Without the queued runs of owners that have their share of the slots. Runs that have begun are not affected. */
+  async #withinShares(ids: readonly string[]): Promise<readonly string[]> {
+    const { store, quotas } = this.#options
+    if (!quotas.mayExceedSlotShare(ids.length)) return ids
+    const runs = (await Promise.all(ids.map((id) => store.get(id)))).flatMap((stored) => stored?.run ?? [])
+    const queued = runs.filter(({ status }) => status === 'queued')
+    const within = new Set(quotas.withinSlotShares(queued))
+    return runs.filter((run) => run.status !== 'queued' || within.has(run)).map(({ id }) => id)
+  }
+
+  /** False when another node has taken some of them. */
+  async #takeEach(ids: readonly string[]): Promise<boolean> {
+    let taken = true
+    const interrupted: StoredRun[] = []
+    try {
+      for (let at = 0; at < ids.length; at += CLAIMS_AT_ONCE) {
+        const claims = ids.slice(at, at + CLAIMS_AT_ONCE).map((id) => this.#take(id, interrupted))
+        for (const claim of await Promise.allSettled(claims)) {
+          if (claim.status === 'rejected') throw claim.reason
+          taken &&= claim.value
+        }
+      }
+    } finally {
+      await this.#options.executions.containHeld(interrupted)
+    }
+    return taken
+  }
+
+  /** Takes one run; into `interrupted` if it may only execute as a suspect. False when another node has it. */
+  async #take(id: string, interrupted: StoredRun[]): Promise<boolean> {
+    const { store, limits, owner, executions, leases } = this.#options
+    if (executions.draining) return true
+    // Its lease expired because this process was busy. Nobody took it, so renew it.
+    if (executions.has(id)) {
+      await leases.renew()
+      return true
+    }
+    if (!executions.hasRoom) return true
+    const releaseSlot = executions.reserveSlot()
+    try {
+      const claimed = await store.claim(id, owner, limits.leaseMs, { takeover: leases.mayTakeOver })
+      if (claimed === undefined) return false
+      if (executions.holdIfInterrupted(claimed)) interrupted.push(claimed)
+      else void executions.executeOrLog(claimed)
+      return true
+    } finally {
+      releaseSlot()
+    }
+  }
+}

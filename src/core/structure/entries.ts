@@ -1,0 +1,176 @@
+/** The entries of a run's structure: what its log means, in log order. An entry is immutable; a change replaces it. */
+import type { Failure, Question, Usage } from '../model/event.ts'
+import type { RunStatus } from '../model/run.ts'
+import type { TextEntry } from './texts.ts'
+
+interface Common {
+  /** Of its first event: the entry's identity. */
+  readonly index: number
+  /** Of its first event. */
+  readonly time: string
+  /** Key of the actor: its run id, or '' for the run's own component. */
+  readonly actor: string
+  readonly retracted: boolean
+}
+
+interface Work extends Common {
+  /** It is in the ledger: retracting output does not undo it. */
+  readonly recorded: boolean
+  /** Index of the step around it. */
+  readonly step?: number | undefined
+  readonly endedAt?: string | undefined
+}
+
+/** `cut`: its process died, or its run ended before it did. */
+type WorkState = 'running' | 'done' | 'failed' | 'cut'
+
+export interface ToolEntry extends Work {
+  readonly kind: 'tool'
+  readonly call: string
+  readonly name: string
+  readonly state: WorkState | 'drafting'
+  /** The input while the model is streaming it. */
+  readonly draft: string
+  readonly input?: unknown
+  readonly progress?: unknown
+  readonly output?: unknown
+  readonly error?: Failure | undefined
+}
+
+export interface StepEntry extends Work {
+  readonly kind: 'step'
+  readonly id: string
+  readonly name: string
+  readonly stepKind: string
+  readonly details?: unknown
+  readonly state: WorkState | 'skipped'
+  readonly output?: unknown
+  readonly error?: Failure | undefined
+  readonly reason?: string | undefined
+}
+
+/** A component that another one called; `actor` is its own key. */
+export interface ActorEntry extends Work {
+  readonly kind: 'actor'
+  readonly component: string
+  readonly componentKind: string
+  /** Key of its caller. */
+  readonly caller: string
+  readonly state: WorkState
+  readonly input: unknown
+  readonly output?: unknown
+  readonly error?: Failure | undefined
+  readonly usage?: Usage | undefined
+}
+
+export interface ModelEntry extends Work {
+  readonly kind: 'model'
+  readonly request: string
+  readonly model: string
+  readonly state: WorkState
+  readonly usage?: Usage | undefined
+}
+
+export interface ArtifactEntry extends Common {
+  readonly kind: 'artifact'
+  readonly artifact: string
+  readonly name?: string | undefined
+  readonly mediaType: string
+  /** It is complete. */
+  readonly whole: boolean
+  /** Newest first, so that a chunk costs the same however many there are. */
+  readonly pieces: ArtifactPiece
+}
+
+export interface ArtifactPiece {
+  readonly index: number
+  readonly previous: ArtifactPiece | undefined
+  readonly text?: string | undefined
+  readonly bytes?: unknown
+  readonly url?: string | undefined
+  readonly value?: unknown
+}
+
+export interface SourceEntry extends Common {
+  readonly kind: 'source'
+  readonly source: string
+  readonly url?: string | undefined
+  readonly title?: string | undefined
+}
+
+/** A state, a change of it, or a value of the agent's own. */
+export interface FactEntry extends Common {
+  readonly kind: 'state' | 'patch' | 'custom'
+  readonly name: string
+  readonly value: unknown
+}
+
+export interface InputEntry extends Common {
+  readonly kind: 'input'
+  readonly value: unknown
+}
+
+export interface AttemptEntry extends Common {
+  readonly kind: 'attempt'
+  readonly number: number
+  readonly state: WorkState
+  readonly endedAt?: string | undefined
+}
+
+/** A worker released the run, or somebody requested its stop. */
+export interface NoticeEntry extends Common {
+  readonly kind: 'release' | 'stop'
+  readonly reason?: string | undefined
+}
+
+export interface QuestionsEntry extends Common {
+  readonly kind: 'questions'
+  readonly questions: readonly Question[]
+  readonly answers?: Readonly<Record<string, unknown>> | undefined
+  readonly endedAt?: string | undefined
+}
+
+export interface RetractionEntry extends Common {
+  readonly kind: 'retraction'
+  readonly from: number
+  readonly reason: string
+}
+
+export interface EndEntry extends Common {
+  readonly kind: 'end'
+  readonly status: RunStatus
+  readonly output?: unknown
+  readonly error?: Failure | undefined
+  readonly reason?: string | undefined
+}
+
+export type WorkEntry = ToolEntry | StepEntry | ActorEntry | ModelEntry
+
+export type Entry =
+  | TextEntry
+  | WorkEntry
+  | ArtifactEntry
+  | SourceEntry
+  | FactEntry
+  | InputEntry
+  | AttemptEntry
+  | NoticeEntry
+  | QuestionsEntry
+  | RetractionEntry
+  | EndEntry
+
+export function isWork(entry: Entry): entry is WorkEntry {
+  return entry.kind === 'tool' || entry.kind === 'step' || entry.kind === 'actor' || entry.kind === 'model'
+}
+
+/** Whether it is work in progress that stands. */
+export function isOpen(entry: Entry): entry is WorkEntry {
+  return isWork(entry) && !entry.retracted && (entry.state === 'running' || entry.state === 'drafting')
+}
+
+/** Oldest first. */
+export function piecesOf({ pieces }: ArtifactEntry): ArtifactPiece[] {
+  const found: ArtifactPiece[] = []
+  for (let at: ArtifactPiece | undefined = pieces; at !== undefined; at = at.previous) found.push(at)
+  return found.toReversed()
+}

@@ -1,0 +1,85 @@
+/** The entries of a run's structure in log order, found by their index or by what they are about. */
+import type { LoggedEvent } from '../model/event.ts'
+import { actorKey } from './actors.ts'
+import { type Entry, isOpen, type WorkEntry } from './entries.ts'
+
+/** Omits fields of each kind of entry by itself. */
+type Without<Each, Field extends PropertyKey> = Each extends unknown ? Omit<Each, Field> : never
+
+/** An entry without what its first event says. */
+type NewEntry = Without<Entry, 'index' | 'time' | 'actor' | 'retracted'>
+
+type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
+
+export class EntryList {
+  readonly #kinds: ReadonlySet<Entry['kind']> | undefined
+  readonly #max: number
+  readonly #entries = new Map<number, Entry>()
+  /** By kind and reference: the newest entry. */
+  readonly #refs = new Map<string, number>()
+  readonly #refOf = new Map<number, string>()
+  readonly #open = new Set<number>()
+
+  /** Default for `kinds`: all. The oldest entries beyond `max` are forgotten. */
+  constructor(kinds: readonly Entry['kind'][] | undefined, max: number) {
+    this.#kinds = kinds === undefined ? undefined : new Set(kinds)
+    this.#max = max
+  }
+
+  /** Whether entries of a kind are kept. */
+  keeps(kind: Entry['kind']): boolean {
+    return this.#kinds?.has(kind) !== false
+  }
+
+  /** Undefined if entries of its kind are not kept. */
+  begin(event: LoggedEvent, begun: NewEntry, ref?: string): Entry | undefined {
+    if (!this.keeps(begun.kind)) return undefined
+    const { index, time, actor } = event
+    const entry = this.put({ ...begun, index, time, actor: actorKey(actor), retracted: false })
+    if (ref !== undefined) {
+      this.#refs.set(`${entry.kind} ${ref}`, index)
+      this.#refOf.set(index, `${entry.kind} ${ref}`)
+    }
+    return entry
+  }
+
+  change<Changed extends Entry>(entry: Changed | undefined, changes: Partial<Changed>): Changed | undefined {
+    return entry === undefined ? undefined : this.put({ ...entry, ...changes })
+  }
+
+  /** Adds an entry, or replaces the one with the same index. */
+  put<Put extends Entry>(entry: Put): Put {
+    this.#entries.set(entry.index, entry)
+    if (isOpen(entry)) this.#open.add(entry.index)
+    else this.#open.delete(entry.index)
+    if (this.#entries.size > this.#max) this.forget(this.#entries.keys().next().value!)
+    return entry
+  }
+
+  forget(index: number): void {
+    this.#entries.delete(index)
+    this.#open.delete(index)
+    const ref = this.#refOf.get(index)
+    if (ref === undefined) return
+    this.#refOf.delete(index)
+    if (this.#refs.get(ref) === index) this.#refs.delete(ref)
+  }
+
+  get(index: number | undefined): Entry | undefined {
+    return index === undefined ? undefined : this.#entries.get(index)
+  }
+
+  /** The newest entry with a reference. */
+  find<Kind extends Entry['kind']>(kind: Kind, ref: string): EntryOf<Kind> | undefined {
+    return this.get(this.#refs.get(`${kind} ${ref}`)) as EntryOf<Kind> | undefined
+  }
+
+  /** Work in progress, oldest first. */
+  open(): WorkEntry[] {
+    return Array.from(this.#open, (index) => this.#entries.get(index) as WorkEntry)
+  }
+
+  all(): Entry[] {
+    return [...this.#entries.values()]
+  }
+}

@@ -1,0 +1,26 @@
+/** `holdfast/structure`: what a run's events mean, with retracted output resolved. For servers and browsers. */
+export {
+  type ActorEntry,
+  type ArtifactEntry,
+  type ArtifactPiece,
+  type AttemptEntry,
+  type EndEntry,
+  type Entry,
+  type FactEntry,
+  type InputEntry,
+  isOpen,
+  isWork,
+  type ModelEntry,
+  type NoticeEntry,
+  piecesOf,
+  type QuestionsEntry,
+  type RetractionEntry,
+  type SourceEntry,
+  type StepEntry,
+  type ToolEntry,
+  type WorkEntry,
+} from './entries.ts'
+export type { RunLifecycle } from './lifecycle.ts'
+export { RunStructure, type StructureOptions } from './run-structure.ts'
+export type { TextEntry } from './texts.ts'
+export type { ModelUsage, UsageFold } from './usage.ts'

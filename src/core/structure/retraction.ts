@@ -1,0 +1,17 @@
+/** The one rule of what a discarded attempt retracts. Every view, the client, the console and recovery ask it. */
+import type { LoggedEvent } from '../model/event.ts'
+import { actorKey, isWithin } from './actors.ts'
+
+export type DiscardedAttempt = Extract<LoggedEvent, { type: 'attempt.discarded' }>
+
+/** The index from which the output of an actor, named by its key, is retracted. Infinity if all of it stands. */
+export function retractedFrom({ data: { from, scope }, actor }: DiscardedAttempt, whose: string): number {
+  const discarded = actorKey(actor)
+  const isConcerned = scope === 'all' || whose === discarded || (scope === 'below' && isWithin(whose, discarded))
+  return isConcerned ? from : Infinity
+}
+
+/** The same for its recorded work, whose results stay valid while the ledger is kept. */
+export function workRetractedFrom(event: DiscardedAttempt, whose: string): number {
+  return event.data.ledger === 'dropped' ? retractedFrom(event, whose) : Infinity
+}

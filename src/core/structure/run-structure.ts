@@ -1,0 +1,298 @@
+/**
+ * The one semantic fold: turns a run's log, event by event, into its structure with all retractions resolved. An event costs the
+ * same however long the run is; a retraction looks at the entries since its `from`.
+ */
+import type { Actor, EventType, LoggedEvent } from '../model/event.ts'
+import { actorKey } from './actors.ts'
+import { type ActorEntry, type ArtifactPiece, type Entry, isOpen, type WorkEntry } from './entries.ts'
+import { EntryList } from './entry-list.ts'
+import { lifecycleAfter, queuedRun, type RunLifecycle } from './lifecycle.ts'
+import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from './retraction.ts'
+import { type Delta, type TextEntry, TextFold } from './texts.ts'
+import { UsageFold } from './usage.ts'
+import { callerOf, WorkFold } from './work.ts'
+
+export interface StructureOptions {
+  /** Kinds of entries to keep. Default: all. */
+  readonly kinds?: readonly Entry['kind'][]
+  /** The oldest entries beyond it are forgotten. Default: 200,000. */
+  readonly entriesMax?: number
+}
+
+const ENTRIES_MAX = 200_000
+
+type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
+
+export class RunStructure {
+  /** Who acted, by key, in the order in which they began. */
+  readonly actors = new Map<string, Actor>()
+  readonly usage = new UsageFold()
+  lifecycle: RunLifecycle = queuedRun
+  readonly #entries: EntryList
+  readonly #texts = new TextFold()
+  readonly #work: WorkFold
+  /** Indexes of the output and work that stands, ascending, but for text. */
+  #standing: number[] = []
+  #standingMax = STANDING_MIN
+  /** Indexes of artifacts: a retraction may concern the end of one. */
+  readonly #artifacts = new Set<number>()
+  #attempt: number | undefined
+  /** Time of the last event: when work ended that was cut off. */
+  #last = ''
+
+  constructor({ kinds, entriesMax = ENTRIES_MAX }: StructureOptions = {}) {
+    this.#entries = new EntryList(kinds, entriesMax)
+    this.#work = new WorkFold(this.#entries)
+  }
+
+  /** A snapshot: later events change neither the list nor its entries. */
+  entries(): readonly Entry[] {
+    return this.#entries.all()
+  }
+
+  /** Work in progress, oldest first. */
+  open(): readonly WorkEntry[] {
+    return this.#entries.open()
+  }
+
+  get(index: number | undefined): Entry | undefined {
+    return this.#entries.get(index)
+  }
+
+  /** The newest call of a component, by its key. */
+  called(whose: string): ActorEntry | undefined {
+    return this.#entries.find('actor', whose)
+  }
+
+  /** The step or the called component around an entry. */
+  around(entry: Entry): Entry | undefined {
+    const step = 'step' in entry ? this.get(entry.step) : undefined
+    return step ?? this.called(entry.kind === 'actor' ? entry.caller : entry.actor)
+  }
+
+  /** Frees an entry that its reader does not need any more. */
+  forget(index: number): void {
+    this.#entries.forget(index)
+  }
+
+  /** Returns the entry that the event began or changed. */
+  apply(event: LoggedEvent): Entry | undefined {
+    const { actor, index } = event
+    if (actor !== undefined && !this.actors.has(actor.run)) this.actors.set(actor.run, actor)
+    this.lifecycle = lifecycleAfter(this.lifecycle, event)
+    this.usage.apply(event)
+    this.#breakText(event)
+    const entry = this.#fold(event)
+    if (entry?.index === index && RETRACTABLE.has(entry.kind)) this.#stand(entry)
+    this.#last = event.time
+    return entry
+  }
+
+  #fold(event: LoggedEvent): Entry | undefined {
+    switch (event.type) {
+      case 'run.created':
+        return this.#entries.begin(event, { kind: 'input', value: event.data.input })
+      case 'run.started':
+        return this.#startAttempt(event)
+      case 'run.released':
+        this.#endAttempt('done', event.time)
+        return this.#entries.begin(event, { kind: 'release', reason: event.data.reason })
+      case 'stop.requested':
+        return this.#entries.begin(event, { kind: 'stop', reason: event.data.reason })
+      case 'run.paused':
+        this.#endQuestions(event)
+        return this.#entries.begin(event, { kind: 'questions', questions: event.data.questions }, '')
+      case 'run.resumed':
+        return this.#answer(event)
+      case 'run.completed':
+      case 'run.failed':
+      case 'run.cancelled':
+      case 'run.rejected':
+        return this.#end(event)
+      case 'attempt.discarded':
+        return this.#retract(event)
+      case 'text.delta':
+      case 'reasoning.delta':
+        return this.#say(event)
+      case 'artifact.added':
+        return this.#addArtifact(event)
+      case 'source.cited':
+        return this.#entries.begin(event, { kind: 'source', ...event.data })
+      case 'state.replaced':
+        return this.#entries.begin(event, { kind: 'state', name: 'state', value: event.data.state })
+      case 'state.patched':
+        return this.#entries.begin(event, { kind: 'patch', name: 'state', value: event.data.patch })
+      case 'custom.emitted':
+        return this.#entries.begin(event, { kind: 'custom', name: event.data.name, value: event.data.value })
+      default:
+        return this.#work.apply(event)
+    }
+  }
+
+  #startAttempt(event: Logged<'run.started'>): Entry | undefined {
+    this.#endAttempt('cut', this.#last)
+    // Steps and actors in the ledger are resumed. A tool call is repeated, if at all, with an event of its own.
+    for (const entry of this.open())
+      if (entry.kind === 'tool' || !entry.recorded) this.#entries.change(entry, { state: 'cut', endedAt: this.#last })
+    this.#attempt = event.index
+    return this.#entries.begin(event, { kind: 'attempt', number: event.data.attempt, state: 'running' })
+  }
+
+  #endAttempt(state: 'done' | 'failed' | 'cut', endedAt: string, retracted = false): void {
+    const attempt = this.get(this.#attempt)
+    if (attempt?.kind === 'attempt') this.#entries.change(attempt, { state, endedAt, retracted })
+    this.#attempt = undefined
+  }
+
+  #answer({ data, time }: Logged<'run.resumed'>): Entry | undefined {
+    const asked = this.#entries.find('questions', '')
+    return asked?.answers === undefined
+      ? this.#entries.change(asked, { answers: data.answers, endedAt: time })
+      : undefined
+  }
+
+  /** The run waits no longer, or for more. */
+  #endQuestions({ time }: LoggedEvent): void {
+    const asked = this.#entries.find('questions', '')
+    if (asked?.endedAt === undefined) this.#entries.change(asked, { endedAt: time })
+  }
+
+  #end(event: Logged<`run.${'completed' | 'failed' | 'cancelled' | 'rejected'}`>): Entry | undefined {
+    this.#endQuestions(event)
+    const { status } = this.lifecycle
+    this.#endAttempt(status === 'completed' ? 'done' : 'failed', event.time)
+    for (const entry of this.open()) this.#entries.change(entry, { state: 'cut', endedAt: event.time })
+    const { output, error, reason } = event.data as Partial<Extract<Entry, { kind: 'end' }>>
+    return this.#entries.begin(event, { kind: 'end', status, output, error, reason })
+  }
+
+  #say(event: Delta): TextEntry | undefined {
+    if (!this.#entries.keeps(event.type === 'text.delta' ? 'text' : 'reasoning')) return undefined
+    const { entry, closed } = this.#texts.add(event)
+    if (closed !== undefined) this.#entries.put(closed)
+    return this.#entries.put(entry)
+  }
+
+  /** What an actor says after some events is not one text with what it said before. */
+  #breakText(event: LoggedEvent): void {
+    if (BREAKS_ALL.has(event.type)) {
+      this.#closeText('')
+      for (const whose of this.actors.keys()) this.#closeText(whose)
+    } else if (event.type === 'actor.started') this.#closeText(callerOf(event))
+    else if (BREAKS.has(event.type)) this.#closeText(actorKey(event.actor))
+  }
+
+  #closeText(whose: string): void {
+    const closed = this.#texts.close(whose)
+    if (closed !== undefined) this.#entries.put(closed)
+  }
+
+  #addArtifact(event: Logged<'artifact.added'>): Entry | undefined {
+    const { artifact, name, mediaType, append = false, last = false, text, bytes, url, value } = event.data
+    const ref = `${actorKey(event.actor)} ${artifact}`
+    const known = append ? this.#entries.find('artifact', ref) : undefined
+    const isKnown = known !== undefined && !known.retracted
+    const pieces = { index: event.index, previous: isKnown ? known.pieces : undefined, text, bytes, url, value }
+    if (isKnown) return this.#entries.change(known, { pieces, whole: last })
+    this.#closeText(actorKey(event.actor))
+    return this.#entries.begin(
+      event,
+      { kind: 'artifact', artifact, name, mediaType, pieces, whole: !append || last },
+      ref,
+    )
+  }
+
+  #retract(event: DiscardedAttempt): Entry | undefined {
+    for (const { left, retracted } of this.#texts.retract(event)) {
+      if (left !== undefined) this.#entries.put(left)
+      this.#entries.put(retracted)
+    }
+    if (this.#attempt !== undefined && workRetractedFrom(event, '') <= this.#attempt + 1)
+      this.#endAttempt('cut', this.#last, true)
+    this.#retractStanding(event)
+    for (const index of this.#artifacts) this.#retractPieces(event, this.get(index))
+    return this.#entries.begin(event, { kind: 'retraction', from: event.data.from, reason: event.data.reason })
+  }
+
+  #retractStanding(event: DiscardedAttempt): void {
+    const lowest = retractedFrom(event, actorKey(event.actor))
+    const staying: number[] = []
+    for (let last = this.#standing.at(-1); last !== undefined && last >= lowest; last = this.#standing.at(-1)) {
+      this.#standing.pop()
+      const entry = this.get(last)
+      if (entry === undefined) continue
+      if (isRetracted(entry, event)) this.#entries.put(markRetracted(entry, this.#last))
+      else staying.push(last)
+    }
+    for (const index of staying.toReversed()) this.#standing.push(index)
+  }
+
+  /** What an artifact had before the retraction stays. */
+  #retractPieces(event: DiscardedAttempt, entry: Entry | undefined): void {
+    if (entry?.kind !== 'artifact' || entry.retracted) return
+    const from = retractedFrom(event, entry.actor)
+    let pieces: ArtifactPiece | undefined = entry.pieces
+    while (pieces !== undefined && pieces.index >= from) pieces = pieces.previous
+    if (pieces !== undefined && pieces !== entry.pieces) this.#entries.change(entry, { pieces, whole: false })
+  }
+
+  #stand({ index, kind }: Entry): void {
+    this.#standing.push(index)
+    if (kind === 'artifact') this.#artifacts.add(index)
+    if (this.#standing.length < this.#standingMax) return
+    // Those that were forgotten leave their indexes behind.
+    this.#standing = this.#standing.filter((known) => this.get(known) !== undefined)
+    for (const known of this.#artifacts) if (this.get(known) === undefined) this.#artifacts.delete(known)
+    this.#standingMax = 2 * this.#standing.length + STANDING_MIN
+  }
+}
+
+const STANDING_MIN = 1000
+
+const RETRACTABLE: ReadonlySet<Entry['kind']> = new Set([
+  'tool',
+  'step',
+  'actor',
+  'model',
+  'artifact',
+  'source',
+  'state',
+  'patch',
+  'custom',
+])
+
+function isRetracted(entry: Entry, event: DiscardedAttempt): boolean {
+  const isRecorded = 'recorded' in entry && entry.recorded
+  return entry.index >= (isRecorded ? workRetractedFrom : retractedFrom)(event, entry.actor)
+}
+
+function markRetracted(entry: Entry, endedAt: string): Entry {
+  return isOpen(entry) ? { ...entry, retracted: true, state: 'cut', endedAt } : { ...entry, retracted: true }
+}
+
+/** Events after which an actor's text begins anew. */
+const BREAKS: ReadonlySet<EventType> = new Set([
+  'text.completed',
+  'reasoning.completed',
+  'model.requested',
+  'tool.drafted',
+  'tool.called',
+  'step.started',
+  'step.completed',
+  'step.failed',
+  'step.skipped',
+  'actor.completed',
+  'actor.failed',
+  'state.replaced',
+  'state.patched',
+  'custom.emitted',
+])
+/** Events after which everyone's does. */
+const BREAKS_ALL: ReadonlySet<EventType> = new Set([
+  'run.started',
+  'run.paused',
+  'run.completed',
+  'run.failed',
+  'run.cancelled',
+  'run.rejected',
+])

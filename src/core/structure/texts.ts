@@ -1,0 +1,99 @@
+/** Folds text and reasoning by actor. Linear in the log: each piece is added once and retracted at most once. */
+import type { LoggedEvent } from '../model/event.ts'
+import { actorKey } from './actors.ts'
+import { type DiscardedAttempt, retractedFrom } from './retraction.ts'
+
+export type Delta = Extract<LoggedEvent, { type: 'text.delta' | 'reasoning.delta' }>
+
+/** What an actor said without a break, within one message. A changed entry is a new object. */
+export interface TextEntry {
+  readonly kind: 'text' | 'reasoning'
+  /** Of its first event. */
+  readonly index: number
+  readonly time: string
+  /** Key of the actor. */
+  readonly actor: string
+  readonly message: string | undefined
+  readonly text: string
+  readonly open: boolean
+  readonly retracted: boolean
+}
+
+export interface TextAddition {
+  readonly entry: TextEntry
+  readonly closed: TextEntry | undefined
+}
+
+export interface TextRetraction {
+  /** What is left of the entry, if anything is. */
+  readonly left: TextEntry | undefined
+  readonly retracted: TextEntry
+}
+
+interface Segment {
+  entry: TextEntry
+  /** The index of each piece and its position in the text, by turns. */
+  readonly marks: number[]
+}
+
+export class TextFold {
+  readonly #said = new Map<string, Segment[]>()
+
+  /** An actor's text and reasoning that stands. */
+  of(whose: string): TextEntry[] {
+    return this.#said.get(whose)?.map(({ entry }) => entry) ?? []
+  }
+
+  /** Continues the open entry of its actor, or begins one and closes the one before. */
+  add({ type, index, time, actor, data: { text, message } }: Delta): TextAddition {
+    const whose = actorKey(actor)
+    const kind = type === 'text.delta' ? 'text' : 'reasoning'
+    const said = this.#said.get(whose) ?? []
+    if (said.length === 0) this.#said.set(whose, said)
+    let last = said.at(-1)
+    let closed: TextEntry | undefined
+    if (last?.entry.open !== true || last.entry.kind !== kind || last.entry.message !== message) {
+      closed = this.close(whose)
+      const entry = { kind, index, time, actor: whose, message, text: '', open: true, retracted: false } as const
+      said.push((last = { entry, marks: [] }))
+    }
+    last.marks.push(index, last.entry.text.length)
+    last.entry = { ...last.entry, text: last.entry.text + text }
+    return { entry: last.entry, closed }
+  }
+
+  /** Ends the open entry of an actor. */
+  close(whose: string): TextEntry | undefined {
+    const last = this.#said.get(whose)?.at(-1)
+    if (last?.entry.open !== true) return undefined
+    return (last.entry = { ...last.entry, open: false })
+  }
+
+  /** Newest first for each actor. */
+  retract(event: DiscardedAttempt): TextRetraction[] {
+    const retractions: TextRetraction[] = []
+    for (const [whose, said] of this.#said) {
+      const from = retractedFrom(event, whose)
+      for (let last = said.at(-1); last !== undefined && last.marks.at(-2)! >= from; last = said.at(-1)) {
+        const retraction = cut(last, from)
+        retractions.push(retraction)
+        if (retraction.left === undefined) said.pop()
+      }
+    }
+    return retractions
+  }
+}
+
+/** What is left is closed: what follows begins a new entry, so that a long text is not copied by every retraction. */
+function cut(segment: Segment, from: number): TextRetraction {
+  const { entry, marks } = segment
+  const gone = { ...entry, open: false, retracted: true }
+  if (entry.index >= from) return { left: undefined, retracted: gone }
+  let [index, at] = [0, 0]
+  while (marks.at(-2)! >= from) {
+    at = marks.pop()!
+    index = marks.pop()!
+  }
+  segment.entry = { ...entry, text: entry.text.slice(0, at), open: false }
+  return { left: segment.entry, retracted: { ...gone, index, text: entry.text.slice(at) } }
+}

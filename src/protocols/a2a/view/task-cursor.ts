@@ -1,0 +1,125 @@
+/** A subscriber's place in the shared view of a task: where its stream starts, and what it gets from there. */
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
+import type { ViewKind } from '../../../core/delivery/view-cache.ts'
+import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
+import type { Service } from '../../../core/service.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import type { TakenFrames } from '../../../http/view.ts'
+import { snapshotFrame, type StreamStart, type TaskFold, type TaskFrame, taskProjection } from './projection.ts'
+
+export type TaskViewer = SharedView<TaskFold, TaskFrame>
+
+export const taskKind: ViewKind<TaskFold, TaskFrame> = {
+  name: 'a2a',
+  projection: taskProjection,
+  position: ({ sequence }) => sequence,
+  mayEnd: ({ last }) => last,
+}
+
+export interface TaskFrames {
+  /** The task when the stream starts, for this subscriber alone. */
+  readonly snapshot?: TaskFrame
+  readonly taken?: TakenFrames<TaskFold, TaskFrame>
+}
+
+export class TaskCursor {
+  readonly view: TaskViewer
+  readonly #beginning: StreamStart
+  #at: Checkpoint<TaskFold>
+  #begun: boolean
+  #ended = false
+
+  private constructor(view: TaskViewer, beginning: StreamStart) {
+    this.view = view
+    this.#beginning = beginning
+    this.#begun = beginning.kind === 'start'
+    this.#at = checkpointFor(view, beginning)
+  }
+
+  static async open(
+    service: Service,
+    stored: Pick<StoredRun, 'run' | 'first'>,
+    beginning: StreamStart,
+  ): Promise<TaskCursor> {
+    const view = service.views.open(stored, taskKind)
+    if (beginning.kind !== 'start') await view.verify()
+    return new TaskCursor(view, beginning)
+  }
+
+  /** The log index after which the subscription must start, or go on. */
+  get after(): number {
+    return this.#at.index
+  }
+
+  /** The last frame of the stream was taken. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  take(slice: Slice): TaskFrames {
+    if (this.#begun) return { taken: this.#step(slice, 0) }
+    if (this.#beginning.kind === 'sequence') return this.#startAtFrame(slice, this.#beginning.sequence)
+    const start = startIn(slice, this.#beginning)
+    if (start === undefined) {
+      this.#at = this.view.step(this.#at, slice).after
+      return {}
+    }
+    this.#at = this.view.step(this.#at, sliceBefore(slice, start + 1)).after
+    const snapshot = this.#begin(snapshotFrame(this.#at.state))
+    return start === lastOf(slice) ? { snapshot } : { snapshot, taken: this.#step(sliceAfter(slice, start), 0) }
+  }
+
+  #startAtFrame(slice: Slice, sequence: number): TaskFrames {
+    const step = this.view.step(this.#at, slice)
+    const found = step.frames.findIndex((frame) => frame.sequence === sequence)
+    if (found < 0) {
+      this.#at = step.after
+      return {}
+    }
+    const snapshot = this.#begin(snapshotFrame(step.frames[found]!.fold))
+    return { snapshot, taken: this.#step(slice, found + 1) }
+  }
+
+  #begin(snapshot: TaskFrame): TaskFrame {
+    this.#begun = true
+    this.#ended = snapshot.last
+    return snapshot
+  }
+
+  #step(slice: Slice, begin: number): TakenFrames<TaskFold, TaskFrame> {
+    const step = this.view.step(this.#at, slice)
+    this.#at = step.after
+    if (this.#ended) return { step, begin, end: begin }
+    const last = step.ends.find((index) => index >= begin)
+    this.#ended = last !== undefined
+    return { step, begin, end: last === undefined ? step.frames.length : last + 1 }
+  }
+}
+
+/** Near the start of a stream, and before it. */
+function checkpointFor(view: TaskViewer, beginning: StreamStart): Checkpoint<TaskFold> {
+  switch (beginning.kind) {
+    case 'start':
+      return view.start
+    case 'index':
+      return view.nearest({ event: beginning.index })
+    case 'answer':
+      return view.nearest({ event: beginning.from })
+    case 'sequence':
+      return view.nearest({ event: Infinity, frame: beginning.sequence })
+  }
+}
+
+/** Index of the event after which a stream starts, if it is in a slice. */
+function startIn(slice: Slice, beginning: StreamStart): number | undefined {
+  if (beginning.kind === 'index') {
+    const { index } = beginning
+    return slice.first <= index && index <= lastOf(slice) ? index : undefined
+  }
+  if (beginning.kind !== 'answer') return undefined
+  const { question, from } = beginning
+  const answered = recordsOf(slice).find(
+    ({ event }) => event.type === 'run.resumed' && event.index >= from && Object.hasOwn(event.data.answers, question),
+  )
+  return answered?.event.index
+}
