@@ -99,7 +99,8 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       })
       if ('isLong' in sent) {
         const sendAgain = (): Promise<Opened> => open(client.stream(message, about)[Symbol.asyncIterator]())
-        return void (await context.stage('answer', () => answerInPieces(long, sendAgain, context.run)))
+        await context.stage('answer', () => answerInPieces(long, sendAgain, new ShownTask(context.run)))
+        return undefined
       }
       if ('answer' in sent) {
         yield* new ShownTask(context.run).message(sent.answer)
@@ -206,15 +207,15 @@ function textsOf({ messageId, role, parts }: Message): Message {
 async function* answerInPieces(
   received: Message | undefined,
   sendAgain: () => Promise<Opened>,
-  run: string,
+  shown: ShownTask,
 ): AsyncGenerator<Emission, void, void> {
-  if (received !== undefined) return yield* new ShownTask(run).message(received)
+  if (received !== undefined) return yield* shown.message(received)
   const { sent } = await sendAgain()
   if (!('answer' in sent)) {
     const message = 'the remote agent answered with a message; sent again after a crash, it answered with a task'
     throw new WorkFailure({ code: 'agent_failed', message })
   }
-  yield* new ShownTask(run).message(sent.answer)
+  yield* shown.message(sent.answer)
 }
 
 function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown }>): {

@@ -180,16 +180,14 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
 })
 
 describe('the mark of the last record', () => {
-  const bounds = { depthMax: 10, bytesMax: 1_000_000 }
-  const first = encodeRecord('run_1', 0, '2026-01-01T00:00:00.000Z', 'text.delta', encodeTextBody('first', bounds))
-  const marked = (time: string, text: string): string =>
-    lastMark(sliceOf(0, [first, encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody(text, bounds))], false))
-  const time = '2026-01-01T00:00:01.000Z'
+  const first = encodeRecord('run_1', 0, time, 'text.delta', encodeTextBody('first', bounds))
+  const marked = (at: string, text: string): string =>
+    lastMark(sliceOf(0, [first, encodeRecord('run_1', 1, at, 'text.delta', encodeTextBody(text, bounds))], false))
 
   test.each([1, 1000, 1024, 2048, 100_000])('depends on its time, its start, its end and its length: %d', (length) => {
     const text = 'x'.repeat(length)
     const others = [
-      marked('2026-01-01T00:00:01.001Z', text),
+      marked('2026-01-01T00:00:00.001Z', text),
       marked(time, `y${text.slice(1)}`),
       marked(time, `${text.slice(0, -1)}y`),
       marked(time, `${text}x`),
@@ -199,7 +197,7 @@ describe('the mark of the last record', () => {
   })
 
   test('does not depend on what comes before it', () => {
-    const record = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
-    expect(lastMark(sliceOf(1, [record], false))).toBe(lastMark(sliceOf(0, [first, record], false)))
+    const last = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
+    expect(lastMark(sliceOf(1, [last], false))).toBe(lastMark(sliceOf(0, [first, last], false)))
   })
 })

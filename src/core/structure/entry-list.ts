@@ -35,7 +35,7 @@ export class EntryList {
   begin(event: LoggedEvent, begun: NewEntry, ref?: string): Entry | undefined {
     if (!this.keeps(begun.kind)) return undefined
     const { index, time, actor } = event
-    const entry = this.put({ ...begun, index, time, actor: actorKey(actor), retracted: false } as Entry)
+    const entry = this.put({ ...begun, index, time, actor: actorKey(actor), retracted: false })
     if (ref !== undefined) {
       this.#refs.set(`${entry.kind} ${ref}`, index)
       this.#refOf.set(index, `${entry.kind} ${ref}`)

@@ -221,7 +221,7 @@ export class RunStructure {
       this.#standing.pop()
       const entry = this.get(last)
       if (entry === undefined) continue
-      if (isRetracted(entry, event)) this.#entries.put(retracted(entry, this.#last))
+      if (isRetracted(entry, event)) this.#entries.put(markRetracted(entry, this.#last))
       else staying.push(last)
     }
     for (const index of staying.toReversed()) this.#standing.push(index)
@@ -250,7 +250,15 @@ export class RunStructure {
 const STANDING_MIN = 1000
 
 const RETRACTABLE: ReadonlySet<Entry['kind']> = new Set([
-  ...(['tool', 'step', 'actor', 'model', 'artifact', 'source', 'state', 'patch', 'custom'] as const),
+  'tool',
+  'step',
+  'actor',
+  'model',
+  'artifact',
+  'source',
+  'state',
+  'patch',
+  'custom',
 ])
 
 function isRetracted(entry: Entry, event: DiscardedAttempt): boolean {
@@ -258,16 +266,33 @@ function isRetracted(entry: Entry, event: DiscardedAttempt): boolean {
   return entry.index >= (isRecorded ? workRetractedFrom : retractedFrom)(event, entry.actor)
 }
 
-function retracted(entry: Entry, endedAt: string): Entry {
+function markRetracted(entry: Entry, endedAt: string): Entry {
   return isOpen(entry) ? { ...entry, retracted: true, state: 'cut', endedAt } : { ...entry, retracted: true }
 }
 
-/** Events after which an actor's text begins anew, and those after which everyone's does. */
+/** Events after which an actor's text begins anew. */
 const BREAKS: ReadonlySet<EventType> = new Set([
-  ...(['text.completed', 'reasoning.completed', 'model.requested', 'tool.drafted', 'tool.called'] as const),
-  ...(['step.started', 'step.completed', 'step.failed', 'step.skipped', 'actor.completed', 'actor.failed'] as const),
-  ...(['state.replaced', 'state.patched', 'custom.emitted'] as const),
+  'text.completed',
+  'reasoning.completed',
+  'model.requested',
+  'tool.drafted',
+  'tool.called',
+  'step.started',
+  'step.completed',
+  'step.failed',
+  'step.skipped',
+  'actor.completed',
+  'actor.failed',
+  'state.replaced',
+  'state.patched',
+  'custom.emitted',
 ])
+/** Events after which everyone's does. */
 const BREAKS_ALL: ReadonlySet<EventType> = new Set([
-  ...(['run.started', 'run.paused', 'run.completed', 'run.failed', 'run.cancelled', 'run.rejected'] as const),
+  'run.started',
+  'run.paused',
+  'run.completed',
+  'run.failed',
+  'run.cancelled',
+  'run.rejected',
 ])

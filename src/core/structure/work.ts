@@ -94,9 +94,7 @@ export class WorkFold {
     const step = parent === undefined ? undefined : this.#entries.find('step', refOf(event, parent))?.index
     const begun = { kind: 'step', id, name, stepKind, details, state: 'running', recorded: key !== undefined } as const
     const whose = actorKey(event.actor)
-    const open = this.#steps.get(whose)
-    if (open === undefined) this.#steps.set(whose, [event.index])
-    else open.push(event.index)
+    this.#openSteps(whose).push(event.index)
     return this.#entries.begin(event, { ...begun, step }, refOf(event, id))
   }
 
@@ -145,9 +143,15 @@ export class WorkFold {
     const named = within?.startsWith('step:') === true ? within.slice('step:'.length) : undefined
     const step = named === undefined ? undefined : this.#entries.find('step', `${whose} ${named}`)
     if (step !== undefined) return step.index
+    return this.#openSteps(whose).at(-1)
+  }
+
+  /** Drops steps at its end that are over. */
+  #openSteps(whose: string): number[] {
     const begun = this.#steps.get(whose) ?? []
     while (begun.length > 0 && !this.#isOpen(begun.at(-1)!)) begun.pop()
-    return begun.at(-1)
+    this.#steps.set(whose, begun)
+    return begun
   }
 
   #isOpen(index: number): boolean {

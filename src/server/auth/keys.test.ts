@@ -367,7 +367,9 @@ describe('key scopes, expiry and last use', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     await authenticator.authenticate({ bearer: key })
-    await expect(authenticator.authenticate({ bearer: key.replace(/.{8}$/, '00000000') })).rejects.toThrow()
+    await expect(authenticator.authenticate({ bearer: key.replace(/.{8}$/, '00000000') })).rejects.toMatchObject({
+      code: 'unauthenticated',
+    })
     vi.advanceTimersByTime(10_000)
     vi.useRealTimers()
     const used = await until('it is written', async () => {
