@@ -1,9 +1,11 @@
-/** Without a logger, warnings and errors go to the console: an application must not fail silently. */
+/** Without a logger, warnings and errors go to standard error: an application must not fail silently. */
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
 
-export const defaultLogger: Logger = {
-  ...silentLogger,
-  // The audit log is for those who ask for it: strangers could fill the console with it.
-  warn: (fields, message) => void ('audit' in fields || console.warn(`holdfast: ${message}`)),
-  error: (fields, message) => console.error(`holdfast: ${message}`, 'err' in fields ? fields.err : ''),
+export const defaultLogger: Logger = { ...silentLogger, warn: print, error: print }
+
+/** The audit log is for those who ask for it: strangers could fill the terminal with it. */
+function print(fields: { readonly audit?: unknown; readonly err?: unknown }, message: string): void {
+  if (fields.audit !== undefined) return
+  const cause = fields.err instanceof Error ? `\n${fields.err.stack ?? fields.err.message}` : ''
+  process.stderr.write(`holdfast: ${message}${cause}\n`)
 }

@@ -45,8 +45,16 @@ export class FetchRequest extends Readable implements HttpRequest {
 
   /** Without a listener an error would end the process; `close` tells enough. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    if (!this.complete) this.#body?.cancel().catch(() => {})
+    if (!this.complete) void this.#cancel()
     done(this.listenerCount('error') > 0 ? error : null)
+  }
+
+  async #cancel(): Promise<void> {
+    try {
+      await this.#body?.cancel()
+    } catch {
+      // It has failed already.
+    }
   }
 }
 

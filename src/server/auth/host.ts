@@ -35,11 +35,14 @@ const ID_CHARS_MAX = 1000
 /** A user who chose such a name must not become the server itself, or the owner of an API key. */
 function checked(principal: Principal): Principal {
   const { id, tenant } = principal
-  const isName = (text: unknown): boolean => typeof text === 'string' && text !== '' && text.length <= ID_CHARS_MAX
   if (!isName(id) || (tenant !== undefined && !isName(tenant)))
     throw new HoldfastError('internal', 'authenticate returned a principal whose id or tenant is not a text')
   if (isReservedId(id))
     throw new HoldfastError('internal', `authenticate returned the reserved id ${JSON.stringify(id.slice(0, 100))}`)
   const { share: _share, ...rest } = principal
   return rest
+}
+
+function isName(text: unknown): boolean {
+  return typeof text === 'string' && text !== '' && text.length <= ID_CHARS_MAX
 }
