@@ -9,6 +9,19 @@ const SHARING = [
   'src/agents/{ai-agent,lab,langgraph,model,openai-agents,shared,team,workflow}/**/*.test.ts',
 ]
 
+/** Suites that also run with Holdfast mounted in other servers: streams, resumption, errors and links of every protocol. */
+const MOUNTED = [
+  'test/protocols/native/{events,runs,event-cursors}.test.ts',
+  'test/protocols/agentos/{runs,resume,socket}.test.ts',
+  'test/protocols/openai/{responses,errors}.test.ts',
+  'test/protocols/a2a/{resume,rest,send,cards}.test.ts',
+]
+
+const mounted = ['express', 'hono'].map((name) => ({
+  extends: true as const,
+  test: { name, include: MOUNTED, env: { HOLDFAST_TEST_MOUNT: name } },
+}))
+
 // Tests start hundreds of servers and threads from the sources. With the cache each loads them at half the cost.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'compile')
 
@@ -19,6 +32,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', include: SHARING, isolate: false } },
       { extends: true, test: { name: 'system', include: ['src/**/*.test.ts', 'test/**/*.test.ts'], exclude: SHARING } },
+      ...mounted,
     ],
     // Most tests wait for servers that they start: with as many workers as cores, a small machine idles for a third of the time.
     maxWorkers: availableParallelism() + 1,

@@ -1,5 +1,6 @@
 /** Server requests beyond the public client: the live run list, server status, and protocol frames. */
 import { ApiError, ClientError, type RunStatus } from 'holdfast/client'
+import { basePath } from './mount-point.ts'
 import type { Session } from './session.ts'
 
 export interface RunRow {
@@ -108,10 +109,12 @@ export async function retryDeadLetter(session: Session, letter: DeadLetter, sign
 
 async function ask({ wire, key }: Session, path: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' }).catch((cause: unknown) => {
-    if (signal.aborted) throw cause
-    throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
-  })
+  const response = await wire
+    .fetch(basePath + path, { method, headers, signal, cache: 'no-store' })
+    .catch((cause: unknown) => {
+      if (signal.aborted) throw cause
+      throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
+    })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
   const {

@@ -1,6 +1,7 @@
 /** Shows a start as shell command, as code, and for other protocols. */
 import type { ComponentInfo, StartRequest } from 'holdfast/client'
 import { useState } from 'react'
+import { serverUrl } from './mount-point.ts'
 import { CopyButton } from './parts.tsx'
 
 export interface CopyAsProps {
@@ -40,20 +41,20 @@ const KEY = '$HOLDFAST_KEY'
 const forms: Readonly<Record<Form, (request: StartRequest, kind: ComponentInfo['kind'], keyed: boolean) => string>> = {
   curl: (request, _kind, keyed) =>
     [
-      `curl -N ${location.origin}/runs`,
+      `curl -N ${serverUrl}/runs`,
       `  -H 'accept: text/event-stream'`,
       ...(keyed ? [`  -H "authorization: Bearer ${KEY}"`] : []),
       `  --json ${quoted(JSON.stringify(request))}`,
     ].join(' \\\n'),
   client: (request, _kind, keyed) => `import { createClient } from 'holdfast/client'
 
-const client = createClient({ url: '${location.origin}'${keyed ? ', key: process.env.HOLDFAST_KEY' : ''} })
+const client = createClient({ url: '${serverUrl}'${keyed ? ', key: process.env.HOLDFAST_KEY' : ''} })
 const run = await client.runs.start(${JSON.stringify(request, undefined, 2)})
 for await (const piece of run.text()) process.stdout.write(piece)`,
   openai: ({ component, input, session }, _kind, keyed) => `import OpenAI from 'openai'
 
 const openai = new OpenAI({
-  baseURL: '${location.origin}/v1',
+  baseURL: '${serverUrl}/v1',
   apiKey: ${keyed ? 'process.env.HOLDFAST_KEY' : `'none'`},${sessionHeader(session)}
 })
 const stream = await openai.chat.completions.create({
@@ -64,7 +65,7 @@ const stream = await openai.chat.completions.create({
 for await (const { choices } of stream) process.stdout.write(choices[0]?.delta.content ?? '')`,
   agentos: ({ component, input, session }, kind, keyed) =>
     [
-      `curl -N ${location.origin}/${kind}s/${encodeURIComponent(component)}/runs`,
+      `curl -N ${serverUrl}/${kind}s/${encodeURIComponent(component)}/runs`,
       ...(keyed ? [`  -H "authorization: Bearer ${KEY}"`] : []),
       `  --form-string ${quoted(`message=${textOf(input)}`)}`,
       ...(session === undefined ? [] : [`  --form-string ${quoted(`session_id=${session}`)}`]),
@@ -79,7 +80,7 @@ for await (const { choices } of stream) process.stdout.write(choices[0]?.delta.c
     }
     const body = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } }
     return [
-      `curl -N ${location.origin}/a2a/${encodeURIComponent(component)}`,
+      `curl -N ${serverUrl}/a2a/${encodeURIComponent(component)}`,
       `  -H 'A2A-Version: 1.0'`,
       ...(keyed ? [`  -H "authorization: Bearer ${KEY}"`] : []),
       `  --json ${quoted(JSON.stringify(body))}`,

@@ -1,7 +1,8 @@
 /** Router: the URL is the only source of the current location. */
 import { type MouseEvent, type ReactNode, useMemo, useSyncExternalStore } from 'react'
+import { basePath } from './mount-point.ts'
 
-const BASE = '/console'
+const BASE = `${basePath}/console`
 const listeners = new Set<() => void>()
 
 function subscribe(listener: () => void): () => void {

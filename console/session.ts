@@ -1,6 +1,7 @@
 /** The user's session: the key, stored in this tab only, and the client that uses it. */
 import { type Client, createClient } from 'holdfast/client'
 import { useSyncExternalStore } from 'react'
+import { serverUrl } from './mount-point.ts'
 import { Wire } from './wire.ts'
 
 const STORED = 'holdfast:key'
@@ -29,6 +30,7 @@ function open(key: string | undefined, isShared = false): Session {
 /** A client on a wire's connections. `alone`: shares none with other tabs. */
 export function clientOn(wire: Wire, key: string | undefined, alone = false): Client {
   return createClient({
+    url: serverUrl,
     fetch: wire.fetch,
     retries: 1000, // a visible page keeps retrying
     ...(key !== undefined && { key }),

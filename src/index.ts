@@ -70,7 +70,30 @@ export { redactions } from './core/redaction/redactions.ts'
 export type { Run, RunStatus } from './core/model/run.ts'
 export type { Store, StoredRun } from './core/ports/store.ts'
 export type { OwnerUsage, SizedRun, StoredUsage } from './core/model/storage-usage.ts'
+export { type Handlers, type Holdfast, holdfast, type NodeHandler } from './mount/holdfast.ts'
+export type { HoldfastOptions } from './mount/options.ts'
+export type { FetchHandler } from './http/fetch/index.ts'
 export { createServer, type Server, type ServerOptions } from './server/create-server.ts'
+export type { EngineOptions } from './server/engine.ts'
+export type { ProtocolName } from './server/protocols.ts'
+export type { Authenticate } from './server/auth/host.ts'
+export { type AuthOptions, type JwtOptions, openAuthenticator } from './server/auth/index.ts'
+export type { TlsOptions } from './server/certificate-files.ts'
+export type {
+  Authenticator,
+  AuthScheme,
+  Credential,
+  CredentialFacts,
+  HostRequest,
+  Principal,
+} from './core/model/principal.ts'
+export type { AuditAction, AuditEntry, AuditSink } from './core/access/audit.ts'
+export type { Clock, Ids } from './core/ports/clock.ts'
+export type { Logger } from './core/ports/logger.ts'
+export type { SecretBox } from './core/ports/secret-box.ts'
+export type { Service } from './core/service.ts'
+export type { AgentCardOptions, A2aOptions, CardSigner, PushOptions } from './protocols/a2a/index.ts'
+export type { Client, RunHandle, Runs } from './client/index.ts'
 export type { RetentionOverrides } from './server/retention/periods.ts'
 export type { RetentionOptions } from './server/retention/retention.ts'
 export { openSqliteStore } from './stores/sqlite/index.ts'

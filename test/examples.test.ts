@@ -66,6 +66,9 @@ const printed: Readonly<Record<string, readonly string[]>> = {
   workflow: ['outline', 'pictures', 'killed', 'facts', 'print', 'kelp: 3 facts, a picture'],
 }
 
+/** The server is killed during the run. */
+const KILLED = ['kill-and-resume', 'express', 'hono']
+
 describe('examples', { timeout: 90_000 }, () => {
   test.each(Object.keys(printed))('example %s prints what its run does', async (name) => {
     expect(await outputOf(name)).toEqual(printed[name])
@@ -75,8 +78,8 @@ describe('examples', { timeout: 90_000 }, () => {
     expectWholeCount(await outputOf('hello'), 'Sheep')
   })
 
-  test('example kill-and-resume prints every event once across a SIGKILL of the server', async () => {
-    const lines = await outputOf('kill-and-resume')
+  test.each(KILLED)('example %s prints every event once across a SIGKILL of the server', async (name) => {
+    const lines = await outputOf(name)
     const kill = lines.indexOf('killed')
     const events = lines.filter((line) => /^\d+ [a-z]+\./.test(line))
     expect(lines[kill + 1]).toBe('13 run.started ')
@@ -99,7 +102,7 @@ function expectWholeCount(lines: readonly string[], word: string): void {
 }
 
 test('every folder of examples is tested and described', () => {
-  expect(folders.toSorted()).toEqual([...Object.keys(printed), 'hello', 'kill-and-resume'].toSorted())
+  expect(folders.toSorted()).toEqual([...Object.keys(printed), 'hello', ...KILLED].toSorted())
   const described = [...readFileSync('examples/README.md', 'utf8').matchAll(/^\| \[([\w-]+)\]\(\1\/main\.ts\)/gm)]
   expect(described.map(([, name]) => name!).toSorted()).toEqual(folders.toSorted())
 })

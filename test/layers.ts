@@ -28,10 +28,11 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'protocols/*': ['core', 'sse', 'http'],
   testing: ['core', 'sse', 'agents'],
   server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols'],
+  mount: ['core', 'http', 'server', 'client'],
   cli: ['core', 'server', 'client', 'agents'],
   ai: ['core', 'agents'],
   adapters: ['core', 'agents'],
-  index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'client'],
+  index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'mount', 'client'],
 }
 
 /** Parts that run anywhere, a browser included: no package and no `node:` module. */

@@ -1,14 +1,16 @@
 /** Handles one request: finds the route, authenticates the caller, calls the handler, and renders errors in the protocol's format. */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Ids } from '../core/ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
 import { paceRequests } from '../core/runtime/share-event-loop.ts'
+import { locate, type Target } from './base-path.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
+import { hostRequestOf } from './host-request.ts'
 import { logFailure } from './log-failure.ts'
 import type { Mounts } from './mounts.ts'
 import type { RequestRate } from './request-rate.ts'
@@ -18,6 +20,8 @@ import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
 export interface AppOptions {
   readonly mounts: Mounts
+  /** As `toBasePath` returned it. */
+  readonly basePath: string
   readonly authenticator: Authenticator
   readonly ids: Ids
   readonly logger: Logger
@@ -28,24 +32,41 @@ export interface AppOptions {
   readonly stallMs: number
 }
 
-export function createApp(options: AppOptions): RequestListener {
-  return (request, response) => void serveInTurn(request, response, options)
+/** `unclaimed` is called instead if the path is none of the server's; nothing was done to the response then. */
+export type App = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void) => void
+
+export function createApp(options: AppOptions): App {
+  return (request, response, unclaimed) => void serveInTurn(request, response, options, unclaimed)
 }
 
-async function serveInTurn(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
+async function serveInTurn(
+  request: HttpRequest,
+  response: HttpResponse,
+  options: AppOptions,
+  unclaimed: (() => void) | undefined,
+): Promise<void> {
   const turn = paceRequests()
   if (turn !== undefined) await turn
-  if (!response.destroyed) await serveRequest(request, response, options)
+  if (!response.destroyed) await serveRequest(request, response, options, unclaimed)
 }
 
-async function serveRequest(request: IncomingMessage, response: ServerResponse, options: AppOptions): Promise<void> {
-  let protocol = options.mounts.first
+async function serveRequest(
+  request: HttpRequest,
+  response: HttpResponse,
+  options: AppOptions,
+  unclaimed: (() => void) | undefined,
+): Promise<void> {
+  const { mounts, basePath } = options
+  let protocol = mounts.first
   try {
-    if (respondCors(request, response, options.pages.cors)) return
-    const target = parseTarget(request)
-    const match = await options.mounts.match(request.method ?? 'GET', target.path)
-    protocol = match.protocol ?? protocol
     const peer = options.proxies.peerOf(request)
+    const target = locate(request, peer, basePath)
+    if (unclaimed !== undefined && (target === undefined || !mounts.claims(target.path))) return unclaimed()
+    if (respondCors(request, response, options.pages.cors)) return
+    if (target === undefined)
+      throw new HoldfastError('not_found', `no route for ${loggedPath(request)}: the server is mounted at ${basePath}`)
+    const match = await mounts.match(request.method ?? 'GET', target.path)
+    protocol = match.protocol ?? protocol
     refuseForeignPages(request, peer, options.pages)
     await call(match, request, response, target, peer, options)
   } catch (cause) {
@@ -55,14 +76,13 @@ async function serveRequest(request: IncomingMessage, response: ServerResponse, 
 
 async function call(
   match: Match,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   target: Target,
   peer: Peer,
   { authenticator, rate, logger, stallMs }: AppOptions,
 ): Promise<void> {
-  const bearer = bearerOf(request)
-  rate.admitAddress(peer.address, shareIn(target, bearer) ?? bearer)
+  rate.admitAddress(peer.address, shownBy(request, target, authenticator))
   if (match.kind === 'none') throw new HoldfastError('not_found', `no route for ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
@@ -72,47 +92,47 @@ async function call(
   }
   const { route, params } = match
   const principal =
-    route.public === true
-      ? { id: 'public' }
-      : await principalOf(credential(request, peer, target, route), authenticator, rate)
+    route.public === true ? { id: 'public' } : await principalOf(request, peer, target, route, authenticator, rate)
   if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the URL may contain the share link
   const gone = new AbortController()
   response.once('close', () => gone.abort())
-  const given: Call = { request, peer, response, params, query: target.query, principal, signal: gone.signal, logger }
+  const { query, base } = target
+  const given: Call = { request, peer, response, params, query, base, principal, signal: gone.signal, logger }
   await route.handle(given)
   cutIfNotTaken(response, stallMs)
 }
 
-async function principalOf(shown: Credential, authenticator: Authenticator, rate: RequestRate): Promise<Principal> {
-  const principal = await rate.authenticate(shown.from, shown.share ?? shown.bearer, () =>
-    authenticator.authenticate(shown),
+async function principalOf(
+  request: HttpRequest,
+  peer: Peer,
+  target: Target,
+  route: Route,
+  authenticator: Authenticator,
+  rate: RequestRate,
+): Promise<Principal> {
+  const shown = credential(request, peer, target, route)
+  const given = authenticator.scheme === 'host' ? { ...shown, request: hostRequestOf(request) } : shown
+  const principal = await rate.authenticate(shown.from, shownBy(request, target, authenticator), () =>
+    authenticator.authenticate(given),
   )
   rate.admit(principal)
   return principal
 }
 
+/** What a request shows of its sender, to tell known callers from strangers. Host applications know theirs by cookies. */
+function shownBy(request: HttpRequest, target: Target, { scheme }: Authenticator): string | undefined {
+  const bearer = bearerOf(request)
+  return shareIn(target, bearer) ?? bearer ?? (scheme === 'host' ? request.headers.cookie : undefined)
+}
+
 /** Applies the stall timeout of streams to ordinary responses. */
-function cutIfNotTaken(response: ServerResponse, stallMs: number): void {
+function cutIfNotTaken(response: HttpResponse, stallMs: number): void {
   if (!response.writableEnded || response.writableFinished) return
   response.setTimeout(stallMs, () => response.destroy())
 }
 
-interface Target {
-  readonly path: string
-  readonly query: URLSearchParams
-}
-
-/** Does not normalize the path, so each path has exactly one spelling. */
-function parseTarget(request: IncomingMessage): Target {
-  // Clients that treat the server as a proxy send an absolute URL.
-  const target = (request.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '')
-  const start = target.indexOf('?')
-  const path = start < 0 ? target : target.slice(0, start)
-  return { path, query: new URLSearchParams(start < 0 ? '' : target.slice(start + 1)) }
-}
-
 /** A share link comes as a bearer token, or as a query parameter from an EventSource, which cannot set headers. */
-function credential(request: IncomingMessage, { address: from }: Peer, target: Target, route: Route): Credential {
+function credential(request: HttpRequest, { address: from }: Peer, target: Target, route: Route): Credential {
   const bearer = bearerOf(request)
   const known = from === undefined ? {} : { from }
   const share = shareIn(target, bearer)
@@ -121,7 +141,7 @@ function credential(request: IncomingMessage, { address: from }: Peer, target: T
   throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it only gives access to one run')
 }
 
-function bearerOf({ headers }: IncomingMessage): string | undefined {
+function bearerOf({ headers }: HttpRequest): string | undefined {
   return /^Bearer\s+(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1]
 }
 
@@ -131,8 +151,8 @@ function shareIn({ query }: Target, bearer: string | undefined): string | undefi
 
 async function fail(
   cause: unknown,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   protocol: Protocol,
   options: AppOptions,
 ): Promise<void> {
@@ -156,7 +176,7 @@ async function fail(
 }
 
 /** Omits the query, which may contain a share link. */
-function loggedPath({ url = '' }: IncomingMessage): string {
+function loggedPath({ url = '' }: HttpRequest): string {
   return url.split('?', 1)[0]!.slice(0, 500)
 }
 

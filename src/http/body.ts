@@ -1,11 +1,16 @@
 /** Reads a request body up to a size limit. */
-import type { IncomingMessage } from 'node:http'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
+import type { HttpRequest } from './exchange.ts'
 import { parseJson } from './json.ts'
 
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export async function readBody(request: HttpRequest, bytesMax: number): Promise<Buffer> {
   const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${bytesMax} bytes`)
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge()
+  if (request.readableEnded) {
+    const body = bodyReadBefore(request)
+    if (body.length > bytesMax) throw tooLarge()
+    return body
+  }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
@@ -24,8 +29,26 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   })
 }
 
+/** Body parsers of a host application leave what they read in `body`, and some the bytes in `rawBody`. */
+function bodyReadBefore(request: HttpRequest): Buffer {
+  const { body, rawBody } = request as { readonly body?: unknown; readonly rawBody?: unknown }
+  const given = rawBody ?? body
+  if (given instanceof Uint8Array) return Buffer.from(given)
+  if (typeof given === 'string') return Buffer.from(given)
+  const type = request.headers['content-type'] ?? ''
+  if (given !== undefined && /json\b/i.test(type)) return Buffer.from(JSON.stringify(given))
+  if (typeof given === 'object' && given !== null && /^application\/x-www-form-urlencoded/i.test(type))
+    return Buffer.from(new URLSearchParams(given as Record<string, string>).toString())
+  if (Number(request.headers['content-length'] ?? 0) === 0 && request.headers['transfer-encoding'] === undefined)
+    return Buffer.alloc(0)
+  throw new HoldfastError(
+    'internal',
+    'the body was read before the request came here: mount the server before body parsers',
+  )
+}
+
 /** The parsed JSON body; undefined if the body is empty. */
-export async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
+export async function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
   const body = await readBody(request, bytesMax)
   if (body.length === 0) return undefined
   const type = request.headers['content-type'] ?? ''

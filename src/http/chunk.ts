@@ -2,18 +2,21 @@
  * Frames one chunk of a chunked response once for all subscribers that get the same bytes. `ServerResponse` would frame it per
  * subscriber and pass three buffers to the kernel instead of one.
  */
-import type { ServerResponse } from 'node:http'
+import type { HttpResponse } from './exchange.ts'
 
 /** Above this size, copying the bytes costs more than framing them. */
 const FRAMED_BYTES_MAX = 16 * 1024
 
-/** Whether chunks can be written directly to the socket of a response that has sent its headers. */
-export function takesChunks(response: ServerResponse): boolean {
-  return response.chunkedEncoding && response.req.method !== 'HEAD'
+/**
+ * Whether chunks can be written directly to the socket of a response that has sent its headers. Not if middleware has replaced
+ * `write`: it wants to see or change what is written.
+ */
+export function takesChunks(response: HttpResponse): boolean {
+  return response.chunkedEncoding && response.req.method !== 'HEAD' && !Object.hasOwn(response, 'write')
 }
 
 /** Returns false if the socket is full until `drain`, and undefined if the caller must use `response.write`. */
-export function writeChunk(response: ServerResponse, bytes: Uint8Array): boolean | undefined {
+export function writeChunk(response: HttpResponse, bytes: Uint8Array): boolean | undefined {
   const { socket } = response
   // Data buffered in the response itself must go out first.
   if (socket === null || response.writableLength !== socket.writableLength || bytes.length > FRAMED_BYTES_MAX) return

@@ -1,5 +1,5 @@
 /** CORS: allows pages of the origins that the operator configured. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
 
 export interface Cors {
   /** Allowed origins, such as `https://app.example`. */
@@ -17,7 +17,7 @@ export function allowsOrigin({ origins, loopback = false }: Cors, origin: string
 const LOOPBACK_ORIGIN = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /** Sets the CORS headers for allowed origins. Returns true if the request was a preflight and has been answered. */
-export function respondCors(request: IncomingMessage, response: ServerResponse, cors: Cors): boolean {
+export function respondCors(request: HttpRequest, response: HttpResponse, cors: Cors): boolean {
   const { origin } = request.headers
   if (cors.origins.length > 0 || cors.loopback === true) response.setHeader('vary', 'Origin')
   if (origin === undefined) return false
@@ -39,7 +39,7 @@ export function respondCors(request: IncomingMessage, response: ServerResponse, 
 }
 
 /** Browsers send preflights, and an Origin on safe methods, only for cross-origin requests. */
-function isForeign({ method, headers }: IncomingMessage): boolean {
+function isForeign({ method, headers }: HttpRequest): boolean {
   return method === 'GET' || (method === 'OPTIONS' && headers['access-control-request-method'] !== undefined)
 }
 

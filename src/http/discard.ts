@@ -1,12 +1,12 @@
 /** Drains the rest of a rejected body, up to a limit, so that the client can read the response. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
 
 /** Closing a connection while bytes arrive resets it, and the client loses the response. */
 const REST_BYTES_MAX = 64 * 1024 * 1024
 const REST_MS_MAX = 5000
 
 /** Resolves when the response may be sent: immediately, unless the connection closes after it. */
-export async function discardRest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function discardRest(request: HttpRequest, response: HttpResponse): Promise<void> {
   if (request.complete || request.destroyed) return
   // Too large to drain: respond with `Connection: close` and accept a reset.
   if (Number(request.headers['content-length'] ?? 0) > REST_BYTES_MAX) {
@@ -18,7 +18,7 @@ export async function discardRest(request: IncomingMessage, response: ServerResp
 }
 
 /** Disconnects a client that exceeds the time or size limit. */
-function readRest(request: IncomingMessage): Promise<void> {
+function readRest(request: HttpRequest): Promise<void> {
   const { socket } = request
   return new Promise((resolve) => {
     let bytes = 0

@@ -1,8 +1,8 @@
 /** CSRF and DNS-rebinding protection: rejects harmful requests from pages of other sites. */
-import type { IncomingMessage } from 'node:http'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Authenticator } from '../core/model/principal.ts'
 import { allowsOrigin, type Cors } from './cors.ts'
+import type { HttpRequest } from './exchange.ts'
 import type { Peer } from './trusted-proxies.ts'
 
 export interface PagePolicy {
@@ -14,7 +14,7 @@ export interface PagePolicy {
 
 /** `changes`: the request may have side effects. */
 export function refuseForeignPages(
-  request: IncomingMessage,
+  request: HttpRequest,
   peer: Peer,
   policy: PagePolicy,
   changes: boolean = request.method !== 'GET' && request.method !== 'HEAD',
@@ -23,7 +23,7 @@ export function refuseForeignPages(
   refuseForeignName(request, peer, policy)
 }
 
-function refuseForeignChange({ headers }: IncomingMessage, { protocol, host }: Peer, cors: Cors): void {
+function refuseForeignChange({ headers }: HttpRequest, { protocol, host }: Peer, cors: Cors): void {
   const { origin, 'sec-fetch-site': site } = headers
   if (origin !== undefined && allowsOrigin(cors, origin)) return
   if (origin !== undefined && origin !== originOf(protocol, host))
@@ -45,11 +45,7 @@ function originOf(protocol: string, host: string): string | undefined {
  * DNS rebinding: a page can point its own DNS name at this server, and without authentication the server would trust the request.
  * So it accepts only names that nobody else can own: loopback names, and IP addresses if it listens on a reachable address.
  */
-function refuseForeignName(
-  { socket }: IncomingMessage,
-  { host }: Peer,
-  { authenticator, allowedHosts }: PagePolicy,
-): void {
+function refuseForeignName({ socket }: HttpRequest, { host }: Peer, { authenticator, allowedHosts }: PagePolicy): void {
   if (authenticator.scheme !== 'none' && allowedHosts === undefined) return
   const name = host.replace(/:\d+$/, '').toLowerCase()
   if (LOOPBACK_NAME.test(name) || allowedHosts?.includes(name)) return

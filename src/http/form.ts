@@ -1,7 +1,7 @@
 /** Reads a form up to a size limit: urlencoded, multipart with files, or the same fields as a JSON object. */
-import type { IncomingMessage } from 'node:http'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import { readBody, readJson } from './body.ts'
+import type { HttpRequest } from './exchange.ts'
 
 export interface Form {
   /** Strings in a form, any value in JSON. The last value of a repeated field wins. */
@@ -17,7 +17,7 @@ export interface UploadedFile {
   readonly bytes: Buffer
 }
 
-export async function readForm(request: IncomingMessage, bytesMax: number): Promise<Form> {
+export async function readForm(request: HttpRequest, bytesMax: number): Promise<Form> {
   const type = request.headers['content-type'] ?? ''
   if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
     const body = await readBody(request, bytesMax)

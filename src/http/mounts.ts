@@ -30,6 +30,12 @@ export class Mounts {
     this.#mounts = new Map(mounts.map((mount) => [mount, mount.segments]))
   }
 
+  /** Whether the path, or others that begin like it, belong to a protocol. Loads nothing. */
+  claims(path: string): boolean {
+    const segment = path.split('/', 2)[1] ?? ''
+    return this.first.routes.some((route) => route.path.split('/', 2)[1] === segment) || this.#owners(path).length > 0
+  }
+
   async match(method: string, path: string): Promise<Match> {
     let best = this.#first.routes.match(method, path)
     for (const mount of this.#owners(path)) {

@@ -4,7 +4,7 @@ import type { Limits } from '../core/model/limits.ts'
 import { actorOf, localOwner, type Principal } from '../core/model/principal.ts'
 import { type Clock, elapsedOf } from '../core/ports/clock.ts'
 import { TokenBuckets } from '../core/runtime/token-bucket.ts'
-import { networkOf } from './address-limit.ts'
+import { networkOf, UNKNOWN_ADDRESS } from './address-limit.ts'
 
 const FAILURES_PER_SECOND = 1
 /** Size of the cache of known valid credentials. */
@@ -35,7 +35,12 @@ export class RequestRate {
    * credential count for their principal instead.
    */
   admitAddress(address: string | undefined, bearer?: string): void {
-    if (this.#perAddress === 0 || (bearer !== undefined && this.#known.has(digestOf(bearer)))) return
+    if (
+      this.#perAddress === 0 ||
+      address === UNKNOWN_ADDRESS ||
+      (bearer !== undefined && this.#known.has(digestOf(bearer)))
+    )
+      return
     const retryAfterMs = this.#strangers.take(networkOf(address))
     if (retryAfterMs === 0) return
     throw new HoldfastError(
@@ -64,7 +69,8 @@ export class RequestRate {
   ): Promise<Principal> {
     const network = networkOf(address)
     const digest = bearer === undefined ? '' : digestOf(bearer)
-    const retryAfterMs = this.#known.has(digest) ? 0 : this.#failures.wait(network)
+    const isExempt = address === UNKNOWN_ADDRESS || this.#known.has(digest)
+    const retryAfterMs = isExempt ? 0 : this.#failures.wait(network)
     if (retryAfterMs > 0)
       throw new HoldfastError('rate_limited', 'too many requests with an invalid credential came from your address', {
         retryAfterMs,

@@ -1,12 +1,12 @@
 /** Non-streaming responses. */
-import type { ServerResponse } from 'node:http'
+import type { HttpResponse } from './exchange.ts'
 import type { ErrorResponse } from './route.ts'
 
 /** On every response: pages of other origins can neither embed it as a resource nor show it in a frame. */
 export const ISOLATION_HEADERS = { 'cross-origin-resource-policy': 'same-origin', 'x-frame-options': 'DENY' } as const
 
 export function respondJson(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -15,7 +15,7 @@ export function respondJson(
 }
 
 export function respondText(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   contentType: string,
   body: string,
@@ -37,7 +37,7 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value) ?? '')
 }
 
-export function respondEmpty(response: ServerResponse, status: number): void {
+export function respondEmpty(response: HttpResponse, status: number): void {
   response.writeHead(status, { 'cache-control': 'no-store', ...ISOLATION_HEADERS }).end()
 }
 
@@ -47,12 +47,12 @@ export function retrySeconds(retryAfterMs: number): number {
 }
 
 export function setRetryAfter(
-  response: ServerResponse,
+  response: HttpResponse,
   { retryAfterMs }: { readonly retryAfterMs?: number | undefined },
 ): void {
   if (retryAfterMs !== undefined) response.setHeader('retry-after', retrySeconds(retryAfterMs))
 }
 
-export function respondError(response: ServerResponse, error: ErrorResponse): void {
+export function respondError(response: HttpResponse, error: ErrorResponse): void {
   respondText(response, error.status, error.contentType, error.body, error.headers)
 }

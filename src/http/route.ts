@@ -1,18 +1,20 @@
 /** Route tables of protocols. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Principal } from '../core/model/principal.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
 import type { Peer } from './trusted-proxies.ts'
 import type { Upgrade } from './upgrade.ts'
 
 /** A routed and authenticated request. */
 export interface Call {
-  readonly request: IncomingMessage
+  readonly request: HttpRequest
   readonly peer: Peer
-  readonly response: ServerResponse
+  readonly response: HttpResponse
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  /** Path of the mount point, for links; empty at the root. */
+  readonly base: string
   readonly principal: Principal
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal

@@ -2,7 +2,6 @@
  * Streams a log to a response. Buffers nothing itself: when a slow client's socket buffer is full, its subscription pauses until the
  * client reads again or is disconnected (SUB-1).
  */
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Clock, elapsedOf } from '../core/ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
@@ -11,6 +10,7 @@ import { lastOf, type Slice } from '../core/model/record.ts'
 import type { Sink, Subscription } from '../core/delivery/subscription.ts'
 import { repeatTimer } from '../core/runtime/timer.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
+import type { HttpResponse } from './exchange.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
 
 /** Why a stream ends before its run, or which events it lacks. */
@@ -55,7 +55,7 @@ export class Streams {
 
   /** Opens a stream on a response; `first` is sent before any event. */
   async serve(
-    response: ServerResponse,
+    response: HttpResponse,
     format: StreamFormat,
     subscribe: (stream: Stream) => Promise<Subscription>,
     first?: Notice,
@@ -85,7 +85,7 @@ export class Streams {
 }
 
 export class Stream implements Sink {
-  readonly #response: ServerResponse
+  readonly #response: HttpResponse
   readonly #format: StreamFormat
   readonly #clock: Clock
   readonly #onClose: () => void
@@ -102,7 +102,7 @@ export class Stream implements Sink {
   #unsent = 0
   #closed = false
 
-  constructor(response: ServerResponse, format: StreamFormat, clock: Clock, onClose: () => void) {
+  constructor(response: HttpResponse, format: StreamFormat, clock: Clock, onClose: () => void) {
     this.#response = response
     this.#format = format
     this.#clock = clock
@@ -226,7 +226,7 @@ export class Stream implements Sink {
  * Bytes not yet sent. `writableLength` counts a large write in full until its last byte is gone; only the socket's handle knows the
  * progress (Node's own socket timeouts use it too).
  */
-function unsentBytes(response: ServerResponse): number {
+function unsentBytes(response: HttpResponse): number {
   // oxlint-disable-next-line no-underscore-dangle -- Node has no public API for it
   const handle = (response.socket as { _handle?: { writeQueueSize?: number } | null } | null)?._handle
   return response.writableLength + (handle?.writeQueueSize ?? 0)

@@ -1,6 +1,7 @@
 /** Client address, protocol and host of a request: from the connection, or from the headers of a trusted proxy. */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { BlockList } from 'node:net'
+import type { HttpRequest } from './exchange.ts'
 
 export interface Peer {
   readonly address: string | undefined
@@ -8,6 +9,8 @@ export interface Peer {
   readonly protocol: 'http' | 'https'
   /** Host header of the client, with its port if any; may be empty. */
   readonly host: string
+  /** Path that a trusted proxy has taken off, such as `/api/agents`. */
+  readonly prefix?: string
 }
 
 const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
@@ -26,7 +29,7 @@ export class TrustedProxies {
     if (networks.length > 0) this.#networks = toBlockList(networks)
   }
 
-  peerOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): Peer {
+  peerOf({ socket, headers }: Pick<HttpRequest, 'socket' | 'headers'>): Peer {
     const protocol = 'encrypted' in socket ? 'https' : 'http'
     const direct: Peer = { address: socket.remoteAddress, protocol, host: headers.host ?? '' }
     return this.#trusts(direct.address) ? this.#forwarded(direct, headers) : direct
@@ -47,10 +50,12 @@ export class TrustedProxies {
 
   #forwarded(direct: Peer, headers: IncomingHttpHeaders): Peer {
     const protocol = valuesOf(headers['x-forwarded-proto']).at(-1)?.toLowerCase()
+    const prefix = prefixIn(headers['x-forwarded-prefix'])
     return {
       address: this.addressOf(direct.address!, valuesOf(headers['x-forwarded-for']).join(',')),
       protocol: protocol === 'http' || protocol === 'https' ? protocol : direct.protocol,
       host: valuesOf(headers['x-forwarded-host']).at(-1) ?? direct.host,
+      ...(prefix !== undefined && { prefix }),
     }
   }
 
@@ -60,6 +65,12 @@ export class TrustedProxies {
     const family = familyOf(plain)
     return family !== undefined && this.#networks.check(plain, family)
   }
+}
+
+/** Undefined without one, or if it is not a path. */
+function prefixIn(header: string | readonly string[] | undefined): string | undefined {
+  const prefix = valuesOf(header).at(-1)?.replace(/\/+$/, '')
+  return prefix !== undefined && /^(\/[\w.~%-]+){1,20}$/.test(prefix) ? prefix : undefined
 }
 
 /** Throws on an invalid network. */

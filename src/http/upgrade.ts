@@ -5,11 +5,13 @@ import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import type { AddressLimit } from './address-limit.ts'
+import { locate } from './base-path.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
+import { hostRequestOf } from './host-request.ts'
 import type { Mounts } from './mounts.ts'
 import { retrySeconds } from './respond.ts'
 import type { RequestRate } from './request-rate.ts'
-import type { TrustedProxies } from './trusted-proxies.ts'
+import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 
 /** A connection to be upgraded. The protocol authenticates it after the upgrade. */
 export interface UpgradeCall {
@@ -33,6 +35,8 @@ export interface Upgrade {
 
 export interface UpgradeOptions {
   readonly mounts: Mounts
+  /** As `toBasePath` returned it. */
+  readonly basePath: string
   readonly authenticator: Authenticator
   readonly logger: Logger
   readonly pages: PagePolicy
@@ -42,13 +46,18 @@ export interface UpgradeOptions {
   readonly rate: RequestRate
 }
 
+/** Where upgrades are found: what `isUpgrade` needs of the options. */
+export type UpgradePlace = Pick<UpgradeOptions, 'mounts' | 'basePath' | 'proxies'>
+
 /** Whether a request is for one of our WebSockets. Other upgrades, such as to HTTP/2, are ignored. */
-export function isUpgrade({ url = '/', headers }: IncomingMessage, mounts: Mounts): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket' && mounts.hasUpgrade(pathOf(url))
+export function isUpgrade(request: IncomingMessage, place: UpgradePlace): boolean {
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') return false
+  const path = pathOf(request, place)
+  return path !== undefined && place.mounts.hasUpgrade(path)
 }
 
-function pathOf(url: string): string {
-  return url.split('?')[0]!
+function pathOf(request: IncomingMessage, { basePath, proxies }: UpgradePlace): string | undefined {
+  return locate(request, proxies.peerOf(request), basePath)?.path
 }
 
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -61,17 +70,20 @@ async function serveUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { mounts, authenticator, pages, proxies, logger, logins, rate }: UpgradeOptions,
+  options: UpgradeOptions,
 ): Promise<void> {
+  const { mounts, authenticator, pages, proxies, logger, logins, rate } = options
+  const path = pathOf(request, options)
   socket.on('error', () => {}) // the client disconnected; `close` follows
   try {
-    const found = await mounts.upgrade(pathOf(request.url ?? '/'))
+    const found = path === undefined ? undefined : await mounts.upgrade(path)
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
     // A WebSocket can have side effects, and browsers send no preflight for it.
     const peer = proxies.peerOf(request)
     refuseForeignPages(request, peer, pages, true)
     rate.admitAddress(peer.address)
-    const guarded = authenticator.scheme !== 'none'
+    const known = authenticator.scheme === 'host' ? await knownToHost(request, peer, options) : undefined
+    const guarded = authenticator.scheme !== 'none' && known === undefined
     const release = guarded ? logins.acquire(peer.address) : () => {}
     if (release === undefined)
       throw new HoldfastError('rate_limited', 'too many connections are waiting to authenticate', {
@@ -79,6 +91,7 @@ async function serveUpgrade(
       })
     socket.once('close', release)
     const authenticate = async (credential: Credential): Promise<Principal> => {
+      if (known !== undefined) return known
       const { address: from } = peer
       const principal = await rate.authenticate(from, credential.bearer, () =>
         authenticator.authenticate({ ...credential, ...(from !== undefined && { from }) }),
@@ -90,12 +103,25 @@ async function serveUpgrade(
     await found.handle({ request, socket, head, authenticate, admit, guarded })
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
-    if (error.status >= 500)
-      logger.error({ path: pathOf(request.url ?? '/').slice(0, 500), err: cause }, 'WebSocket upgrade failed')
+    if (error.status >= 500) logger.error({ path: path?.slice(0, 500), err: cause }, 'WebSocket upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
     const later = error.retryAfterMs === undefined ? '' : `retry-after: ${retrySeconds(error.retryAfterMs)}\r\n`
     socket.end(
       `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\n${later}connection: close\r\n\r\n`,
     )
+  }
+}
+
+/** Who sent an upgrade, if the host application knows it. Others may still authenticate with their first message. */
+async function knownToHost(
+  request: IncomingMessage,
+  { address: from }: Peer,
+  { authenticator }: UpgradeOptions,
+): Promise<Principal | undefined> {
+  try {
+    return await authenticator.authenticate({ request: hostRequestOf(request), ...(from !== undefined && { from }) })
+  } catch (cause) {
+    if (isHoldfastError(cause, 'unauthenticated')) return undefined
+    throw cause
   }
 }

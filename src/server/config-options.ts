@@ -1,10 +1,8 @@
 /** The server's flags and environment variables: one table from which help and docs are generated. */
 import { isIP } from 'node:net'
-import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits } from '../core/model/limits.ts'
 import { redactionsByName } from '../core/redaction/redactions.ts'
 import { SECURITY_KEY_CHARS_MIN, tooShort } from './auth/index.ts'
-import { type NatsConfig, toNats } from './nats-address.ts'
 import {
   toBearer,
   toChoice,
@@ -22,15 +20,11 @@ import {
   toWebAddress,
 } from './option-values.ts'
 import type { OptionTable } from './options.ts'
-import { type PostgresConfig, toPostgres } from './postgres-address.ts'
 import { toRetention } from './retention/periods-text.ts'
 import { parseSecretKeys } from './secret-keys.ts'
+import { toStore } from './store-address.ts'
 
-export type StoreConfig =
-  | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'memory' }
-  | PostgresConfig
-  | NatsConfig
+export type { StoreConfig } from './store-address.ts'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -386,18 +380,4 @@ function toHost(text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1')
   if (isIP(host) !== 0 || /^[a-z0-9][a-z0-9.-]*$/i.test(host)) return host
   throw new Error(`${JSON.stringify(text)} is not an address: give an IP address or a host name, without a port`)
-}
-
-function toStore(text: string): StoreConfig {
-  if (text === 'memory:') return { kind: 'memory' }
-  if (/^sqlite:(?!:|$)/.test(text)) return { kind: 'sqlite', path: text.slice('sqlite:'.length) }
-  if (/^postgres(ql)?:\/\//.test(text)) return toPostgres(text)
-  if (/^(nats|tls):\/\//.test(text)) return toNats(text)
-  // Do not repeat the URL: it may contain a password.
-  if (/^[a-z+]+:\/\//i.test(text))
-    throw new HoldfastError(
-      'unsupported',
-      'unsupported in this version: use sqlite:PATH, postgres://…, nats://… or memory:',
-    )
-  throw new Error(`${JSON.stringify(text)} is not a store: use sqlite:PATH, postgres://…, nats://… or memory:`)
 }

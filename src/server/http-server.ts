@@ -2,23 +2,22 @@
 import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Limits } from '../core/model/limits.ts'
-import type { Mounts } from '../http/mounts.ts'
-import { isUpgrade } from '../http/upgrade.ts'
+import { isUpgrade, type UpgradePlace } from '../http/upgrade.ts'
 import type { CertificateFiles } from './certificate-files.ts'
 
 export interface HttpServerOptions {
   readonly app: RequestListener
-  readonly mounts: Mounts
+  readonly upgrades: UpgradePlace
   readonly limits: Limits
   readonly certificate?: CertificateFiles | undefined
 }
 
-export function createHttpServer({ app, mounts, limits, certificate }: HttpServerOptions): Server {
+export function createHttpServer({ app, upgrades, limits, certificate }: HttpServerOptions): Server {
   const options = {
     maxHeaderSize: limits.headerBytesMax,
     keepAliveTimeout: 65_000,
     requestTimeout: 120_000,
-    shouldUpgradeCallback: (request: Parameters<typeof isUpgrade>[0]) => isUpgrade(request, mounts),
+    shouldUpgradeCallback: (request: Parameters<typeof isUpgrade>[0]) => isUpgrade(request, upgrades),
   }
   // An import would load every lazy export of the module, which takes 30 ms.
   if (certificate === undefined) return process.getBuiltinModule('node:http').createServer(options, app)

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { systemIds } from '../core/ports/clock.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import { openNode } from '../../test/support/node.ts'
-import { mountedProtocols } from './protocols.ts'
+import { Mounts } from '../http/mounts.ts'
+import { claimsPath, firstProtocol, mountedProtocols, protocolNames, upgradePaths } from './protocols.ts'
 
 test('every path of every protocol begins with a segment of its mount, and no two protocols serve the same path', async () => {
   const { service, store } = openNode({ components: [] })
@@ -26,5 +27,30 @@ test('every path of every protocol begins with a segment of its mount, and no tw
       expect(served, key).not.toContain(key)
       served.add(key)
     }
+  }
+})
+
+test('what is claimed before protocols are loaded is what they serve', async () => {
+  const { service, store } = openNode({ components: [] })
+  const parts = {
+    service,
+    streams: {} as never,
+    logger: silentLogger,
+    ids: systemIds(),
+    auth: 'none',
+    version: '0',
+    store,
+    supervised: false,
+  } as const
+  for (const protocols of [protocolNames, ['openai'], ['native'], []] as const) {
+    const chosen = { ...parts, protocols }
+    const first = await firstProtocol(chosen, '')
+    const loaded = [first, ...(await Promise.all(mountedProtocols(chosen).map((mount) => mount.load())))]
+    const mounts = new Mounts(first, mountedProtocols(chosen))
+    for (const { path } of loaded.flatMap(({ routes }) => routes))
+      expect([path, claimsPath(path, protocols), mounts.claims(path)]).toEqual([path, true, true])
+    for (const path of ['/', '/other', '/v1/models', '/runs', '/agents', '/console'])
+      expect([path, claimsPath(path, protocols)]).toEqual([path, mounts.claims(path)])
+    expect(upgradePaths(protocols)).toEqual(loaded.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)))
   }
 })

@@ -4,6 +4,7 @@ import { labComponents } from '../../src/agents/lab/kinds.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { createServer, type Server, type ServerOptions } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { mountedIn } from './mounted.ts'
 import { temporaryDatabase } from './temporary.ts'
 
 export interface InProcessOptions extends Partial<Omit<ServerOptions, 'store'>> {
@@ -15,9 +16,9 @@ export interface InProcessOptions extends Partial<Omit<ServerOptions, 'store'>> 
 /** Shared default key, so that servers of one test can decrypt each other's secrets. */
 const SECRET_KEY = '5e'.repeat(32)
 
-/** Serves the lab by default; stopped after the test. */
+/** Serves the lab by default; stopped after the test. By itself, or mounted as `HOLDFAST_TEST_MOUNT` says. */
 export async function serveInProcess({ path, store, ...options }: InProcessOptions = {}): Promise<Server> {
-  const server = await createServer({
+  const server = await (mountedIn(options) ?? createServer)({
     components: labComponents(),
     store: store ?? (await openSqliteStore({ path: path ?? temporaryDatabase() })),
     secretKeys: [SECRET_KEY],

@@ -35,9 +35,21 @@ export interface Credential {
   readonly share?: string
   /** Address of the client, or of the proxy before it. */
   readonly from?: string
+  /** The whole request, where the host application authenticates. */
+  readonly request?: HostRequest
 }
 
-export type AuthScheme = 'none' | 'keys' | 'jwt' | 'keys+jwt'
+/** A request to a mounted server, as the application around it sees it. */
+export interface HostRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: Headers
+  /** What the application's middleware saw: Node's request with what was added to it, or a web `Request`. */
+  readonly raw: unknown
+}
+
+/** `host`: the application that the server is mounted in decides, alone or before keys and tokens. */
+export type AuthScheme = 'none' | 'keys' | 'jwt' | 'keys+jwt' | 'host'
 
 export interface Authenticator {
   readonly scheme: AuthScheme

@@ -15,7 +15,7 @@ import { deadLetterRoutes } from './push/dead-letters.ts'
 import { serveRest } from './routes/rest.ts'
 import type { Version } from './requests/version.ts'
 
-export type { A2aOptions } from './wire/options.ts'
+export type { A2aOptions, AgentCardOptions, PushOptions } from './wire/options.ts'
 export type { CardSigner } from './wire/signing.ts'
 
 export interface A2aProtocolOptions {

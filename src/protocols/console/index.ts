@@ -2,10 +2,11 @@
 import type { Service } from '../../core/service.ts'
 import { ISOLATION_HEADERS, respondText } from '../../http/respond.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
-import { toProblemResponse } from './errors.ts'
+import { toProblemResponse } from '../../http/problem.ts'
 import { type ConsoleFiles, openFiles } from './files.ts'
 import { serveFrames, type WireView } from './frames.ts'
 import { LiveRuns } from './live-runs.ts'
+import { mountedPage } from './mounted-page.ts'
 import { describeServer, type ServerFacts } from './server-facts.ts'
 
 export interface ConsoleOptions extends ServerFacts {
@@ -75,7 +76,7 @@ const PAGE_HEADERS = {
 
 async function servePage(call: Call, files: ConsoleFiles): Promise<void> {
   const { page } = await files.load()
-  respondText(call.response, 200, 'text/html; charset=utf-8', page, PAGE_HEADERS)
+  respondText(call.response, 200, 'text/html; charset=utf-8', mountedPage(page, call.base), PAGE_HEADERS)
 }
 
 async function serveAsset(call: Call, files: ConsoleFiles): Promise<void> {

@@ -1,10 +1,11 @@
 /** The native protocol, ready to be mounted. */
 import type { Service } from '../../core/service.ts'
+import type { HealthFields } from '../../http/health.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Protocol, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { toProblem } from './errors.ts'
-import { type HealthFields, nativeRoutes } from './routes.ts'
+import { nativeRoutes } from './routes.ts'
 
 export function nativeProtocol(
   service: Service,
@@ -23,7 +24,7 @@ function openApiRoute(version: string): Route {
     public: true,
     async handle(call) {
       const { openApiDocument } = await import('./openapi.ts')
-      respondJson(call.response, 200, openApiDocument(version))
+      respondJson(call.response, 200, openApiDocument(version, call.base))
     },
   }
 }

@@ -32,7 +32,8 @@ const shapes = {
   Problem: problemShape,
 }
 
-export function openApiDocument(version: string): object {
+/** `base`: path of the mount point. */
+export function openApiDocument(version: string, base = ''): object {
   return {
     openapi: '3.1.0',
     info: {
@@ -41,6 +42,7 @@ export function openApiDocument(version: string): object {
       description: 'Agent runs as durable logs.',
       license: { name: 'Apache-2.0' },
     },
+    servers: [{ url: base === '' ? '/' : base }],
     paths,
     components: {
       schemas: Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, toSchema(shape)])),

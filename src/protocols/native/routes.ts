@@ -1,12 +1,13 @@
 /** Routes of the native protocol: the log itself, for our client and for curl. */
-import { HoldfastError, STORE_UNAVAILABLE } from '../../core/model/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { cursorOf } from '../../core/model/page.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import { isFinished, type RunStatus } from '../../core/model/run.ts'
-import type { Service, ServiceHealth } from '../../core/service.ts'
+import type { Service } from '../../core/service.ts'
 import { shareActions } from '../../core/access/share-links.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import { readJson } from '../../http/body.ts'
+import { type HealthFields, healthRoutes } from '../../http/health.ts'
 import { readIdempotencyKey } from '../../http/idempotency-key.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
@@ -21,9 +22,6 @@ import { toComponent, toRun } from './wire.ts'
 
 /** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
-
-/** What other protocols of the server have their clients look for in health reports, besides what they say here. */
-export type HealthFields = Readonly<Record<string, unknown>>
 
 export function nativeRoutes(service: Service, streams: Streams, healthFields: HealthFields): Route[] {
   return [
@@ -47,18 +45,7 @@ export function nativeRoutes(service: Service, streams: Streams, healthFields: H
     ...shareRoutes(service),
     ...sessionRoutes(service),
     forgetRoute(service),
-    {
-      method: 'GET',
-      path: '/health',
-      public: true,
-      handle: (call) => reportHealth(call, service.health(), healthFields),
-    },
-    {
-      method: 'GET',
-      path: '/health/ready',
-      public: true,
-      handle: async (call) => reportHealth(call, await service.ready(), healthFields),
-    },
+    ...healthRoutes(service, healthFields),
   ]
 }
 
@@ -78,7 +65,7 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
   const { id } = stored.run
-  const headers = { location: `/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
+  const headers = { location: `${call.base}/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
   if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
   await follow(call, service, streams, stored, undefined, 'sse')
@@ -181,11 +168,4 @@ async function describeRun(call: Call, service: Service, stored: StoredRun): Pro
 function sharedWith({ scopes = [], credential }: Principal): RunShape['shared'] {
   const expiresAt = new Date(credential!.expiresAt!).toISOString()
   return { can: shareActions.filter((action) => scopes.some((scope) => scope.endsWith(`:${action}`))), expiresAt }
-}
-
-/** Anybody may ask: why a store is unavailable is in the log. */
-function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, healthFields: HealthFields): void {
-  const status = ok ? 'ok' : 'unavailable'
-  const shown = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
-  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, ...healthFields })
 }

@@ -27,7 +27,7 @@ async function createShare(call: Call, service: Service): Promise<void> {
     expiresInMs: body.expiresInMs ?? EXPIRES_MS,
   })
   respondJson(call.response, 201, toShare(share, token), {
-    location: `/runs/${encodeURIComponent(id)}/shares/${share.id}`,
+    location: `${call.base}/runs/${encodeURIComponent(id)}/shares/${share.id}`,
   })
 }
 

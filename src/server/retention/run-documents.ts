@@ -3,9 +3,7 @@ import { type Document, SESSIONS } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
 import { SHARES } from '../../core/access/share-links.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { PUSH_CONFIGS } from '../../protocols/a2a/push/configs.ts'
-import { DEAD_LETTERS, DELIVERIES } from '../../protocols/a2a/push/deliveries.ts'
-import { TURNS } from '../../protocols/a2a/requests/answered-messages.ts'
+import { DEAD_LETTERS, DELIVERIES, PUSH_CONFIGS, TURNS } from '../../protocols/a2a/collections.ts'
 
 /** Collections whose documents belong to the run in their label. */
 export const RUN_COLLECTIONS: readonly string[] = [SHARES, TURNS, PUSH_CONFIGS, DELIVERIES, DEAD_LETTERS]

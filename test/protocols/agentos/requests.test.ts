@@ -107,7 +107,7 @@ describe('AgentOS: the server', () => {
     const { url } = await serveAgentOs()
     const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
     const led = await fetch(`${url}/`, { headers: browser, redirect: 'manual' })
-    expect([led.status, led.headers.get('location')]).toEqual([302, '/console'])
+    expect([led.status, led.headers.get('location')]).toEqual([302, `${url.slice(new URL(url).origin.length)}/console`])
     for (const accept of ['*/*', 'application/json']) {
       const told = await fetch(`${url}/`, { headers: { accept }, redirect: 'manual' })
       expect([told.status, await told.json()]).toMatchObject([200, { id: 'holdfast' }])

@@ -317,7 +317,11 @@ describe('native errors: an internal error', () => {
     const answering = nextResponse()
     const socket = open(server.port)
     socket.write(
-      requestText('POST /runs', { 'Content-Type': 'application/json', 'Content-Length': '100' }, '{"component":'),
+      requestText(
+        `POST ${server.base}/runs`,
+        { 'Content-Type': 'application/json', 'Content-Length': '100' },
+        '{"component":',
+      ),
     )
     const response = await answering
     const closed = new Promise((resolve) => response.once('close', resolve))

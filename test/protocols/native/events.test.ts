@@ -176,7 +176,7 @@ describe('native: an open stream', () => {
   test('[SUB-3] as NDJSON sends empty lines as heartbeats', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 40 } })
     const { id } = await startRun(server, 'hang')
-    const answer = await exchange(server.port, requestText(`GET /runs/${id}/events?format=ndjson`), {
+    const answer = await exchange(server.port, requestText(`GET ${server.base}/runs/${id}/events?format=ndjson`), {
       until: (text) => text.endsWith('\r\n1\r\n\n\r\n1\r\n\n\r\n'),
     })
     expect(answer).toContain('"type":"run.started"')
@@ -186,7 +186,7 @@ describe('native: an open stream', () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     await untilFinished(server, id)
-    const both = requestText(`GET /runs/${id}/events`) + requestText('GET /health')
+    const both = requestText(`GET ${server.base}/runs/${id}/events`) + requestText(`GET ${server.base}/health`)
     const answer = await exchange(server.port, both, { until: (text) => text.includes('"status":"ok"') })
     expect(answer.indexOf('event: run.completed')).toBeLessThan(answer.indexOf('"status":"ok"'))
   })
@@ -195,7 +195,7 @@ describe('native: an open stream', () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 2; hang')
     const sse = followRun(server, id)
-    const ndjson = exchange(server.port, requestText(`GET /runs/${id}/events?format=ndjson`))
+    const ndjson = exchange(server.port, requestText(`GET ${server.base}/runs/${id}/events?format=ndjson`))
     await until('both streams have the last text', () => sse.events === 4)
     await until('there are two subscribers', () => server.service.health().subscribers === 2)
     await server.stop()

@@ -11,7 +11,7 @@ describe('POST /runs', () => {
     const server = await serveNative()
     const { status, headers, body } = await postRun(server, 'text 1', { session: 'tide' })
     expect(status).toBe(202)
-    expect(headers.get('location')).toBe(`/runs/${body.id}`)
+    expect(headers.get('location')).toBe(`${server.base}/runs/${body.id}`)
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
     expect(headers.get('idempotency-replayed')).toBeNull()
     expect(body).toEqual({
@@ -26,7 +26,7 @@ describe('POST /runs', () => {
       earliest: 0,
       protocol: 'native',
     })
-    expect((await call(server, 'GET', headers.get('location')!)).status).toBe(200)
+    expect((await fetch(new URL(headers.get('location')!, server.url))).status).toBe(200)
   })
 
   test.each([
@@ -78,7 +78,7 @@ describe('POST /runs', () => {
     const headers = await stream.headers()
     expect(headers['content-type']).toBe('text/event-stream; charset=utf-8')
     expect(await stream.ended).toBe('closed')
-    const [, id] = /^\/runs\/(.+)$/.exec(headers.location ?? '') ?? []
+    const [, id] = /\/runs\/(.+)$/.exec(headers.location ?? '') ?? []
     expect(eventsIn(stream.log).at(-1)).toMatchObject({ run: id, type: 'run.completed' })
     expect((await readLog(server, id!)).equals(stream.log)).toBe(true)
   })
@@ -122,7 +122,7 @@ describe('Idempotency-Key', () => {
     expect(first.headers.get('idempotency-replayed')).toBeNull()
     expect(again.status).toBe(202)
     expect(again.headers.get('idempotency-replayed')).toBe('true')
-    expect(again.headers.get('location')).toBe(`/runs/${first.body.id}`)
+    expect(again.headers.get('location')).toBe(`${server.base}/runs/${first.body.id}`)
     expect(again.body).toMatchObject({ id: first.body.id, status: 'completed' })
     expect((await call<RunPage>(server, 'GET', '/runs')).body.runs).toHaveLength(1)
   })

@@ -61,6 +61,8 @@ export const quickLimits: Partial<Limits> = {
 export interface NativeServer extends Server {
   readonly store: Store
   readonly port: number
+  /** Path that it is mounted at; empty for a server of its own. */
+  readonly base: string
 }
 
 export interface NativeOptions extends Partial<Omit<ServerOptions, 'store'>> {
@@ -79,7 +81,8 @@ export async function serveNative({
     components: [...labComponents(), ...extraComponents, ...components],
     limits: { ...quickLimits, ...options.limits },
   })
-  return { ...server, store: opened, port: Number(new URL(server.url).port) }
+  const { port, pathname } = new URL(server.url)
+  return { ...server, store: opened, port: Number(port), base: pathname === '/' ? '' : pathname }
 }
 
 async function open(store: 'memory' | 'sqlite' | Store): Promise<Store> {

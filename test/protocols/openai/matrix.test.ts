@@ -78,7 +78,7 @@ describe('failure: a server that is drained midway', () => {
 async function throughSplitBytes({ url }: OpenAiServer): Promise<string> {
   const relay = await splitBytes(url)
   onTestFinished(() => relay.close())
-  return `${relay.url}/v1`
+  return `${relay.url}${url.slice(new URL(url).origin.length)}/v1`
 }
 
 /** What the component of the newest run said itself. */

@@ -5,14 +5,12 @@ import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 import type { SecretBox } from '../../../core/ports/secret-box.ts'
+import { PUSH_CONFIGS } from '../collections.ts'
 import { a2aError, invalidParams } from '../wire/errors.ts'
 import { beginDelivery, deliveryId, endDelivery } from './deliveries.ts'
 import { sealSecrets, withoutSecrets, withSecrets } from './secrets.ts'
 import type { Version } from '../requests/version.ts'
 import type { PushConfig, PushConfigList, PushConfigRequest } from '../wire/wire.ts'
-
-/** A document of this collection. */
-export const PUSH_CONFIGS = 'a2a.push'
 
 export interface StoredPushConfig {
   readonly component: string

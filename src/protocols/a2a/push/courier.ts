@@ -10,18 +10,11 @@ import { events, lastOf } from '../../../core/model/record.ts'
 import type { SecretBox } from '../../../core/ports/secret-box.ts'
 import type { Service } from '../../../core/service.ts'
 import { streamProjection, type TaskFrame } from '../view/projection.ts'
-import { deliverable, PUSH_CONFIGS, type StoredPushConfig } from './configs.ts'
+import { DEAD_LETTERS, DELIVERIES, PUSH_CONFIGS } from '../collections.ts'
+import { deliverable, type StoredPushConfig } from './configs.ts'
 import type { CardSigner } from '../wire/signing.ts'
 import { AddressRefused, type Lookup } from './addresses.ts'
-import {
-  DEAD_LETTERS,
-  DELIVERIES,
-  type Delivery,
-  deliveryId,
-  deliveryIn,
-  endDelivery,
-  retryDelayMs,
-} from './deliveries.ts'
+import { type Delivery, deliveryId, deliveryIn, endDelivery, retryDelayMs } from './deliveries.ts'
 import type { PushLimits } from './limits.ts'
 import { notificationOf } from './notification.ts'
 import { signed } from './signature.ts'

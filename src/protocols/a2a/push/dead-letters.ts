@@ -4,7 +4,8 @@ import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { respondEmpty, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
-import { DEAD_LETTERS, DELIVERIES, type Delivery, deliveryId, deliveryIn } from './deliveries.ts'
+import { DEAD_LETTERS, DELIVERIES } from '../collections.ts'
+import { type Delivery, deliveryId, deliveryIn } from './deliveries.ts'
 
 const PAGE = 50
 

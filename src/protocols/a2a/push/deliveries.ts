@@ -1,12 +1,8 @@
 /** Delivery progress per push configuration, kept as documents so that any node can resume another's deliveries. */
 import type { Document } from '../../../core/model/document.ts'
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
+import { DEAD_LETTERS, DELIVERIES } from '../collections.ts'
 import type { PushLimits } from './limits.ts'
-
-/** Active deliveries. Removed once the end of the task is delivered. */
-export const DELIVERIES = 'a2a.push.delivery'
-/** Failed deliveries. A retry continues with the failed event. */
-export const DEAD_LETTERS = 'a2a.push.dead'
 
 export interface Delivery {
   readonly task: string

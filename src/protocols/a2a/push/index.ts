@@ -8,7 +8,8 @@ import type { Service } from '../../../core/service.ts'
 import type { PushSettings } from '../wire/options.ts'
 import type { Lookup } from './addresses.ts'
 import { Courier, type CourierParts } from './courier.ts'
-import { DELIVERIES, deliveryIn, endDelivery, isDue } from './deliveries.ts'
+import { DELIVERIES } from '../collections.ts'
+import { deliveryIn, endDelivery, isDue } from './deliveries.ts'
 import { defaultPushLimits, type PushLimits } from './limits.ts'
 
 export interface PushParts {

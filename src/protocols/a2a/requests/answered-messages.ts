@@ -1,8 +1,8 @@
 /** Messages that answered a task's questions. The log only has their content; these documents identify repeated messages. */
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
+import { TURNS } from '../collections.ts'
 import type { Message } from '../wire/wire.ts'
 
-export const TURNS = 'a2a.turn'
 /** Maximum turns per task. */
 const TURNS_MAX = 1000
 const PAGE = 200

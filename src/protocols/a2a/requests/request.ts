@@ -34,9 +34,9 @@ export function callerOf(call: Call, version: Version, about: AgentCardOptions, 
   }
 }
 
-export function urlOf({ peer: { protocol, host } }: Call, { url }: A2aOptions): string {
+export function urlOf({ peer: { protocol, host }, base }: Call, { url }: A2aOptions): string {
   if (url !== undefined) return url.replace(/\/+$/, '')
   if (!/^[a-z0-9._-]+(?::\d{1,5})?$|^\[[0-9a-f:.]+\](?::\d{1,5})?$/i.test(host))
     throw new HoldfastError('invalid_request', 'the Host header is not a valid host name')
-  return `${protocol}://${host}`
+  return `${protocol}://${host}${base}`
 }

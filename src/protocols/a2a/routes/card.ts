@@ -18,7 +18,7 @@ export async function serveCard(call: Call, agent: Agent, options: A2aOptions, s
     'cache-control': `public, max-age=${MAX_AGE_S}`,
     etag,
     'last-modified': new Date(startedAt).toUTCString(),
-    vary: 'A2A-Version, Host, X-Forwarded-Host, X-Forwarded-Proto',
+    vary: 'A2A-Version, Host, X-Forwarded-Host, X-Forwarded-Proto, X-Forwarded-Prefix',
   }
   if (isKnown(call, etag)) return void call.response.writeHead(304, headers).end()
   respondText(call.response, 200, 'application/json', body, headers)

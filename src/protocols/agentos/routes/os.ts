@@ -10,6 +10,8 @@ import type { AgentOs } from '../requests/agent-os.ts'
 export interface ServerFacts {
   readonly auth: AuthScheme
   readonly version: string
+  /** The console is served beside it. */
+  readonly hasConsole: boolean
 }
 
 const OS_ID = 'holdfast'
@@ -23,12 +25,12 @@ const AUTH_MODES: Readonly<Record<AuthScheme, string>> = {
   keys: 'security_key',
   jwt: 'jwt',
   'keys+jwt': 'jwt',
+  host: 'jwt',
 }
 
 export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
-  const { version } = facts
   return [
-    { method: 'GET', path: '/', public: true, handle: (call) => greet(call, version) },
+    { method: 'GET', path: '/', public: true, handle: (call) => greet(call, facts) },
     { ...get('/info', () => infoOf(os, facts)), public: true },
     get('/config', () => configOf(os)),
     get('/models', () => modelsOf(os)),
@@ -41,9 +43,9 @@ function get(path: string, body: () => unknown): Route {
 }
 
 /** Responds with JSON to programs, and redirects browsers to the console. */
-function greet({ request, response }: Call, version: string): void {
-  if ((request.headers.accept ?? '').includes('text/html')) {
-    response.writeHead(302, { location: '/console', 'cache-control': 'no-store' })
+function greet({ request, response, base }: Call, { version, hasConsole }: ServerFacts): void {
+  if (hasConsole && (request.headers.accept ?? '').includes('text/html')) {
+    response.writeHead(302, { location: `${base}/console`, 'cache-control': 'no-store' })
     return void response.end()
   }
   respondJson(response, 200, { name: 'AgentOS API', id: OS_ID, version })

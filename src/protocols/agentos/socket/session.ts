@@ -123,7 +123,10 @@ export class SocketSession {
     const action = textField(fields, 'action') ?? ''
     if (action === 'ping') return this.#send({ event: 'pong' })
     if (action === 'authenticate') return this.#authenticate(fields)
-    if (!this.#call.guarded) this.#principal ??= await this.#call.authenticate({})
+    if (!this.#call.guarded && this.#principal === undefined) {
+      this.#principal = await this.#call.authenticate({})
+      this.#watch(this.#principal)
+    }
     const principal = this.#principal
     if (principal === undefined) {
       const error = 'Authentication required. Send authenticate action with valid bearer token.'

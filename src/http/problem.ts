@@ -1,6 +1,6 @@
-/** Errors of the console's API: problem JSON. */
-import type { HoldfastError } from '../../core/model/errors.ts'
-import type { ErrorResponse } from '../../http/route.ts'
+/** Errors of what is served beside the protocols: problem JSON (RFC 9457). */
+import type { HoldfastError } from '../core/model/errors.ts'
+import type { ErrorResponse } from './route.ts'
 
 export function toProblemResponse(error: HoldfastError, requestId: string): ErrorResponse {
   const { code, status, retryable } = error

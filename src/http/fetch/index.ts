@@ -1,0 +1,28 @@
+/** Serves web requests with the handlers of Node's: `(Request) => Promise<Response>`. */
+import type { IncomingMessage } from 'node:http'
+import { UNKNOWN_ADDRESS } from '../address-limit.ts'
+import type { App } from '../app.ts'
+import { FetchRequest } from './request.ts'
+import { FetchResponse } from './response.ts'
+
+export type FetchHandler = (request: Request, info?: unknown) => Promise<Response>
+
+/** `info` is what hosts pass beside a request. */
+export function serveFetch(app: App, request: Request, info?: unknown): Promise<Response> {
+  const given = new FetchRequest(request, addressIn(info))
+  const response = new FetchResponse(given, request.signal)
+  app(given, response)
+  return response.answer
+}
+
+/** The client's address, as Hono on Node, Deno and callers that know it themselves pass it. */
+function addressIn(info: unknown): string {
+  if (typeof info !== 'object' || info === null) return UNKNOWN_ADDRESS
+  const { incoming, remoteAddr, remoteAddress } = info as {
+    readonly incoming?: Pick<IncomingMessage, 'socket'>
+    readonly remoteAddr?: { readonly hostname?: unknown }
+    readonly remoteAddress?: unknown
+  }
+  const address = remoteAddress ?? incoming?.socket?.remoteAddress ?? remoteAddr?.hostname
+  return typeof address === 'string' ? address : UNKNOWN_ADDRESS
+}

@@ -1,0 +1,56 @@
+/** A web `Request` as the server's handlers read it. The body is read from its source only as fast as a handler takes it. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { HttpRequest, RequestSocket } from '../exchange.ts'
+
+export class FetchRequest extends Readable implements HttpRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly socket: RequestSocket
+  readonly isMaybeStripped = true
+  /** The request itself, for the host's authentication. */
+  readonly web: Request
+  complete: boolean
+  readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined
+
+  /** `address`: of the client, where the host says it. */
+  constructor(request: Request, address: string) {
+    super({ highWaterMark: 0 })
+    const { scheme, host, target } = split(request.url)
+    this.web = request
+    this.method = request.method
+    this.url = target
+    this.headers = { host, ...Object.fromEntries(request.headers) }
+    this.socket = {
+      remoteAddress: address,
+      destroy: () => this.destroy(),
+      destroySoon: () => this.destroy(),
+      ...(scheme === 'https' && { encrypted: true }),
+    }
+    this.#body = request.body?.getReader()
+    this.complete = this.#body === undefined
+  }
+
+  override _read(): void {
+    if (this.#body === undefined) return void this.push(null)
+    this.#body.read().then(
+      ({ done, value }) => {
+        if (done) this.complete = true
+        this.push(done ? null : value)
+      },
+      (cause: unknown) => this.destroy(cause instanceof Error ? cause : new Error(String(cause))),
+    )
+  }
+
+  /** Without a listener an error would end the process; `close` tells enough. */
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (!this.complete) this.#body?.cancel().catch(() => {})
+    done(this.listenerCount('error') > 0 ? error : null)
+  }
+}
+
+function split(url: string): { readonly scheme: string; readonly host: string; readonly target: string } {
+  const [, scheme = 'http', host = '', target = ''] = /^([a-z]+):\/\/([^/?#]*)([^#]*)/i.exec(url) ?? []
+  return { scheme, host, target: target.startsWith('/') ? target : `/${target}` }
+}

@@ -1,0 +1,32 @@
+/** Health reports, at a path that all protocols share. */
+import { STORE_UNAVAILABLE } from '../core/model/errors.ts'
+import type { Service, ServiceHealth } from '../core/service.ts'
+import { respondJson } from './respond.ts'
+import type { Call, Route } from './route.ts'
+
+/** What clients of other protocols look for in health reports. */
+export type HealthFields = Readonly<Record<string, unknown>>
+
+export function healthRoutes(service: Service, fields: HealthFields): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/health',
+      public: true,
+      handle: (call) => reportHealth(call, service.health(), fields),
+    },
+    {
+      method: 'GET',
+      path: '/health/ready',
+      public: true,
+      handle: async (call) => reportHealth(call, await service.ready(), fields),
+    },
+  ]
+}
+
+/** Anybody may ask: why a store is unavailable is in the log. */
+function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, fields: HealthFields): void {
+  const status = ok ? 'ok' : 'unavailable'
+  const shown = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
+  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, ...fields })
+}

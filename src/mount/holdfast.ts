@@ -1,0 +1,96 @@
+/** Holdfast inside an application: handlers for its server, and runs in process. */
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Client, createClient, type Runs } from '../client/client.ts'
+import { localPrincipal, type Principal } from '../core/model/principal.ts'
+import { type FetchHandler, serveFetch } from '../http/fetch/index.ts'
+import type { HttpRequest, HttpResponse } from '../http/exchange.ts'
+import { leaseInstance } from './instances.ts'
+import { checkOptions, type HoldfastOptions } from './options.ts'
+import { Unopened } from './unopened.ts'
+
+/** Methods of route handlers, as Next.js names them. */
+export type Handlers = Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', FetchHandler>>
+
+/** Calls `next` for paths that are none of Holdfast's. Default: respond with 404. */
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
+
+export interface Holdfast {
+  /** For route files of the Next.js App Router: `export const { GET, POST, … } = hf.handlers`. */
+  readonly handlers: Handlers
+  /** For Hono, Bun.serve, Deno.serve. A second argument may carry the client's address: `{ remoteAddress }`. */
+  readonly fetch: FetchHandler
+  /** For Express, Connect and `node:http`. */
+  readonly node: NodeHandler
+  /** Serves WebSockets on an HTTP server, and leaves those of others alone. Returns a function that detaches it. */
+  attach(server: HttpServer): () => void
+  /** Runs in process, as the principal `local`. The same as `runs` of `holdfast/client`. */
+  readonly runs: Runs
+  /** A client in process that acts as a principal of your application. */
+  clientFor(principal: Principal): Client
+  /** Opens the store and continues interrupted runs now, instead of with the first request. Throws if it cannot. */
+  ready(): Promise<void>
+  /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
+  close(): Promise<void>
+}
+
+/** Opens nothing yet. Throws `invalid_request` for invalid options. */
+export function holdfast(options: HoldfastOptions): Holdfast {
+  const checked = checkOptions(options)
+  const lease = leaseInstance(checked)
+  const { instance } = lease
+  const unopened = new Unopened(checked)
+
+  const serve = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void): void => {
+    const { engine } = instance
+    if (engine !== undefined) return engine.app(request, response, unclaimed)
+    if (unclaimed !== undefined && !unopened.claims(request)) return unclaimed()
+    instance.open().then(
+      ({ app }) => app(request, response, unclaimed),
+      (cause: unknown) => unopened.refuse(request, response, cause),
+    )
+  }
+  const fetch: FetchHandler = (request, info) => serveFetch(serve, request, info)
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    instance.open().then(
+      (engine) => engine.upgrade(request, socket, head),
+      () => socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\r\n'),
+    )
+  }
+  const clientFor = (principal: Principal): Client =>
+    createClient({
+      url: options.url ?? `http://localhost${checked.basePath}`,
+      share: false,
+      fetch: async (input, init) => {
+        const app = await (await instance.open()).appFor(principal)
+        return serveFetch(app, new Request(input, init))
+      },
+    })
+  const local = clientFor(localPrincipal)
+
+  return {
+    handlers: { GET: fetch, HEAD: fetch, POST: fetch, PUT: fetch, PATCH: fetch, DELETE: fetch, OPTIONS: fetch },
+    fetch,
+    node: (request, response, next) => serve(request, response, next && (() => next())),
+    attach(server) {
+      const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+        if (unopened.claimsUpgrade(request)) upgrade(request, socket, head)
+        // Node leaves the socket to listeners as soon as there is one.
+        else if (server.listenerCount('upgrade') === 1)
+          socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n')
+      }
+      server.on('upgrade', listener)
+      return () => void server.off('upgrade', listener)
+    },
+    runs: local.runs,
+    clientFor,
+    async ready() {
+      try {
+        await instance.open()
+      } catch (error) {
+        throw (error as Error).cause ?? error // clients are not told the cause; the developer is
+      }
+    },
+    close: () => lease.close(),
+  }
+}

@@ -1,0 +1,46 @@
+/** A protocol that is not chosen is not loaded, whatever is asked for. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+/** Folders below `src/protocols` of which a program loads something: after the import, and after it was used for a while. */
+async function protocolsLoaded(protocols: readonly string[]): Promise<readonly [before: string[], after: string[]]> {
+  const at = (file: string): string => JSON.stringify(new URL(file, import.meta.url).href)
+  const program = `
+    import { registerHooks } from 'node:module'
+    const seen = new Set()
+    registerHooks({
+      load(url, context, next) {
+        const [, name] = /\\/src\\/protocols\\/(\\w+)\\/(?!collections\\.ts)/.exec(url) ?? [] // names, which retention needs
+        if (name !== undefined) seen.add(name)
+        return next(url, context)
+      },
+    })
+    const { holdfast } = await import(${at('./holdfast.ts')})
+    const { openMemoryStore } = await import(${at('../stores/memory.ts')})
+    const hf = holdfast({ components: [], store: openMemoryStore(), protocols: ${JSON.stringify(protocols)}, authenticate: () => ({ id: 'a' }) })
+    const before = [...seen]
+    for (const path of ['/runs', '/v1/models', '/a2a/x', '/agents', '/console', '/console/api/server', '/health'])
+      await (await hf.fetch(new Request('http://localhost' + path))).text()
+    await new Promise((resolve) => setTimeout(resolve, 1500)) // what may wait is loaded a second after the start
+    await hf.close()
+    console.log(JSON.stringify([before, [...seen].sort()]))`
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--no-warnings',
+    '--input-type=module',
+    '-e',
+    program,
+  ])
+  return JSON.parse(stdout) as [string[], string[]]
+}
+
+test.each([
+  { protocols: [] as string[] },
+  { protocols: ['native'] },
+  { protocols: ['openai'] },
+  { protocols: ['a2a'] },
+  { protocols: ['agentos'] },
+  { protocols: ['native', 'console'] },
+])('with the protocols $protocols only their modules are loaded, and none by the import', async ({ protocols }) =>
+  expect(await protocolsLoaded(protocols)).toEqual([[], protocols.toSorted()]),
+)

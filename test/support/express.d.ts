@@ -1,0 +1,28 @@
+/** As much of Express as tests and examples use: its own types are a package that nothing else needs. */
+declare module 'express' {
+  import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+
+  interface Request extends IncomingMessage {
+    readonly baseUrl: string
+    readonly originalUrl: string
+  }
+
+  interface Response extends ServerResponse {
+    send(body: string): this
+  }
+
+  type Handler = (request: Request, response: Response, next: (error?: unknown) => void) => void
+
+  interface App extends RequestListener {
+    use(path: string, handler: Handler): App
+    use(handler: Handler): App
+    get(path: string, handler: Handler): App
+    listen(port: number, listening?: () => void): Server
+  }
+
+  function express(): App
+  namespace express {
+    function json(): Handler
+  }
+  export default express
+}
