@@ -58,7 +58,7 @@ interface ViewParts<State, Frame> {
 }
 
 /** Events between checkpoints near the end of the log. */
-export const CHECKPOINT_EVENTS = 32
+const CHECKPOINT_EVENTS = 32
 /** Encodings kept of one step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
 
