@@ -86,7 +86,7 @@ describe('console: the conversation', () => {
     const node = openNode({
       components: [
         subject(async function* (_input, { call }) {
-          const calling = call(member, null, { withdrawFailure: true }).catch(() => {})
+          const calling = call(member, null, { retractFailure: true }).catch(() => {})
           await memberSpoke.promise
           yield 'own'
           callerSpoke.resolve()
@@ -240,7 +240,7 @@ describe('console: the timeline', () => {
       ['attempt', 'Attempt 1', 'done'],
       ['step', 'try', 'failed'],
       ['model', 'm', 'discarded'],
-      ['withdrawn', 'failed', 'discarded'],
+      ['retracted', 'failed', 'discarded'],
     ])
     expect(rows.at(-1)!.index).toBeGreaterThanOrEqual(from)
   })

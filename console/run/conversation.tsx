@@ -92,7 +92,7 @@ const BlockView = memo(function BlockView({ block, speaker, depth, children }: B
       data-index={block.index}
       aria-label={`${block.kind} of ${speaker}`}
     >
-      {block.discarded && <p className="withdrawn">Retracted</p>}
+      {block.discarded && <p className="retracted">Retracted</p>}
       {body(block, speaker)}
       {children}
     </section>

@@ -3,7 +3,7 @@ import type { LoggedEvent } from 'holdfast/client'
 import type { Entry, RunStructure } from 'holdfast/structure'
 
 export interface Span {
-  readonly kind: 'attempt' | 'member' | 'step' | 'tool' | 'model' | 'wait' | 'withdrawn'
+  readonly kind: 'attempt' | 'member' | 'step' | 'tool' | 'model' | 'wait' | 'retracted'
   readonly name: string
   /** Index of the enclosing entry. */
   readonly parent: number | undefined
@@ -63,7 +63,7 @@ export class RunSpans {
     const walk = (parent: number | undefined, depth: number): void => {
       for (const span of children.get(parent) ?? []) {
         rows.push({ ...span, depth })
-        if (span.kind !== 'withdrawn' && depth < DEPTH_MAX) walk(span.index, depth + 1)
+        if (span.kind !== 'retracted' && depth < DEPTH_MAX) walk(span.index, depth + 1)
       }
     }
     walk(undefined, 0)
@@ -109,7 +109,7 @@ export class RunSpans {
         const start = this.#times[entry.from - (this.#firstIndex ?? 0)] ?? this.first
         const end = this.#times[entry.index - 1 - (this.#firstIndex ?? 0)] ?? this.last
         return {
-          kind: 'withdrawn',
+          kind: 'retracted',
           name: entry.reason,
           parent: member,
           index: entry.from,

@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<Row['kind'], string>> = {
   tool: 'tool',
   model: 'model',
   wait: 'wait',
-  withdrawn: 'retracted',
+  retracted: 'retracted',
 }
 
 export function Timeline({ shown, now, chosen, onChoose }: TimelineProps) {

@@ -20,7 +20,7 @@ export interface EventsOptions extends Abortable {
 
 export interface TextOptions extends EventsOptions {
   /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. */
-  readonly onWithdrawn?: (standing: string) => void
+  readonly onRetracted?: (standing: string) => void
 }
 
 export interface StopOptions extends Abortable {
@@ -94,16 +94,16 @@ export class RunHandle {
   }
 
   /** Text of the run's own component in pieces, from `after` or from where the last finished loop over text ended. */
-  text({ onWithdrawn, onLogChanged, ...options }: TextOptions = {}): AsyncGenerator<string> {
+  text({ onRetracted, onLogChanged, ...options }: TextOptions = {}): AsyncGenerator<string> {
     const text = new RunText()
     const restart: OnLogChanged = (change) => {
       text.clear()
       onLogChanged?.(change)
-      onWithdrawn?.('')
+      onRetracted?.('')
     }
-    const canRestart = onLogChanged !== undefined || onWithdrawn !== undefined
+    const canRestart = onLogChanged !== undefined || onRetracted !== undefined
     const events = this.#open('text', { ...options, ...(canRestart && { onLogChanged: restart }) })
-    return textIn(events, text, onWithdrawn)
+    return textIn(events, text, onRetracted)
   }
 
   /** The run's output, once it has completed. Throws `RunError` if it ended otherwise. */
@@ -198,11 +198,11 @@ export class RunHandle {
 async function* textIn(
   events: AsyncIterable<LoggedEvent>,
   text: RunText,
-  onWithdrawn: TextOptions['onWithdrawn'],
+  onRetracted: TextOptions['onRetracted'],
 ): AsyncGenerator<string> {
   for await (const event of events) {
     const change = text.apply(event)
-    if (change === 'withdrawn') onWithdrawn?.(text.value)
+    if (change === 'retracted') onRetracted?.(text.value)
     else if (change !== undefined) yield change.added
   }
 }

@@ -19,8 +19,8 @@ export class RunText {
     this.#whole = ''
   }
 
-  /** The text that an event adds; `withdrawn` if it retracts text; undefined otherwise. */
-  apply(event: LoggedEvent): { readonly added: string } | 'withdrawn' | undefined {
+  /** The text that an event adds; `retracted` if it retracts text; undefined otherwise. */
+  apply(event: LoggedEvent): { readonly added: string } | 'retracted' | undefined {
     if (event.type === 'text.delta' && event.actor === undefined) {
       this.#texts.add(event)
       if (this.#whole !== undefined) this.#whole += event.data.text
@@ -28,6 +28,6 @@ export class RunText {
     }
     if (event.type !== 'attempt.discarded' || this.#texts.retract(event).length === 0) return undefined
     this.#whole = undefined
-    return 'withdrawn'
+    return 'retracted'
   }
 }

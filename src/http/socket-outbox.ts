@@ -53,7 +53,7 @@ export class SocketOutbox {
     if (this.hasRoom || !this.isOpen) queueMicrotask(this.#onSent)
   }
 
-  withdraw(callback: () => void): void {
+  forget(callback: () => void): void {
     this.#waiting.delete(callback)
   }
 

@@ -191,7 +191,7 @@ describe('client: the text of a run', () => {
     const client = createClient(await serveNative({ components: [flaky] }))
     const run = await client.runs.start({ component: 'flaky', input: '' })
     let shown = ''
-    for await (const piece of run.text({ onWithdrawn: (standing) => (shown = standing) })) shown += piece
+    for await (const piece of run.text({ onRetracted: (standing) => (shown = standing) })) shown += piece
     expect(shown).toBe('kept; good')
   })
 })

@@ -107,7 +107,7 @@ describe('client: after the store was restored from a backup', () => {
   test('the text is that of the new log alone', async () => {
     const { id, client, log } = await restored()
     let text = ''
-    for await (const piece of client.runs.open(id).text({ onWithdrawn: (standing) => (text = standing) })) text += piece
+    for await (const piece of client.runs.open(id).text({ onRetracted: (standing) => (text = standing) })) text += piece
     const said = log.flatMap((event) => (event.type === 'text.delta' ? [(event.data as { text: string }).text] : []))
     expect(text).toBe(said.join(''))
   })

@@ -124,7 +124,7 @@ async function callChild(
   context: RunContext,
 ): Promise<void> {
   try {
-    await context.call(child(world, n, ops, fails), { n }, { withdrawFailure: true })
+    await context.call(child(world, n, ops, fails), { n }, { retractFailure: true })
   } catch (thrown) {
     if (!(thrown instanceof WorkFailure) || !fails) throw thrown
   }

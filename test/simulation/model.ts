@@ -407,9 +407,9 @@ export class Model {
   /** The output that stands is what the script says: each text once, in order, and none of what failed. */
   #checkTexts(run: ModelRun): void {
     const standing: string[] = []
-    const withdrawn = withdrawnIndexes(run.events)
+    const retracted = retractedIndexes(run.events)
     for (const { type, data, index } of run.events)
-      if (type === 'text.delta' && !withdrawn.has(index)) standing.push(data['text'] as string)
+      if (type === 'text.delta' && !retracted.has(index)) standing.push(data['text'] as string)
     const found = new Map<string, string[]>()
     for (const text of standing) {
       const [n] = text.split('.')
@@ -450,18 +450,18 @@ function envelopeOf(record: string, index: number): Envelope | undefined {
 }
 
 /** By docs/events.md: `all` is everyone's output, `own` that of the event's actor, `below` also that of those it called. */
-function withdrawnIndexes(events: readonly Envelope[]): Set<number> {
-  const withdrawn = new Set<number>()
+function retractedIndexes(events: readonly Envelope[]): Set<number> {
+  const retracted = new Set<number>()
   for (const { type, data, index, actor } of events) {
     if (type !== 'attempt.discarded') continue
     const own = actor?.run ?? ''
     for (const event of events.slice(data['from'] as number, index)) {
       const whose = event.actor?.run ?? ''
       const isBelow = own === '' ? true : whose.startsWith(`${own}/`)
-      if (data['scope'] === 'all' || whose === own || (data['scope'] === 'below' && isBelow)) withdrawn.add(event.index)
+      if (data['scope'] === 'all' || whose === own || (data['scope'] === 'below' && isBelow)) retracted.add(event.index)
     }
   }
-  return withdrawn
+  return retracted
 }
 
 /** By the number of each text: what of it stands when the run has completed. */

@@ -20,7 +20,8 @@ export function projectionOf(wire: Wire): Projection<unknown, unknown> | undefin
 
 export function textOf(frame: unknown): string {
   const { fold: _fold, ...shown } = frame as TaskFrame
-  return JSON.stringify(shown)
+  const { data } = frame as { readonly data?: unknown } // AgentOS builds it when it is read
+  return JSON.stringify(data === undefined ? shown : { ...shown, data })
 }
 
 const SUCCESS: Readonly<Record<Exclude<Wire, 'native'>, RegExp>> = {
@@ -29,7 +30,7 @@ const SUCCESS: Readonly<Record<Exclude<Wire, 'native'>, RegExp>> = {
   chat: /"finish_reason":"stop"/,
   a2a: /TASK_STATE_COMPLETED/,
 }
-/** The stream ended before the run did, and says so: output that it had sent was withdrawn. */
+/** The stream ended before the run did, and says so: output that it had sent was retracted. */
 const CUT = /withdrawn|retract/i
 
 /** Whether the frames tell a success; undefined where the stream does not tell how the run ended. */

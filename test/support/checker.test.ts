@@ -53,7 +53,7 @@ describe('the checker', () => {
     expect(() => assertSeenIsInLog('run_1', log([]), log(good), 4)).toThrow('the log does not')
   })
 
-  test('leaves out texts that were withdrawn', () => {
+  test('leaves out texts that were retracted', () => {
     const records = [
       created,
       started,

@@ -68,10 +68,10 @@ function startAfter(run: string, log: Buffer, after: number): number {
 
 /** Texts that were not retracted. */
 export function standingTexts(records: readonly Recorded[]): string[] {
-  const withdrawn = records.flatMap(({ index, type, data }) => {
+  const retracted = records.flatMap(({ index, type, data }) => {
     return type === 'attempt.discarded' ? [{ from: data['from'] as number, until: index }] : []
   })
-  const stands = (index: number): boolean => !withdrawn.some(({ from, until }) => index >= from && index < until)
+  const stands = (index: number): boolean => !retracted.some(({ from, until }) => index >= from && index < until)
   return records
     .filter(({ index, type }) => type === 'text.delta' && stands(index))
     .map(({ data }) => data['text'] as string)

@@ -17,7 +17,7 @@ export interface Attempt {
   /** Ledger keys of the attempt. */
   readonly own: RunContext
   /** Whether its output is retracted if it fails. */
-  readonly withdraw: boolean
+  readonly retract: boolean
 }
 
 /** Result of an attempt. A failure is `fresh` if it happened now, not in an earlier execution of the run. */
@@ -44,7 +44,7 @@ interface Executor {
 }
 
 function executorOf(position: WorkflowPosition, asked: Attempt): Executor {
-  const { node, input, withdraw } = asked
+  const { node, input, retract } = asked
   const { run, name, timeoutMs } = node
   const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(position, run, asked) : undefined
   if (component === undefined)
@@ -53,7 +53,7 @@ function executorOf(position: WorkflowPosition, asked: Attempt): Executor {
   const options = {
     name,
     signal: position.signal,
-    withdrawFailure: withdraw,
+    retractFailure: retract,
     ...(timeoutMs !== undefined && { timeoutMs }),
   }
   const call = (): Promise<unknown> => position.context.call(component, given, options)

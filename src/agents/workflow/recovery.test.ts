@@ -105,8 +105,8 @@ describe('[RUN-1] workflow: after a crash', () => {
     )
     expect(resultOf(log)).toEqual({ hangs: 'hangs ' })
     expect(order).toEqual(['soon', 'late'])
-    const withdrawn = log.find((event) => event.type === 'attempt.discarded')
-    const standing = log.slice((withdrawn?.index ?? -1) + 1)
+    const retracted = log.find((event) => event.type === 'attempt.discarded')
+    const standing = log.slice((retracted?.index ?? -1) + 1)
     expect(
       storyOf(standing)
         .filter((line) => line.startsWith('step.skipped'))

@@ -92,9 +92,9 @@ async function tryAll(doing: StepInProgress, told: AttemptInput, round: number):
     }
     const about = { kind: node.kind, details, ...(position.parent !== undefined && { parent: position.parent }) }
     const last = number >= attempts
-    const withdraw = !last || node.onError === 'skip' || node.onError === 'pause'
+    const retract = !last || node.onError === 'skip' || node.onError === 'pause'
     const own = asker.context.within('try')
-    const tried = await attempt(position, about, { node, input, told, own, withdraw })
+    const tried = await attempt(position, about, { node, input, told, own, retract })
     if ('output' in tried) return tried
     const failure = explain(position, tried.thrown)
     if (last) return { failure }

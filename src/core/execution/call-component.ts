@@ -93,7 +93,7 @@ async function runActor(
     if (signal.aborted) throw thrown
     const failure = explain(thrown, controller.signal)
     host.endReplay(actor)
-    if (options.withdrawFailure === true) await host.discard(actor, from, 'below')
+    if (options.retractFailure === true) await host.discard(actor, from, 'below')
     const kept = await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
     throw new WorkFailure(kept.error, { cause: thrown })
   } finally {

@@ -35,7 +35,7 @@ export interface ExecutionHost {
   endReplayOfStep(actor: Actor | undefined): void
   /** Index of the next event. */
   next(): number
-  /** Withdraws what an actor, and with `below` those that it called, emitted from an index on. */
+  /** Retracts what an actor, and with `below` those that it called, emitted from an index on. */
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
   /** Takes what an actor emitted; a promise when it should be held back. */
   put(encoded: EncodedEvent): Promise<void> | undefined
@@ -100,8 +100,8 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     rest,
     slept: () => execution.sleep(),
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,
-    endReplay: (actor) => replay?.withdraw(actor, output.log),
-    endReplayOfStep: (actor) => replay?.withdrawOwn(actor, output.log),
+    endReplay: (actor) => replay?.retract(actor, output.log),
+    endReplayOfStep: (actor) => replay?.retractOwn(actor, output.log),
     next: () => output.log.next,
     discard: async (actor, from, scope) => {
       const data = { attempt: output.log.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const

@@ -54,7 +54,7 @@ export class ExecutionOutput {
   /** Adds all text that is held back; retracts, where the run is complete, what the log has and was not emitted again. */
   end(isComplete: boolean): void {
     for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
-    if (isComplete) this.#replay?.withdrawAll(this.#log)
+    if (isComplete) this.#replay?.retractAll(this.#log)
   }
 
   #addNew(encoded: EncodedEvent): void {

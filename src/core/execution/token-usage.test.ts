@@ -1,4 +1,4 @@
-/** Tokens: what a run and each of its members took, however they are nested and whatever was withdrawn. */
+/** Tokens: what a run and each of its members took, however they are nested and whatever was retracted. */
 import { describe, expect, test } from 'vitest'
 import { logOf } from '../../../test/support/flows.ts'
 import { aborted, openNode, subject } from '../../../test/support/node.ts'
@@ -109,7 +109,7 @@ describe('token usage', () => {
             throw new Error('no')
           },
         })
-        await call(member, null, { withdrawFailure: true }).catch(() => {})
+        await call(member, null, { retractFailure: true }).catch(() => {})
         yield* spend(500)
       }),
     )

@@ -183,7 +183,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
   /** Retract its output if it fails, because it will be retried. Default: false. */
-  readonly withdrawFailure?: boolean
+  readonly retractFailure?: boolean
 }
 
 export interface ToolCall {

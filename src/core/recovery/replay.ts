@@ -33,7 +33,7 @@ export class Replay {
     const expected = this.#expected.get(key)
     if (expected === undefined) return false
     if (!expected.emitted.isAt(expected.matched, digestOfBody(body))) {
-      this.#withdraw(key, expected, log)
+      this.#retract(key, expected, log)
       return false
     }
     expected.matched++
@@ -42,26 +42,26 @@ export class Replay {
   }
 
   /** A step has ended, and what is left of its actor's output was part of it. */
-  withdrawOwn(actor: Actor | undefined, log: RunLog): void {
+  retractOwn(actor: Actor | undefined, log: RunLog): void {
     const key = actorKey(actor)
     const expected = this.#expected.get(key)
-    if (expected !== undefined) this.#withdraw(key, expected, log)
+    if (expected !== undefined) this.#retract(key, expected, log)
   }
 
   /** An actor has ended and will emit nothing more of what it once did, nor will those that it called. */
-  withdraw(actor: Actor, log: RunLog): void {
-    for (const [key, expected] of this.#below(actor)) this.#withdraw(key, expected, log)
+  retract(actor: Actor, log: RunLog): void {
+    for (const [key, expected] of this.#below(actor)) this.#retract(key, expected, log)
   }
 
-  withdrawAll(log: RunLog): void {
-    for (const [key, expected] of this.#expected) this.#withdraw(key, expected, log)
+  retractAll(log: RunLog): void {
+    for (const [key, expected] of this.#expected) this.#retract(key, expected, log)
   }
 
   #below({ run }: Actor): [string, ExpectedOutput][] {
     return [...this.#expected].filter(([key]) => isWithin(key, run))
   }
 
-  #withdraw(key: string, { actor, emitted, matched }: ExpectedOutput, log: RunLog): void {
+  #retract(key: string, { actor, emitted, matched }: ExpectedOutput, log: RunLog): void {
     this.#expected.delete(key)
     const data = {
       attempt: emitted.attemptOf(matched),

@@ -1,4 +1,4 @@
-/** The transcript: what is left of what was said, whoever said it and however often it was withdrawn. */
+/** The transcript: what is left of what was said, whoever said it and however often it was retracted. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Actor, Event, LoggedEvent } from '../model/event.ts'
@@ -18,7 +18,7 @@ function said(text: string, by?: Actor, message?: string): Event {
   return { type: 'text.delta', data: { text, ...(message !== undefined && { message }) }, ...(by && { actor: by }) }
 }
 
-function withdrawn(from: number, scope: 'all' | 'own' | 'below', by?: Actor): Event {
+function retracted(from: number, scope: 'all' | 'own' | 'below', by?: Actor): Event {
   const data = { attempt: 1, from, scope, ledger: 'kept', reason: 'failed' } as const
   return { type: 'attempt.discarded', data, ...(by && { actor: by }) }
 }
@@ -52,12 +52,12 @@ describe('a transcript', () => {
   })
 
   test.each<[string, Event, string, string, string]>([
-    ['own', withdrawn(3, 'own'), 'a', 'bc', 'cd'],
-    ['own of an actor', withdrawn(3, 'own', member), 'ab', 'b', 'cd'],
-    ['below', withdrawn(3, 'below', member), 'ab', 'b', 'c'],
-    ['below of the run itself', withdrawn(3, 'below'), 'a', 'b', 'c'],
-    ['all', withdrawn(3, 'all'), 'a', 'b', 'c'],
-  ])('leaves out text retracted with scope %s', (_, withdrawal, own, ofMember, ofBelow) => {
+    ['own', retracted(3, 'own'), 'a', 'bc', 'cd'],
+    ['own of an actor', retracted(3, 'own', member), 'ab', 'b', 'cd'],
+    ['below', retracted(3, 'below', member), 'ab', 'b', 'c'],
+    ['below of the run itself', retracted(3, 'below'), 'a', 'b', 'c'],
+    ['all', retracted(3, 'all'), 'a', 'b', 'c'],
+  ])('leaves out text retracted with scope %s', (_, retraction, own, ofMember, ofBelow) => {
     const log = logged([
       said('a'),
       said('b', member),
@@ -65,7 +65,7 @@ describe('a transcript', () => {
       said('b'),
       said('c', member),
       said('d', below),
-      withdrawal,
+      retraction,
     ])
     const transcript = transcriptOf(log)
     expect(transcript.own.text).toBe(own)
@@ -76,20 +76,20 @@ describe('a transcript', () => {
   test('equals that of a reader that checks every retraction for every piece', () => {
     const who = fc.constantFrom(undefined, member, below, other)
     const text = fc.record({ kind: fc.constant('text' as const), who })
-    const withdrawal = fc.record({
-      kind: fc.constant('withdrawal' as const),
+    const retraction = fc.record({
+      kind: fc.constant('retraction' as const),
       who,
       back: fc.nat(12),
       scope: fc.constantFrom('all', 'own', 'below'),
     })
     fc.assert(
-      fc.property(fc.array(fc.oneof(text, text, text, withdrawal), { maxLength: 60 }), (moves) => {
+      fc.property(fc.array(fc.oneof(text, text, text, retraction), { maxLength: 60 }), (moves) => {
         const log = logged([
           ...[member, below, other].map(started),
           ...moves.map((move, index) =>
             move.kind === 'text'
               ? said(`${index} `, move.who)
-              : withdrawn(Math.max(0, index + 3 - move.back), move.scope, move.who),
+              : retracted(Math.max(0, index + 3 - move.back), move.scope, move.who),
           ),
         ])
         const { own, actors } = transcriptOf(log)
@@ -106,14 +106,14 @@ describe('a transcript', () => {
       logged(
         Array.from({ length: count }, (_, round) => [
           said('x'.repeat(8)),
-          withdrawn(2 * round, 'own'),
+          retracted(2 * round, 'own'),
           said('y'),
         ]).flat(),
       )
     const [short, long] = [rounds(5000), rounds(40_000)]
     const costs = (): number => cpuOf(() => transcriptOf(long)) / cpuOf(() => transcriptOf(short))
     costs() // warms up
-    // Eight times the log. One that looked at all pieces for each withdrawal would cost sixty-four times as much.
+    // Eight times the log. One that looked at all pieces for each retraction would cost sixty-four times as much.
     expect(Math.min(costs(), costs(), costs())).toBeLessThan(24)
   })
 })
@@ -126,7 +126,7 @@ function cpuOf(work: () => unknown): number {
   return user + system
 }
 
-/** The definition of a withdrawal, word by word. */
+/** The definition of a retraction, word by word. */
 function standing(log: readonly LoggedEvent[], who: Actor | undefined): string {
   return log
     .filter(({ type, actor: by }) => type === 'text.delta' && by?.run === who?.run)

@@ -299,7 +299,7 @@ test('A2A: retracted text is replaced: the rest is sent again, without `append`'
           })
           break
         } catch {
-          // Its draft is withdrawn.
+          // Its draft is retracted.
         }
       }
     },

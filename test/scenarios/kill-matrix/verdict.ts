@@ -88,13 +88,13 @@ function sameEffects({ effects }: Evidence, whole: Evidence, repeated: readonly 
   return differences(countsOf(effects), countsOf([...whole.effects, ...repeated.map((did) => ({ did }))]))
 }
 
-/** The last attempt did everything, and the ones before are withdrawn with all that they recorded. */
+/** The last attempt did everything, and the ones before are retracted with all that they recorded. */
 function allAgain({ run, records, effects }: Evidence, whole: Evidence): string[] {
   const last = effects.filter(({ life }) => life === run.kills + 1)
-  const withdrawn = records.filter(({ type, data }) => type === 'attempt.discarded' && data['scope'] === 'all')
+  const retracted = records.filter(({ type, data }) => type === 'attempt.discarded' && data['scope'] === 'all')
   return [
     ...differences(countsOf(last), countsOf(whole.effects)),
-    ...(withdrawn.length === run.kills ? [] : [`withdrew ${withdrawn.length} attempts, not ${run.kills}`]),
+    ...(retracted.length === run.kills ? [] : [`withdrew ${retracted.length} attempts, not ${run.kills}`]),
   ]
 }
 
@@ -126,9 +126,9 @@ function storyOf({ run, records }: Evidence): { readonly did: string }[] {
   for (const record of records) {
     const { type, data } = record
     const who = (record.actor?.run ?? run.run).replace(run.run, '')
-    if (type === 'text.delta' && !isWithdrawn(record, records, 'output'))
+    if (type === 'text.delta' && !isRetracted(record, records, 'output'))
       said.set(who, `${said.get(who) ?? ''}${String(data['text'])}`)
-    if (/^(?:step|tool|actor|run)\.(?:completed|failed)$/.test(type) && !isWithdrawn(record, records, 'ledger'))
+    if (/^(?:step|tool|actor|run)\.(?:completed|failed)$/.test(type) && !isRetracted(record, records, 'ledger'))
       results.push([type, who, data['key'] ?? data['name'], toldOf(data, run.run)].join(' '))
   }
   return [...[...said].map(([who, text]) => `${who} says ${text}`), ...results].map((did) => ({ did }))
@@ -138,8 +138,8 @@ function toldOf(data: Recorded['data'], run: string): string {
   return JSON.stringify(data['output'] ?? data['error'] ?? null).replaceAll(run, '')
 }
 
-/** Withdrawn by a later event: as output by any that covers its actor, as a result only by one that drops them. */
-function isWithdrawn({ index, actor }: ActedRecord, records: readonly ActedRecord[], as: 'output' | 'ledger'): boolean {
+/** Retracted by a later event: as output by any that covers its actor, as a result only by one that drops them. */
+function isRetracted({ index, actor }: ActedRecord, records: readonly ActedRecord[], as: 'output' | 'ledger'): boolean {
   const own = actor?.run ?? ''
   return records.some((later) => {
     if (later.type !== 'attempt.discarded' || index < (later.data['from'] as number) || index > later.index)

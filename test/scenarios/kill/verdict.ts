@@ -8,7 +8,7 @@ export interface Verdict {
   readonly logs: ReadonlyMap<string, Buffer>
   /** Last events, by type and failure code. */
   readonly outcomes: Readonly<Record<string, number>>
-  /** Attempts that were withdrawn. */
+  /** Attempts that were retracted. */
   readonly discarded: number
   /** Runs that went on in a later life and were completed. */
   readonly recovered: number

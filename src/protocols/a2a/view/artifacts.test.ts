@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Actor, LoggedEvent } from '../../../core/model/event.ts'
-import { type Artifacts, say, toArtifacts, withdraw } from './artifacts.ts'
+import { type Artifacts, say, toArtifacts, retract } from './artifacts.ts'
 
 function actor(run: string): Actor {
   return { component: 'echo', run, parent: 'run', kind: 'agent' }
@@ -21,7 +21,7 @@ function leftAfter(actors: readonly string[], discarded: string): string[] {
     actor: actor(discarded),
     data: { from: 0, scope: 'below', reason: '' },
   }
-  const changed = withdraw(artifacts, event as unknown as Extract<LoggedEvent, { type: 'attempt.discarded' }>)
+  const changed = retract(artifacts, event as unknown as Extract<LoggedEvent, { type: 'attempt.discarded' }>)
   return toArtifacts(changed.artifacts).flatMap(({ parts }) => parts.flatMap(({ text }) => text || []))
 }
 

@@ -117,7 +117,7 @@ export function endAll(artifacts: Artifacts | undefined): ArtifactChange {
 }
 
 /** Retracts output since an index: the remainder of each artifact replaces it. */
-export function withdraw(artifacts: Artifacts | undefined, event: DiscardedAttempt): ArtifactChange {
+export function retract(artifacts: Artifacts | undefined, event: DiscardedAttempt): ArtifactChange {
   let changed = artifacts
   const chunks: Chunk[] = []
   for (const artifact of [...each(artifacts)].toReversed()) {

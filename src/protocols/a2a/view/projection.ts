@@ -11,7 +11,7 @@ import {
   endAll,
   endMessage,
   say,
-  withdraw,
+  retract,
 } from './artifacts.ts'
 import { aboutOf, agentMessage, partsOf, questionMessage } from '../requests/messages.ts'
 import { type TaskState, taskStates, waitingState } from './states.ts'
@@ -126,7 +126,7 @@ class Draft {
       case 'artifact.added':
         return this.#show(addArtifact(this.state.artifacts, event))
       case 'attempt.discarded':
-        return this.#show(withdraw(this.state.artifacts, event))
+        return this.#show(retract(this.state.artifacts, event))
       case 'custom.emitted':
         return this.#custom(event.data.name, event.data.value)
       case 'run.paused':

@@ -74,7 +74,7 @@ export class SocketFeed implements Sink {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#outbox.withdraw(this.#resume)
+    this.#outbox.forget(this.#resume)
     this.#subscription?.close()
     this.#onClose()
   }

@@ -14,7 +14,7 @@ import * as steps from './project-steps.ts'
 import { type Frame, FrameWriter } from './frame-writer.ts'
 import { contentType } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
-import { values, withdraw } from './trail.ts'
+import { values, retract } from './trail.ts'
 import { memberOutput } from './run-output.ts'
 
 /** A component's metadata. */
@@ -265,22 +265,22 @@ function attemptDiscarded(writer: FrameWriter, event: DiscardedAttempt): void {
   for (const speaker of writer.state.speakers.values()) {
     const whose = speaker.run === writer.state.run ? actorKey(undefined) : speaker.run
     const from = retractedFrom(discarded, whose)
-    if (from < Infinity) writer.keep(withdrawn(speaker, from, workRetractedFrom(discarded, whose)))
+    if (from < Infinity) writer.keep(retracted(speaker, from, workRetractedFrom(discarded, whose)))
   }
   const left = speakerOf(writer.state, actor)
   writer.custom(left, 'output.withdrawn', { scope, reason, content: textOf(left) })
 }
 
-function withdrawn(speaker: Speaker, from: number, workFrom: number): Speaker {
+function retracted(speaker: Speaker, from: number, workFrom: number): Speaker {
   const stays = ({ recorded }: { readonly recorded: boolean }): boolean => recorded && workFrom > from
   return {
     ...speaker,
-    said: withdraw(speaker.said, from),
-    thought: withdraw(speaker.thought, from),
-    sources: withdraw(speaker.sources, from),
-    media: withdraw(speaker.media, from),
-    calls: withdraw(speaker.calls, from, stays),
-    results: withdraw(speaker.results, from, stays),
-    stepOutputs: withdraw(speaker.stepOutputs, workFrom),
+    said: retract(speaker.said, from),
+    thought: retract(speaker.thought, from),
+    sources: retract(speaker.sources, from),
+    media: retract(speaker.media, from),
+    calls: retract(speaker.calls, from, stays),
+    results: retract(speaker.results, from, stays),
+    stepOutputs: retract(speaker.stepOutputs, workFrom),
   }
 }

@@ -8,7 +8,7 @@ export function add<Value>(trail: Trail<Value>, index: number, value: Value): Tr
 }
 
 /** Removes entries since an index, except those that `stays` selects. */
-export function withdraw<Value>(
+export function retract<Value>(
   trail: Trail<Value>,
   from: number,
   stays: (value: Value) => boolean = () => false,

@@ -3,7 +3,7 @@ import type { Question } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
-import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
+import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
 import { toChatUsage } from './usage.ts'
 
@@ -58,7 +58,7 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       for (const piece of pieces) {
         state = note(state, piece)
         if (!cut) frames.push(...framesOf(state, piece, view))
-        cut ||= piece.type === 'withdrawn'
+        cut ||= piece.type === 'retracted'
       }
       return { state: { ...state, cut }, frames }
     },
@@ -112,8 +112,8 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
     }
     case 'waiting':
       return [chunk({}, { holdfast: { waiting: piece.questions } })]
-    case 'withdrawn':
-      return [errorFrame(withdrawnError(toResponseId(state.reply.part)))]
+    case 'retracted':
+      return [errorFrame(retractedError(toResponseId(state.reply.part)))]
     case 'failed':
       return [errorFrame(piece.verdict.error)]
     case 'calls':

@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/reply.ts'
-import { type ErrorObject, type Verdict, withdrawnError } from '../wire/errors.ts'
+import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
 import { beginResponse, isEnded, type ItemStatus, type OutputItem, type ResponseState } from './state.ts'
@@ -102,8 +102,8 @@ class Draft {
         return this.#complete(piece.finish, piece.at)
       case 'failed':
         return this.#fail(piece.status, piece.verdict)
-      case 'withdrawn':
-        this.#emitError(withdrawnError(toResponseId(this.state.reply.part)), true)
+      case 'retracted':
+        this.#emitError(retractedError(toResponseId(this.state.reply.part)), true)
         return this.#set({ cut: true })
     }
   }

@@ -28,7 +28,7 @@ export type Piece =
   /** Questions to a person. */
   | { readonly type: 'waiting'; readonly questions: readonly Question[] }
   /** Sent text was retracted. Ends the stream; later pieces only count for the complete response. */
-  | { readonly type: 'withdrawn' }
+  | { readonly type: 'retracted' }
   | { readonly type: 'completed'; readonly finish: Finish; readonly at: number }
   | { readonly type: 'failed'; readonly status: 'failed' | 'cancelled'; readonly verdict: Verdict }
 
@@ -128,7 +128,7 @@ function next(reply: Reply, event: LoggedEvent): ReplyUpdate {
     case 'model.responded':
       return { reply: countModel(reply, event), pieces: NOTHING }
     case 'attempt.discarded':
-      return { reply: withdraw(reply, event), pieces: NOTHING }
+      return { reply: retract(reply, event), pieces: NOTHING }
     case 'run.paused':
       return pause(reply, event)
     case 'run.resumed':
@@ -167,14 +167,14 @@ function say(reply: Reply, delta: string, index: number): ReplyUpdate {
       pieces: delta === '' ? NOTHING : [{ type: 'text', text: delta }],
     }
   const known = sent.slice(text.length, text.length + delta.length)
-  if (!delta.startsWith(known)) return { reply: { ...said, diverged: true }, pieces: [{ type: 'withdrawn' }] }
+  if (!delta.startsWith(known)) return { reply: { ...said, diverged: true }, pieces: [{ type: 'retracted' }] }
   const rest = delta.slice(known.length)
   if (rest === '') return { reply: said, pieces: NOTHING }
   return { reply: { ...said, sent: sent + rest }, pieces: [{ type: 'text', text: rest }] }
 }
 
 /** Retracts the run's own text; that of other actors is not part of the response. */
-function withdraw(reply: Reply, event: DiscardedAttempt): Reply {
+function retract(reply: Reply, event: DiscardedAttempt): Reply {
   const from = retractedFrom(event, actorKey(undefined))
   let { marks, text } = reply
   for (; marks !== undefined && marks.index >= from; marks = marks.previous) text = text.slice(0, marks.length)
@@ -269,7 +269,7 @@ function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.complet
 
 /** If sent text is missing in the final text, the stream must not end successfully. */
 function endOf(reply: Reply, end: Piece): readonly Piece[] {
-  return isBehind(reply) && !reply.diverged ? [{ type: 'withdrawn' }, end] : [end]
+  return isBehind(reply) && !reply.diverged ? [{ type: 'retracted' }, end] : [end]
 }
 
 function spoken(output: unknown): string {

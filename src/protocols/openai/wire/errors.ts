@@ -138,7 +138,7 @@ export function waitingVerdict(run: string, questions: readonly Question[]): Ver
 }
 
 /** The agent retracted sent text, and its new text differs. */
-export function withdrawnError(response: string): ErrorObject {
+export function retractedError(response: string): ErrorObject {
   return {
     message: `the agent retracted its output; the run continues: retrieve the result as response ${response}`,
     type: 'server_error',
