@@ -56,6 +56,8 @@ class Verdict:
     lost: int
     """Longest time between the start of a run, or the end of the faults, and the run's end."""
     slowest_s: float
+    """Longest time between the end of the faults and when a client saw that a run which lost its worker was attempted again or had failed."""
+    slowest_recovery_s: float
 
     @property
     def ok(self) -> bool:
@@ -69,6 +71,7 @@ class Verdict:
             "outcomes": dict(sorted(self.outcomes.items())),
             "lost": self.lost,
             "slowest_s": round(self.slowest_s, 2),
+            "slowest_recovery_s": round(self.slowest_recovery_s, 2),
             "violations": {name: len(found) for name, found in self.violations.items()},
             "examples": {name: found[:EXAMPLES_MAX] for name, found in self.violations.items() if found},
         }
@@ -224,8 +227,9 @@ class _Judge:
             else:
                 self.violate("RUN-1", f"{run}: its follower did not see its end; the server says {record.outcomes}")
         found = {name: list(whats) for name, whats in self.violations.items()}
-        lost = sum(1 for record in self.runs.values() if record.deaths)
-        return Verdict(found, len(self.runs), self.events, outcomes, lost, slowest)
+        deaths = [record.deaths for record in self.runs.values() if record.deaths]
+        seen = [at - self.faults_over for death in deaths for at, _ in death.values()]
+        return Verdict(found, len(self.runs), self.events, outcomes, len(deaths), slowest, max(seen, default=0.0))
 
     def check_whole(self, run: str, record: RunRecord) -> None:
         """Every replay must have all that anybody has ever seen."""

@@ -83,7 +83,7 @@ If a row names no default: switches are off, filters match everything, and other
 const WHERE = `## Servers and stores
 
 Commands about runs use a server: the one given by \`--url\`, or the one on this machine. If no server is running, they open the local store
-read-only in effect: they execute no runs. \`run\` and \`answer\` can execute a run in their own process with the components of \`--file\`. A SQLite
+but execute no runs. \`run\` and \`answer\` can execute a run in their own process with the components of \`--file\`. A SQLite
 store that a server uses is never opened a second time.`
 
 const SHOWN = `## Output

@@ -155,6 +155,7 @@ export class Service {
   async remove(principal: Principal, id: string): Promise<void> {
     const { run } = await this.#access.own(principal, id, 'remove')
     await this.#store.remove(id)
+    this.views.drop((viewed) => viewed.id === id)
     await this.#shares?.removeAll(run.owner, id)
   }
 
@@ -197,6 +198,7 @@ export class Service {
         return more
       },
     })
+    this.views.drop((run) => run.owner === owner && run.session === session)
   }
 
   /** Deletes all that a principal has: its credentials first, so that it starts nothing meanwhile. For administrators alone. */
@@ -214,6 +216,7 @@ export class Service {
     if (dryRun) await removeCredentials()
     const { clock } = this.#parts
     const report = await forgetOwner({ store: this.#store, clock, owner, removeCredentials }, request)
+    if (!dryRun) this.views.drop((run) => run.owner === owner)
     return { ...report, apiKeys }
   }
 

@@ -43,8 +43,8 @@ async function openStream(name: string): Promise<Link> {
 /** What a follower of a stream is given, by sequence. */
 function follow(link: Link, stream: string): { readonly follower: Follower; readonly seen: number[] } {
   const seen: number[] = []
-  const spot = { stream, subject: `${stream}.>` }
-  const follower = new Follower({ link, spot, onMessage: (_subject, _head, seq) => seen.push(seq) })
+  const address = { stream, subject: `${stream}.>` }
+  const follower = new Follower({ link, address, onMessage: (_subject, _head, seq) => seen.push(seq) })
   onTestFinished(() => follower.stop())
   return { follower, seen }
 }

@@ -15,6 +15,7 @@ export interface Verdict {
   readonly lost: number
   /** Longest time from the end of the faults, or a run's start, to its end. */
   readonly slowest_s: number
+  readonly slowest_recovery_s: number
   readonly violations: Readonly<Record<string, number>>
   readonly examples: Readonly<Record<string, readonly string[]>>
 }

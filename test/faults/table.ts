@@ -19,6 +19,7 @@ const COLUMNS = [
   'events',
   'outcomes',
   'lost a worker',
+  'slowest recovery',
   'slowest end',
   'violations',
 ]
@@ -30,6 +31,7 @@ export function headerRow(): string {
 /** Formats a round as a row and adds it to the totals. */
 export function roundRow(store: string, fault: string, round: Round, totals: Totals): string {
   const { runs, events, outcomes, lost, slowest_s: slowest, violations, examples } = round.verdict
+  const recovery = lost === 0 ? '' : `${Math.max(round.verdict.slowest_recovery_s, 0).toFixed(1)} s`
   const found = Object.entries(violations).filter(([, count]) => count > 0)
   totals.rounds++
   totals.injected += round.injected
@@ -47,6 +49,7 @@ export function roundRow(store: string, fault: string, round: Round, totals: Tot
       .map(([name, count]) => `${name} ${count}`)
       .join(', '),
     String(lost),
+    recovery,
     `${slowest.toFixed(1)} s`,
     found.length === 0 ? '0' : found.map(([name, count]) => `${name}: ${count}`).join(', '),
   ])

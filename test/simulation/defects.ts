@@ -76,7 +76,7 @@ export const defects: readonly Defect[] = [
     search: 'if (isFinished(run.status)) return false',
     replace: '',
     invariant: 'LOG-3',
-    seed: 2,
+    seed: 6,
   },
   {
     id: 'release-of-another-claim',
@@ -100,7 +100,7 @@ export const defects: readonly Defect[] = [
     search: "if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
     replace:
       "this.#hints.give({ run: id, next: first + batch.length, slice: sliceOf(first, batch.map((append) => append.record), false) })\n    if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
-    invariant: 'LOG-2',
+    invariant: 'SUB-2',
     seed: 1,
   },
   {
@@ -117,7 +117,7 @@ export const defects: readonly Defect[] = [
     search: 'const known = idempotency && this.#keys.get(keyOf(run.owner, idempotency.key))',
     replace: 'const known = undefined as { id: string; fingerprint: string } | undefined',
     invariant: 'RUN-4',
-    seed: 4,
+    seed: 13,
   },
   {
     id: 'session-turns-ignored',
@@ -165,7 +165,7 @@ export const defects: readonly Defect[] = [
     search: 'this.#cursor = lastOf(slice)',
     replace: 'this.#cursor = lastOf(slice) + (slice.count > 3 ? 1 : 0)',
     invariant: 'SUB-2',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'stale-hint-delivered',
@@ -189,7 +189,7 @@ export const defects: readonly Defect[] = [
     search: 'if (hinted || this.#polling) return',
     replace: 'if (hinted || this.#subscriptions.size >= 0) return',
     invariant: 'SUB-2',
-    seed: 3,
+    seed: 2,
   },
   {
     id: 'subscribe-after-read',
@@ -198,7 +198,7 @@ export const defects: readonly Defect[] = [
     replace:
       "} else {\n          this.#state = 'tail'\n          this.#cursor = Math.max(this.#cursor, this.#known - 1)",
     invariant: 'SUB-2',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'backpressure-ignored',
@@ -213,8 +213,8 @@ export const defects: readonly Defect[] = [
     file: 'src/core/delivery/read-log.ts',
     search: 'if (fault === undefined) return slice',
     replace: 'if (fault !== null) return slice',
-    invariant: 'RUN-5',
-    seed: 3,
+    invariant: 'LOG-5',
+    seed: 4,
   },
   {
     id: 'expired-leases-not-looked-for',
@@ -222,7 +222,7 @@ export const defects: readonly Defect[] = [
     search: '      this.#tending = false\n    }\n    this.#claimer.look()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
-    seed: 41,
+    seed: 7,
   },
   {
     id: 'stray-claims-kept',
@@ -241,12 +241,28 @@ export const defects: readonly Defect[] = [
     seed: 1,
   },
   {
+    id: 'released-run-suspected',
+    file: 'src/core/recovery/crash-suspects.ts',
+    search: "return status === 'running' && released !== true",
+    replace: "return status === 'running'",
+    invariant: 'RUN-6',
+    seed: 2,
+  },
+  {
+    id: 'given-up-runs-kept',
+    file: 'src/core/recovery/given-up-runs.ts',
+    search: 'const all = [...this.#runs]',
+    replace: 'const all: [string, GivenUpRun][] = []',
+    invariant: 'RUN-1',
+    seed: 1,
+  },
+  {
     id: 'retraction-of-the-wrong-scope',
     file: CLAIMED,
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'own', ledger: 'dropped'",
     invariant: 'RUN-5',
-    seed: 4,
+    seed: 2,
   },
   {
     id: 'retraction-from-the-wrong-event',
@@ -254,7 +270,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
     invariant: 'RUN-5',
-    seed: 4,
+    seed: 39,
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
@@ -262,7 +278,7 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'all', ledger: 'kept'",
     invariant: 'RUN-5',
-    seed: 4,
+    seed: 16,
   },
   {
     id: 'failed-call-retracts-only-its-own',
@@ -294,7 +310,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt: run.attempt + 1,',
     replace: 'data: { attempt: run.attempt + (run.interruptions === undefined ? 1 : 2),',
     invariant: 'RUN-6',
-    seed: 5,
+    seed: 2,
   },
   {
     id: 'interruptions-counted-wrong',
@@ -302,7 +318,7 @@ export const defects: readonly Defect[] = [
     search: "run.status === 'running' && released === undefined ? interruptions + 1 : interruptions",
     replace: "run.status === 'running' ? interruptions + 1 : interruptions",
     invariant: 'RUN-6',
-    seed: 4,
+    seed: 2,
   },
   {
     id: 'given-up-too-early',
@@ -310,7 +326,7 @@ export const defects: readonly Defect[] = [
     search: 'if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined',
     replace: 'if (interruptions < attemptsMax - 1) return undefined',
     invariant: 'RUN-3',
-    seed: 15,
+    seed: 5,
   },
   {
     id: 'continued-without-its-agent',
@@ -318,7 +334,7 @@ export const defects: readonly Defect[] = [
     search: 'if (!parked.isOver) return',
     replace: 'if (parked !== undefined) return',
     invariant: 'RUN-1',
-    seed: 31,
+    seed: 157,
   },
   {
     id: 'refusal-not-told-apart',
@@ -326,7 +342,7 @@ export const defects: readonly Defect[] = [
     search: 'throw refusalOf(cause)\n  }\n}',
     replace: 'throw cause\n  }\n}',
     invariant: 'SUB-2',
-    seed: 3,
+    seed: 14,
   },
   {
     id: 'answer-to-the-wrong-question',
@@ -334,7 +350,7 @@ export const defects: readonly Defect[] = [
     search: 'resolve(answers[id])',
     replace: 'resolve(Object.values(answers)[0])',
     invariant: 'RUN-5',
-    seed: 2,
+    seed: 18,
   },
   {
     id: 'answer-not-checked-after-the-claim',
@@ -342,7 +358,7 @@ export const defects: readonly Defect[] = [
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',
-    seed: 3,
+    seed: 14,
   },
   {
     id: 'tool-before-its-intent',
@@ -374,8 +390,8 @@ export const defects: readonly Defect[] = [
     search: 'const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))',
     replace:
       'const record = this.#awaited.find((each) => each.kind === asked.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(asked))',
-    invariant: 'RUN-3',
-    seed: 4,
+    invariant: 'RUN-5',
+    seed: 2,
   },
   {
     id: 'cancellation-told-as-success',

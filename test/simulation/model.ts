@@ -208,6 +208,8 @@ export class Model {
     switch (event.type) {
       case 'run.started':
         if (run.status === 'running' && !run.released) run.interruptions++
+        if (run.released && data['suspect'] !== undefined)
+          throw this.violation('RUN-6', `run ${run.id} is suspected of a crash, and its last worker released it`)
         if (data['attempt'] !== run.attempt + 1)
           throw this.violation(
             'RUN-6',
@@ -222,6 +224,7 @@ export class Model {
         break
       case 'run.released':
         run.released = true
+        if (data['reason'] === 'store_unavailable') run.interruptions++
         run.isAnswered = data['reason'] === 'answered'
         break
       case 'run.paused':

@@ -74,6 +74,11 @@ export class PostgresServer {
     return this.#process?.pid
   }
 
+  /** The end of its log. */
+  get output(): string {
+    return this.#output
+  }
+
   /** Resolves when it accepts connections. */
   async start(settings: readonly string[] = FAST): Promise<void> {
     const args = ['-D', this.#data, '-p', String(this.port), '-h', '127.0.0.1', '-k', this.#folder]

@@ -321,6 +321,31 @@ describe('a shared view', () => {
     expect(now.state).toEqual(plain.states.at(-1))
   })
 
+  test('of a log that became shorter than the caller knows is read to the end that the log has', async () => {
+    const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
+    const view = world.views.open(world.stored, tested.kind)
+    const asked = [world.stored.next + 100, world.stored.next + 200].map((next) => view.current(next))
+    expect((await Promise.all(asked)).map(({ index }) => index)).toEqual([world.stored.next - 1, world.stored.next - 1])
+  })
+
+  test('of a log that does not fit the memory for views is refused, not folded', async () => {
+    const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
+    const limits = limitsWith({ viewBytesMax: 20_000, foldBytesMax: 20_000 })
+    const view = new ViewCache(world.store, limits).open(world.stored, tested.kind)
+    await expect(view.current(world.stored.next)).rejects.toMatchObject({ code: 'too_large' })
+  })
+
+  test('of a run that is removed is let go of at once', async () => {
+    const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
+    const view = world.views.open(world.stored, tested.kind)
+    await view.current(world.stored.next)
+    world.views.drop(({ id }) => id === 'run_y')
+    expect(view.checkpoints).toBeGreaterThan(0)
+    world.views.drop(({ id }) => id === 'run_x')
+    expect(view.checkpoints).toBe(0)
+    expect(world.views.bytes).toBe(0)
+  })
+
   test('is evicted when others are used, and no view keeps more than the limit', async () => {
     const events = randomEvents(new Random(3), 'run_x', EVENTS)
     const { store, stored } = await worldOf(events)

@@ -17,7 +17,7 @@ export const demo: Command = {
   examples: [
     { line: 'holdfast demo', does: 'then, in another terminal:  holdfast run storyteller "the sea"' },
     { line: 'holdfast demo --lab --supervise', does: 'with the lab agent; restarted when killed' },
-    { line: 'holdfast demo --lab --store memory:', does: 'with the lab, and forgetting all at the end' },
+    { line: 'holdfast demo --lab --store memory:', does: 'with the lab agents, in memory only' },
   ],
   options: configOptions,
   run: serveDemo,

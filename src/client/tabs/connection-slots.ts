@@ -38,8 +38,8 @@ export class ConnectionSlots {
 
   /** Runs `work` if a stream slot is free. */
   async stream(work: () => Promise<void>): Promise<boolean> {
-    for (let place = 0; place < STREAMS_MAX; place++) {
-      const taken = await this.#locks.request(`${this.#name}:stream:${place}`, { ifAvailable: true }, async (lock) => {
+    for (let slot = 0; slot < STREAMS_MAX; slot++) {
+      const taken = await this.#locks.request(`${this.#name}:stream:${slot}`, { ifAvailable: true }, async (lock) => {
         if (lock !== null) await work()
         return lock !== null
       })

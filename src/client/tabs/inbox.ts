@@ -11,8 +11,8 @@ export class Inbox {
   #failure: { readonly cause: unknown } | undefined
   #wake: (() => void) | undefined
 
-  /** Undefined: heartbeat. */
-  hear(event: LoggedEvent | undefined): void {
+  /** Buffers an event; undefined is a heartbeat. */
+  receive(event: LoggedEvent | undefined): void {
     if (event !== undefined) {
       if (this.#events.length >= EVENTS_MAX) this.#events = []
       this.#events.push(event)
@@ -65,7 +65,7 @@ export class Inbox {
   /** Whether the condition became true within the time. */
   async #until(isTrue: () => boolean, milliseconds: number, signal: AbortSignal | undefined): Promise<boolean> {
     signal?.throwIfAborted()
-    let came = false
+    let isInTime = false
     if (this.#failure === undefined) {
       const { promise: over, resolve } = Promise.withResolvers<boolean>()
       const wake = (): void => {
@@ -74,13 +74,13 @@ export class Inbox {
       const timer = setTimeout(() => resolve(false), milliseconds)
       this.#wake = wake
       signal?.addEventListener('abort', wake)
-      came = await over
+      isInTime = await over
       clearTimeout(timer)
       signal?.removeEventListener('abort', wake)
       this.#wake = undefined
     }
     signal?.throwIfAborted()
     if (this.#failure !== undefined) throw this.#failure.cause
-    return came
+    return isInTime
   }
 }

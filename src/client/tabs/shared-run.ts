@@ -18,44 +18,44 @@ interface Failing {
 }
 
 /** A reader waits longer than the idle timeout, so that the leader can detect a dead connection first. */
-const SILENCES = 1.5
+const IDLE_TIMEOUTS = 1.5
 
 /** Timeout of a page that is read in turn: a slow response delays all runs that wait for their turn. */
-const TURN_SILENCE_MS_MAX = 10_000
+const TURN_IDLE_MS_MAX = 10_000
 const TURN_EVENTS_MAX = 200
 
 interface Reader {
   readonly inbox: Inbox
   readonly position: Position
   readonly options: FollowOptions
-  /** Whether it was informed that the connection fails. */
-  isTold: boolean
+  /** It was informed that the connection fails. */
+  isInformed: boolean
 }
 
 export class SharedRun {
   readonly #transport: Transport
-  readonly #places: ConnectionSlots
+  readonly #slots: ConnectionSlots
   readonly #run: string
   readonly #forget: () => void
   readonly #readers = new Set<Reader>()
   readonly #closed = new AbortController()
-  #toldAt = 0
+  #sentAt = 0
   /** This tab reads the log for all. */
   #isLeading = false
   /** Whether this tab leads, once that is known. */
   #leads: Promise<boolean> | undefined
 
-  constructor(transport: Transport, places: ConnectionSlots, run: string, forget: () => void) {
+  constructor(transport: Transport, slots: ConnectionSlots, run: string, forget: () => void) {
     this.#transport = transport
-    this.#places = places
+    this.#slots = slots
     this.#run = run
     this.#forget = forget
-    places.channel.addEventListener('message', ({ data }: MessageEvent<Message>) => this.#hear(data))
+    slots.channel.addEventListener('message', ({ data }: MessageEvent<Message>) => this.#receive(data))
   }
 
   async *read(position: Position, options: FollowOptions): AsyncGenerator<LoggedEvent> {
     const inbox = new Inbox()
-    const reader: Reader = { inbox, position, options, isTold: false }
+    const reader: Reader = { inbox, position, options, isInformed: false }
     this.#readers.add(reader)
     const backoff = this.#transport.newBackoff(options.onProblem)
     try {
@@ -74,7 +74,7 @@ export class SharedRun {
           yield event
           if (isLast(event)) return
         } else if (upToDate && !inbox.isAhead) {
-          upToDate = await inbox.wait(this.#transport.idleTimeoutMs * SILENCES, options.signal)
+          upToDate = await inbox.wait(this.#transport.idleTimeoutMs * IDLE_TIMEOUTS, options.signal)
         } else {
           const before = position.cursor
           const page = yield* this.#page(position, options, backoff)
@@ -127,19 +127,19 @@ export class SharedRun {
   #elect(): Promise<boolean> {
     return new Promise((resolve) => {
       void this.#holdLead(async (work) => {
-        const led = await this.#places.leadNow(() => {
+        const led = await this.#slots.leadNow(() => {
           resolve(true)
           return work()
         })
         if (led) return
         resolve(false)
-        await this.#places.lead(work, this.#closed.signal)
+        await this.#slots.lead(work, this.#closed.signal)
       })
     })
   }
 
   #takeLead(): void {
-    void this.#holdLead((work) => this.#places.takeLead(work))
+    void this.#holdLead((work) => this.#slots.takeLead(work))
   }
 
   /** Leads once the lock is granted. If another tab steals it, waits to get it back. */
@@ -152,7 +152,7 @@ export class SharedRun {
       if (this.#closed.signal.aborted) return
       // A stolen lock rejects with an AbortError; our own requests fail with our own errors.
       if (!(cause instanceof DOMException && cause.name === 'AbortError')) return this.#fail(cause)
-      await this.#holdLead((work) => this.#places.lead(work, this.#closed.signal))
+      await this.#holdLead((work) => this.#slots.lead(work, this.#closed.signal))
     }
   }
 
@@ -167,7 +167,7 @@ export class SharedRun {
       signal,
       onGap: () => {}, // every reader detects it itself
       onLogChanged: () => this.#send('changed'),
-      onLife: () => this.#tellLife(),
+      onLife: () => this.#sendHeartbeat(),
       onProblem: (problem) => this.#send(problem === undefined ? 'alive' : { failing: problem.message }),
     }
     const backoff = this.#transport.newBackoff(options.onProblem)
@@ -175,10 +175,10 @@ export class SharedRun {
     try {
       let over = false
       while (!over && !signal.aborted) {
-        over = await this.#places.stream(async () => {
+        over = await this.#slots.stream(async () => {
           for await (const event of follow(this.#transport, position, options)) this.#send(event)
         })
-        if (!over) over = await this.#lookInTurn(position, options, backoff)
+        if (!over) over = await this.#pollInTurn(position, options, backoff)
       }
     } catch (cause) {
       if (!signal.aborted) throw cause
@@ -188,9 +188,9 @@ export class SharedRun {
   }
 
   /** Reads one page when it is this run's turn; true if it has the end. Waits out a failure after the turn. */
-  async #lookInTurn(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
+  async #pollInTurn(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
     try {
-      return await this.#places.turn((ms) => this.#lookOnce(position, options, backoff, ms), options.signal!)
+      return await this.#slots.turn((ms) => this.#pollOnce(position, options, backoff, ms), options.signal!)
     } catch (cause) {
       if (goesOn(cause, position, options)) return false
       if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
@@ -199,9 +199,9 @@ export class SharedRun {
     }
   }
 
-  async #lookOnce(position: Position, options: FollowOptions, backoff: Backoff, ms: number): Promise<boolean> {
+  async #pollOnce(position: Position, options: FollowOptions, backoff: Backoff, ms: number): Promise<boolean> {
     const connection = new Connection(this.#transport, position, options, backoff)
-    const idleTimeoutMs = ms + Math.min(TURN_SILENCE_MS_MAX, this.#transport.idleTimeoutMs / 4)
+    const idleTimeoutMs = ms + Math.min(TURN_IDLE_MS_MAX, this.#transport.idleTimeoutMs / 4)
     for await (const event of connection.page(ms, { limit: TURN_EVENTS_MAX, idleTimeoutMs })) {
       backoff.progress()
       this.#send(event)
@@ -210,37 +210,37 @@ export class SharedRun {
     return connection.done
   }
 
-  #tellLife(): void {
-    if (performance.now() - this.#toldAt >= this.#transport.idleTimeoutMs / 4) this.#send('alive')
+  #sendHeartbeat(): void {
+    if (performance.now() - this.#sentAt >= this.#transport.idleTimeoutMs / 4) this.#send('alive')
   }
 
   /** Sends to the other tabs and to this tab's readers. */
   #send(message: Message): void {
-    this.#places.channel.postMessage(message)
-    this.#toldAt = performance.now()
-    this.#hear(message)
+    this.#slots.channel.postMessage(message)
+    this.#sentAt = performance.now()
+    this.#receive(message)
   }
 
-  #hear(message: Message): void {
+  #receive(message: Message): void {
     for (const reader of this.#readers) {
       const { inbox, options } = reader
       if (typeof message === 'object' && 'failing' in message) {
         const problem = new ConnectionError(message.failing, { run: this.#run })
-        problem.retrying = reader.isTold = true
+        problem.retrying = reader.isInformed = true
         options.onProblem?.(problem)
-        inbox.hear(undefined) // the leader is working
+        inbox.receive(undefined) // the leader is working
         continue
       }
-      if (reader.isTold) options.onProblem?.(undefined)
-      reader.isTold = false
+      if (reader.isInformed) options.onProblem?.(undefined)
+      reader.isInformed = false
       if (message === 'changed') inbox.change()
-      else inbox.hear(message === 'alive' ? undefined : message)
+      else inbox.receive(message === 'alive' ? undefined : message)
     }
   }
 
   #close(): void {
     this.#forget()
     this.#closed.abort(new ConnectionError('all readers have stopped', { run: this.#run }))
-    this.#places.channel.close()
+    this.#slots.channel.close()
   }
 }

@@ -3,7 +3,7 @@
  * what every other one would fold: subscribers at the tail share each step and its encoded bytes, and those that come later start at
  * a checkpoint near their position. Nothing here is the truth: an evicted view is rebuilt from the log.
  */
-import { isHoldfastError } from '../model/errors.ts'
+import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import {
   markOf,
@@ -58,7 +58,7 @@ interface ViewParts<State, Frame> {
 }
 
 /** Events between checkpoints near the end of the log. */
-export const CHECKPOINT_EVENTS = 32
+const CHECKPOINT_EVENTS = 32
 /** Encodings kept of one step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
 
@@ -80,6 +80,10 @@ export class SharedView<State, Frame> {
     const { kind, run, first } = parts
     this.start = { index: first - 1, mark: undefined, state: kind.projection.initial(run), bytes: 0 }
     this.#tip = this.start
+  }
+
+  get run(): Run {
+    return this.#parts.run
   }
 
   /** Checkpoints that are kept, besides the newest state. */
@@ -113,13 +117,16 @@ export class SharedView<State, Frame> {
     return encoded
   }
 
-  /** The state at the end of the log, which has at least the events before `next`. Whoever asks meanwhile shares the work. */
+  /**
+   * The state at the end of the log, which the caller knows to have the events before `next`. Whoever asks meanwhile shares the work.
+   * Throws `too_large` if the state would take more memory than views may.
+   */
   async current(next: number): Promise<Checkpoint<State>> {
-    for (;;) {
-      this.#building ??= this.#build().finally(() => (this.#building = undefined))
-      const end = await this.#building
-      if (end.index >= next - 1) return end
-    }
+    const end = await this.#building
+    if (end !== undefined && end.index >= next - 1) return end
+    // One that begins now reads all that is there, also if the log has lost its end since.
+    this.#building ??= this.#build().finally(() => (this.#building = undefined))
+    return this.#building
   }
 
   /**
@@ -188,6 +195,7 @@ export class SharedView<State, Frame> {
         const turn = shareEventLoop()
         if (turn !== undefined) await turn
         at = this.#foldTo(at, records.slice(next, next + CHECKPOINT_EVENTS))
+        if (at.bytes > Math.max(limits.viewBytesMax, limits.foldBytesMax)) throw logTooLarge(run.id)
         this.#note(at)
       }
       if (slice.closed) return at
@@ -246,4 +254,11 @@ export class SharedView<State, Frame> {
     if (candidate !== undefined) kept.push(candidate)
     this.#checkpoints = kept.toReversed()
   }
+}
+
+function logTooLarge(id: string): HoldfastError {
+  return new HoldfastError(
+    'too_large',
+    `the log of run ${id} is too large to resume in this protocol; stream it from the beginning, or use the native protocol`,
+  )
 }

@@ -1,6 +1,7 @@
 /** LRU of the views of one node, bounded by the bytes of the logs that they have folded. */
 import type { Projection } from '../ports/projection.ts'
 import type { Limits } from '../model/limits.ts'
+import type { Run } from '../model/run.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
 import { SharedView } from './shared-view.ts'
 
@@ -65,6 +66,15 @@ export class ViewCache {
       if (this.#bytes <= this.#limits.viewBytesMax) return
       this.#release(oldest)
       oldest.forget()
+    }
+  }
+
+  /** Lets go of removed runs at once. */
+  drop(isRemoved: (run: Run) => boolean): void {
+    for (const view of this.#charged.keys()) {
+      if (!isRemoved(view.run)) continue
+      this.#release(view)
+      view.forget()
     }
   }
 

@@ -7,7 +7,7 @@ import { type ExecutionHost, hostOf, runEndedError } from './execution-host.ts'
 import { ExecutionOutput } from './execution-output.ts'
 import { encodeEmission, type EncodedEvent } from './emission.ts'
 import { RunFailure } from './run-failure.ts'
-import { messageOf, readable } from '../model/errors.ts'
+import { isHoldfastError, messageOf, readable } from '../model/errors.ts'
 import { countedKeys } from './branches.ts'
 import { type Event, eventTable, type Failure, type Question, type Usage, type WorkMarks } from '../model/event.ts'
 import { iterate } from './iterate.ts'
@@ -20,7 +20,7 @@ import type { Digest, NodeDeps } from '../ports/node-deps.ts'
 import type { Replay } from '../recovery/replay.ts'
 import { SleepDetector } from './sleep-detector.ts'
 import { toRunFailure } from './to-run-failure.ts'
-import { LogLostError, type RunLog } from './run-log.ts'
+import { LogLostError, refusalOf, type RunLog } from './run-log.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import type { TokenUsage } from './token-usage.ts'
 import type { StopRequest } from '../ports/store.ts'
@@ -40,10 +40,11 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
 }
 
 /**
- * How a stretch of execution ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the claim or the
- * store is gone, nothing more can be written here. `released`: handed over, for another worker to resume.
+ * How a stretch of execution ends. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the lease is gone,
+ * nothing more can be written here. `given up`: the store was unavailable for too long, or lost events. `released`: handed over, for
+ * another worker to resume.
  */
-export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'released'
+export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'given up' | 'released'
 
 export class RunExecution {
   readonly options: RunExecutionOptions
@@ -166,11 +167,17 @@ export class RunExecution {
     end('released')
   }
 
-  /** The claim is gone. Nothing is written any more. */
+  /** The claim or the store is gone. Nothing is written any more. */
   lose(cause: unknown): void {
     if (this.#over) return
-    this.options.logger.warn({ run: this.runId, err: cause }, 'lost the lease of a run')
-    this.#cease('lost')
+    this.#cease(this.#lossOf(cause))
+  }
+
+  #lossOf(cause: unknown): ExecutionEnd {
+    const isAway = isHoldfastError(refusalOf(cause), 'unavailable')
+    const message = isAway ? 'gave up a run because the store was unavailable' : 'lost the lease of a run'
+    this.options.logger.warn({ run: this.runId, err: cause }, message)
+    return isAway ? 'given up' : 'lost'
   }
 
   /** A refused write ends the execution at once: an agent that is silent would never hear of it, and nobody recover the run. */
@@ -393,8 +400,7 @@ export class RunExecution {
       await this.output.log.flush()
       end('finished')
     } catch (cause) {
-      this.options.logger.warn({ run: this.runId, err: cause }, 'lost the lease of a run')
-      end('lost')
+      end(this.#lossOf(cause))
     }
   }
 

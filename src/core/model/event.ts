@@ -96,7 +96,7 @@ export interface EventData {
     readonly protocol?: string
   }
   'run.started': { readonly attempt: number; readonly version?: string; readonly suspect?: Suspect }
-  'run.released': { readonly reason: string }
+  'run.released': { readonly reason: 'draining' | 'answered' | 'store_unavailable' }
   'run.paused': {
     readonly questions: readonly Question[]
     /** By question id: by what a recovered run knows the question again. */

@@ -118,6 +118,14 @@ describe('the run reducer', () => {
     })
   })
 
+  test('counts a run that its node gave up in a store outage as interrupted once', () => {
+    const givenUp: Event = { type: 'run.released', data: { reason: 'store_unavailable' } }
+    expect(fold(started(1), givenUp)).toMatchObject({ released: true, interruptions: 1 })
+    const again = fold(started(1), givenUp, started(2))
+    expect(again).toMatchObject({ attempt: 2, interruptions: 1 })
+    expect(again).not.toHaveProperty('released')
+  })
+
   test('does not mutate its argument', () => {
     const run = Object.freeze({ ...created })
     expect(reduce(run, logged(started(1)))).not.toBe(run)

@@ -1,6 +1,14 @@
 /** A run's state: a pure fold of its lifecycle events, by one transition table. */
 import { assert } from './errors.ts'
-import { eventTable, type EventType, type Failure, type LoggedEvent, type Question, type Suspect } from './event.ts'
+import {
+  type EventData,
+  eventTable,
+  type EventType,
+  type Failure,
+  type LoggedEvent,
+  type Question,
+  type Suspect,
+} from './event.ts'
 
 export type RunStatus = 'queued' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled' | 'rejected'
 
@@ -20,7 +28,7 @@ export interface Run {
   readonly finishedAt?: string
   /** Starts so far. */
   readonly attempt: number
-  /** Attempts that ended because their worker died. */
+  /** Attempts that ended because their worker died, or its store was unavailable for too long. */
   readonly interruptions?: number
   /** Absent unless the attempt that runs now followed an interruption. */
   readonly suspect?: Suspect
@@ -93,7 +101,7 @@ export function reduce(run: Run, event: LoggedEvent): Run {
     case 'run.started':
       return restart(next, run, event)
     case 'run.released':
-      return { ...next, released: true }
+      return release(next, event.data.reason)
     case 'run.paused':
       return pause(next, event.data.questions)
     case 'run.resumed':
@@ -101,6 +109,12 @@ export function reduce(run: Run, event: LoggedEvent): Run {
     default:
       return effect === 'terminal' ? finish(unpause(next), event) : next
   }
+}
+
+/** A run that its node could not go on with was interrupted, though no worker died. */
+function release(run: Run, reason: EventData['run.released']['reason']): Run {
+  const { interruptions = 0 } = run
+  return { ...run, released: true, ...(reason === 'store_unavailable' && { interruptions: interruptions + 1 }) }
 }
 
 function restart(next: Run, run: Run, event: Extract<LoggedEvent, { type: 'run.started' }>): Run {

@@ -43,7 +43,7 @@ export interface ClaimResult {
 }
 
 /** Why a run was released whose answers are in its log, and that no worker has gone on with yet. */
-const ANSWERED = 'answered'
+const ANSWERED = 'answered' satisfies ReleaseReason
 
 /** What is known of a claimed run besides what the store has. */
 interface ClaimContext {
@@ -101,9 +101,11 @@ async function settleOrExecute(
   const log = new RunLog(parts, claimed)
   let stop = claimed.stop ?? (await store.get(run.id))?.stop
   const component = registry.find(run.component)
-  const isAnswered = continuation !== undefined || (await wasAnswered(store, claimed))
-  const isOrphan = !isAnswered && wasInterrupted(run)
-  let failure = stop === undefined ? refusal(claimed, component, isAnswered) : undefined
+  const released = continuation === undefined ? await releaseReason(store, claimed) : undefined
+  const isAnswered = continuation !== undefined || released === ANSWERED
+  const isSuspect = !isAnswered && wasInterrupted(run)
+  const isOrphan = isSuspect || released === 'store_unavailable'
+  let failure = stop === undefined ? refusal(run, component, isAnswered, released, limits) : undefined
   const isRefused = stop !== undefined || failure !== undefined
   const isParked = continuation !== undefined && parked !== undefined && !isRestart(run, continuation)
   // Read before anything is written: a store that goes away in between would make the run look interrupted.
@@ -111,7 +113,7 @@ async function settleOrExecute(
     run.status === 'queued' || isRefused || isParked
       ? undefined
       : await RecordingReader.read(store, run.id, next, limits.readBytesMax)
-  const suspect = isOrphan && past !== undefined ? suspectOf(run, past, suspicion, parts.clock.now()) : undefined
+  const suspect = isSuspect && past !== undefined ? suspectOf(run, past, suspicion, parts.clock.now()) : undefined
   if (suspect !== undefined) failure = conviction(run, component!, suspect, suspicion, limits)
   // Reading the log takes a while: a stop that was accepted meanwhile decides the outcome (RUN-2).
   if (past !== undefined && failure !== undefined) stop ??= (await store.get(run.id))?.stop
@@ -217,12 +219,14 @@ function loggerFor({ logger }: NodeDeps, { redact }: Component): Logger {
   return own === undefined ? logger : redactingLogger(logger, own)
 }
 
-/** A node that does not execute it took its answers. */
-async function wasAnswered(store: Store, { run, next }: StoredRun): Promise<boolean> {
-  if (run.status !== 'running' || run.released !== true) return false
+type ReleaseReason = EventData['run.released']['reason']
+
+/** Why its last worker released a run that has not begun again since. */
+async function releaseReason(store: Store, { run, next }: StoredRun): Promise<ReleaseReason | undefined> {
+  if (run.status !== 'running' || run.released !== true) return undefined
   const slice = await readLog(store, run.id, next - 2, 1)
   const last = slice === undefined ? undefined : events(slice).at(-1)
-  return last?.type === 'run.released' && last.data.reason === ANSWERED
+  return last?.type === 'run.released' ? last.data.reason : undefined
 }
 
 function discarded({ attempt }: Run, { attemptFrom: from }: RecordingReader): Event {
@@ -265,7 +269,7 @@ function conviction(
   limits: Limits,
 ): Failure | undefined {
   const total = (run.interruptions ?? 0) + 1
-  if (total >= limits.interruptionsMax) return interrupted(`the run was interrupted ${total} times`)
+  if (total >= limits.interruptionsMax) return interruptedTooOften(total)
   const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
   // Unless it was alone, another run may have been the cause.
   if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined
@@ -273,8 +277,14 @@ function conviction(
 }
 
 /** Why a claimed run must fail instead of executing. */
-function refusal({ run }: StoredRun, component: Component | undefined, isAnswered: boolean): Failure | undefined {
-  const { status, waiting, released } = run
+function refusal(
+  run: Run,
+  component: Component | undefined,
+  isAnswered: boolean,
+  released: ReleaseReason | undefined,
+  limits: Limits,
+): Failure | undefined {
+  const { status, waiting, interruptions = 0 } = run
   if (component === undefined)
     return { code: 'unsupported', message: `component ${run.component} is not served any more` }
   if (isAnswered || status === 'queued') return undefined
@@ -283,11 +293,24 @@ function refusal({ run }: StoredRun, component: Component | undefined, isAnswere
     return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
   }
   if ((component.recovery ?? 'fail') === 'fail') {
-    return interrupted(
-      released ? 'the server that executed the run was shut down' : 'the worker that executed the run died',
-    )
+    return interrupted(causes[released ?? 'died'])
   }
-  return undefined // one that was handed over in good order may be started any number of times
+  // One that was handed over in good order may be started any number of times.
+  return released === 'store_unavailable' && interruptions >= limits.interruptionsMax
+    ? interruptedTooOften(interruptions)
+    : undefined
+}
+
+/** Why a run is not executing any more. */
+const causes: Readonly<Record<ReleaseReason | 'died', string>> = {
+  draining: 'the server that executed the run was shut down',
+  answered: 'the server that executed the run was shut down',
+  store_unavailable: 'the node that executed the run gave it up because its store was unavailable',
+  died: 'the worker that executed the run died',
+}
+
+function interruptedTooOften(times: number): Failure {
+  return interrupted(`the run was interrupted ${times} times`)
 }
 
 function interrupted(message: string): Failure {

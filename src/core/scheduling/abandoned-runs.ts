@@ -38,7 +38,8 @@ export class AbandonedRuns {
 
   /** A lease of this node without an execution, at two renewals in a row, was left by a request that failed. */
   noteStrays(held: readonly HeldRun[]): void {
-    const idle = held.filter(({ id }) => !this.#options.executions.has(id))
+    const { executions } = this.#options
+    const idle = held.filter(({ id }) => !executions.has(id) && !executions.gaveUp(id))
     this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)
     this.#idle = new Map(idle.map(({ id, epoch }) => [id, epoch]))
   }

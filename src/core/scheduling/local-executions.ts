@@ -6,9 +6,11 @@ import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
 import { type LiveExecution, proceedWithClaim, type Continuation } from '../recovery/claimed-run.ts'
 import { ParkedExecutions } from './parked-executions.ts'
+import { GivenUpRuns } from '../recovery/given-up-runs.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import type { RunExecution, ExecutionEnd } from '../execution/run-execution.ts'
+import { storeUnavailable } from '../model/errors.ts'
 import { StartRetries } from '../recovery/start-retries.ts'
 import { SleepingRuns } from './sleeping-runs.ts'
 import type { HeldRun, StopRequest, StoredRun } from '../ports/store.ts'
@@ -29,6 +31,7 @@ export class LocalExecutions {
   readonly #starting = new Set<string>()
   readonly #parked: ParkedExecutions
   readonly #retries: StartRetries
+  readonly #givenUp: GivenUpRuns
   /** Runs that were interrupted when their process died. */
   readonly #suspects: Suspects
   /** Runs that have no slot while they sleep. */
@@ -48,6 +51,7 @@ export class LocalExecutions {
     this.#onSlotFreed = onSlotFreed
     this.#parked = new ParkedExecutions(parts.limits.runsParkedMax)
     this.#retries = new StartRetries(parts, (run, cause) => this.logFailure(run, cause))
+    this.#givenUp = new GivenUpRuns(parts)
     this.#suspects = new Suspects({
       suspectMs: parts.limits.suspectMs,
       clock: parts.clock,
@@ -88,6 +92,11 @@ export class LocalExecutions {
   /** Whether a run executes here, is about to, or waits for it as a suspect. */
   has(id: string): boolean {
     return this.#executions.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
+  }
+
+  /** Whether this node gave the run up and has not released it yet. */
+  gaveUp(id: string): boolean {
+    return this.#givenUp.has(id)
   }
 
   /** What executes here, for the renewal of its leases. */
@@ -142,6 +151,7 @@ export class LocalExecutions {
 
   /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
   renewed(held: readonly HeldRun[], before: Executions): void {
+    void this.#givenUp.release()
     const found = new Map(held.map((run) => [run.id, run]))
     for (const [id, { epoch, durable }] of before) {
       const execution = this.#executions.get(id)
@@ -149,7 +159,7 @@ export class LocalExecutions {
       const run = found.get(id)
       if (run?.epoch !== epoch) execution.lose(new Error('the lease expired, and another worker took the run over'))
       else if (run.next < durable)
-        execution.lose(new Error(`the store lost events ${run.next} to ${durable - 1}, which were durable`))
+        execution.lose(storeUnavailable(`the store lost events ${run.next} to ${durable - 1}, which were durable`))
       else if (run.stop !== undefined) execution.stop(run.stop)
     }
   }
@@ -177,6 +187,7 @@ export class LocalExecutions {
     // Those that were just being started hand themselves over.
     while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
     await Promise.all(this.#ending)
+    await this.#givenUp.release()
   }
 
   executeOrLog(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
@@ -256,7 +267,11 @@ export class LocalExecutions {
     this.#suspects.ended(id)
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
-    if (end === 'released' || end === 'lost') await this.#release(id, epoch)
+    // A store that only this process uses may be unavailable because of the run.
+    if (end === 'given up' && this.#parts.store.capabilities.shared) {
+      this.#givenUp.add(id, epoch)
+      void this.#givenUp.release()
+    } else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)
     this.#onSlotFreed()
   }
 

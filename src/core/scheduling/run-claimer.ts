@@ -121,7 +121,8 @@ export class RunClaimer {
       await leases.renew()
       return true
     }
-    if (!executions.hasRoom) return true
+    // What this node gave up it releases first, so that nobody takes it for a suspect.
+    if (!executions.hasRoom || executions.gaveUp(id)) return true
     const releaseSlot = executions.reserveSlot()
     try {
       const claimed = await store.claim(id, owner, limits.leaseMs, { takeover: leases.mayTakeOver })

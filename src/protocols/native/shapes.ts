@@ -136,7 +136,10 @@ export const runShape = z.object({
   startedAt: z.iso.datetime().optional(),
   finishedAt: z.iso.datetime().optional(),
   attempt: z.int().describe('Starts so far.'),
-  interruptions: z.int().optional().describe('Attempts that ended because their worker died.'),
+  interruptions: z
+    .int()
+    .optional()
+    .describe('Attempts that ended because their worker died, or gave the run up in a store outage.'),
   suspect: z
     .object({ interruptions: z.int(), concurrency: z.int() })
     .optional()

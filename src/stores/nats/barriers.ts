@@ -2,7 +2,7 @@
  * A newly elected leader may not have applied everything that its predecessor acknowledged. A reader that misses something has
  * a barrier message written: once it is acknowledged, everything before it is applied.
  */
-import type { Layout, Spot } from './layout.ts'
+import type { Layout, SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 
 export class Barriers {
@@ -20,12 +20,12 @@ export class Barriers {
   }
 
   /** Resolves when the leader has applied everything acknowledged. False on a single server, which always has. */
-  async pass(spot: Spot): Promise<boolean> {
-    if (this.#isReplicated) await this.#pass(this.#layout.barrier(spot))
+  async pass(address: SubjectAddress): Promise<boolean> {
+    if (this.#isReplicated) await this.#pass(this.#layout.barrier(address))
     return this.#isReplicated
   }
 
-  #pass({ stream, subject }: Spot): Promise<void> {
+  #pass({ stream, subject }: SubjectAddress): Promise<void> {
     const next = this.#next.get(stream)
     if (next !== undefined) return next
     const before = this.#underWay.get(stream) ?? Promise.resolve()

@@ -19,7 +19,7 @@ export interface FullMessage {
 }
 
 /** What is known of a message before it is read. */
-export interface ExpectedMessage extends Partial<Pick<MessagePosition, 'place' | 'from' | 'next'>> {
+export interface ExpectedMessage extends Partial<Pick<MessagePosition, 'ordinal' | 'from' | 'next'>> {
   /** The run's epoch when last seen: no earlier message has a higher one. */
   readonly epochMax?: number
   /** The message starts with the run's description. */
@@ -95,9 +95,9 @@ export class Contents {
     const { link, layout } = this.#options
     const parts = await Promise.all(
       Array.from({ length: count }, (_, number) => {
-        const spot = layout.part(head.id, name, number)
+        const address = layout.part(head.id, name, number)
         const length = bytes === undefined || number === count - 1 ? undefined : bytes
-        return link.only(spot, (message) => readPart(onSubject(spot.subject)(message), length))
+        return link.only(address, (message) => readPart(onSubject(address.subject)(message), length))
       }),
     )
     const found = parts.flatMap((part) => part ?? [])
@@ -130,13 +130,14 @@ function readHead(message: Message, id: string, expected: ExpectedMessage): Head
 }
 
 function headFault(head: Head, id: string, expected: ExpectedMessage): string | undefined {
-  const { id: found, place, from, next, epoch } = head
+  const { id: found, ordinal, from, next, epoch } = head
   if (found !== id) return `run ${found}`
-  if (expected.place !== undefined && expected.place !== place)
-    return `position ${place} for position ${expected.place}`
+  if (expected.ordinal !== undefined && expected.ordinal !== ordinal)
+    return `position ${ordinal} for position ${expected.ordinal}`
   if ((expected.from ?? from) !== from || (expected.next ?? next) !== next)
     return `events ${from} to ${next - 1} for ${expected.from} to ${(expected.next ?? 0) - 1}`
-  if (expected.isDescription && head.descriptionBytes === 0) return `position ${place}, which does not describe the run`
+  if (expected.isDescription && head.descriptionBytes === 0)
+    return `position ${ordinal}, which does not describe the run`
   return epoch > (expected.epochMax ?? Infinity) ? `a writer of epoch ${epoch}, after ${expected.epochMax}` : undefined
 }
 

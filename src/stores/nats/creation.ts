@@ -60,14 +60,14 @@ export class Creation {
     if (known?.stored !== undefined) throw inUse('its idempotency key')
     const number = this.#next()
     const hasLane = run.lane !== undefined && !isFinished(run.status)
-    const place = hasLane ? await lanes.enter(run.lane, run.id, number, false) : { number }
+    const entered = hasLane ? await lanes.enter(run.lane, run.id, number, false) : { number }
     const entry = idempotency && { id: run.id, fingerprint: idempotency.fingerprint }
     if (entry && !(await keys.take(run.owner, idempotency.key, entry, known?.key))) throw inUse('its idempotency key')
     await this.#write({ run, stop, idempotency }, record, {
       epoch,
       first,
       stopped: stop !== undefined,
-      number: 'number' in place ? place.number : number,
+      number: 'number' in entered ? entered.number : number,
     })
   }
 
@@ -100,8 +100,8 @@ export class Creation {
     const { run, record, idempotency, rejectIfBusy = false, claim } = draft
     const { documents, lanes, keys, now, stored, isKnown } = this.#options
     if (isKnown(run.id)) throw new HoldfastError('conflict', `run ${run.id}: the id is in use`)
-    const place = await this.#enter(run, rejectIfBusy)
-    if ('busy' in place) return { kind: 'busy', stored: place.busy }
+    const entered = await this.#enter(run, rejectIfBusy)
+    if ('busy' in entered) return { kind: 'busy', stored: entered.busy }
     if (idempotency !== undefined) {
       const entry = { id: run.id, fingerprint: idempotency.fingerprint }
       if (!(await keys.take(run.owner, idempotency.key, entry, freed))) {
@@ -110,8 +110,8 @@ export class Creation {
       }
     }
     await documents.touch(run)
-    const lease = claim && place.isFirst ? { owner: claim.owner, until: now() + claim.ttlMs } : undefined
-    const change = { number: place.number, epoch: lease ? 1 : 0, lease }
+    const lease = claim && entered.isFirst ? { owner: claim.owner, until: now() + claim.ttlMs } : undefined
+    const change = { number: entered.number, epoch: lease ? 1 : 0, lease }
     return { kind: 'created', stored: stored(await this.#write({ run, idempotency }, record, change)) }
   }
 

@@ -13,7 +13,7 @@ import type { Run } from '../../core/model/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
-import type { Layout, Spot } from './layout.ts'
+import type { Layout, SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
 import { KeyedMutex } from '../shared/keyed-mutex.ts'
@@ -64,7 +64,7 @@ export class NatsDocuments implements Documents {
   }
 
   /** Handles a message about a document, from any node. */
-  hear(head: string, seq: number): void {
+  receive(head: string, seq: number): void {
     this.#learn({ ...(JSON.parse(head) as Summary), seq })
   }
 
@@ -123,7 +123,7 @@ export class NatsDocuments implements Documents {
   async sweep(before: number): Promise<void> {
     for (const [key, { name, seq, at }] of this.#gone) {
       if (at > before) break
-      const { stream, subject } = this.#spot(name)
+      const { stream, subject } = this.#address(name)
       await this.#options.link.purge(stream, subject, seq + 1)
       this.#gone.delete(key)
     }
@@ -164,7 +164,7 @@ export class NatsDocuments implements Documents {
         : { ...summaryOf(after, own), bytes: data.length }
     const { link } = this.#options
     const published = await link.publish({
-      ...this.#spot(name),
+      ...this.#address(name),
       head: JSON.stringify(summary),
       data,
       expected: current?.seq ?? 0,
@@ -185,7 +185,7 @@ export class NatsDocuments implements Documents {
   }
 
   async #read(name: DocumentName): Promise<CurrentDocument | undefined> {
-    const message = await this.#options.link.last(this.#spot(name))
+    const message = await this.#options.link.last(this.#address(name))
     if (message === undefined) return undefined
     const summary = JSON.parse(message.head) as Summary
     this.#learn({ ...summary, seq: message.seq })
@@ -196,7 +196,7 @@ export class NatsDocuments implements Documents {
   async #open(found: readonly KnownDocument[]): Promise<Document[]> {
     const documents = await Promise.all(
       found.map(async (known) => {
-        const { stream, subject } = this.#spot(known)
+        const { stream, subject } = this.#address(known)
         const message = await this.#options.link.at(stream, known.seq, (each) =>
           readDocument(each, subject, known.name),
         )
@@ -223,7 +223,7 @@ export class NatsDocuments implements Documents {
     }
   }
 
-  #spot({ owner, collection, id }: DocumentName): Spot {
+  #address({ owner, collection, id }: DocumentName): SubjectAddress {
     return this.#options.layout.state('document', owner, collection, id)
   }
 }

@@ -5,13 +5,13 @@
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { storeUnavailable } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
-import type { Spot } from './layout.ts'
+import type { SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 import { HEAD } from './message.ts'
 
 export interface FollowerOptions {
   readonly link: Link
-  readonly spot: Spot
+  readonly address: SubjectAddress
   readonly onMessage: (subject: string, head: string, seq: number) => void
 }
 
@@ -54,14 +54,14 @@ export class Follower {
   #heardAt = 0
   #waiting: Waiter[] = []
   #isCurrent = false
-  #lastHeard: { readonly seq: number; readonly head: string } | undefined
+  #lastReceived: { readonly seq: number; readonly head: string } | undefined
 
   constructor(options: FollowerOptions) {
     this.#options = options
   }
 
-  get spot(): Spot {
-    return this.#options.spot
+  get address(): SubjectAddress {
+    return this.#options.address
   }
 
   /** All messages up to this sequence are processed. */
@@ -70,8 +70,8 @@ export class Follower {
   }
 
   /** The last delivered message. While it exists unchanged, so does everything before it. */
-  get lastHeard(): { readonly seq: number; readonly head: string } | undefined {
-    return this.#lastHeard
+  get lastReceived(): { readonly seq: number; readonly head: string } | undefined {
+    return this.#lastReceived
   }
 
   /** Resolves when everything that was in the stream has been processed. */
@@ -86,17 +86,17 @@ export class Follower {
   async rewind(): Promise<void> {
     this.#seq = this.#deliveredSeq = 0
     this.#isCurrent = false
-    this.#lastHeard = undefined
+    this.#lastReceived = undefined
     await this.#begin()
     await this.#current()
   }
 
   async #current(): Promise<void> {
-    const { link, spot } = this.#options
+    const { link, address } = this.#options
     for (const until = performance.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
       if (performance.now() > until || link.signal.aborted)
         throw storeUnavailable(
-          `the stream ${spot.stream} is not delivered: check that the NATS servers have a leader for it`,
+          `the stream ${address.stream} is not delivered: check that the NATS servers have a leader for it`,
         )
     }
   }
@@ -109,12 +109,12 @@ export class Follower {
 
   /** Resolves when everything that was in the stream at the time of the call has been processed. */
   async caughtUp(): Promise<void> {
-    const { link, spot } = this.#options
-    await this.caughtUpTo((await link.state(spot.stream)).last_seq)
+    const { link, address } = this.#options
+    await this.caughtUpTo((await link.state(address.stream)).last_seq)
   }
 
   async caughtUpTo(seq: number): Promise<void> {
-    const { link, spot } = this.#options
+    const { link, address } = this.#options
     if (seq <= this.#seq) return
     const enough = new AbortController()
     const seen = new Promise<void>((resolve) => this.#waiting.push({ seq, since: performance.now(), resolve }))
@@ -123,29 +123,29 @@ export class Follower {
     enough.abort()
     if (isLate)
       throw storeUnavailable(
-        `the stream ${spot.stream} is not delivered: check that the NATS servers have a leader for it`,
+        `the stream ${address.stream} is not delivered: check that the NATS servers have a leader for it`,
         { retryAfterMs: 1000 },
       )
   }
 
   async #begin(): Promise<void> {
-    const { link, spot } = this.#options
+    const { link, address } = this.#options
     this.stop()
     const begun = this.#begun
     this.#heardAt = performance.now()
-    const { last_seq: last } = await link.state(spot.stream)
+    const { last_seq: last } = await link.state(address.stream)
     if (begun !== this.#begun || link.signal.aborted) return
     this.#lastBefore = last
     this.#delivered = 0
-    const inbox = `_INBOX.${spot.stream}.${crypto.randomUUID()}`
+    const inbox = `_INBOX.${address.stream}.${crypto.randomUUID()}`
     this.#subscription = link.connection.subscribe(inbox, {
       callback: (_, message) => {
-        if (begun === this.#begun) this.#hear(message)
+        if (begun === this.#begun) this.#receive(message)
       },
     })
-    const { num_pending: pending } = await link.api<{ num_pending: number }>(`CONSUMER.CREATE.${spot.stream}`, {
-      stream_name: spot.stream,
-      config: { ...consumer(spot.subject, inbox), ...this.#beginning() },
+    const { num_pending: pending } = await link.api<{ num_pending: number }>(`CONSUMER.CREATE.${address.stream}`, {
+      stream_name: address.stream,
+      config: { ...consumer(address.subject, inbox), ...this.#beginning() },
     })
     if (begun !== this.#begun) return
     this.#heardAt = performance.now() // on a slow connection the idle time starts only now
@@ -172,7 +172,7 @@ export class Follower {
     }
   }
 
-  #hear(message: Msg): void {
+  #receive(message: Msg): void {
     this.#heardAt = performance.now()
     if (message.headers?.code === 100) return this.#hearStatus(message)
     const delivery = deliveryOf(message.reply ?? '')
@@ -181,7 +181,7 @@ export class Follower {
     this.#delivered = delivery.number
     this.#deliveredSeq = delivery.seq
     const head = message.headers?.get(HEAD) ?? ''
-    this.#lastHeard = { seq: delivery.seq, head }
+    this.#lastReceived = { seq: delivery.seq, head }
     this.#options.onMessage(message.subject, head, delivery.seq)
     // Deliveries are in order, and messages in between may have been removed. The server's pending count can be wrong
     // permanently.
@@ -215,11 +215,11 @@ export class Follower {
   }
 
   async #settle(upTo: number): Promise<void> {
-    const { link, spot } = this.#options
+    const { link, address } = this.#options
     const begun = this.#begun
     this.#settling = true
     try {
-      const next = await link.after(spot, this.#deliveredSeq)
+      const next = await link.after(address, this.#deliveredSeq)
       if (begun === this.#begun && (next === undefined || next.seq > upTo)) this.#seeAll(upTo)
     } catch {
       // The next heartbeat tries again.

@@ -9,8 +9,8 @@ export interface Head {
   readonly id: string
   /** Unique message name, with which its writer recognizes it. */
   readonly name: string
-  /** Position of this message in its run: 1, 2, 3 … */
-  readonly place: number
+  /** Number of this message in its run: 1, 2, 3 … */
+  readonly ordinal: number
   /** This message holds the records `from` to `next - 1`. */
   readonly from: number
   readonly next: number
@@ -63,7 +63,7 @@ export function encodeHead(head: Head): string {
   return JSON.stringify({
     i: head.id,
     u: head.name,
-    p: head.place,
+    p: head.ordinal,
     a: head.from,
     n: head.next,
     f: head.first || undefined,
@@ -122,7 +122,7 @@ export function decodeHead(text: string): Head {
   return {
     id: encoded.i,
     name: encoded.u,
-    place: encoded.p,
+    ordinal: encoded.p,
     from: encoded.a,
     next: encoded.n,
     first: encoded.f ?? 0,

@@ -2,7 +2,7 @@
  * Idempotency keys: which run an owner's key belongs to (RUN-4). A key is claimed before its run is created; the first claim
  * wins. If that run never appears, the next claimant voids its creation and takes the key over.
  */
-import type { Layout, Spot } from './layout.ts'
+import type { Layout, SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 
 export interface KeyEntry {
@@ -23,26 +23,26 @@ export class Keys {
     this.#layout = layout
   }
 
-  spot(owner: string, key: string): Spot {
+  address(owner: string, key: string): SubjectAddress {
     return this.#layout.state('key', owner, key)
   }
 
   async find(owner: string, key: string): Promise<Key | undefined> {
-    const message = await this.#link.last(this.spot(owner, key))
+    const message = await this.#link.last(this.address(owner, key))
     return message && { ...(JSON.parse(message.head) as KeyEntry), seq: message.seq }
   }
 
   /** True if the key now belongs to this run; false if another node was faster. `known`: the voided entry to replace. */
   async take(owner: string, key: string, entry: KeyEntry, known: Key | undefined): Promise<boolean> {
     const head = JSON.stringify(entry)
-    const published = await this.#link.publish({ ...this.spot(owner, key), head, expected: known?.seq ?? 0 })
+    const published = await this.#link.publish({ ...this.address(owner, key), head, expected: known?.seq ?? 0 })
     return published.kind === 'done' || (await this.find(owner, key))?.id === entry.id
   }
 
   /** Removes the key together with its run. A key that was taken over stays. */
   async free(owner: string, key: string, id: string): Promise<void> {
     const known = await this.find(owner, key)
-    const { stream, subject } = this.spot(owner, key)
+    const { stream, subject } = this.address(owner, key)
     if (known?.id === id) await this.#link.purge(stream, subject, known.seq + 1)
   }
 }

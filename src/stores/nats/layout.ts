@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 
 /** A subject and its stream. */
-export interface Spot {
+export interface SubjectAddress {
   readonly stream: string
   readonly subject: string
 }
@@ -28,44 +28,44 @@ export class Layout {
     this.partitions = partitions
   }
 
-  get logs(): readonly Spot[] {
+  get logs(): readonly SubjectAddress[] {
     return this.#all('log')
   }
 
-  get states(): readonly Spot[] {
+  get states(): readonly SubjectAddress[] {
     return this.#all('state')
   }
 
-  run(id: string): Spot {
-    return this.#spot('log', id, tokenOf(id))
+  run(id: string): SubjectAddress {
+    return this.#address('log', id, tokenOf(id))
   }
 
   /** Subject in a run's stream for barrier messages (see barriers.ts). */
-  barrier({ stream, subject }: Spot): Spot {
+  barrier({ stream, subject }: SubjectAddress): SubjectAddress {
     return { stream, subject: `${subject.split('.').slice(0, 3).join('.')}.${BARRIER}` }
   }
 
   /** Subject of a state entry that several strings identify. */
-  state(kind: StateKind, ...names: readonly string[]): Spot {
+  state(kind: StateKind, ...names: readonly string[]): SubjectAddress {
     const token = hashOf(JSON.stringify(names))
-    return this.#spot('state', token, `${kind}.${token}`)
+    return this.#address('state', token, `${kind}.${token}`)
   }
 
-  part(run: string, name: string, number: number): Spot {
-    return this.#spot('state', run, `part.${tokenOf(run)}.${name}.${number}`)
+  part(run: string, name: string, number: number): SubjectAddress {
+    return this.#address('state', run, `part.${tokenOf(run)}.${name}.${number}`)
   }
 
   /** All parts of a run's messages. */
-  parts(run: string): Spot {
-    return this.#spot('state', run, `part.${tokenOf(run)}.>`)
+  parts(run: string): SubjectAddress {
+    return this.#address('state', run, `part.${tokenOf(run)}.>`)
   }
 
-  #spot(kind: 'log' | 'state', hashed: string, rest: string): Spot {
+  #address(kind: 'log' | 'state', hashed: string, rest: string): SubjectAddress {
     const partition = partitionOf(hashed, this.partitions)
     return { stream: `${this.name}-${kind}-${partition}`, subject: `${this.name}.${kind}.${partition}.${rest}` }
   }
 
-  #all(kind: 'log' | 'state'): Spot[] {
+  #all(kind: 'log' | 'state'): SubjectAddress[] {
     return Array.from({ length: this.partitions }, (_, partition) => ({
       stream: `${this.name}-${kind}-${partition}`,
       subject: `${this.name}.${kind}.${partition}.>`,
@@ -74,7 +74,7 @@ export class Layout {
 }
 
 /** Subject that stores the number of partitions. */
-export function versionSpot(name: string): Spot {
+export function versionAddress(name: string): SubjectAddress {
   return { stream: `${name}-state-0`, subject: `${name}.state.0.version` }
 }
 

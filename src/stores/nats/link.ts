@@ -5,7 +5,7 @@ import type { StoreHealth } from '../../core/ports/store.ts'
 import { pause } from '../shared/pause.ts'
 import { answerOf, messageIn, seqOf } from './replies.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connecting.ts'
-import type { Spot } from './layout.ts'
+import type { SubjectAddress } from './layout.ts'
 import { ApiError, DUPLICATE, failureKind, isStale, storeError, NotSentError, isFull } from './failures.ts'
 import {
   directMessage,
@@ -35,7 +35,7 @@ export type PublishResult =
   | { readonly kind: 'done'; readonly seq: number }
   | { readonly kind: 'stale'; readonly unsure: boolean }
 
-export interface Draft extends Spot {
+export interface Draft extends SubjectAddress {
   readonly head: string
   readonly data?: Uint8Array
   /** Expected last sequence of the subject; 0: none. Default: not checked. */
@@ -150,7 +150,7 @@ export class Link {
   }
 
   /** The subject's last message according to the stream's leader; undefined: none. */
-  async last({ stream, subject }: Spot, patienceMs = COMMAND_MS): Promise<Message | undefined> {
+  async last({ stream, subject }: SubjectAddress, patienceMs = COMMAND_MS): Promise<Message | undefined> {
     return this.#get(stream, { last_by_subj: subject }, onSubject(subject), patienceMs)
   }
 
@@ -160,12 +160,12 @@ export class Link {
   }
 
   /** The subject's earliest message according to the stream's leader. */
-  async earliest({ stream, subject }: Spot): Promise<Message | undefined> {
+  async earliest({ stream, subject }: SubjectAddress): Promise<Message | undefined> {
     return this.#get(stream, { seq: 1, next_by_subj: subject }, onSubject(subject), COMMAND_MS)
   }
 
   /** The first message after a sequence on matching subjects, according to the stream's leader. */
-  after({ stream, subject }: Spot, seq: number): Promise<Message | undefined> {
+  after({ stream, subject }: SubjectAddress, seq: number): Promise<Message | undefined> {
     return this.#get(stream, { seq: seq + 1, next_by_subj: subject }, (message) => message, COMMAND_MS)
   }
 
@@ -175,7 +175,7 @@ export class Link {
   }
 
   /** A subject that only ever gets one message. */
-  only<Read>({ stream, subject }: Spot, read: ReadMessage<Read>): Promise<Read | undefined> {
+  only<Read>({ stream, subject }: SubjectAddress, read: ReadMessage<Read>): Promise<Read | undefined> {
     return this.#fromAny(stream, { last_by_subj: subject }, read)
   }
 

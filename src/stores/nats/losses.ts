@@ -8,7 +8,7 @@ import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
 import type { Follower } from './follower.ts'
 import { decodeHead } from './head.ts'
-import type { Spot } from './layout.ts'
+import type { SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 import type { Entry, RunIndex } from './run-index.ts'
 
@@ -18,7 +18,7 @@ export interface LossesOptions {
   readonly alarms: Alarms
   readonly index: RunIndex
   readonly followers: () => readonly Follower[]
-  readonly spotOf: (id: string) => Spot
+  readonly addressOf: (id: string) => SubjectAddress
   /** A run is lost or rolled back: cached state is invalid. */
   readonly onLost: (id: string) => void
   /** The stream's sequences now belong to other messages. */
@@ -75,15 +75,17 @@ export class Losses {
   }
 
   async #lookAt(follower: Follower): Promise<void> {
-    const { link, index, spotOf, barriers, alarms } = this.#options
-    const { spot, seen } = follower // read before the stream's state: it may grow meanwhile
-    const { stream } = spot
+    const { link, index, addressOf, barriers, alarms } = this.#options
+    const { address, seen } = follower // read before the stream's state: it may grow meanwhile
+    const { stream } = address
     const { first_seq: first, last_seq: last } = await link.state(stream)
     const isBack = last < seen || (await this.#isReplaced(follower))
     if (!isBack && this.#first.get(stream) === first) return
-    const suspects = [...index.entriesWhere(({ id, seq }) => (isBack || seq < first) && spotOf(id).stream === stream)]
+    const suspects = [
+      ...index.entriesWhere(({ id, seq }) => (isBack || seq < first) && addressOf(id).stream === stream),
+    ]
     // A leader that has not applied all acknowledged messages yet would look the same.
-    if (isBack || suspects.length > 0) await barriers.pass(spot)
+    if (isBack || suspects.length > 0) await barriers.pass(address)
     const { gone, changed } = await this.#confirm(suspects)
     if (isBack && (changed.length > 0 || (await link.state(stream)).last_seq < seen)) {
       this.#options.onRewound()
@@ -97,10 +99,10 @@ export class Losses {
   }
 
   /** Whether the last message was replaced by another: the stream was rolled back and then written to. */
-  async #isReplaced({ spot, lastHeard }: Follower): Promise<boolean> {
-    if (lastHeard === undefined) return false
-    const found = await this.#options.link.led(spot.stream, lastHeard.seq)
-    return found !== undefined && found.head !== lastHeard.head
+  async #isReplaced({ address, lastReceived }: Follower): Promise<boolean> {
+    if (lastReceived === undefined) return false
+    const found = await this.#options.link.led(address.stream, lastReceived.seq)
+    return found !== undefined && found.head !== lastReceived.head
   }
 
   /** Checks each run with the leader, to rule out false alarms. */
@@ -120,9 +122,9 @@ export class Losses {
   }
 
   async #now(entry: Entry): Promise<'kept' | 'gone' | 'earlier'> {
-    const { link, index, spotOf } = this.#options
+    const { link, index, addressOf } = this.#options
     const { id, seq, head } = entry
-    const found = await link.last(spotOf(id))
+    const found = await link.last(addressOf(id))
     if (found !== undefined && found.seq > seq) return 'kept' // newer, or removed by Holdfast
     if (found !== undefined && found.seq === seq && decodeHead(found.head).name === head.name) return 'kept'
     index.forget(id, seq)

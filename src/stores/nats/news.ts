@@ -33,7 +33,7 @@ export class News {
   }
 
   /** Handles a message of a run, from any node. */
-  readonly hear = (subject: string, text: string, seq: number): void => {
+  readonly receive = (subject: string, text: string, seq: number): void => {
     const { index, chains } = this.#options
     // Most messages are this node's own and already known. For an id that differs from its token the lookup misses, and the
     // message is decoded.
@@ -46,12 +46,12 @@ export class News {
     else this.#found.push({ head, seq })
   }
 
-  readonly hearState = (subject: string, head: string, seq: number): void => {
+  readonly receiveState = (subject: string, head: string, seq: number): void => {
     const { documents, owners, alarms } = this.#options
     const kind = subject.split('.')[3]
     try {
-      if (kind === 'document') documents.hear(head, seq)
-      else if (kind === 'owner') owners.hear(head)
+      if (kind === 'document') documents.receive(head, seq)
+      else if (kind === 'owner') owners.receive(head)
     } catch (cause) {
       alarms.foreign(subject, detailOf(cause))
     }

@@ -3,7 +3,7 @@
  * holds.
  */
 import { ServedComponents } from '../shared/served-components.ts'
-import type { Layout, Spot } from './layout.ts'
+import type { Layout, SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 
 interface OwnerEntry {
@@ -25,7 +25,7 @@ export class Owners {
   }
 
   /** Handles a message about a worker, from any node. */
-  hear(head: string): void {
+  receive(head: string): void {
     const { owner, until, components } = JSON.parse(head) as OwnerEntry
     if (until >= this.until(owner)) this.served.note(owner, until, components)
     this.#until.set(owner, Math.max(until, this.until(owner)))
@@ -38,15 +38,15 @@ export class Owners {
 
   /** According to the servers. */
   async latest(owner: string): Promise<number> {
-    const message = await this.#link.last(this.#spot(owner))
-    if (message !== undefined) this.hear(message.head)
+    const message = await this.#link.last(this.#address(owner))
+    if (message !== undefined) this.receive(message.head)
     return this.until(owner)
   }
 
   async renew(entry: OwnerEntry): Promise<void> {
     const head = JSON.stringify(entry)
-    await this.#link.publish({ ...this.#spot(entry.owner), head })
-    this.hear(head)
+    await this.#link.publish({ ...this.#address(entry.owner), head })
+    this.receive(head)
   }
 
   /** Workers whose leases have not expired. */
@@ -58,13 +58,13 @@ export class Owners {
   async sweep(before: number, holds: (owner: string) => boolean): Promise<void> {
     for (const [owner, until] of this.#until) {
       if (until > before || holds(owner)) continue
-      const { stream, subject } = this.#spot(owner)
+      const { stream, subject } = this.#address(owner)
       await this.#link.purge(stream, subject)
       this.#until.delete(owner)
     }
   }
 
-  #spot(owner: string): Spot {
+  #address(owner: string): SubjectAddress {
     return this.#layout.state('owner', owner)
   }
 }

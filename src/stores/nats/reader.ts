@@ -52,14 +52,14 @@ async function missing(messages: RunMessages, id: string, after: number): Promis
 /** Undefined if a message is missing. */
 async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax: number): Promise<Slice | undefined> {
   const { id, next, status } = tip.head
-  const places = (await messages.places(id, tip, after + 1)).filter((place) => place.next > place.from)
-  if (places.length === 0 || places[0]!.from > after + 1) return undefined
+  const positions = (await messages.positions(id, tip, after + 1)).filter((position) => position.next > position.from)
+  if (positions.length === 0 || positions[0]!.from > after + 1) return undefined
   const slices: Slice[] = []
   let bytes = 0
-  for (let at = 0, turn = 0; at < places.length && bytes < bytesMax; turn++) {
-    const batch = places.slice(at, at + (BATCHES[turn] ?? BATCHES.at(-1)!))
+  for (let at = 0, turn = 0; at < positions.length && bytes < bytesMax; turn++) {
+    const batch = positions.slice(at, at + (BATCHES[turn] ?? BATCHES.at(-1)!))
     at += batch.length
-    const loaded = await Promise.all(batch.map((place) => messages.records(tip, place)))
+    const loaded = await Promise.all(batch.map((position) => messages.records(tip, position)))
     for (const slice of loaded) {
       if (slice === undefined) return undefined
       slices.push(slice)

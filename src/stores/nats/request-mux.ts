@@ -25,7 +25,7 @@ export class RequestMux {
   constructor(connection: NatsConnection, requestTimeoutMs: number) {
     this.#connection = connection
     this.#requestTimeoutMs = requestTimeoutMs
-    connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#hear(answer) })
+    connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#receive(answer) })
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref()
   }
 
@@ -50,7 +50,7 @@ export class RequestMux {
     this.giveUp('the store is closed')
   }
 
-  #hear(answer: Msg): void {
+  #receive(answer: Msg): void {
     const token = answer.subject.slice(this.#inbox.length + 1)
     const waiting = this.#waiting.get(token)
     if (waiting === undefined) return

@@ -41,8 +41,8 @@ export class Retention {
     })
     if (!written || current === undefined) return
     const { stream, subject } = layout.run(id)
-    const isAnew = current.head.place === 1
-    const [earliest] = isAnew ? [] : await messages.places(id, current, current.head.first)
+    const isAnew = current.head.ordinal === 1
+    const [earliest] = isAnew ? [] : await messages.positions(id, current, current.head.first)
     await link.purge(stream, subject, earliest?.seq ?? current.seq)
     if (isAnew && current.head.parts === undefined) await this.#purgeParts(id)
   }

@@ -61,13 +61,13 @@ export class RunIndex {
     }
     this.#gone.delete(head.id)
     if (entry === undefined) {
-      this.#place(this.#add(kept, seq), undefined)
+      this.#reindex(this.#add(kept, seq), undefined)
       return { isNews: true }
     }
     const before = entry.head
     this.#totals.add(kept.owner, { logBytes: keptBytesOf(kept) - keptBytesOf(before) })
     Object.assign(entry, { head: kept, seq, run: kept, stop: kept.stopped ? true : undefined })
-    this.#place(entry, before)
+    this.#reindex(entry, before)
     return { isNews: true, before }
   }
 
@@ -184,11 +184,11 @@ export class RunIndex {
       head: { ...before, status: 'cancelled', lease: undefined },
       run: { ...before, status: 'cancelled' },
     })
-    this.#place(entry, before)
+    this.#reindex(entry, before)
   }
 
   /** Updates lane, worker and fair order. */
-  #place(entry: Entry, before: Head | undefined): void {
+  #reindex(entry: Entry, before: Head | undefined): void {
     const { head } = entry
     this.#turns.place(entry)
     if (head.lane !== undefined) put(this.#lanes, head.lane, entry, !isFinished(head.status))
@@ -199,9 +199,9 @@ export class RunIndex {
 }
 
 /** Positions, events and epochs of a run only increase. A rewritten run starts at position 1, with all its events. */
-function backwards(before: Head, { place, next, epoch, gone }: Head): string | undefined {
+function backwards(before: Head, { ordinal, next, epoch, gone }: Head): string | undefined {
   if (gone !== undefined) return undefined
-  if (place <= before.place && place !== 1) return `position ${place} after position ${before.place}`
+  if (ordinal <= before.ordinal && ordinal !== 1) return `position ${ordinal} after position ${before.ordinal}`
   if (next < before.next) return `a log of ${next} events after one of ${before.next}`
   return epoch < before.epoch ? `a writer of epoch ${epoch} after one of ${before.epoch}` : undefined
 }

@@ -8,7 +8,7 @@ import { isFinished } from '../../core/model/run.ts'
 import { pause } from '../shared/pause.ts'
 import type { Alarms } from './alarms.ts'
 import type { Barriers } from './barriers.ts'
-import { Chains, encodeBack, listedAt, type LoadHead, type MessagePosition, placeOf } from './chains.ts'
+import { Chains, encodeBack, listedAt, type LoadHead, type MessagePosition, positionOf } from './chains.ts'
 import { Contents, type FullMessage } from './contents.ts'
 import { type Description, encodeHead, type Head, headOfRun, keptBytesOf } from './head.ts'
 import type { Layout } from './layout.ts'
@@ -79,7 +79,7 @@ export interface RunMessagesOptions {
   readonly name: () => string
   readonly onWritten: (tip: Tip, slice: Slice | undefined) => void
   /** The last message of a run that this node knows of. */
-  readonly heard: (id: string) => Tip | undefined
+  readonly lastKnown: (id: string) => Tip | undefined
   readonly barriers: Barriers
   readonly alarms: Alarms
 }
@@ -114,10 +114,10 @@ export class RunMessages {
 
   /** The leader's last message, or a newer one that this node knows of; also of a removed run. */
   async tip(id: string, patienceMs = COMMAND_MS): Promise<(Tip & { readonly message?: Message }) | undefined> {
-    const { link, layout, heard, alarms } = this.#options
+    const { link, layout, lastKnown, alarms } = this.#options
     alarms.expectSound(id)
     const message = await link.last(layout.run(id), patienceMs)
-    const known = heard(id)
+    const known = lastKnown(id)
     if (known !== undefined && known.seq > (message?.seq ?? 0)) return { head: known.head, seq: known.seq }
     return message && { head: await this.#contents.last(id, message), seq: message.seq, message }
   }
@@ -157,8 +157,8 @@ export class RunMessages {
     const key = `${head.id} ${described}`
     const known = this.#descriptions.get(key)
     if (known !== undefined) return { head, seq, description: known.value }
-    const { place, from, next, epoch: epochMax } = head
-    const expected = { isDescription: true, epochMax, ...(described === seq && { place, from, next }) }
+    const { ordinal, from, next, epoch: epochMax } = head
+    const expected = { isDescription: true, epochMax, ...(described === seq && { ordinal, from, next }) }
     const found = await this.#contents.whole(head.id, described, expected, described === seq ? message : undefined)
     if (found === undefined) return undefined
     const text = decoder.decode(found.content.subarray(0, found.head.descriptionBytes))
@@ -202,7 +202,7 @@ export class RunMessages {
       }
       const published = await this.#write({ id, name, before: tip, step }, current, patienceMs)
       if (published.kind === 'done') return { current: published.current, written: true }
-      refusedAfter ??= tip?.head.place ?? 0
+      refusedAfter ??= tip?.head.ordinal ?? 0
       isFresh = false
       // The winning write may not be visible yet.
       if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
@@ -211,18 +211,18 @@ export class RunMessages {
   }
 
   #loadFrom(id: string): LoadHead {
-    return (place) => this.#contents.head(id, place)
+    return (position) => this.#contents.head(id, position)
   }
 
   /** The records at a position; undefined if they were removed. */
-  async records(tip: Tip, place: MessagePosition): Promise<Slice | undefined> {
-    const found = await this.#contents.whole(tip.head.id, place.seq, { ...place, epochMax: tip.head.epoch })
+  async records(tip: Tip, position: MessagePosition): Promise<Slice | undefined> {
+    const found = await this.#contents.whole(tip.head.id, position.seq, { ...position, epochMax: tip.head.epoch })
     return found && recordsIn(found)
   }
 
   /** Positions of the messages with records from an index on, oldest first. */
-  places(id: string, tip: Tip, record: number): Promise<readonly MessagePosition[]> {
-    return this.chains.since(id, placeOf(tip.head, tip.seq), record, this.#loadFrom(id))
+  positions(id: string, tip: Tip, record: number): Promise<readonly MessagePosition[]> {
+    return this.chains.since(id, positionOf(tip.head, tip.seq), record, this.#loadFrom(id))
   }
 
   async #write(
@@ -238,21 +238,21 @@ export class RunMessages {
     const records = step.records?.bytes ?? EMPTY
     const content = described.length === 0 ? records : Buffer.concat([described, records])
     const parts = await this.#writeParts(id, content)
-    const place = step.anew || current === undefined ? 1 : current.head.place + 1
+    const ordinal = step.anew || current === undefined ? 1 : current.head.ordinal + 1
     const head: Head = {
       ...(current?.head ?? NEW),
       ...headOfRun(description.run),
       ...step.change,
       name,
-      place,
+      ordinal,
       from: step.records?.first ?? current?.head.next ?? 0,
       next: step.records ? step.records.first + step.records.count : (current?.head.next ?? 0),
       described: isDescribed ? 0 : current!.head.described || current!.seq,
       descriptionBytes: described.length,
       bytes: content.length,
-      keptBytes: content.length + (step.earlierBytes ?? (place === 1 ? 0 : keptBytesOf(current!.head))),
+      keptBytes: content.length + (step.earlierBytes ?? (ordinal === 1 ? 0 : keptBytesOf(current!.head))),
       parts,
-      back: place === 1 ? [] : await this.#back(id, current!, place),
+      back: ordinal === 1 ? [] : await this.#back(id, current!, ordinal),
     }
     const data = parts === undefined ? content : EMPTY
     const draft = { ...layout.run(id), head: encodeHead(head), data, expected: before?.seq ?? 0 }
@@ -283,27 +283,27 @@ export class RunMessages {
     return { name, count, bytes: partMax }
   }
 
-  async #back(id: string, before: Tip, place: number): Promise<number[]> {
-    const tip = placeOf(before.head, before.seq)
-    return encodeBack(await this.chains.last(id, tip, listedAt(place), this.#loadFrom(id)))
+  async #back(id: string, before: Tip, ordinal: number): Promise<number[]> {
+    const tip = positionOf(before.head, before.seq)
+    return encodeBack(await this.chains.last(id, tip, listedAt(ordinal), this.#loadFrom(id)))
   }
 
   /** Finds our message by its name among those after a position. */
   async #own(id: string, tip: Tip, after: number, name: string): Promise<Tip | undefined> {
     if (tip.head.name === name) return tip
     const load = this.#loadFrom(id)
-    const count = tip.head.place - after
-    const places = count < 2 ? [] : await this.chains.last(id, placeOf(tip.head, tip.seq), count, load)
-    for (const place of places.slice(0, -1)) {
-      const head = await load(place)
-      if (head?.name === name) return { head, seq: place.seq }
+    const count = tip.head.ordinal - after
+    const positions = count < 2 ? [] : await this.chains.last(id, positionOf(tip.head, tip.seq), count, load)
+    for (const position of positions.slice(0, -1)) {
+      const head = await load(position)
+      if (head?.name === name) return { head, seq: position.seq }
     }
     return undefined
   }
 
   async #found(own: Tip): Promise<CurrentRun | undefined> {
     const { from, next, status } = own.head
-    const slice = next > from ? await this.records(own, placeOf(own.head, own.seq)) : undefined
+    const slice = next > from ? await this.records(own, positionOf(own.head, own.seq)) : undefined
     this.#options.onWritten(own, slice && { ...slice, closed: isFinished(status) })
     return this.describe(own)
   }

@@ -2,7 +2,7 @@
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
 import { pause } from '../shared/pause.ts'
 import { ApiError, NoResponders } from './failures.ts'
-import { Layout, type Spot, versionSpot } from './layout.ts'
+import { Layout, type SubjectAddress, versionAddress } from './layout.ts'
 import type { Link } from './link.ts'
 
 export interface StreamWishes {
@@ -52,25 +52,25 @@ const DUPLICATES_NS = 10e9
 /** Ensures that the streams exist and are durable enough; throws with the reason otherwise. */
 export async function setUp(link: Link, wishes: StreamWishes): Promise<{ layout: Layout; streams: StreamInfo[] }> {
   checkServer(link)
-  const first = versionSpot(wishes.name)
+  const first = versionAddress(wishes.name)
   const stateOfFirst = { stream: first.stream, subject: `${wishes.name}.state.0.>` }
   await makeStream(link, stateOfFirst, wishes)
   const layout = new Layout(wishes.name, await agreeOnPartitions(link, first, wishes.partitions))
-  const spots = [...layout.logs, ...layout.states]
-  const streams = await Promise.all(spots.map((spot) => makeStream(link, spot, wishes)))
+  const addresses = [...layout.logs, ...layout.states]
+  const streams = await Promise.all(addresses.map((address) => makeStream(link, address, wishes)))
   return { layout, streams }
 }
 
 /** Describes existing streams without creating any; undefined: there are none. */
 export async function inspect(link: Link, name: string): Promise<StreamInfo[] | undefined> {
   checkServer(link)
-  const { stream, subject } = versionSpot(name)
+  const { stream, subject } = versionAddress(name)
   if ((await infoOf(link, stream)) === undefined) return undefined
   const version = await link.last({ stream, subject })
   if (version === undefined) return undefined
   const { partitions } = readVersion(version.head, name)
   const layout = new Layout(name, partitions)
-  const infos = await Promise.all([...layout.logs, ...layout.states].map((spot) => infoOf(link, spot.stream)))
+  const infos = await Promise.all([...layout.logs, ...layout.states].map((address) => infoOf(link, address.stream)))
   return infos.flatMap((info) => info ?? [])
 }
 
@@ -82,7 +82,11 @@ function checkServer(link: Link): void {
 }
 
 /** The first node decides. Fixed afterwards, because it determines where every run is. */
-async function agreeOnPartitions(link: Link, { stream, subject }: Spot, wished: number | undefined): Promise<number> {
+async function agreeOnPartitions(
+  link: Link,
+  { stream, subject }: SubjectAddress,
+  wished: number | undefined,
+): Promise<number> {
   if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
     throw unfit(`${wished} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
   const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
@@ -105,14 +109,14 @@ function readVersion(head: string, name: string): { readonly partitions: number 
 }
 
 /** Another node may be creating it, and then it takes a moment until every server knows it. */
-async function makeStream(link: Link, spot: Spot, wishes: StreamWishes): Promise<StreamInfo> {
+async function makeStream(link: Link, address: SubjectAddress, wishes: StreamWishes): Promise<StreamInfo> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const info = (await infoOf(link, spot.stream)) ?? (await create(link, spot, wishes, tries < PEER_TRIES_MAX))
-    if (info !== undefined) return check(link, spot, info, wishes)
+    const info = (await infoOf(link, address.stream)) ?? (await create(link, address, wishes, tries < PEER_TRIES_MAX))
+    if (info !== undefined) return check(link, address, info, wishes)
     await pause(TRY_MS, link.signal)
   }
   throw unfit(
-    `the stream ${spot.stream} is being created by another node, but does not appear: check that the servers have a leader`,
+    `the stream ${address.stream} is being created by another node, but does not appear: check that the servers have a leader`,
   )
 }
 
@@ -135,7 +139,7 @@ async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefine
 /** Undefined if another node is creating it, or if too few servers are known yet. */
 async function create(
   link: Link,
-  { stream, subject }: Spot,
+  { stream, subject }: SubjectAddress,
   wishes: StreamWishes,
   waitsForPeers: boolean,
 ): Promise<StreamInfo | undefined> {
@@ -168,7 +172,12 @@ async function create(
   }
 }
 
-async function check(link: Link, { stream }: Spot, info: StreamInfo, wishes: StreamWishes): Promise<StreamInfo> {
+async function check(
+  link: Link,
+  { stream }: SubjectAddress,
+  info: StreamInfo,
+  wishes: StreamWishes,
+): Promise<StreamInfo> {
   const { storage, num_replicas: found } = info.config
   if (storage !== 'file') throw unfit(`the stream ${stream} uses ${storage} storage, but Holdfast needs file storage`)
   if (wishes.replicas === undefined || found >= wishes.replicas) return info

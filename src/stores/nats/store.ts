@@ -113,7 +113,7 @@ export class NatsStore implements Store {
       name,
       barriers,
       alarms,
-      heard: (id) => this.#index.get(id),
+      lastKnown: (id) => this.#index.get(id),
       onWritten: (tip, slice) => this.#written(tip, slice),
     })
     this.#commits = new Commits({ messages: this.#messages, known: (id) => this.#known(id), outageTimeoutMs })
@@ -151,7 +151,7 @@ export class NatsStore implements Store {
       alarms,
       index: this.#index,
       followers: () => this.#logs,
-      spotOf: (id) => layout.run(id),
+      addressOf: (id) => layout.run(id),
       onLost: (id) => this.#news.retract(id),
       onRewound: () => this.#messages.forgetAll(),
     })
@@ -172,9 +172,9 @@ export class NatsStore implements Store {
       owners: this.#owners,
       isClaimable: (head) => this.#isClaimable(head),
     })
-    const { hear, hearState } = this.#news
-    this.#logs = layout.logs.map((spot) => new Follower({ link, spot, onMessage: hear }))
-    this.#states = layout.states.map((spot) => new Follower({ link, spot, onMessage: hearState }))
+    const { receive, receiveState } = this.#news
+    this.#logs = layout.logs.map((address) => new Follower({ link, address, onMessage: receive }))
+    this.#states = layout.states.map((address) => new Follower({ link, address, onMessage: receiveState }))
     this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
   }
 
@@ -384,13 +384,13 @@ export class NatsStore implements Store {
 
   /** Removes tombstones that every node has seen. */
   async #sweep(): Promise<void> {
-    const heard = performance.now() - SWEEP_EVERY_MS
+    const before = performance.now() - SWEEP_EVERY_MS
     try {
-      for (const { id, seq } of this.#index.goneBefore(heard)) {
+      for (const { id, seq } of this.#index.goneBefore(before)) {
         const { stream, subject } = this.#layout.run(id)
         await this.#link.purge(stream, subject, seq + 1)
       }
-      await this.documents.sweep(heard)
+      await this.documents.sweep(before)
       await this.#owners.sweep(this.#now() - OWNER_KEPT_MS, (owner) => this.#index.heldBy(owner).length > 0)
     } catch {
       // The next sweep tries again.

@@ -1,0 +1,86 @@
+/**
+ * Runs that this node gave up because its store was away for too long, or lost what was durable. The process is alive, so none of them
+ * can have ended it. Once the store is back, the node writes that to their logs (`run.released`): the next worker then starts all of them
+ * at once, and not by halves like runs of a process that died (decision 10).
+ */
+import { isHoldfastError } from '../model/errors.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import { refusalOf, RunLog } from '../execution/run-log.ts'
+
+/** Runs that are released at a time: their writes share commits. */
+const AT_ONCE = 32
+/** A late write of the execution can be in the way. After so many refusals the run counts as interrupted. */
+const REFUSALS_MAX = 5
+
+interface GivenUpRun {
+  readonly epoch: number
+  refusals: number
+}
+
+export class GivenUpRuns {
+  readonly #parts: NodeDeps
+  readonly #runs = new Map<string, GivenUpRun>()
+  #releasing: Promise<void> | undefined
+
+  constructor(parts: NodeDeps) {
+    this.#parts = parts
+  }
+
+  add(id: string, epoch: number): void {
+    this.#runs.set(id, { epoch, refusals: 0 })
+  }
+
+  has(id: string): boolean {
+    return this.#runs.has(id)
+  }
+
+  /** Releases them; those for which the store is still away stay for the next time. Never rejects. */
+  release(): Promise<void> {
+    this.#releasing ??= this.#releaseAll().finally(() => (this.#releasing = undefined))
+    return this.#releasing
+  }
+
+  async #releaseAll(): Promise<void> {
+    const all = [...this.#runs]
+    for (let at = 0; at < all.length; at += AT_ONCE) {
+      const tries = await Promise.all(all.slice(at, at + AT_ONCE).map(([id, run]) => this.#try(id, run)))
+      if (tries.every((outcome) => outcome === 'away')) return
+    }
+  }
+
+  async #try(id: string, run: GivenUpRun): Promise<'done' | 'away'> {
+    try {
+      await this.#release(id, run.epoch)
+    } catch (caught) {
+      const cause = refusalOf(caught)
+      this.#parts.logger.debug({ run: id, err: cause }, 'a run that was given up could not be released')
+      if (isHoldfastError(cause, 'unavailable')) {
+        // Next time it comes last: a single run may be unreadable while the store is there.
+        if (this.#forget(id, run)) this.#runs.set(id, run)
+        return 'away'
+      }
+      if (++run.refusals < REFUSALS_MAX) return 'done'
+    }
+    this.#forget(id, run)
+    return 'done'
+  }
+
+  /** False if the node has given the run up again meanwhile. */
+  #forget(id: string, run: GivenUpRun): boolean {
+    return this.#runs.get(id) === run && this.#runs.delete(id)
+  }
+
+  /** The epoch decides: a run that another worker has claimed meanwhile is no longer this node's to release. */
+  async #release(id: string, epoch: number): Promise<void> {
+    const { store } = this.#parts
+    const stored = await store.get(id)
+    if (stored?.epoch !== epoch) return
+    const { status, released } = stored.run
+    if (status === 'running' && released !== true) {
+      const log = new RunLog(this.#parts, stored)
+      log.append({ type: 'run.released', data: { reason: 'store_unavailable' } })
+      await log.flush()
+    }
+    await store.release(id, epoch)
+  }
+}

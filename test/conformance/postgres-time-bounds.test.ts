@@ -1,0 +1,40 @@
+/** PostgreSQL itself ends statements of a node that run or wait for too long, also when the node cannot ask for it any more. */
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { startPostgres } from '../support/postgres.ts'
+import { until } from '../support/until.ts'
+
+const server = await startPostgres()
+
+async function open(schema: string, requestTimeoutMs: number) {
+  const store = await openPostgresStore({ url: server.url, schema, requestTimeoutMs })
+  onTestFinished(() => store.close())
+  return store
+}
+
+test('a statement that takes longer than requestTimeoutMs is ended by statement_timeout', async () => {
+  const store = await open('slow', 500)
+  await server.query(
+    `CREATE OR REPLACE FUNCTION slow.clock(p_now bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+       SELECT coalesce(p_now, 0) FROM pg_sleep(3600) $$`,
+  )
+  const renewed = store.renew('worker-1', 60_000)
+  renewed.catch(() => {}) // looked at below
+  await until('the server ended it', () => server.output.includes('canceling statement due to statement timeout'))
+  await expect(renewed).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test('a statement that waits for a lock is ended by lock_timeout, long before requestTimeoutMs', async () => {
+  const store = await open('locked', 600_000)
+  const locker = new pg.Client({ connectionString: server.url })
+  await locker.connect()
+  onTestFinished(() => locker.end())
+  await locker.query('BEGIN')
+  await locker.query('LOCK TABLE locked.heads, locked.runs IN ACCESS EXCLUSIVE MODE')
+  const waiting = store.get('run_none').catch(() => {}) // it is tried again for a while
+  await until('the server ended it', () => server.output.includes('canceling statement due to lock timeout'))
+  await locker.query('COMMIT')
+  await waiting
+  expect(await store.get('run_none')).toBeUndefined()
+})
