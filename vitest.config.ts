@@ -11,6 +11,8 @@ const SHARING = [
 
 /** Suites that also run with Holdfast mounted in other servers: streams, resumption, errors and links of every protocol. */
 const MOUNTED = [
+  'test/scenarios/stalled-subscriber.test.ts',
+  'test/browser/console-share.test.ts',
   'test/protocols/native/{events,runs,event-cursors}.test.ts',
   'test/protocols/agentos/{runs,resume,socket}.test.ts',
   'test/protocols/openai/{responses,errors}.test.ts',

@@ -53,7 +53,7 @@ function refuseForeignName({ socket }: HttpRequest, { host }: Peer, { authentica
   if (!isLocal && IP_ADDRESS.test(name)) return
   throw new HoldfastError(
     'forbidden',
-    `this server does not accept requests for host ${JSON.stringify(host.slice(0, 200))}: add it to --allowed-hosts`,
+    `this server does not accept requests for host ${JSON.stringify(host.slice(0, 200))}: add it to --allowed-hosts, or to the option allowedHosts`,
   )
 }
 

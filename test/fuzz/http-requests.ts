@@ -119,6 +119,7 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.dictionary(
     'x-forwarded-for',
     'x-forwarded-host',
     'x-forwarded-proto',
+    'x-forwarded-prefix',
     'range',
     'if-none-match',
     'cookie',

@@ -1,0 +1,42 @@
+/** An application that only accepts runs, as on platforms that freeze processes, and a worker that executes them. */
+import { expect, onTestFinished, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { holdfast } from '../../src/mount/holdfast.ts'
+import { createWorker } from '../../src/server/create-worker.ts'
+import { openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { startPostgres } from '../support/postgres.ts'
+
+const postgres = await startPostgres()
+
+const echo = agent({
+  id: 'echo',
+  async *run(input) {
+    yield `executed ${input}`
+  },
+})
+
+/** The same id in the application: it would say something else. */
+const unexecuted = agent({
+  id: 'echo',
+  async *run() {
+    yield 'executed by the application'
+  },
+})
+
+test('execute: false leaves runs to a worker of the same store, and streams what it does', async () => {
+  const hf = holdfast({ components: [unexecuted], store: postgres.url, execute: false, protocols: ['native'] })
+  onTestFinished(() => hf.close())
+  const run = await hf.runs.start({ component: 'echo', input: 'elsewhere' })
+  const text = (async () => {
+    let whole = ''
+    for await (const piece of run.text()) whole += piece
+    return whole
+  })()
+  expect((await run.get()).status).toBe('queued')
+  const worker = createWorker({
+    components: [echo],
+    store: await openPostgresStore({ url: postgres.url, connections: 2 }),
+  })
+  onTestFinished(() => worker.stop())
+  expect(await text).toBe('executed elsewhere')
+})
