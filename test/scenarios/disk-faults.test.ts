@@ -4,7 +4,7 @@ import { READING_THREAD } from '../../src/stores/sqlite/reading-thread.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { assertSeenIsInLog, checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'
-import { blockReads, breakSyncs, ensureStrace, makeRoom, onSmallDisk } from '../support/disk-faults.ts'
+import { blockReads, breakSyncs, ensureStrace, makeRoom, onSmallDisk, timesOpen } from '../support/disk-faults.ts'
 import type { EventStream } from '../support/event-stream.ts'
 import {
   answerRun,
@@ -191,6 +191,11 @@ describe.each([
     const { id } = await startRun(server, 'text 3000 every 10')
     const stream = followRun(server, id)
     await until('the run has said ten texts', () => stream.events >= 12)
+    await until('the reading thread has the file open', async () => {
+      await call(server, 'GET', '/runs')
+      // Until then the committing thread reads, through a second connection of its own.
+      return timesOpen(server.pid, store) > 2
+    })
     const fault = await blockReads(server.pid, store, thread)
     const since = performance.now()
     const looked = timeOfLooks(RED_MS / 1000)

@@ -1,6 +1,6 @@
 /** Disk faults below the store: system calls of the server fail until healed. */
 import { execFile, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { ensureAptPackage } from './apt.ts'
@@ -31,6 +31,21 @@ export function blockReads(pid: number, store: string, thread?: string): Promise
   const files = ['-P', store, '-P', `${store}-wal`]
   const target = thread === undefined ? ['-f', '-p', String(pid)] : ['-p', threadOf(pid, thread)]
   return inject([...files, ...target], 'pread64,read', ['delay_enter=600s'])
+}
+
+/** How often a process has a file open: each of the store's threads opens it for itself. */
+export function timesOpen(pid: number, path: string): number {
+  const files = `/proc/${pid}/fd`
+  return readdirSync(files).filter((file) => targetOf(`${files}/${file}`) === path).length
+}
+
+/** Undefined if the descriptor was closed meanwhile. */
+function targetOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return undefined
+  }
 }
 
 function threadOf(pid: number, name: string): string {
