@@ -8,7 +8,7 @@ import { serialize } from '../model/serialize.ts'
 import { recorded } from '../recovery/recorded-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-work.ts'
 
-/** Whose context it is, and where its work has its keys. */
+/** Scope of a context: its actor, and the namespace of its work keys. */
 export interface ActorScope {
   readonly host: ExecutionHost
   readonly facts: Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'attempt'>
@@ -53,7 +53,7 @@ export async function ask(
   )
 }
 
-/** Asks on the runner's behalf, under an id that says what about. */
+/** Asks the run's owner on Holdfast's behalf, under an id that names the subject. */
 export async function askOwner({ host, actor }: ActorScope, question: Question): Promise<unknown> {
   const known = host.ledger.get('ask', question.id)
   if (known !== undefined) return recorded(known.outcome)

@@ -112,7 +112,7 @@ const DECISION_SCHEMA = {
   ],
 }
 
-/** A call was begun and never ended: it may have had its effect. Only its owner can say what to do. */
+/** A call started and never ended, so it may have had its effect. Only the run's owner can decide what to do. */
 async function decide(scope: ActorScope, key: string, times: number, call: ToolCall): Promise<Decision> {
   const { host, uncertain } = scope
   const message = `tool ${call.name} was interrupted and may have had its effect`
@@ -131,5 +131,5 @@ async function decide(scope: ActorScope, key: string, times: number, call: ToolC
   }
   if (action === 'retry') return { action }
   if (action === 'result') return { action, value: value ?? null }
-  return host.fail({ code: 'uncertain_tool', message: `${message}, and it was decided not to go on`, details })
+  return host.fail({ code: 'uncertain_tool', message: `${message}; the run's owner chose to fail it`, details })
 }

@@ -36,7 +36,7 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
   return encoded
 }
 
-/** Encodes an event of the runner's own, or one that has passed the checks. */
+/** Encodes an event of Holdfast's own, or one that has passed the checks. */
 export function encodeEvent(event: Event, bounds: SerializeBounds): EncodedEvent {
   const body = guard(event.type, () => encodeBody(event, bounds))
   return new EncodedEvent(event.type, body, event.actor)
@@ -48,16 +48,13 @@ function checkEvent(emission: Event): void {
     throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is not an event`)
   }
   if (!eventTable[type].agent) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
+    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only Holdfast may write`)
   }
   if ((emission.data as { key?: unknown } | null)?.key !== undefined && /^(step|tool)\./.test(type)) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only the runner may give`)
+    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only Holdfast may set`)
   }
   if (emission.actor !== undefined) {
-    throw new RunFailure(
-      'protocol_violation',
-      `the agent yielded ${type} with an actor, which only the runner may give`,
-    )
+    throw new RunFailure('protocol_violation', `the agent yielded ${type} with an actor, which only Holdfast may set`)
   }
 }
 

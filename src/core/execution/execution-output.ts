@@ -44,14 +44,14 @@ export class ExecutionOutput {
     return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
   }
 
-  /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */
+  /** Adds the text of an actor that redaction has buffered; with `isEnd` no more text follows. */
   settle(actor: Actor | undefined, isEnd: boolean): void {
     const { redaction } = this.#log
     if (redaction === undefined) return
     for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
   }
 
-  /** Adds all text that is held back; retracts, where the run is complete, what the log has and was not emitted again. */
+  /** Adds all buffered text. If the run is complete, retracts logged output that was not emitted again. */
   end(isComplete: boolean): void {
     for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
     if (isComplete) this.#replay?.withdrawAll(this.#log)

@@ -14,8 +14,8 @@ export class TokenUsage {
   }
 
   /**
-   * All that a component took with those that it called, now that it ends. What it declares counts where it reported no model's
-   * answer of its own, which would be the same tokens.
+   * Total usage of a component that ends, including the components that it called. Declared usage counts only if the component has
+   * reported none for its own model calls: it would count the same tokens twice.
    */
   end(actor: Actor | undefined, declared: Usage | undefined): Usage | undefined {
     const key = actorKey(actor)
