@@ -69,7 +69,7 @@ export function digestOfBody(body: RecordBody): EmittedDigest {
   return hash(body, 0, body.length - END_CHARS)
 }
 
-/** Of the same body in an envelope, where it is what follows run, index and time. */
+/** Digest of the same body in an envelope, in which it follows run, index and time. */
 export function digestOfEnvelope(envelope: string): EmittedDigest {
   return hash(envelope, envelope.indexOf('"type":'), envelope.length)
 }

@@ -19,7 +19,7 @@ export class LedgerReader {
   /** What was decided about the last divergence. */
   decision: DivergenceDecision | undefined
 
-  /** Takes in an event; true where it is about recorded work. */
+  /** Takes in an event; true if it is about recorded work. */
   note(event: LoggedEvent): boolean {
     switch (event.type) {
       case 'run.paused':
@@ -119,7 +119,7 @@ export class LedgerReader {
 }
 
 interface AskedQuestion {
-  /** Asked by the runner, not by the agent. */
+  /** Asked by Holdfast, not by the agent. */
   readonly isOwn: boolean
   readonly kind: string
   /** Key of the actor that asks. */

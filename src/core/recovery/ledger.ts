@@ -56,7 +56,7 @@ export class Ledger {
     return this.#calls
   }
 
-  /** Whether there is work of a log that does not say what it was asked for with. */
+  /** Whether the log has records of the older format, which do not name the enclosing work. */
   get hasLegacy(): boolean {
     return this.#hasLegacy
   }
@@ -93,9 +93,9 @@ export class Ledger {
   }
 
   /**
-   * Takes the record of the work that is asked for. `counted` is the key that the request would have by its name and number:
-   * older logs know their work by nothing else. A sleep whose length is another one takes the oldest that is left: to sleep again
-   * what has been slept, or to hold it as new work, would be worse.
+   * Takes the record that matches a request. `counted` is the key that the request would have by name and number, which is all that
+   * older logs have. A sleep of a different length takes the oldest remaining sleep: sleeping again, or holding it as new work, would
+   * be worse.
    */
   take(asked: WorkIdentity, counted: string): WorkRecord | undefined {
     const legacy = this.#byRef.get(workRef(asked.kind, counted))

@@ -37,7 +37,7 @@ export class RecordingReader {
   readonly progress = new RunProgress()
   /** Index of the first event of the last attempt. */
   attemptFrom = 0
-  /** When the sleep ends that is the last thing in the log; absent where there is none. */
+  /** End of the sleep that the log ends with; absent if it does not end with one. */
   asleepUntil: number | undefined
   readonly #work = new LedgerReader()
   readonly #output: OutputByActor = new Map()
@@ -65,7 +65,7 @@ export class RecordingReader {
     return reader
   }
 
-  /** Takes in an event, but for what it is as output; true where it is about recorded work. */
+  /** Takes in an event, except as output; true if it is about recorded work. */
   note(event: LoggedEvent): boolean {
     if (event.type === 'run.started') {
       this.#attempt = event.data.attempt

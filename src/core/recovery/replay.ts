@@ -1,6 +1,6 @@
 /**
  * Matches what a re-executed agent yields with what its log already holds, for each actor by itself. While the two agree nothing
- * is written, so a deterministic agent continues exactly where it was interrupted; where they part, the rest of that actor's old output is
+ * is written, so a deterministic agent continues exactly where it was interrupted; when they differ, the rest of that actor's old output is
  * retracted.
  */
 import type { EncodedEvent } from '../execution/emission.ts'
