@@ -2,7 +2,7 @@
 import type { Hint, HintListener } from '../ports/store.ts'
 
 export class Hints {
-  /** Each watch is an entry of its own, also where two have the same listener. */
+  /** Each watch has its own entry, even if two have the same listener. */
   readonly #watches = new Map<string, Set<{ readonly listener: HintListener }>>()
 
   watch(id: string, listener: HintListener): () => void {

@@ -52,7 +52,7 @@ export class Feeds {
     return this.wait(run, after, sink, onClose)
   }
 
-  /** The same for a caller that only waits for the next event: it does not count as a subscriber. */
+  /** Like `open`, for a caller that only waits for the next event: it does not count as a subscriber. */
   wait(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     let feed = this.#feeds.get(run)
     if (feed === undefined) {
@@ -174,9 +174,9 @@ export class Subscription {
   readonly #readBytesMax: number
   readonly #onClose: () => void
   #cursor: number
-  /** Of the record at the cursor, once one was delivered. */
+  /** Mark of the record at the cursor, once one was delivered. */
   #mark: string | undefined
-  /** Somebody wrote where records were delivered already: the log may have lost its end, and been written anew. */
+  /** There was a write at an index that is already delivered: the log may have lost its end and been rewritten. */
   #isDoubted = false
   /** Records known to be durable. */
   #known = 0
@@ -287,8 +287,8 @@ export class Subscription {
   }
 
   /**
-   * What follows the cursor, read together with the record at the cursor: after a failover that lost events, that may be another one,
-   * and what follows it of another history (SUB-2). Undefined where nothing came with it.
+   * Reads the record at the cursor together with the next page, to detect a log that was rewritten after a failover (SUB-2). Undefined
+   * if there is no next page.
    */
   async #checkedNext(): Promise<Slice | undefined> {
     const [cursor, mark] = [this.#cursor, this.#mark]

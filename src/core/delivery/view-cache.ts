@@ -41,7 +41,7 @@ export class ViewCache {
     return this.#bytes
   }
 
-  /** The caller has checked that whoever asks may read the run. */
+  /** The caller has checked that the principal may read the run. */
   open<State, Frame>(
     { run, first }: Pick<StoredRun, 'run' | 'first'>,
     kind: ViewKind<State, Frame>,
@@ -56,7 +56,7 @@ export class ViewCache {
     return view
   }
 
-  /** A view has folded so many bytes, and was just used. Evicts others, or the view itself if it is too large. */
+  /** A view has folded this many bytes, and was just used. Evicts others, or the view itself if it is too large. */
   charge(view: SharedView<never, never>, bytes: number): void {
     const charged = view as unknown as SharedView<unknown, unknown>
     this.#release(charged)
