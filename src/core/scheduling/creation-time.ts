@@ -16,7 +16,7 @@ export class CreationTime {
     this.#clock = clock
   }
 
-  /** Milliseconds since 1970: now, or the time of the last run where the clock was set back since. */
+  /** Milliseconds since 1970: now, or the time of the last run if the clock was set back since. */
   async next(): Promise<number> {
     this.#seeded ??= this.#seed()
     await this.#seeded

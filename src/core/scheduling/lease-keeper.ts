@@ -50,7 +50,7 @@ export class LeaseKeeper {
     return !this.#options.store.capabilities.shared || this.#gap.mayTakeOver(this.#elapsed())
   }
 
-  /** Renews now; with the renewal that is under way, where there is one. Never rejects. */
+  /** Renews now, or joins the renewal in progress. Never rejects. */
   renew(): Promise<void> {
     this.#stopTimer?.()
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))

@@ -10,7 +10,7 @@ export class ParkedExecutions {
     this.#max = max
   }
 
-  /** Lets go of the oldest where there are too many: it is rebuilt from its log when it is continued. */
+  /** Evicts the oldest if there are too many: it is rebuilt from its log when it is resumed. */
   add(id: string, execution: RunExecution): void {
     this.#executions.set(id, execution)
     if (this.#executions.size <= this.#max) return
