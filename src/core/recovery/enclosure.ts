@@ -16,7 +16,7 @@ export interface Enclosure {
   readonly isRevisited: boolean
 }
 
-/** Whether work is among what is around. */
+/** Whether the work is one of the enclosing works. */
 export function isAround(enclosure: Enclosure | undefined, ref: string): boolean {
   for (let around = enclosure; around !== undefined; around = around.outer) if (around.ref === ref) return true
   return false

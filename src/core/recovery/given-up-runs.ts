@@ -34,7 +34,7 @@ export class GivenUpRuns {
     return this.#runs.has(id)
   }
 
-  /** Releases them; those for which the store is still away stay for the next time. Never rejects. */
+  /** Releases them. Those for which the store is still unavailable wait for the next call. Never rejects. */
   release(): Promise<void> {
     this.#releasing ??= this.#releaseAll().finally(() => (this.#releasing = undefined))
     return this.#releasing

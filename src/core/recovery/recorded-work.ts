@@ -1,7 +1,7 @@
 /** Recorded work: steps, tool calls, calls of components, questions and sleeps, as a run's log knows them. */
 import type { Failure } from '../model/event.ts'
 
-/** Kinds of work; their keys cannot meet. */
+/** Kinds of work. Each has its own key space. */
 export type WorkKind = 'step' | 'tool' | 'actor' | 'ask' | 'sleep'
 
 /** What makes a request for work the same as a recorded one. Identical requests are distinguished by their order. */
@@ -50,7 +50,7 @@ export function prefixOf(key: string): string {
   return key.slice(0, key.lastIndexOf('/') + 1)
 }
 
-/** A name as it stands in keys. */
+/** Escapes a name for use in keys. */
 export function escapeName(name: string): string {
   return name.replace(/[%/#~]/g, (separator) => `%${separator.charCodeAt(0).toString(16)}`)
 }

@@ -41,14 +41,14 @@ export class Replay {
     return true
   }
 
-  /** A step has ended, and what is left of its actor's output was part of it. */
+  /** A step has ended: retracts the rest of its actor's output, which was part of it. */
   withdrawOwn(actor: Actor | undefined, log: RunLog): void {
     const key = actorKey(actor)
     const expected = this.#expected.get(key)
     if (expected !== undefined) this.#withdraw(key, expected, log)
   }
 
-  /** An actor has ended and will emit nothing more of what it once did, nor will those that it called. */
+  /** An actor has ended: retracts the rest of its output and of the actors that it called. */
   withdraw(actor: Actor, log: RunLog): void {
     for (const [key, expected] of this.#below(actor)) this.#withdraw(key, expected, log)
   }
