@@ -61,7 +61,7 @@ interface BranchGroup {
   active: Branch | undefined
 }
 
-/** Gives the key that work has by its name and number, which is all that older logs know it by. */
+/** Returns the key of work by its name and number, which is all that older logs have. */
 export function countedKeys(prefix: string): (kind: WorkKind, name: string) => string {
   const counts = new Map<string, number>()
   return (kind, name) => {

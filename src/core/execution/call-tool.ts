@@ -34,7 +34,7 @@ async function attempt<Result>(
       return kept.output as Result
     }
   }
-  // Also when it is repeated: if it is cut off once more, that is another decision.
+  // Also if it is repeated: another interruption needs another decision.
   if (begun === undefined || call.idempotent !== true) {
     await record(scope, 'tool.called', { call: id, name, input: input ?? null, key, ...marks })
   }
@@ -78,7 +78,7 @@ class Progress {
     return this.#held
   }
 
-  /** What was still to be shown is not: the tool's result says more. */
+  /** Drops progress that was not shown yet: the tool's result supersedes it. */
   end(): void {
     this.#ended = true
   }

@@ -31,7 +31,7 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
   }
   checkEvent(emission)
   const encoded = encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
-  // Not before: the path of the value reports what cannot be read at all.
+  // After encoding, which reports unreadable values by their path.
   assertFields(emission)
   return encoded
 }
@@ -58,7 +58,7 @@ function checkEvent(emission: Event): void {
   }
 }
 
-/** Refuses an event of an agent that lacks what every view of it relies on. */
+/** Rejects an agent's event that lacks a field that views rely on. */
 export function assertFields({ type, data }: Event): void {
   const problem = wrongField(type, data)
   if (problem !== undefined) throw new RunFailure('protocol_violation', `the agent yielded ${problem}`)

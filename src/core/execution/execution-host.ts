@@ -139,7 +139,7 @@ async function record<Recorded extends Event>(execution: RunExecution, event: Re
     await log.flush()
     return appended
   } catch (cause) {
-    // What an actor cannot have recorded is its own failure and not the run's.
+    // An event that cannot be recorded fails the actor, not the run.
     if (cause instanceof RunFailure && event.actor !== undefined) throw cause
     await execution.fail(cause)
     throw runEndedError()

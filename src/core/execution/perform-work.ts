@@ -21,7 +21,7 @@ export interface Work {
 
 export interface Request {
   readonly kind: WorkKind
-  /** As it stands in keys. */
+  /** Name in keys. */
   readonly name: string
   /** What distinguishes it from work of the same name: an input, a key, a question. */
   readonly input?: unknown

@@ -66,7 +66,7 @@ export class RunExecution {
   #lastActivity = 0
   #pausing = false
   readonly #firstIndex: number
-  /** Components under way that are not kept while the run is paused. */
+  /** Running components that are not kept while the run is paused. */
   #releasable = 0
 
   constructor(options: RunExecutionOptions) {
@@ -151,7 +151,7 @@ export class RunExecution {
     this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
   }
 
-  /** Lets go of the run without ending it: another worker resumes it. */
+  /** Releases the run without ending it: another worker resumes it. */
   async release(reason: 'draining' | 'answered' = 'draining'): Promise<void> {
     if (this.#over) return
     try {
@@ -271,7 +271,7 @@ export class RunExecution {
     return this.#put(encoded)
   }
 
-  /** What an agent itself ends with. A failure is in the server's log too. */
+  /** The terminal event that an agent emitted. A failure is also written to the server log. */
   #ending(event: Event): Event {
     if (event.type !== 'run.failed') return event
     return { ...event, data: { ...event.data, error: this.#failureOf(new WorkFailure(event.data.error)) } }
@@ -299,7 +299,7 @@ export class RunExecution {
     })
   }
 
-  // What the contexts of its agent need of it, through their host.
+  // Used by the contexts of its agent, through their host.
 
   /** The agent did something; throws when the run is over. */
   touch(): void {
@@ -335,7 +335,7 @@ export class RunExecution {
     }
   }
 
-  /** Pauses the run until the question is answered. Questions that are asked together are put together. */
+  /** Pauses the run until the question is answered. Concurrent questions share one pause. */
   wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#over) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)

@@ -22,12 +22,12 @@ export class SleepDetector {
     this.#slot = slot
   }
 
-  /** The run has given its slot up. */
+  /** The run has given up its slot. */
   get isResting(): boolean {
     return this.#isResting
   }
 
-  /** Work is under way until the returned function is called. */
+  /** Work is in progress until the returned function is called. */
   work(ref: string): () => void {
     this.#work.add(ref)
     this.#update()
