@@ -22,7 +22,7 @@ export class Hints {
   }
 }
 
-/** A listener's fault is not the log's: it has lost a hint, and hints may be lost. */
+/** An error of a listener must not affect the log: the listener only loses a hint, and hints may be lost. */
 function tell(listener: HintListener, hint: Hint): void {
   try {
     listener(hint)

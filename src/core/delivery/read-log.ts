@@ -61,7 +61,7 @@ function endOfRecord(bytes: Uint8Array, start: number, index: number, names: Uin
   return end >= 0 && bytes[end + 1] === NEWLINE ? end + 2 : -1
 }
 
-/** The position after what a record says of itself: `id`, `event`, run and index. */
+/** The position after a record's `id`, `event`, run and index; -1 if they do not match. */
 function afterNames(bytes: Uint8Array, start: number, index: number, names: Uint8Array): number {
   const id = afterNumber(bytes, afterPattern(bytes, start, ID), index)
   const event = id >= 0 && bytes[id] === NEWLINE ? afterPattern(bytes, id + 1, EVENT) : -1

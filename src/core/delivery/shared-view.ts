@@ -91,7 +91,7 @@ export class SharedView<State, Frame> {
     return this.#checkpoints.length
   }
 
-  /** Lets go of everything that can be folded again. */
+  /** Drops everything that can be folded again. */
   forget(): void {
     this.#checkpoints = []
     this.#tip = this.start

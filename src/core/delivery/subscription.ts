@@ -69,7 +69,7 @@ export class Feeds {
     return size
   }
 
-  /** Events by which the subscription that is furthest behind is behind. */
+  /** Lag of the slowest subscription, in events. */
   get lag(): number {
     let lag = 0
     for (const feed of this.#feeds.values()) lag = Math.max(lag, feed.lag)
@@ -80,7 +80,7 @@ export class Feeds {
     this.#stopPolling()
   }
 
-  /** Hints may be lost; the log is looked at all the same. */
+  /** Polls the log, because hints may be lost. */
   #poll(): void {
     for (const feed of this.#feeds.values()) {
       feed.dropReadAhead()
@@ -184,7 +184,7 @@ export class Subscription {
   /** The page after the one that was delivered last: the store reads it while the sink takes that one. */
   #ahead: Promise<Slice | undefined> | undefined
   #isAheadHere = false
-  /** Reading has paused, so that the log may have changed: the next read looks at the record at the cursor, too. */
+  /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
   #hasPaused = true
 
   constructor(store: Store, run: string, after: number, sink: Sink, readBytesMax: number, onClose: () => void) {
@@ -236,7 +236,7 @@ export class Subscription {
     this.#onClose()
   }
 
-  /** Lets go of a page that waits for a sink which has been full for a while: stalled sinks hold none (SUB-1). */
+  /** Drops the page read ahead for a sink that has been full for a while: stalled sinks hold none (SUB-1). */
   dropReadAhead(): void {
     if (this.#state === 'full' && this.#isAheadHere) this.#ahead = undefined
   }
@@ -333,7 +333,7 @@ export class Subscription {
     }
   }
 
-  /** Said by a method, since the state can change under any await or callback. */
+  /** A method, because the state can change during any await or callback. */
   #isClosed(): boolean {
     return this.#state === 'closed'
   }

@@ -16,7 +16,7 @@ export interface ViewKind<State, Frame> {
   readonly mayEnd: (frame: Frame) => boolean
 }
 
-/** What a view without checkpoints takes. */
+/** Estimated bytes of a view without checkpoints. */
 const VIEW_BYTES = 4096
 
 export class ViewCache {
@@ -69,7 +69,7 @@ export class ViewCache {
     }
   }
 
-  /** Lets go of removed runs at once. */
+  /** Evicts the views of removed runs at once. */
   drop(isRemoved: (run: Run) => boolean): void {
     for (const view of this.#charged.keys()) {
       if (!isRemoved(view.run)) continue

@@ -109,7 +109,7 @@ function parseInput(component: Component, input: unknown): unknown {
   }
 }
 
-/** What makes two starts the same start. Where inputs are redacted it is keyed, so that it does not give short ones away. */
+/** Fingerprint of a start. If inputs are redacted it is keyed, so that short inputs cannot be guessed from it. */
 async function fingerprint(
   { component, input, session, metadata }: StartRequest,
   { digests, redactor }: NodeDeps,

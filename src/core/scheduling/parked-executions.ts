@@ -19,7 +19,7 @@ export class ParkedExecutions {
     void evicted.release()
   }
 
-  /** The agent of a run, if nothing was written to its log behind its back. */
+  /** The execution of a run, if nobody else has written to its log. */
   take(id: string, next: number): RunExecution | undefined {
     const execution = this.#executions.get(id)
     this.#executions.delete(id)
