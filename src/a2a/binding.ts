@@ -57,7 +57,7 @@ export type StreamInvocation = {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined
-  /** Until the whole response has arrived; for a stream, its idle timeout. */
+  /** Time limit for the whole response; for a stream, its idle timeout. */
   readonly timeoutMs: number
 }
 

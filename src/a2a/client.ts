@@ -153,7 +153,7 @@ export class A2aClient {
     return this.#follow({ request: requestOf(message, rest, true), answered, endsAtAuth }, signal)
   }
 
-  /** The same for an existing task: first its current state, then updates. */
+  /** Like `stream`, for an existing task: first its current state, then updates. */
   subscribe(task: string, { signal, ...rest }: SubscribeSettings = {}): TaskStream {
     return this.#follow({ task, ...rest }, signal)
   }

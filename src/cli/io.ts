@@ -3,7 +3,7 @@ import type { Environment } from '../server/options.ts'
 
 export interface Output {
   write(text: string): unknown
-  /** Sequences that move the cursor. Absent where `write` takes them too. */
+  /** Sequences that move the cursor. Absent if `write` takes them too. */
   control?(sequences: string): unknown
   /** A person watches. */
   readonly isTTY?: boolean

@@ -81,7 +81,7 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
 
-  /** The same settings for another server or key. */
+  /** A transport with the same settings for another server or key. */
   at(url: string, key: string): Transport {
     return new Transport({ ...this.#options, url, key })
   }

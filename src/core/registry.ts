@@ -33,7 +33,7 @@ export class Registry {
     return component
   }
 
-  /** The same array until the components are replaced. */
+  /** Returns the same array until the components are replaced. */
   list(): readonly Component[] {
     return this.#list
   }

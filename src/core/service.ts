@@ -36,7 +36,7 @@ export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly limits?: Partial<Limits>
   /** Ends what revoked and expired credentials have open. */
   readonly credentials?: CredentialWatch
-  /** How responsive the process is, where that is measured. */
+  /** How responsive the process is, if that is measured. */
   readonly eventLoop?: () => EventLoopHealth
   /** Share links; none can be made without it. */
   readonly shares?: ShareLinks
@@ -61,7 +61,7 @@ export interface ListRequest {
 
 export class Service {
   readonly limits: Limits
-  /** Views of this node. Whoever opens one has been given its run by this service. */
+  /** Views of this node. To open one, a caller must have got its run from this service. */
   readonly views: ViewCache
   readonly #parts: NodeDeps
   readonly #store: Store

@@ -37,7 +37,7 @@ export class AddressLimit {
   }
 }
 
-/** Of clients whose address the host does not say. It is no network: one client must not use up the share of all others. */
+/** Clients whose address the host does not report. Exempt from rates per address: one client could use up the share of all others. */
 export const UNKNOWN_ADDRESS = 'unknown'
 
 /** The network that one client is assumed to control: an IPv4 address, or the /64 of an IPv6 address. */

@@ -37,7 +37,7 @@ export function locate(request: RoutedRequest, peer: Peer, basePath: string): Ta
   if (inner !== undefined && (basePath !== '' || taken === ''))
     return { path: inner, query: new URLSearchParams(search), base: forwarded + basePath }
   if (taken === '' && forwarded === '' && request.isMaybeStripped !== true) return undefined
-  // Whoever routed it here has taken the mount point off.
+  // The router in front has stripped the mount point.
   const base = taken === '' ? forwarded || basePath : forwarded + taken
   return { path, query: new URLSearchParams(search), base }
 }

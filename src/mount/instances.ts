@@ -7,7 +7,7 @@ import type { CheckedOptions } from './options.ts'
 
 interface Entry {
   readonly instance: Instance
-  /** Whoever called last. Only it may close the instance. */
+  /** The last caller. Only it may close the instance. */
   holder: object
 }
 

@@ -39,7 +39,7 @@ interface Problems {
 
 const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
 
-/** Events that come within so many milliseconds are shown together. */
+/** Events that arrive within this time are shown together. */
 export const TOGETHER_MS = 16
 
 export class RunStore {

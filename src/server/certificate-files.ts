@@ -35,7 +35,7 @@ export class CertificateFiles {
     this.#timer = setInterval(() => void this.#check(), checkMs).unref()
   }
 
-  /** Throws where the files are not a certificate and its key. */
+  /** Throws if the files are not a certificate and its key. */
   static async open(paths: TlsOptions, logger: Logger, checkMs = CHECK_MS): Promise<CertificateFiles> {
     const version = await versionOf(paths)
     return new CertificateFiles(paths, logger, await readPair(paths), version, checkMs)

@@ -62,7 +62,7 @@ export interface EngineOptions {
   readonly basePath?: string
   /** Checks credentials: API keys and tokens. Default: everyone is one local principal. */
   readonly authenticator?: Authenticator
-  /** Returns who sent a request, or null. Asked before `authenticator`, which decides where it returns null. */
+  /** Returns who sent a request, or null. Asked before `authenticator`, which decides if it returns null. */
   readonly authenticate?: Authenticate
   /** Receives every audit entry. With authentication, entries are also written to the logger. */
   readonly audit?: AuditSink

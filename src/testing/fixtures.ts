@@ -1,4 +1,4 @@
-/** Runs and records like the runner's, for tests that use a store without a runner. */
+/** Runs and records like those of an execution, for tests that use a store alone. */
 import type { Clock } from '../core/ports/clock.ts'
 import type { Event, Question } from '../core/model/event.ts'
 import { encodeBody, encodeRecord } from '../core/model/record.ts'

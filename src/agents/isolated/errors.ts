@@ -1,4 +1,4 @@
-/** Errors that cross a thread boundary keep name, message, code, data and cause, and their class if the runner knows it. */
+/** Errors that cross a thread boundary keep name, message, code, data and cause, and their class if Holdfast knows it. */
 import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/model/errors.ts'

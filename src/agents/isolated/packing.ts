@@ -24,7 +24,7 @@ export function pack(value: unknown, path: string): PackedValue {
   }
 }
 
-/** The value, or a value that fails to serialize in the same way, so that the runner reports it. */
+/** The value, or a value that fails to serialize in the same way, so that the execution reports it. */
 export function unpack(packed: PackedValue): unknown {
   if (packed === undefined) return undefined
   if (typeof packed === 'string') return JSON.parse(packed)

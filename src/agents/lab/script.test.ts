@@ -77,21 +77,27 @@ describe('lab: an invalid script is rejected with the position of the error', ()
       7,
       'text 5 evry 3',
       '"evry"',
-      'every MS (a whole number up to 86,400,000) or the end of the statement was',
+      'every MS (a whole number up to 86,400,000) or the end of the statement, found',
     ],
-    ['text 5 every', 12, 'text 5 every', 'the end of the script', 'where MS (a whole number up to 86,400,000) was'],
-    ['text 5 every soon', 13, 'text 5 every soon', '"soon"', 'where MS ('],
-    ['text 5 every 3 4', 15, 'text 5 every 3 4', '"4"', 'where the end of the statement was'],
+    [
+      'text 5 every',
+      12,
+      'text 5 every',
+      'the end of the script',
+      'expected MS (a whole number up to 86,400,000), found',
+    ],
+    ['text 5 every soon', 13, 'text 5 every soon', '"soon"', 'expected MS ('],
+    ['text 5 every 3 4', 15, 'text 5 every 3 4', '"4"', 'expected the end of the statement, found'],
     ['big 65537', 4, 'big 65537', '"65537"', 'KB (a whole number up to 65,536)'],
     ['sleep 86400001', 6, 'sleep 86400001', '"86400001"', 'MS ('],
     ['tool', 4, 'tool', 'the end of the script', 'NAME (up to 256 characters)'],
-    ['tool search 5 fail', 14, 'tool search 5 fail', '"fail"', 'where the end of the statement was'],
-    ['tool search fial', 12, 'tool search fial', '"fial"', 'where fail or idempotent or MS ('],
-    ['tool search 5ms', 12, 'tool search 5ms', '"5ms"', 'where MS ('],
+    ['tool search 5 fail', 14, 'tool search 5 fail', '"fail"', 'expected the end of the statement, found'],
+    ['tool search fial', 12, 'tool search fial', '"fial"', 'expected fail or idempotent or MS ('],
+    ['tool search 5ms', 12, 'tool search 5ms', '"5ms"', 'expected MS ('],
     [`tool ${'n'.repeat(257)}`, 5, `tool ${'n'.repeat(75)}`, '"nnn', 'NAME (up to 256 characters)'],
     ['step "" 5', 5, 'step "" 5', '"\\"\\""', 'NAME ('],
     ['step "a"5', 8, 'step "a"5', '"5"', 'a blank or the end of the statement'],
-    ['throw ; hang', 6, 'throw', '";"', 'where MESSAGE was'],
+    ['throw ; hang', 6, 'throw', '";"', 'expected MESSAGE, found'],
     ['throw "a; b', 11, 'throw "a; b', 'the end of the script', 'a closing "'],
     ['throw "a" b', 10, 'throw "a" b', '"b"', 'the end of the statement'],
     ['throw "a\\nb"', 8, 'throw "a\\nb"', '"\\\\nb\\""', 'a quote or a backslash'],
@@ -104,8 +110,9 @@ describe('lab: an invalid script is rejected with the position of the error', ()
     const refusal = refusalOf(() => parseScript(script))
     expect(refusal.code).toBe('invalid_request')
     expect(refusal.details).toEqual({ position, statement })
-    expect(refusal.message).toContain(`character ${position}: ${stands}`)
+    expect(refusal.message).toContain(`character ${position}: expected `)
     expect(refusal.message).toContain(expected)
+    expect(refusal.message).toContain(`, found ${stands}`)
   })
 
   test.for([undefined, null, 7, ['text 5'], { script: 'text 5' }])(

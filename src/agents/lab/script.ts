@@ -180,7 +180,7 @@ class ScriptReader {
       .slice(0, EXCERPT_CHARS_MAX)
     throw new HoldfastError(
       'invalid_request',
-      `lab script, character ${position}: ${stands} stands where ${expected} was expected`,
+      `lab script, character ${position}: expected ${expected}, found ${stands}`,
       {
         details: { position, statement },
       },

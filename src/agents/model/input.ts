@@ -20,7 +20,7 @@ export interface InputFile {
   readonly name?: string
 }
 
-/** The same as JSON schema, for forms: text first. */
+/** JSON schema of the input, for forms: text first. */
 export const modelInputSchema: NonNullable<ComponentInfo['inputSchema']> = {
   anyOf: [
     { type: 'string', title: 'Input' },

@@ -43,7 +43,7 @@ export class ShownTask {
   /** They were more than can be recorded again. Their texts are forgotten: they cannot be the output. */
   #isLong = false
   #values: unknown[] = []
-  /** Of the values, as JSON. */
+  /** Characters of the values, as JSON. */
   #valueChars = 0
   #said: string | undefined = ''
   status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }

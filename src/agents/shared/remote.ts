@@ -25,7 +25,7 @@ export interface RemoteRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | URLSearchParams
   readonly signal: AbortSignal
-  /** Until the response starts. */
+  /** Time limit until the response starts. */
   readonly timeoutMs: number
 }
 

@@ -33,7 +33,7 @@ export class Access {
     return this.#permit(principal, id, await this.#parts.store.get(id), action)
   }
 
-  /** The same of a run that the caller of the service has just been given: the store is not asked again. */
+  /** Like `own`, for a run that the service has just returned: does not read the store again. */
   async ownKnown(principal: Principal, run: KnownRun, action: Action): Promise<StoredRun> {
     if (typeof run === 'string') return this.own(principal, run, action)
     await this.#credentials?.check(principal) // it may have ended while the request's body arrived
@@ -56,7 +56,7 @@ export class Access {
     if (!permitsSome(principal, action)) throw notPermitted(action)
   }
 
-  /** What the caller may read of a page, which may so have fewer runs than were asked for; its cursor leads on all the same. */
+  /** Filters a page to the runs that the caller may read. It may have fewer runs than requested; its cursor stays valid. */
   async list(principal: Principal, read: () => Promise<RunPage>): Promise<RunPage> {
     await this.#credentials?.check(principal)
     this.requireSome(principal, 'read')

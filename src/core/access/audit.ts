@@ -20,7 +20,7 @@ export interface AuditEntry {
   /** ISO time. */
   readonly at: string
   readonly action: AuditAction
-  /** Whose runs are concerned; unknown where a credential was refused. */
+  /** Owner of the runs concerned; absent if a credential was rejected. */
   readonly principal?: string
   /** Id of the credential that was shown: of a key or a share link, never the secret. */
   readonly credential?: string

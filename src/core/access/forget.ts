@@ -16,7 +16,7 @@ export interface ForgetRequest {
   readonly dryRun: boolean
   /** Stop runs that have not ended; otherwise they are refused. */
   readonly stop: boolean
-  /** Told what was removed so far, and now and then while runs are waited for. */
+  /** Called with what was removed so far, and from time to time while waiting for runs. */
   readonly onProgress?: (removed: RemovalCount) => void
   /** Ends it between two steps. */
   readonly signal?: AbortSignal
@@ -30,7 +30,7 @@ export interface RemovalCount {
 
 /** What was removed, or is to be removed. */
 export interface ForgetReport extends RemovalCount {
-  /** Of the runs: those that had not ended. */
+  /** How many of the runs had not ended. */
   readonly unfinished: number
 }
 
@@ -49,7 +49,7 @@ const PAGE = 100
 /** A principal that keeps starting runs cannot be forgotten. */
 const ROUNDS_MAX = 10
 const POLL_MS = 50
-/** By then a stop is carried out, also where the agent ignores it or its worker has died. */
+/** By then a stop is carried out, even if the agent ignores it or its worker has died. */
 const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollIntervalMs
 
 export async function forgetOwner(parts: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {

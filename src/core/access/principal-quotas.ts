@@ -37,12 +37,12 @@ export class PrincipalQuotas {
     })
   }
 
-  /** Throws `quota_exceeded` when the owner has stored as much as it may. `bytes`: of what the start itself stores. */
+  /** Throws `quota_exceeded` when the owner has stored as much as it may. `bytes`: size of what the start itself stores. */
   async storeRun(owner: string, bytes: number): Promise<void> {
     if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitRun(owner, bytes)
   }
 
-  /** Throws `quota_exceeded` when the owner may not write a document of so many bytes. */
+  /** Throws `quota_exceeded` if the owner may not write a document of this size. */
   async storeDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
     if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitDocument(owner, bytes, before)
   }
@@ -64,12 +64,12 @@ export class PrincipalQuotas {
     )
   }
 
-  /** Whether the owner's runs take their share of the worker slots: its queued runs wait, those of others go before. */
+  /** Whether the owner's runs use its whole share of the worker slots: its queued runs wait, and those of others go first. */
   isAtSlotShare(owner: string): boolean {
     return this.#slots.isFull(owner)
   }
 
-  /** Of these queued runs, in their order, those that their owners have slots left for. */
+  /** The queued runs, in their order, whose owners have slots left. */
   withinSlotShares<Queued extends { readonly owner: string }>(queued: readonly Queued[]): Queued[] {
     const releases: (() => void)[] = []
     const within = queued.filter(({ owner }) => {
@@ -81,7 +81,7 @@ export class PrincipalQuotas {
     return within
   }
 
-  /** Whether so many more runs could be too many for somebody: where not, nobody's share has to be looked at. */
+  /** Fast path: false if no owner could exceed its share with `more` additional runs. */
   mayExceedSlotShare(more: number): boolean {
     return this.#slots.highest + more > this.#slots.most
   }
@@ -91,7 +91,7 @@ export class PrincipalQuotas {
   }
 }
 
-/** Half of the node's slots where no number is given, and one at least. */
+/** Default: half of the node's slots, and at least one. */
 function slotsPerPrincipal({ runsPerPrincipalMax, runsConcurrentMax }: Limits): number {
   return runsPerPrincipalMax > 0 ? runsPerPrincipalMax : Math.max(1, Math.ceil(runsConcurrentMax / 2))
 }

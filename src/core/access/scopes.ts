@@ -11,7 +11,7 @@ export const actions = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'sh
 /** `edit`: sessions, webhooks and whatever else is kept as a document. `admin`: facts about the server and all its users. */
 export type Action = (typeof actions)[number]
 
-/** What an action is done to; nothing of it where it concerns all that the principal owns. */
+/** What an action applies to; empty if it concerns everything that the principal owns. */
 export interface Target {
   readonly run?: string
   readonly component?: string

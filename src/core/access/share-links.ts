@@ -73,7 +73,7 @@ export class ShareLinks {
     return { share: shareIn(document), token: `${SHARE_PREFIX}${run}.${id}.${await signer.sign(signed(run, id))}` }
   }
 
-  /** Those that have not expired, oldest first. */
+  /** Share links that have not expired, oldest first. */
   async list(owner: string, run: string): Promise<readonly Share[]> {
     const { documents } = await this.#of(owner, run)
     return documents.map(shareIn).filter((share) => !this.#isExpired(share))
@@ -117,7 +117,7 @@ export class ShareLinks {
     return (await documents.get(owner, SHARES, id.slice(shareKey('').length))) === undefined
   }
 
-  /** Removes the expired links of a run, and throws `quota_exceeded` where the others leave no room. */
+  /** Removes the expired links of a run, and throws `quota_exceeded` if the others leave no room. */
   async #makeRoom(owner: string, run: string): Promise<void> {
     const { store, limits } = this.#parts
     const { documents } = await this.#of(owner, run)

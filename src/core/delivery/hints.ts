@@ -2,7 +2,7 @@
 import type { Hint, HintListener } from '../ports/store.ts'
 
 export class Hints {
-  /** Each watch is an entry of its own, also where two have the same listener. */
+  /** Each watch has its own entry, even if two have the same listener. */
   readonly #watches = new Map<string, Set<{ readonly listener: HintListener }>>()
 
   watch(id: string, listener: HintListener): () => void {
@@ -22,7 +22,7 @@ export class Hints {
   }
 }
 
-/** A listener's fault is not the log's: it has lost a hint, and hints may be lost. */
+/** An error of a listener must not affect the log: the listener only loses a hint, and hints may be lost. */
 function tell(listener: HintListener, hint: Hint): void {
   try {
     listener(hint)

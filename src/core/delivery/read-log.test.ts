@@ -128,11 +128,11 @@ test('[STO-2] the run and index of every record in a slice can be checked', () =
     encodeRecord(run, index, clock.iso(), 'text.delta', `"type":"text.delta","data":{"text":"ü ${index}"}}\n\n`)
   const right = [8, 9, 10, 11].map((index) => record('run_1', index))
   expect(faultIn('run_1', sliceOf(8, right, false))).toBeUndefined()
-  expect(faultIn('run_1', sliceOf(8, right.with(2, record('run_2', 10)), false))).toMatch(/place of event 10/)
-  expect(faultIn('run_1', sliceOf(8, right.with(2, record('run_1', 12)), false))).toMatch(/place of event 10/)
+  expect(faultIn('run_1', sliceOf(8, right.with(2, record('run_2', 10)), false))).toMatch(/event 10 belongs to another/)
+  expect(faultIn('run_1', sliceOf(8, right.with(2, record('run_1', 12)), false))).toMatch(/event 10 belongs to another/)
   expect(faultIn('run_1', { ...sliceOf(8, right, false), count: 3 })).toMatch(/bytes after event 10/)
-  expect(faultIn('run_1', { ...sliceOf(8, right, false), count: 5 })).toMatch(/place of event 12/)
-  expect(faultIn('run_1', sliceOf(8, [], false))).toMatch(/no event/)
+  expect(faultIn('run_1', { ...sliceOf(8, right, false), count: 5 })).toMatch(/event 12 belongs to another/)
+  expect(faultIn('run_1', sliceOf(8, [], false))).toMatch(/event 8 is missing/)
 })
 
 test('[STO-2] the error names the store and what it returned', async () => {
@@ -141,7 +141,7 @@ test('[STO-2] the error names the store and what it returned', async () => {
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
   await expect(readLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({
     message: 'the store is unavailable',
-    detail: 'run run_1: the memory store returned event 1 where 3 follows',
+    detail: 'run run_1: the memory store returned invalid records: expected event 3, found event 1',
   })
 })
 

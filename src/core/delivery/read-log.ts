@@ -12,37 +12,37 @@ export async function readLog(store: Store, run: string, after: number, bytesMax
   if (slice === undefined) return undefined
   const fault = sliceFault(run, after, slice)
   if (fault === undefined) return slice
-  throw storeUnavailable(`run ${run}: the ${store.name} store returned ${fault}`, {
+  throw storeUnavailable(`run ${run}: the ${store.name} store returned invalid records: ${fault}`, {
     retryAfterMs: 1000,
   })
 }
 
 /**
- * What is wrong with a slice as the one that follows an index; undefined when nothing is. Looks at its first and last record
- * only, so that it costs the same for a slice of any length.
+ * What is wrong with a slice that should follow an index; undefined if nothing is. Checks only its first and last record, so that
+ * the cost does not depend on its length.
  */
 export function sliceFault(run: string, after: number, slice: Slice): string | undefined {
   const { first, count, bytes } = slice
-  if (first !== after + 1) return `event ${first} where ${after + 1} follows`
-  if (!(count >= 1)) return `no event in the place of event ${first}`
+  if (first !== after + 1) return `expected event ${after + 1}, found event ${first}`
+  if (!(count >= 1)) return `event ${first} is missing`
   const names = namesOf(run)
-  if (afterNames(bytes, 0, first, names) < 0) return `something else in the place of event ${first}`
+  if (afterNames(bytes, 0, first, names) < 0) return `event ${first} belongs to another run or index`
   const last = bytes.lastIndexOf(NEWLINE, bytes.length - 3) + 1
   return afterNumber(bytes, afterPattern(bytes, last, names), lastOf(slice)) < 0
-    ? `something else in the place of event ${lastOf(slice)}`
+    ? `event ${lastOf(slice)} belongs to another run or index`
     : undefined
 }
 
-/** The same of all records of a slice: each must name its run and its index, and there must be as many as it says. */
+/** Like `sliceFault`, but checks every record: each must name its run and its index, and the count must match. */
 export function faultIn(run: string, { first, count, bytes }: Slice): string | undefined {
-  if (!(count >= 1)) return `no event in the place of event ${first}`
+  if (!(count >= 1)) return `event ${first} is missing`
   const names = namesOf(run)
   let at = 0
   for (let index = first; index < first + count; index++) {
     at = endOfRecord(bytes, at, index, names)
-    if (at < 0) return `something else in the place of event ${index}`
+    if (at < 0) return `event ${index} belongs to another run or index`
   }
-  return at === bytes.length ? undefined : `bytes after event ${first + count - 1}, its last`
+  return at === bytes.length ? undefined : `there are bytes after event ${first + count - 1}, the last one`
 }
 
 const encoder = new TextEncoder()
@@ -61,7 +61,7 @@ function endOfRecord(bytes: Uint8Array, start: number, index: number, names: Uin
   return end >= 0 && bytes[end + 1] === NEWLINE ? end + 2 : -1
 }
 
-/** The position after what a record says of itself: `id`, `event`, run and index. */
+/** The position after a record's `id`, `event`, run and index; -1 if they do not match. */
 function afterNames(bytes: Uint8Array, start: number, index: number, names: Uint8Array): number {
   const id = afterNumber(bytes, afterPattern(bytes, start, ID), index)
   const event = id >= 0 && bytes[id] === NEWLINE ? afterPattern(bytes, id + 1, EVENT) : -1
@@ -70,7 +70,7 @@ function afterNames(bytes: Uint8Array, start: number, index: number, names: Uint
   return at >= 0 && bytes[at] === COMMA ? at : -1
 }
 
-/** -1 where the pattern is not there, or the position is none. */
+/** -1 if the pattern is not at this position, or the position is negative. */
 function afterPattern(bytes: Uint8Array, at: number, pattern: Uint8Array): number {
   if (at < 0) return -1
   for (let offset = 0; offset < pattern.length; offset++) if (bytes[at + offset] !== pattern[offset]) return -1

@@ -49,7 +49,7 @@ export class RunReader {
     return this.#feeds.size
   }
 
-  /** Events by which the subscription that is furthest behind is behind. */
+  /** Lag of the slowest subscription, in events. */
   get lag(): number {
     return this.#feeds.lag
   }

@@ -91,7 +91,7 @@ export class SharedView<State, Frame> {
     return this.#checkpoints.length
   }
 
-  /** Lets go of everything that can be folded again. */
+  /** Drops everything that can be folded again. */
   forget(): void {
     this.#checkpoints = []
     this.#tip = this.start
@@ -118,7 +118,7 @@ export class SharedView<State, Frame> {
   }
 
   /**
-   * The state at the end of the log, which the caller knows to have the events before `next`. Whoever asks meanwhile shares the work.
+   * The state at the end of the log, which the caller knows to have the events before `next`. Concurrent callers share the work.
    * Throws `too_large` if the state would take more memory than views may.
    */
   async current(next: number): Promise<Checkpoint<State>> {

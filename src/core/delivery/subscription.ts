@@ -52,7 +52,7 @@ export class Feeds {
     return this.wait(run, after, sink, onClose)
   }
 
-  /** The same for a caller that only waits for the next event: it does not count as a subscriber. */
+  /** Like `open`, for a caller that only waits for the next event: it does not count as a subscriber. */
   wait(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     let feed = this.#feeds.get(run)
     if (feed === undefined) {
@@ -69,7 +69,7 @@ export class Feeds {
     return size
   }
 
-  /** Events by which the subscription that is furthest behind is behind. */
+  /** Lag of the slowest subscription, in events. */
   get lag(): number {
     let lag = 0
     for (const feed of this.#feeds.values()) lag = Math.max(lag, feed.lag)
@@ -80,7 +80,7 @@ export class Feeds {
     this.#stopPolling()
   }
 
-  /** Hints may be lost; the log is looked at all the same. */
+  /** Polls the log, because hints may be lost. */
   #poll(): void {
     for (const feed of this.#feeds.values()) {
       feed.dropReadAhead()
@@ -174,9 +174,9 @@ export class Subscription {
   readonly #readBytesMax: number
   readonly #onClose: () => void
   #cursor: number
-  /** Of the record at the cursor, once one was delivered. */
+  /** Mark of the record at the cursor, once one was delivered. */
   #mark: string | undefined
-  /** Somebody wrote where records were delivered already: the log may have lost its end, and been written anew. */
+  /** There was a write at an index that is already delivered: the log may have lost its end and been rewritten. */
   #isDoubted = false
   /** Records known to be durable. */
   #known = 0
@@ -184,7 +184,7 @@ export class Subscription {
   /** The page after the one that was delivered last: the store reads it while the sink takes that one. */
   #ahead: Promise<Slice | undefined> | undefined
   #isAheadHere = false
-  /** Reading has paused, so that the log may have changed: the next read looks at the record at the cursor, too. */
+  /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
   #hasPaused = true
 
   constructor(store: Store, run: string, after: number, sink: Sink, readBytesMax: number, onClose: () => void) {
@@ -236,7 +236,7 @@ export class Subscription {
     this.#onClose()
   }
 
-  /** Lets go of a page that waits for a sink which has been full for a while: stalled sinks hold none (SUB-1). */
+  /** Drops the page read ahead for a sink that has been full for a while: stalled sinks hold none (SUB-1). */
   dropReadAhead(): void {
     if (this.#state === 'full' && this.#isAheadHere) this.#ahead = undefined
   }
@@ -287,8 +287,8 @@ export class Subscription {
   }
 
   /**
-   * What follows the cursor, read together with the record at the cursor: after a failover that lost events, that may be another one,
-   * and what follows it of another history (SUB-2). Undefined where nothing came with it.
+   * Reads the record at the cursor together with the next page, to detect a log that was rewritten after a failover (SUB-2). Undefined
+   * if there is no next page.
    */
   async #checkedNext(): Promise<Slice | undefined> {
     const [cursor, mark] = [this.#cursor, this.#mark]
@@ -333,7 +333,7 @@ export class Subscription {
     }
   }
 
-  /** Said by a method, since the state can change under any await or callback. */
+  /** A method, because the state can change during any await or callback. */
   #isClosed(): boolean {
     return this.#state === 'closed'
   }

@@ -16,7 +16,7 @@ export interface ViewKind<State, Frame> {
   readonly mayEnd: (frame: Frame) => boolean
 }
 
-/** What a view without checkpoints takes. */
+/** Estimated bytes of a view without checkpoints. */
 const VIEW_BYTES = 4096
 
 export class ViewCache {
@@ -41,7 +41,7 @@ export class ViewCache {
     return this.#bytes
   }
 
-  /** The caller has checked that whoever asks may read the run. */
+  /** The caller has checked that the principal may read the run. */
   open<State, Frame>(
     { run, first }: Pick<StoredRun, 'run' | 'first'>,
     kind: ViewKind<State, Frame>,
@@ -56,7 +56,7 @@ export class ViewCache {
     return view
   }
 
-  /** A view has folded so many bytes, and was just used. Evicts others, or the view itself if it is too large. */
+  /** A view has folded this many bytes, and was just used. Evicts others, or the view itself if it is too large. */
   charge(view: SharedView<never, never>, bytes: number): void {
     const charged = view as unknown as SharedView<unknown, unknown>
     this.#release(charged)
@@ -69,7 +69,7 @@ export class ViewCache {
     }
   }
 
-  /** Lets go of removed runs at once. */
+  /** Evicts the views of removed runs at once. */
   drop(isRemoved: (run: Run) => boolean): void {
     for (const view of this.#charged.keys()) {
       if (!isRemoved(view.run)) continue

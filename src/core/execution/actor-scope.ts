@@ -8,33 +8,33 @@ import { serialize } from '../model/serialize.ts'
 import { recorded } from '../recovery/recorded-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-work.ts'
 
-/** Whose context it is, and where its work has its keys. */
+/** Scope of a context: its actor, and the namespace of its work keys. */
 export interface ActorScope {
   readonly host: ExecutionHost
   readonly facts: Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'attempt'>
   readonly signal: AbortSignal
   readonly uncertain: 'pause' | 'fail'
   readonly actor: Actor | undefined
-  /** Before every key: '' for the run's own component. */
+  /** Prefix of every key; '' for the run's own component. */
   readonly prefix: string
   /** Reference of the call that the component runs in; '' for the run's own component. */
   readonly within: string
-  /** The name space of `within` that it is in. */
+  /** The namespace of `within` that it is in. */
   readonly branch: Branch | undefined
-  /** The key that work has by its name and number. */
+  /** The key of work by its name and number. */
   readonly counted: (kind: WorkKind, name: string) => string
-  /** Calls that are around this one. */
+  /** Number of enclosing calls. */
   readonly depth: number
 }
 
-/** Asks somebody, or gives the answer that the log has to the same question. */
+/** Asks a question, or returns the recorded answer to the same question. */
 export async function ask(
   scope: ActorScope,
   { key, timeoutMs, kind = 'input', ...options }: AskOptions,
 ): Promise<unknown> {
   const { host, actor } = scope
   const { prompt, schema = null } = options
-  // With a key of its own a question is the same whatever its words.
+  // A question with a key is the same question even if its wording changes.
   const input = key === undefined ? { prompt, kind, schema } : { key, kind, schema }
   const work = request(scope, { kind: 'ask', name: 'question', input })
   if (work.record !== undefined) return recorded(work.record.outcome)
@@ -53,7 +53,7 @@ export async function ask(
   )
 }
 
-/** Asks on the runner's behalf, under an id that says what about. */
+/** Asks the run's owner on Holdfast's behalf, under an id that names the subject. */
 export async function askOwner({ host, actor }: ActorScope, question: Question): Promise<unknown> {
   const known = host.ledger.get('ask', question.id)
   if (known !== undefined) return recorded(known.outcome)

@@ -13,7 +13,7 @@ export class Branches {
     this.#scope = scope
   }
 
-  /** Counted for each enclosing work by itself: a recovered run does not come through work that has ended. */
+  /** Branches are counted per enclosing work: a recovered run skips completed work, so a common count would differ. */
   open(name: string): ActorScope {
     const { prefix, branch: outer } = this.#scope
     const escaped = escapeName(name)
@@ -25,7 +25,7 @@ export class Branches {
   }
 }
 
-/** A name space that `within` gave. Two of one name may follow each other; at once, they could not be told apart after a crash. */
+/** A namespace made by `within`. Two of one name may follow each other; concurrent ones would be ambiguous after a crash. */
 export class Branch {
   readonly #name: string
   readonly #group: BranchGroup
@@ -43,7 +43,7 @@ export class Branch {
     if (active !== undefined && active !== this && active.#underWay > 0)
       throw new RunFailure(
         'protocol_violation',
-        `two branches named ${this.#name} work at once; after a crash they could not be told apart: give each \`within\` a name of its own`,
+        `two branches named ${this.#name} run concurrently, so their results would be ambiguous after a crash: pass a different name to each \`within\``,
       )
     const left = this.#outer?.enter()
     this.#group.active = this
@@ -61,7 +61,7 @@ interface BranchGroup {
   active: Branch | undefined
 }
 
-/** Gives the key that work has by its name and number, which is all that older logs know it by. */
+/** Returns the key of work by its name and number, which is all that older logs have. */
 export function countedKeys(prefix: string): (kind: WorkKind, name: string) => string {
   const counts = new Map<string, number>()
   return (kind, name) => {

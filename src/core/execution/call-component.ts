@@ -20,7 +20,7 @@ import { failureOf, recorded } from '../recovery/recorded-failure.ts'
 import { startTimer } from '../runtime/timer.ts'
 import { callName, escapeName } from '../recovery/recorded-work.ts'
 
-/** Calls within calls within calls … */
+/** Maximum depth of nested calls. */
 const DEPTH_MAX = 16
 
 export async function callComponent(
@@ -103,7 +103,7 @@ async function runActor(
   }
 }
 
-/** What a component says at its end that it took. */
+/** Usage that a component declares when it ends. */
 interface DeclaredUsage {
   usage?: Usage
 }
@@ -113,7 +113,7 @@ function spent({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage):
   return usage === undefined ? {} : { usage }
 }
 
-/** Runs the component and puts what it emits into the log; its output when it ends. */
+/** Runs the component and logs what it emits. Resolves with its output. */
 async function runComponent(
   scope: ActorScope,
   component: Component,
@@ -135,7 +135,7 @@ async function runComponent(
   }
 }
 
-/** What a component says about its own end, within a call. */
+/** A terminal event that a called component emits. */
 function endOf(emission: Emission, declared: DeclaredUsage): { readonly output: unknown } | undefined {
   const event = emission as Event
   if (typeof emission === 'string' || eventTable[event?.type]?.effect !== 'terminal') return undefined
@@ -166,7 +166,7 @@ function rootOf(run: string): string {
   return slash < 0 ? run : run.slice(0, slash)
 }
 
-/** Aborts with whichever comes first: one of the signals, or the time. */
+/** Aborts at the first of the signals, or at the timeout. */
 function follow(
   controller: AbortController,
   signals: readonly (AbortSignal | undefined)[],

@@ -34,7 +34,7 @@ async function attempt<Result>(
       return kept.output as Result
     }
   }
-  // Also when it is repeated: if it is cut off once more, that is another decision.
+  // Also if it is repeated: another interruption needs another decision.
   if (begun === undefined || call.idempotent !== true) {
     await record(scope, 'tool.called', { call: id, name, input: input ?? null, key, ...marks })
   }
@@ -78,7 +78,7 @@ class Progress {
     return this.#held
   }
 
-  /** What was still to be shown is not: the tool's result says more. */
+  /** Drops progress that was not shown yet: the tool's result supersedes it. */
   end(): void {
     this.#ended = true
   }
@@ -112,7 +112,7 @@ const DECISION_SCHEMA = {
   ],
 }
 
-/** A call was begun and never ended: it may have had its effect. Only its owner can say what to do. */
+/** A call started and never ended, so it may have had its effect. Only the run's owner can decide what to do. */
 async function decide(scope: ActorScope, key: string, times: number, call: ToolCall): Promise<Decision> {
   const { host, uncertain } = scope
   const message = `tool ${call.name} was interrupted and may have had its effect`
@@ -131,5 +131,5 @@ async function decide(scope: ActorScope, key: string, times: number, call: ToolC
   }
   if (action === 'retry') return { action }
   if (action === 'result') return { action, value: value ?? null }
-  return host.fail({ code: 'uncertain_tool', message: `${message}, and it was decided not to go on`, details })
+  return host.fail({ code: 'uncertain_tool', message: `${message}; the run's owner chose to fail it`, details })
 }

@@ -53,7 +53,7 @@ export function createContext(scope: ActorScope): RunContext {
   }
 }
 
-/** An agent may leave work unawaited; that such work is cut off when the run ends must not bring the process down. */
+/** An agent may leave work unawaited. Its rejection when the run ends must not crash the process. */
 function quiet<Result>(work: Promise<Result>): Promise<Result> {
   work.catch(() => {})
   return work
@@ -141,7 +141,7 @@ async function recordedStep<Result>(
   })
 }
 
-/** A stage ends when it returns; to end the run is not its to do. */
+/** A step ends when it returns; it may not emit a terminal event. */
 function goOn(emission: Emission): undefined {
   const type = (emission as Event | null)?.type
   if (isEventType(type) && isTerminal(type)) throw new RunFailure('protocol_violation', `a stage yielded ${type}`)

@@ -31,12 +31,12 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
   }
   checkEvent(emission)
   const encoded = encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
-  // Not before: the path of the value reports what cannot be read at all.
+  // After encoding, which reports unreadable values by their path.
   assertFields(emission)
   return encoded
 }
 
-/** Encodes an event of the runner's own, or one that has passed the checks. */
+/** Encodes an event of Holdfast's own, or one that has passed the checks. */
 export function encodeEvent(event: Event, bounds: SerializeBounds): EncodedEvent {
   const body = guard(event.type, () => encodeBody(event, bounds))
   return new EncodedEvent(event.type, body, event.actor)
@@ -48,20 +48,17 @@ function checkEvent(emission: Event): void {
     throw new RunFailure('protocol_violation', `the agent yielded ${describe(emission)}, which is not an event`)
   }
   if (!eventTable[type].agent) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only the runner may write`)
+    throw new RunFailure('protocol_violation', `the agent yielded ${type}, which only Holdfast may write`)
   }
   if ((emission.data as { key?: unknown } | null)?.key !== undefined && /^(step|tool)\./.test(type)) {
-    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only the runner may give`)
+    throw new RunFailure('protocol_violation', `the agent yielded ${type} with a key, which only Holdfast may set`)
   }
   if (emission.actor !== undefined) {
-    throw new RunFailure(
-      'protocol_violation',
-      `the agent yielded ${type} with an actor, which only the runner may give`,
-    )
+    throw new RunFailure('protocol_violation', `the agent yielded ${type} with an actor, which only Holdfast may set`)
   }
 }
 
-/** Refuses an event of an agent that lacks what every view of it relies on. */
+/** Rejects an agent's event that lacks a field that views rely on. */
 export function assertFields({ type, data }: Event): void {
   const problem = wrongField(type, data)
   if (problem !== undefined) throw new RunFailure('protocol_violation', `the agent yielded ${problem}`)

@@ -18,7 +18,7 @@ export function encodeRequested(event: Event, limits: Limits): RecordBody {
   }
 }
 
-/** The event that a request made, as it is to be kept. */
+/** The event that a request caused, as it is stored. */
 export function redactRequested<Requested extends Event>(
   event: Requested,
   redactor: Redactor | undefined,

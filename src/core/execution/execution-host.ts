@@ -1,4 +1,4 @@
-/** What a run's execution offers to the contexts of its agent: all steps, tools, questions and calls are made of these. */
+/** Interface of a run's execution to the contexts of its agent: steps, tools, questions and calls are built on it. */
 import { sessionHistory } from '../sessions/session-history.ts'
 import type { EncodedEvent } from './emission.ts'
 import { RunFailure } from './run-failure.ts'
@@ -15,12 +15,12 @@ import type { Ledger } from '../recovery/ledger.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
 import type { SerializeBounds } from '../model/serialize.ts'
 
-/** What contexts need of the execution they belong to. */
+/** What contexts need from the execution they belong to. */
 export interface ExecutionHost {
   readonly ledger: Ledger
-  /** Holds new work until the log's was asked for. */
+  /** Holds new work until all recorded work was requested. */
   readonly past: ReplayBarrier
-  /** Bounds what the run has under way and in all. */
+  /** Limits the run's work in progress and in total. */
   readonly fanOut: FanOut
   /** Identities of exclusive work that is being done. */
   readonly underWay: Set<string>
@@ -29,19 +29,19 @@ export interface ExecutionHost {
   /** Keyed digest of a text: the same in every attempt, on every node. */
   digest(text: string): string
   isReplaying(actor: Actor | undefined): boolean
-  /** An actor has ended: retract what the log holds of it and it did not emit again. */
+  /** An actor has ended: retracts its logged output that it did not emit again. */
   endReplay(actor: Actor): void
-  /** The same for the rest of a step's output. */
+  /** A step has ended: retracts its logged output that it did not emit again. */
   endReplayOfStep(actor: Actor | undefined): void
   /** Index of the next event. */
   next(): number
-  /** Retracts what an actor, and with `below` those that it called, emitted from an index on. */
+  /** Retracts what an actor, and with `below` the actors that it called, emitted from an index on. */
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
-  /** Takes what an actor emitted; a promise when it should be held back. */
+  /** Takes what an actor emitted; a promise if the actor should wait (backpressure). */
   put(encoded: EncodedEvent): Promise<void> | undefined
-  /** Adds what redaction holds back of an actor's text, before something else of the actor. */
+  /** Adds the text of an actor that redaction has buffered, before other events of the actor. */
   settle(actor: Actor | undefined): void
-  /** The same where an actor, or a step that emits, has come to its end. */
+  /** Like `settle`, at the end of an actor or of a step that emits. */
   endOutput(actor: Actor | undefined): void
   /** Redacts by the rules of a component that is called, too. */
   redactBy(options: RedactOptions): void
@@ -49,7 +49,7 @@ export interface ExecutionHost {
   record<Recorded extends Event>(event: Recorded): Promise<Recorded>
   /** Appends what no execution will emit again at the same position; a promise when the producer should wait (backpressure). */
   show(event: Event): Promise<void> | undefined
-  /** What an actor took that ends now, with those that it called. */
+  /** Usage of an actor that ends, including the actors that it called. */
   spent(actor: Actor, declared: Usage | undefined): Usage | undefined
   /** An agent that is not kept while the run is paused executes, until the returned function is called. */
   holdReleasable(): () => void
@@ -63,11 +63,11 @@ export interface ExecutionHost {
   readonly replayWaitMs: number
   /** Knows when the run does nothing but sleep. */
   readonly rest: SleepDetector
-  /** The agent sleeps, and its silence is no fault of its own, until the returned function is called. */
+  /** The agent sleeps until the returned function is called: that does not count as idle time. */
   slept(): () => void
 }
 
-/** What an agent gets for anything that it still wants of a run that has ended. */
+/** Thrown at an agent that still uses the context of a run that has ended. */
 export function runEndedError(): DOMException {
   return new DOMException('the run is over', 'AbortError')
 }
@@ -139,7 +139,7 @@ async function record<Recorded extends Event>(execution: RunExecution, event: Re
     await log.flush()
     return appended
   } catch (cause) {
-    // What an actor cannot have recorded is its own failure and not the run's.
+    // An event that cannot be recorded fails the actor, not the run.
     if (cause instanceof RunFailure && event.actor !== undefined) throw cause
     await execution.fail(cause)
     throw runEndedError()

@@ -7,7 +7,7 @@ import { eventLoop, eventLoopTick } from '../runtime/event-loop-tick.ts'
 import type { RunLog } from './run-log.ts'
 import type { TokenUsage } from './token-usage.ts'
 
-/** Longest time for which one agent may keep the thread. */
+/** Longest time for which one agent may occupy the thread. */
 const TICK_MS_MAX = 10
 
 export class ExecutionOutput {
@@ -24,12 +24,12 @@ export class ExecutionOutput {
     this.#usage = usage
   }
 
-  /** Another one after the run was paused and continued. */
+  /** Changes when the run is resumed after a pause. */
   get log(): RunLog {
     return this.#log
   }
 
-  /** Writes under a new claim from now on. What redaction holds back goes with it. */
+  /** Writes under a new claim from now on. Text that redaction has buffered moves to it. */
   continueIn(log: RunLog): void {
     log.redaction = this.#log.redaction
     this.#log = log
@@ -44,14 +44,14 @@ export class ExecutionOutput {
     return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
   }
 
-  /** Adds what is held back of an actor's text; with `isEnd` nothing more of it comes. */
+  /** Adds the text of an actor that redaction has buffered; with `isEnd` no more text follows. */
   settle(actor: Actor | undefined, isEnd: boolean): void {
     const { redaction } = this.#log
     if (redaction === undefined) return
     for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
   }
 
-  /** Adds all text that is held back; retracts, where the run is complete, what the log has and was not emitted again. */
+  /** Adds all buffered text. If the run is complete, retracts logged output that was not emitted again. */
   end(isComplete: boolean): void {
     for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
     if (isComplete) this.#replay?.retractAll(this.#log)
@@ -63,7 +63,7 @@ export class ExecutionOutput {
     if (encoded.type === 'model.responded') this.#usage.note(eventOf(encoded.body))
   }
 
-  /** An agent that never waits would keep the thread from everyone else. */
+  /** An agent that never waits would starve all others. */
   #keepsTheThread(now: number): boolean {
     const tick = eventLoopTick()
     if (tick === this.#tick) return now - this.#tickStart >= TICK_MS_MAX

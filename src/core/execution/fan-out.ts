@@ -16,7 +16,7 @@ export class FanOut {
     this.#limits = limits
   }
 
-  /** Throws when the run has had as much work as it may. Asked before new work gets its key. */
+  /** Throws if the run has reached its total limit. Called before new work gets its key. */
   checkTotal(kind: WorkKind): void {
     const { workTotalMax, callsTotalMax } = this.#limits
     if (kind === 'actor' && this.#ledger.calls >= callsTotalMax)
@@ -25,7 +25,7 @@ export class FanOut {
       throw exceeded(`the run has had ${workTotalMax} steps, tools, calls and questions`, 'workTotalMax')
   }
 
-  /** Work is under way until the returned function is called; throws when too much is. */
+  /** Counts work as in progress until the returned function is called; throws if the limit is reached. */
   enter(kind: WorkKind): () => void {
     if (kind === 'sleep') return () => {}
     const { workInFlightMax } = this.#limits

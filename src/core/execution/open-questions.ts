@@ -20,7 +20,7 @@ export class OpenQuestions {
     return [...this.#asked.values()].map(({ question }) => question)
   }
 
-  /** By what a recovered run knows them again. */
+  /** How a recovered run recognizes them. */
   work(): { readonly work?: Readonly<Record<string, WorkMarks>> } {
     const marked = [...this.#asked].flatMap(([id, { work }]) => (work === undefined ? [] : [[id, work] as const]))
     return marked.length === 0 ? {} : { work: Object.fromEntries(marked) }

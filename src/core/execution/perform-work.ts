@@ -13,19 +13,19 @@ export interface Work {
   readonly record: WorkRecord | undefined
   readonly key: string
   readonly ref: string
-  /** What its first event says beside its key. */
+  /** What its first event contains besides its key. */
   readonly marks: WorkMarks
-  /** What is around it. */
+  /** The enclosing work. */
   readonly enclosure: Enclosure | undefined
 }
 
 export interface Request {
   readonly kind: WorkKind
-  /** As it stands in keys. */
+  /** Name in keys. */
   readonly name: string
-  /** What tells it apart from work of the same name: an input, a key, a question. */
+  /** What distinguishes it from work of the same name: an input, a key, a question. */
   readonly input?: unknown
-  /** In messages and divergences, where it is not the name. */
+  /** Name in messages and divergences. Default: `name`. */
   readonly shown?: string
 }
 
@@ -44,7 +44,7 @@ export function request(scope: ActorScope, { kind, name, input, shown = name }: 
   return { identity, record, key, ref: workRef(kind, key), marks, enclosure }
 }
 
-/** The work around the code that is running, where it is work of this run. */
+/** The work that encloses the running code, if it belongs to this run. */
 export function enclosureOf({ host }: ActorScope): Enclosure | undefined {
   const enclosure = host.enclosures.getStore()
   return enclosure?.ledger === host.ledger ? enclosure : undefined
@@ -60,17 +60,17 @@ function digestOf({ host }: ActorScope, input: unknown): string | undefined {
 }
 
 export interface PerformOptions {
-  /** Equal work that is under way at the same time could get each other's results after a crash: it is refused. */
+  /** Rejects equal work that runs concurrently: after a crash each could get the other's result. */
   readonly isExclusive: boolean
-  /** A request beyond those that the log has need not wait for the past: to ask a person again changes nothing. */
+  /** A repeated request that has no record is not held during replay: asking a person again has no effect. */
   readonly isRepeatable?: boolean
-  /** May give a recorded piece of work that this one replaces. */
+  /** May return a record that this work replaces. */
   readonly instead?: () => WorkRecord | undefined
 }
 
 /**
- * Does work whose result the log does not have. `body` is called when it may begin; what it asks for is recorded as being below
- * it. Before it records its result it calls `ending`: all that the log has below the work must have been asked for again.
+ * Does work whose result is not in the log. `body` is called when it may start; work that it requests is recorded as being below it.
+ * Before it records its result it calls `ending`, which waits until all recorded work below it was requested again.
  */
 export async function perform<Result>(
   scope: ActorScope,
@@ -107,7 +107,7 @@ export async function perform<Result>(
   }
 }
 
-/** Goes through work again whose result the log has, so that it says again what it said. */
+/** Re-executes work whose result is in the log, so that it emits its output again. */
 export async function revisit(
   { host }: ActorScope,
   { ref, enclosure }: Work,
@@ -115,16 +115,16 @@ export async function revisit(
 ): Promise<void> {
   if (again === undefined) return
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: true }
-  // How it ended is in the log; only what it says on the way matters here.
+  // Its result is in the log; only its output matters here.
   await host.enclosures.run(own, again).catch(() => {})
 }
 
-/** Inside of work that the log has the result of, nothing is done that the log does not have. */
+/** Inside completed work, work that is not in the log is rejected. */
 function notRecorded({ identity: { kind, name } }: Work): RunFailure {
   return new RunFailure('diverged', `${kind} ${name} is not in the log, although the work around it has ended`)
 }
 
-/** Takes note that the work is under way; the returned function, that it is not any more. */
+/** Registers the work as in progress until the returned function is called. */
 function enter(scope: ActorScope, { identity }: Work, isExclusive: boolean): () => void {
   const { host } = scope
   const text = identityText(identity)
@@ -147,13 +147,13 @@ function enter(scope: ActorScope, { identity }: Work, isExclusive: boolean): () 
 
 function ambiguous({ kind, name, digest }: WorkIdentity): RunFailure {
   const what = kind === 'actor' ? `calls of ${name}` : `steps named ${name}`
-  const same = kind === 'actor' ? ' with the same input' : digest === undefined ? '' : ' and with the same key'
+  const same = kind === 'actor' ? ' with the same input' : digest === undefined ? '' : ' with the same key'
   const remedy =
     kind === 'actor'
-      ? 'give each a name of its own, or a context.within(…)'
-      : 'give each a key (`step(name, work, { key })`), or a context.within(…)'
+      ? 'pass a different name to each, or use a context.within(…) for each'
+      : 'pass a different key to each (`step(name, work, { key })`), or use a context.within(…) for each'
   return new RunFailure(
     'protocol_violation',
-    `two ${what}${same} are under way at once; after a crash their results could not be told apart: ${remedy}`,
+    `two ${what}${same} run concurrently, so their results would be ambiguous after a crash: ${remedy}`,
   )
 }

@@ -183,27 +183,27 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
   [
     "yields a runner's event",
     yields({ type: 'run.started', data: { attempt: 9 } }),
-    violation('run.started, which only the runner may write'),
+    violation('run.started, which only Holdfast may write'),
   ],
   [
     'yields a pause',
     yields({ type: 'run.paused', data: { questions: [] } }),
-    violation('run.paused, which only the runner may write'),
+    violation('run.paused, which only Holdfast may write'),
   ],
   [
     'cancels itself',
     yields({ type: 'run.cancelled', data: {} }),
-    violation('run.cancelled, which only the runner may write'),
+    violation('run.cancelled, which only Holdfast may write'),
   ],
   [
     'yields a tool result with a key',
     yields(emit('tool.completed', { call: 'c', name: 't', output: 1, key: 'k' })),
-    violation('tool.completed with a key, which only the runner may give'),
+    violation('tool.completed with a key, which only Holdfast may set'),
   ],
   [
     'yields a step with a key',
     yields(emit('step.started', { step: 's', name: 's', key: 'k' })),
-    violation('step.started with a key, which only the runner may give'),
+    violation('step.started with a key, which only Holdfast may set'),
   ],
 
   [

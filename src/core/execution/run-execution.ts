@@ -60,13 +60,13 @@ export class RunExecution {
   #host: ExecutionHost | undefined
   #end: (end: ExecutionEnd) => void = () => {}
   #over = false
-  /** The end that the runner has decided on, whatever the agent still does. */
+  /** Terminal event that the execution has decided on, whatever the agent still does. */
   #verdict: Event | undefined
   #stopGrace: (() => void) | undefined
   #lastActivity = 0
   #pausing = false
   readonly #firstIndex: number
-  /** Components under way that are not kept while the run is paused. */
+  /** Running components that are not kept while the run is paused. */
   #releasable = 0
 
   constructor(options: RunExecutionOptions) {
@@ -102,7 +102,7 @@ export class RunExecution {
     return this.output.log.next
   }
 
-  /** Of the claim that it holds now: another one each time it is continued. */
+  /** Epoch of its current claim. It changes each time the run is resumed. */
   get epoch(): number {
     return this.output.log.epoch
   }
@@ -112,7 +112,7 @@ export class RunExecution {
     return this.output.log.durable
   }
 
-  /** It has written that it pauses: the claim is given up with that, and to hold none is no loss. */
+  /** It has written `run.paused`, which gives up the claim: a missing lease is then no loss. */
   get isPausing(): boolean {
     return this.output.log.run.status === 'paused'
   }
@@ -134,7 +134,7 @@ export class RunExecution {
     return ended
   }
 
-  /** Goes on with a paused agent that is still in memory, under a new claim. */
+  /** Resumes a paused agent that is still in memory, under a new claim. */
   continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<ExecutionEnd> {
     this.output.continueIn(log)
     this.#heed(log)
@@ -151,7 +151,7 @@ export class RunExecution {
     this.#decide({ type: 'run.cancelled', data }, 'the run was stopped')
   }
 
-  /** Lets go of the run without ending it: another worker resumes it. */
+  /** Releases the run without ending it: another worker resumes it. */
   async release(reason: 'draining' | 'answered' = 'draining'): Promise<void> {
     if (this.#over) return
     try {
@@ -180,7 +180,7 @@ export class RunExecution {
     return isAway ? 'given up' : 'lost'
   }
 
-  /** A refused write ends the execution at once: an agent that is silent would never hear of it, and nobody recover the run. */
+  /** A rejected write ends the execution at once: an idle agent would never notice it, and no node would recover the run. */
   #heed(log: RunLog): void {
     log.onLost = (cause) => {
       if (this.output.log === log) this.lose(cause)
@@ -233,7 +233,7 @@ export class RunExecution {
     }
   }
 
-  /** The agent has come to its end, which stands once it has asked for all that its log has. */
+  /** The agent has ended. Ends the run once the agent has requested all recorded work. */
   async #conclude(event: Event): Promise<void> {
     await this.#ended('the agent')
     await this.finish(event)
@@ -253,7 +253,7 @@ export class RunExecution {
     }
   }
 
-  /** How the agent ends, which it cannot do while it asks, but for failing. */
+  /** The terminal event. While a question is open, the agent can only fail. */
   #endOf(event: Event): Event {
     const unanswered = this.#questions.first
     if (unanswered === undefined || event.type === 'run.failed') return event
@@ -264,14 +264,14 @@ export class RunExecution {
     }
   }
 
-  /** Takes one emission; a promise when the agent should be held back for it. */
+  /** Takes one emission; a promise if the agent should wait (backpressure). */
   #emit(emission: Emission): Promise<void> | undefined {
     const encoded = encodeEmission(emission, this.output.log.bounds)
     if (eventTable[encoded.type].effect === 'terminal') return this.#conclude(this.#ending(emission as Event))
     return this.#put(encoded)
   }
 
-  /** What an agent itself ends with. A failure is in the server's log too. */
+  /** The terminal event that an agent emitted. A failure is also written to the server log. */
   #ending(event: Event): Event {
     if (event.type !== 'run.failed') return event
     return { ...event, data: { ...event.data, error: this.#failureOf(new WorkFailure(event.data.error)) } }
@@ -299,7 +299,7 @@ export class RunExecution {
     })
   }
 
-  // What the contexts of its agent need of it, through their host.
+  // Used by the contexts of its agent, through their host.
 
   /** The agent did something; throws when the run is over. */
   touch(): void {
@@ -335,7 +335,7 @@ export class RunExecution {
     }
   }
 
-  /** Pauses the run until the question is answered. Questions that are asked together are put together. */
+  /** Pauses the run until the question is answered. Concurrent questions share one pause. */
   wait(question: Question, work?: WorkMarks): Promise<unknown> {
     if (this.#over) return Promise.reject(runEndedError())
     const answer = this.#questions.ask(question, work)
@@ -382,7 +382,7 @@ export class RunExecution {
     })
   }
 
-  /** Ends the run, by the runner's verdict where there is one. */
+  /** Ends the run, with the execution's own verdict if there is one. */
   async finish(event: Event): Promise<void> {
     if (this.#over) return
     const terminal = this.#withUsage(this.#verdict ?? this.#endOf(event))

@@ -1,4 +1,4 @@
-/** A failure of a run that the runner decides on. */
+/** A failure of a run that Holdfast decides on. */
 import { type ErrorCode, errorTable } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
 

@@ -15,10 +15,10 @@ import type { LogWriter, StoredRun } from '../ports/store.ts'
 
 const iso = isoTimer()
 
-/** The store refused: the claim was lost, the log is closed, or the store is gone. The execution has to let go of the run. */
+/** The store rejected a write: the claim was lost, the log is closed, or the store is unavailable. The execution must release the run. */
 export class LogLostError extends Error {
   override readonly name = 'LogLostError'
-  /** Of the claim under which it was written. */
+  /** Epoch of the claim under which it was written. */
   readonly epoch: number
 
   constructor(epoch: number, cause: unknown) {
@@ -27,18 +27,18 @@ export class LogLostError extends Error {
   }
 }
 
-/** What the store said, where a log was lost: whether it is worth another try depends on it. */
+/** The store's error behind a lost log, which decides whether a retry makes sense; other errors are returned as they are. */
 export function refusalOf(cause: unknown): unknown {
   return cause instanceof LogLostError ? (cause.cause ?? cause) : cause
 }
 
 export class RunLog {
-  /** Told as soon as the store refuses something, also while nobody writes or waits. */
+  /** Called as soon as the store rejects something, even if nobody writes or waits. */
   onLost: (cause: LogLostError) => void = () => {}
-  /** Of the claim under which it is written. */
+  /** Epoch of the claim under which it is written. */
   readonly epoch: number
   readonly bounds: SerializeBounds
-  /** Absent where nothing is redacted. */
+  /** Absent if nothing is redacted. */
   redaction: RunRedaction | undefined
   readonly #writer: LogWriter
   readonly #clock: Clock
@@ -105,7 +105,7 @@ export class RunLog {
     else this.redaction = new RunRedaction(redactorOf(undefined, options)!, this.bounds)
   }
 
-  /** Until everything added is durable. */
+  /** Resolves when everything added is durable. */
   async flush(): Promise<void> {
     try {
       await this.#writer.flush()

@@ -5,7 +5,7 @@ import type { Limits } from '../model/limits.ts'
 import { startTimer } from '../runtime/timer.ts'
 
 export interface WatchedRun {
-  /** When the agent last said something: asked when it matters and not told, since that would be for every event. */
+  /** When the agent last did something. Polled, because a notification per event would cost more. */
   lastActivity(): number
   timedOut(failure: RunFailure): void
 }
@@ -35,7 +35,7 @@ export class RunWatchdog {
     this.#stopTimer = undefined
   }
 
-  /** The agent sleeps: time stands still until the returned function is called. */
+  /** The agent sleeps: stops both timeouts until the returned function is called. */
   suspend(): () => void {
     if (this.#asleep++ === 0) this.#asleepSince = elapsedOf(this.#clock)
     return () => {
@@ -48,7 +48,7 @@ export class RunWatchdog {
     this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1), this.#clock)
   }
 
-  /** The end of the sleep is no moment to be late at: the agent has all of its time for silence from then on. */
+  /** Need not notice the end of a sleep at once: the idle timeout starts again at that moment. */
   #waitAsleep(): void {
     this.#stopTimer = startTimer(
       () => this.#check(),
@@ -69,5 +69,5 @@ export class RunWatchdog {
   }
 }
 
-/** How often a run is looked at that sleeps. */
+/** Interval at which a sleeping run is checked. */
 const ASLEEP_LOOK_MS = 60_000

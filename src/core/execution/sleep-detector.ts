@@ -5,7 +5,7 @@
 import { type Enclosure, isAround } from '../recovery/enclosure.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 
-/** Shorter sleeps keep the slot: it would be missed sooner than it helps anybody. */
+/** Shorter sleeps keep the slot: giving it up would cost more than it gains. */
 export const SLOT_KEPT_MS_MAX = 60_000
 
 interface Sleeper {
@@ -22,12 +22,12 @@ export class SleepDetector {
     this.#slot = slot
   }
 
-  /** The run has given its slot up. */
+  /** The run has given up its slot. */
   get isResting(): boolean {
     return this.#isResting
   }
 
-  /** Work is under way until the returned function is called. */
+  /** Work is in progress until the returned function is called. */
   work(ref: string): () => void {
     this.#work.add(ref)
     this.#update()

@@ -27,7 +27,7 @@ export async function sleep(scope: ActorScope, milliseconds: number, until?: num
   }
 }
 
-/** Whether what the code does now was done before, as far as can be known. */
+/** Whether the code is replaying, as far as can be known. */
 function isReplaying(scope: ActorScope): boolean {
   const { host, actor } = scope
   return host.isReplaying(actor) || host.ledger.isBehind || enclosureOf(scope)?.isRevisited === true
@@ -50,7 +50,7 @@ async function recordedSleep(scope: ActorScope, input: object, wanted: number): 
       await record(scope, 'sleep.started', { until: new Date(wake).toISOString(), key: work.key, ...work.marks })
     await asleep(scope, wake - host.clock.now())
   }
-  // A length that varies between attempts must not stop a run: a short one is slept again, a long one waits for the past.
+  // A length that varies between attempts must not fail a run: a short sleep is repeated, a long one waits for the replay.
   if (known !== undefined || rest <= host.replayWaitMs) return go()
   await perform(scope, work, { isExclusive: false }, go)
 }
@@ -67,5 +67,5 @@ async function asleep(scope: ActorScope, milliseconds: number): Promise<void> {
   }
 }
 
-/** The last moment that a date can say. */
+/** The latest time that a `Date` can represent. */
 const LAST_MS = 8.64e15

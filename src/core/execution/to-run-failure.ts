@@ -8,9 +8,9 @@ import type { Logger } from '../ports/logger.ts'
 export interface FailureContext {
   readonly run: string
   readonly component: string
-  /** Under which the server's log has what the failure does not tell. */
+  /** Id under which the server log has the details that the failure omits. */
   readonly errorId: string
-  /** Where the outcome was decided before, it is nothing to tell the server's log. */
+  /** Absent if the outcome was already decided: the failure is then not logged. */
   readonly logger: Logger | undefined
 }
 
@@ -24,7 +24,7 @@ export function toRunFailure(thrown: unknown, { run, component, errorId, logger 
   } catch {
     logger?.error(fields, `run failed: ${failure.message}`) // the error has a property that cannot be read
   }
-  // What is no object is the agent's own affair; there is no place for the id in it.
+  // Details that are not an object belong to the agent and have no room for the id.
   if (details !== undefined && (typeof details !== 'object' || details === null || Array.isArray(details)))
     return failure
   const type = thrown instanceof Error ? thrown.name : typeof thrown

@@ -1,9 +1,9 @@
-/** Tokens that a run has taken, by who took them. Retracted output costs tokens like any other. */
+/** Token usage of a run, by actor. Retracted output counts like any other. */
 import type { Actor, Event, Usage } from '../model/event.ts'
 import { actorKey, isWithin } from '../structure/actors.ts'
 
 export class TokenUsage {
-  /** By actor: what it took, and once it has ended also what those took that it called. */
+  /** Usage by actor; once the actor has ended, including the actors that it called. */
   readonly #taken = new Map<string, Usage>()
 
   /** Takes in an event of the log. */
@@ -14,8 +14,8 @@ export class TokenUsage {
   }
 
   /**
-   * All that a component took with those that it called, now that it ends. What it declares counts where it reported no model's
-   * answer of its own, which would be the same tokens.
+   * Total usage of a component that ends, including the components that it called. Declared usage counts only if the component has
+   * reported none for its own model calls: it would count the same tokens twice.
    */
   end(actor: Actor | undefined, declared: Usage | undefined): Usage | undefined {
     const key = actorKey(actor)
@@ -37,7 +37,7 @@ export class TokenUsage {
   }
 }
 
-/** What only one of them counted is not lost. */
+/** Keeps counts that only one of them has. */
 function addUsage(one: Usage, other: Usage): Usage {
   const sum: Record<string, number> = { ...one }
   for (const [name, count] of Object.entries(other) as [string, unknown][])

@@ -26,13 +26,13 @@ export function validateAnswers(run: Run, answers: Readonly<Record<string, unkno
   })
 }
 
-/** Ids as questions have them: they are given once, so one that is not open was answered, or asked anew in other words. */
+/** Ids of questions are never reused: one that is not open was answered, or replaced by a reworded question. */
 const QUESTION_ID = /^(?:uncertain:.*|diverged(?:#\d+)?|(?:.*\/)?question(?:#\d+)?)$/
 
-/** An answer that its question does not have would decide nothing, or decide it silently in another way than was meant. */
+/** An answer that its question does not offer would have no effect, or silently an unintended one. */
 function checkValues(run: Run, questions: readonly Question[], answers: Readonly<Record<string, unknown>>): void {
   for (const { id, schema, kind } of questions) {
-    // The result of a call that does not fit fails the call, and the model sees the failure.
+    // An invalid tool result fails the call, and the model sees the failure.
     const problem = kind === 'tool' ? undefined : problemWith(schema, answers[id])
     if (problem === undefined) continue
     throw new HoldfastError('invalid_request', `the answer to ${id} ${problem}`.slice(0, MESSAGE_CHARS_MAX), {

@@ -6,7 +6,7 @@ export interface CallerOptions {
   readonly instructions?: string
   /** Executed by the caller: the run pauses for their results. */
   readonly tools?: readonly CallerTool[]
-  /** Of the first answer to what the user said; after that the model chooses. */
+  /** Applies to the first answer to the user's message; after that the model chooses. */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   /** JSON schema of the answer. */
   readonly output?: Readonly<Record<string, unknown>>

@@ -64,7 +64,7 @@ export const errorTable = {
     retryable: true,
     meaning: 'A defect of the server; details are in its log under the error id.',
   },
-  // How a run can fail. They appear in run.failed, and as a status where a wire reports a failed run by status.
+  // How a run can fail. They appear in run.failed, and as a status if a protocol reports failed runs by status.
   agent_failed: { status: 502, retryable: false, meaning: 'The agent threw, or emitted run.failed.' },
   unserializable: {
     status: 502,
@@ -162,7 +162,7 @@ export function messageOf(thrown: unknown): string {
 /** A longer message would not fit the event that tells it. It may quote all that a client sent. */
 const MESSAGE_CHARS_MAX = 10_000
 
-/** What was thrown, or an error in its place where looking at it throws: a revoked proxy, a getter for its name. */
+/** What was thrown, or an error in its place if inspecting it throws: a revoked proxy, a getter for its name. */
 export function readable(thrown: unknown): unknown {
   try {
     if (!(thrown instanceof Error)) return thrown

@@ -1,5 +1,5 @@
 /**
- * The closed event vocabulary. An event is what an agent emits or the runner notes; the log numbers it.
+ * The closed event vocabulary. An event is emitted by an agent or written by Holdfast; the log numbers it.
  * Names are `noun.verb`; the table below says what each type does to its run.
  */
 
@@ -42,10 +42,10 @@ export interface Question {
    * whose code no longer fits its log.
    */
   readonly kind: 'input' | 'approval' | 'tool' | 'choice' | 'review' | 'uncertain' | 'diverged'
-  /** Who asks, where it is not the run's own component. */
+  /** Who asks, if it is not the run's own component. */
   readonly actor?: Actor
   readonly prompt: string
-  /** JSON schema of the answer, where there is one. */
+  /** JSON schema of the answer, if there is one. */
   readonly schema?: unknown
   /** Details for the person who answers: the tool call, the choices, the output under review. */
   readonly details?: unknown
@@ -82,13 +82,13 @@ export interface WorkMarks {
 }
 
 /**
- * Every event type with its data. Tool and step events that are the run's ledger, by which a recovered run knows what is done,
- * have a `key`; only the runner gives keys. The first event of a piece of work has its `WorkMarks`.
+ * Every event type with its data. Tool and step events with a `key` form the run's ledger, which tells a recovered run what is done;
+ * only Holdfast sets keys. The first event of a piece of work has its `WorkMarks`.
  */
 export interface EventData {
   'run.created': {
     readonly component: string
-    /** Of the component that accepted it. */
+    /** Version of the component that accepted it. */
     readonly version?: string
     readonly input: unknown
     readonly session: string
@@ -102,7 +102,7 @@ export interface EventData {
     /** By question id: by what a recovered run knows the question again. */
     readonly work?: Readonly<Record<string, WorkMarks>>
   }
-  /** `version`: of the component that resumes; absent where the next worker that claims the run starts it. */
+  /** `version`: of the component that resumes; absent if the next worker that claims the run starts it. */
   'run.resumed': {
     readonly answers: Readonly<Record<string, unknown>>
     readonly by?: string
@@ -210,7 +210,7 @@ export type EventEffect = 'terminal' | 'pause' | 'lifecycle' | 'content'
 
 interface EventRule {
   readonly effect: EventEffect
-  /** Whether an agent may emit it; the others are the runner's own. */
+  /** Whether an agent may emit it; only Holdfast writes the others. */
   readonly agent: boolean
 }
 

@@ -4,11 +4,11 @@ export interface Limits {
   readonly eventBytesMax: number
   /** Deepest nesting of a value inside an event. */
   readonly eventDepthMax: number
-  /** Events of one run that may wait for their commit before the agent is held back. */
+  /** Maximum uncommitted events of one run before its agent must wait (backpressure). */
   readonly pendingEventsMax: number
-  /** Characters of one run that may wait for their commit before the agent is held back. */
+  /** Maximum uncommitted characters of one run before its agent must wait (backpressure). */
   readonly pendingCharsMax: number
-  /** Bytes given to a subscriber by one read of the log. */
+  /** Maximum bytes of one read of the log. */
   readonly readBytesMax: number
   /** Events in one JSON page. */
   readonly pageEventsMax: number
@@ -31,15 +31,15 @@ export interface Limits {
   readonly runsPerPrincipalMax: number
   /** Runs that one principal may start per second, on this node, in the long run; 0 is no limit. */
   readonly startsPerSecondMax: number
-  /** … and at once. */
+  /** Burst size of `startsPerSecondMax`. */
   readonly startsBurstMax: number
   /** Requests of one principal per second, on this node, in the long run; 0 is no limit. */
   readonly requestsPerSecondMax: number
-  /** … and at once. */
+  /** Burst size of `requestsPerSecondMax`. */
   readonly requestsBurstMax: number
-  /** Requests of one address per second, on this node, that show no credential known to be valid; 0 is no limit. */
+  /** Requests of one address per second, on this node, without a credential known to be valid; 0 is no limit. */
   readonly requestsPerAddressMax: number
-  /** … and at once. */
+  /** Burst size of `requestsPerAddressMax`. */
   readonly requestsPerAddressBurstMax: number
   /** Open event streams of one principal on this node. */
   readonly streamsPerPrincipalMax: number
@@ -55,33 +55,33 @@ export interface Limits {
   /** Share links. */
   readonly sharesPerRunMax: number
   readonly sharesPerPrincipalMax: number
-  /** Accepted runs that may be queued before new ones are refused; of one owner, only as many as slots are left. */
+  /** Maximum queued runs; further starts are refused. One owner may use at most the remaining capacity. */
   readonly runsQueuedMax: number
-  /** Paused agents kept in memory; beyond it the oldest is let go and rebuilt from its log when continued. */
+  /** Paused agents kept in memory. Beyond that the oldest is evicted, and rebuilt from its log when it is resumed. */
   readonly runsParkedMax: number
-  /** Runs of this node that sleep for long and have given up their slots; beyond it they keep them. */
+  /** Maximum long-sleeping runs of this node that give up their slots; further ones keep them. */
   readonly runsAsleepMax: number
   /** Open event streams of one run on this node. */
   readonly subscribersPerRunMax: number
-  /** A subscriber that takes no byte for this long is cut; it may come back with its cursor. */
+  /** A subscriber that reads no byte for this long is disconnected; it can resume with its cursor. */
   readonly subscriberStallTimeoutMs: number
-  /** Silence after which an open stream shows life. */
+  /** Idle time after which an open stream sends a heartbeat. */
   readonly heartbeatIntervalMs: number
   /** Reconnect delay suggested to clients. */
   readonly retryDelayMs: number
-  /** How long a lost hint can go unnoticed: the log is looked at this often whatever the hints say. */
+  /** How long a lost hint can go unnoticed: the log is polled at this interval, regardless of hints. */
   readonly pollIntervalMs: number
   /** Longest wait of one long-poll request. */
   readonly longPollTimeoutMs: number
-  /** How long a store may take to answer before a node says that it is not ready. */
+  /** How long a store may take to answer before a node reports that it is not ready. */
   readonly storeProbeTimeoutMs: number
   /** A claim not renewed for this long may be taken over by another worker. */
   readonly leaseMs: number
-  /** Where nodes share a store: how long a run that this node does not serve is left to others before it is failed. */
+  /** In a shared store: how long a run that this node does not serve is left to other nodes before it is failed. */
   readonly unservedTimeoutMs: number
-  /** How long a recovered run may take to ask for what its log has before it counts as diverged. */
+  /** How long a recovered run may go without requesting recorded work before it counts as diverged. */
   readonly replayWaitMs: number
-  /** Steps, tools, calls and questions of one run that are under way at once. */
+  /** Concurrent steps, tools, calls and questions of one run. */
   readonly workInFlightMax: number
   /** Steps, tools, calls and questions in the whole life of a run. */
   readonly workTotalMax: number
@@ -103,8 +103,8 @@ export interface Limits {
   /** How long an agent may ignore its abort signal before its run is ended without it. */
   readonly stopGraceMs: number
   /**
-   * How long the event loop may be blocked before a watchdog thread looks whose code blocks it, and writes that to stderr; 0 is no
-   * watchdog.
+   * How long the event loop may be blocked before a watchdog thread finds out whose code blocks it, and writes that to stderr; 0 is
+   * no watchdog.
    */
   readonly loopBlockedMs: number
   /** How long shutdown waits for running runs before it hands them over. */
@@ -123,9 +123,9 @@ export interface Limits {
   readonly connectionsPerAddressMax: number
   /** WebSockets of this node that have not authenticated yet. */
   readonly loginsMax: number
-  /** Those of one address. */
+  /** WebSockets of one address that have not authenticated yet. */
   readonly loginsPerAddressMax: number
-  /** How long a WebSocket has to authenticate where a credential is required. */
+  /** How long a WebSocket has to authenticate if a credential is required. */
   readonly loginTimeoutMs: number
   /** Largest message of a WebSocket before it has authenticated. */
   readonly loginBytesMax: number
@@ -133,11 +133,11 @@ export interface Limits {
   readonly messageTimeoutMs: number
   /** Longest session id, idempotency key, component id, document id and title. */
   readonly nameCharsMax: number
-  /** Messages of a session's earlier runs that a component is given where it does not say how many. */
+  /** Default maximum of messages from a session's earlier runs that a component gets. */
   readonly historyMessagesMax: number
-  /** Bytes of these messages, likewise. */
+  /** Default maximum of bytes of these messages. */
   readonly historyBytesMax: number
-  /** Bytes of logs that are read to find them. */
+  /** Maximum log bytes that are read to find these messages. */
   readonly historyReadBytesMax: number
   /** Finished runs are trimmed of their events when older than this; 0 keeps them for ever. */
   readonly retainMs: number

@@ -3,13 +3,13 @@ import { HoldfastError } from './errors.ts'
 
 export interface Principal {
   readonly id: string
-  /** The same id in another tenant is somebody else. */
+  /** The same id in another tenant is a different principal. */
   readonly tenant?: string
   /** For people to read; decides nothing. */
   readonly name?: string
-  /** What it may do with what it owns (`scopes.ts`): everything where this is absent, nothing where it is empty. */
+  /** What it may do with what it owns (`scopes.ts`): everything if absent, nothing if empty. */
   readonly scopes?: readonly string[]
-  /** Of the credential that was shown. What it has opened ends with it. */
+  /** Facts about the presented credential. What was opened with it closes when it ends. */
   readonly credential?: CredentialFacts
   /** Id of the share link that it calls with: then it acts for the owner of a run, within what the link allows. */
   readonly share?: string
@@ -23,7 +23,7 @@ export interface CredentialFacts {
   readonly id?: string
   /** When it stops being valid, in milliseconds since 1970. */
   readonly expiresAt?: number
-  /** Whose documents it is one of: of a share link. */
+  /** Owner of a share link's document. */
   readonly owner?: string
 }
 
@@ -35,7 +35,7 @@ export interface Credential {
   readonly share?: string
   /** Address of the client, or of the proxy before it. */
   readonly from?: string
-  /** The whole request, where the host application authenticates. */
+  /** The whole request, if the host application authenticates. */
   readonly request?: HostRequest
 }
 

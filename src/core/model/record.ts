@@ -62,7 +62,7 @@ export function sliceOf(first: number, records: readonly string[], closed: boole
 
 const marks = new WeakMap<Slice, string>()
 
-/** Of a record's data, the bytes at its start and at its end that its mark depends on. The start has the time. */
+/** Bytes at the start and at the end of a record's data that its mark depends on. The start contains the time. */
 const MARKED_BYTES_MAX = 1024
 
 /** Tells the last record of a slice from another one in its place; computed once for each slice, however many ask. */
@@ -121,7 +121,7 @@ export function sliceWithin(slice: Slice, bytesMax: number): Slice {
 
 const RECORD_BOUNDARY = encoder.encode('\n\nid: ')
 
-/** Where the last record starts that has only whole records, of at most so many bytes, before it; -1 when there is none. */
+/** Start of the last record that has only whole records, of at most `bytesMax` bytes, before it; -1 if there is none. */
 function lastBoundary(bytes: Uint8Array, bytesMax: number): number {
   search: for (let at = bytesMax - 2; at >= 0; at--) {
     if (bytes[at] !== 10) continue

@@ -16,7 +16,7 @@ export type RunStatus = 'queued' | 'running' | 'paused' | 'completed' | 'failed'
 export interface Run {
   readonly id: string
   readonly component: string
-  /** Of the component's code that executed it last, or that accepted it. */
+  /** Version of the component that executed it last, or that accepted it. */
   readonly version?: string
   readonly session: string
   /** Key of the principal that started it (SEC-1). */
@@ -44,13 +44,13 @@ export interface Run {
   /** Milliseconds since 1970 from which a paused run can be claimed again: the first of its questions is overdue. */
   readonly wakeAt?: number
   readonly error?: Failure
-  /** Why it was rejected or cancelled, where somebody said so. */
+  /** Why it was rejected or cancelled, if a reason was given. */
   readonly reason?: string
 }
 
 type Lifecycle = Exclude<EventType, 'run.created'> & `${'run' | 'stop' | 'attempt'}.${string}`
 
-/** Where each lifecycle event leads from each status. What is absent is a defect of the runner. */
+/** State machine: the next status for each status and lifecycle event. A missing transition is a bug in Holdfast. */
 const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatus>>>> = {
   queued: {
     'run.started': 'running',

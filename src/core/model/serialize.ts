@@ -50,7 +50,7 @@ class Walk {
     this.#bounds = bounds
   }
 
-  /** The value itself where it is plain JSON, a copy with encodings where it is not; undefined where JSON leaves it out. */
+  /** The value itself if it is plain JSON, otherwise an encoded copy; undefined if JSON omits it. */
   encode(value: unknown): unknown {
     this.#count(value)
     switch (typeof value) {
@@ -159,7 +159,7 @@ class Walk {
     return encoded
   }
 
-  /** An object where every key is a string, a list of pairs otherwise. */
+  /** An object if every key is a string, otherwise a list of pairs. */
   #map(map: ReadonlyMap<unknown, unknown>): unknown {
     const entries = [...map]
     if (!entries.every(([key]) => typeof key === 'string')) return this.#array(entries)
@@ -200,7 +200,7 @@ class Walk {
   }
 }
 
-/** How far over its limit a text may be to be told its exact length. */
+/** Texts of up to this many times the limit are still encoded, so that the error reports the exact size. */
 const FAR = 4
 
 const NOT_KNOWN = Symbol('not a known class')

@@ -53,7 +53,7 @@ export function wrongField(type: EventType, data: object): string | undefined {
 
 const needed: Readonly<Record<FieldKind, string>> = {
   string: 'must be a string',
-  'string?': 'must be a string where there is one',
+  'string?': 'must be a string if present',
   failure: 'must be an object with the strings `code` and `message`',
   list: 'must be a list',
 }

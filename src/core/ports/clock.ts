@@ -4,7 +4,7 @@ export interface Clock {
   now(): number
   /** Milliseconds since some moment in the past: what durations are measured with. It never steps. Default: that of the process. */
   elapsed?(): number
-  /** Calls `act` after so many milliseconds; returns what cancels it. Default: timers of the runtime, of any length. */
+  /** Calls `act` after a delay; returns a function that cancels it. Default: timers of the runtime, of any length. */
   startTimer?(act: () => void, milliseconds: number): () => void
 }
 

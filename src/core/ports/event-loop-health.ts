@@ -11,6 +11,6 @@ export interface LoopBlock {
   /** When it ended. */
   readonly at: string
   readonly blockedMs: number
-  /** Whose code was running, where a watchdog looked. */
+  /** Component whose code was running, if a watchdog looked. */
   readonly component?: string
 }

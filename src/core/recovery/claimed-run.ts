@@ -36,21 +36,21 @@ export interface LiveExecution {
 }
 
 export interface ClaimResult {
-  /** Absent when the run was ended at once. */
+  /** Absent if the run was ended at once. */
   readonly begun?: LiveExecution
-  /** What became of a run whose worker had died. */
+  /** Set if the previous worker died or gave the run up: whether the run executes again, or failed. */
   readonly takenUp?: 'recovered' | 'lost'
 }
 
-/** Why a run was released whose answers are in its log, and that no worker has gone on with yet. */
+/** Release reason of a run whose answers are in its log and that no worker has resumed yet. */
 const ANSWERED = 'answered' satisfies ReleaseReason
 
-/** What is known of a claimed run besides what the store has. */
+/** What is known about a claimed run beyond its stored state. */
 interface ClaimContext {
   readonly continuation: Continuation | undefined
-  /** Its agent, where that is still in memory. */
+  /** Its paused execution, if that is still in memory. */
   readonly parked: RunExecution | undefined
-  /** Of a run that was interrupted and is to execute again. */
+  /** Set for an interrupted run that is to execute again. */
   readonly suspicion: Suspicion | undefined
   readonly slot: RunSlot
 }
@@ -64,7 +64,7 @@ export async function proceedWithClaim(
   try {
     return await settleOrExecute(parts, claimed, circumstances)
   } catch (cause) {
-    await circumstances.parked?.release() // an agent that is not continued comes to its `finally`
+    await circumstances.parked?.release() // an agent that is not resumed runs its `finally` blocks
     throw refusalOf(cause)
   }
 }
@@ -83,11 +83,11 @@ export async function releaseWithAnswers(
   })
 }
 
-/** Ends a run that could not be begun, if it is still ours. */
+/** Fails a run that could not be started, if this node still holds its claim. */
 export async function failUnstartable(parts: NodeDeps, { run, epoch }: StoredRun, retries: number): Promise<void> {
   const now = await parts.store.get(run.id)
   if (now === undefined || now.epoch !== epoch) return
-  const message = `the run could not be started, ${retries} times in a row; the server's log says why`
+  const message = `starting the run failed ${retries} times; see the server log`
   await settle(new RunLog(parts, now), now.stop, new RunFailure('internal', message).failure)
 }
 
@@ -149,7 +149,7 @@ async function settleOrExecute(
   return started({ parts, log, component, origin, slot }, await past?.recording(), isOrphan)
 }
 
-/** Writes events, and lets the past of the run know them as they stand in the log. Resolves with them as they stand there. */
+/** Writes events, and passes them to the reader of the recording. Resolves with the events as the log has them. */
 async function write<Written extends Event>(
   log: RunLog,
   additions: readonly Written[],
@@ -188,14 +188,14 @@ async function originOf({ store, digests }: NodeDeps, id: string): Promise<Origi
   return { input, digest: await digests.of(id) }
 }
 
-/** `history` is absent for a run that never ran. */
+/** `recording` is absent for a run that never ran. */
 async function started(
   { parts, log, component, origin, slot }: ExecutionParts,
   recording: Recording | undefined,
   isOrphan: boolean,
 ): Promise<ClaimResult> {
   if (recording?.decision === 'fail') {
-    const message = 'the code no longer fits the log of the run, and it was decided to fail it'
+    const message = "the code no longer matches the run's log; its owner chose to fail the run"
     await settle(log, undefined, divergedFailure(message))
     return {}
   }
@@ -213,7 +213,7 @@ async function started(
   return { begun: { execution: execution, ended: execution.start() }, ...(isOrphan && { takenUp: 'recovered' }) }
 }
 
-/** The rules of the server are in its logger already. */
+/** The logger already applies the server's redaction rules. */
 function loggerFor({ logger }: NodeDeps, { redact }: Component): Logger {
   const own = redactorOf(undefined, redact)
   return own === undefined ? logger : redactingLogger(logger, own)
@@ -221,7 +221,7 @@ function loggerFor({ logger }: NodeDeps, { redact }: Component): Logger {
 
 type ReleaseReason = EventData['run.released']['reason']
 
-/** Why its last worker released a run that has not begun again since. */
+/** Why the last worker released a run that has not been started since. */
 async function releaseReason(store: Store, { run, next }: StoredRun): Promise<ReleaseReason | undefined> {
   if (run.status !== 'running' || run.released !== true) return undefined
   const slice = await readLog(store, run.id, next - 2, 1)
@@ -240,22 +240,22 @@ function versionOf({ version }: Component): { readonly version?: string } {
   return version === undefined ? {} : { version }
 }
 
-/** Whether an agent that is still in memory is to begin again from its log: the code was put right. */
+/** Whether an agent that is still in memory must restart from its log, because its code was fixed. */
 function isRestart({ waiting = [] }: Run, { answers }: Continuation): boolean {
   return waiting.some(({ id, kind }) => kind === 'diverged' && divergenceDecision(answers[id]) === 'retry')
 }
 
-/** A run that nobody has seen executing with others. */
+/** Default suspicion: no other run is known to have executed beside it. */
 const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 }
 
 /** What an interrupted run is suspected of. An attempt that made progress and was interrupted is the first of a new series. */
 function suspectOf(run: Run, { progress, asleepUntil }: RecordingReader, suspicion: Suspicion, now: number): Suspect {
   const { concurrency } = suspicion
-  // Its last attempt has long done nothing but sleep: another run, or nobody, ended the process.
+  // Its last attempt had only slept for a long time, so it did not crash the process.
   if (asleepUntil !== undefined && now < asleepUntil && now - Date.parse(run.updatedAt) > SLOT_KEPT_MS_MAX)
     return { interruptions: 0, concurrency }
   if (progress.hasProgressed) return { interruptions: 1, concurrency: suspicion.concurrencyAfterProgress }
-  // Before attempts were counted by progress, all of them were.
+  // Older logs count all interruptions, not only those without progress.
   const before = run.suspect?.interruptions ?? run.interruptions ?? 0
   return { interruptions: before + 1, concurrency }
 }
@@ -295,7 +295,7 @@ function refusal(
   if ((component.recovery ?? 'fail') === 'fail') {
     return interrupted(causes[released ?? 'died'])
   }
-  // One that was handed over in good order may be started any number of times.
+  // A run that was handed over properly may be started any number of times.
   return released === 'store_unavailable' && interruptions >= limits.interruptionsMax
     ? interruptedTooOften(interruptions)
     : undefined

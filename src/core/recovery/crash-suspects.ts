@@ -14,7 +14,7 @@ export interface Suspicion {
   readonly among: number
   /** How many suspects may execute at once beside it now, itself included. */
   readonly concurrency: number
-  /** The same if its log shows progress: then it is as suspect as a run that was interrupted for the first time. */
+  /** `concurrency` if its log shows progress: the run then counts as interrupted for the first time. */
   readonly concurrencyAfterProgress: number
 }
 
@@ -31,11 +31,11 @@ export interface SuspectsOptions {
   readonly hasProgressed: (id: string) => boolean
 }
 
-/** Without progress a suspect stays one for so many times longer, with each interruption in a row. */
+/** Without progress, each consecutive interruption multiplies the time for which a run stays a suspect by this factor. */
 const PATIENCE_GROWTH = 4
 const GROWTHS_MAX = 8
 
-/** Its worker died: it has begun, and nobody gave it back. */
+/** Its worker died: the run was started and not released. */
 export function wasInterrupted({ status, released }: Run): boolean {
   return status === 'running' && released !== true
 }
@@ -91,7 +91,7 @@ export class Suspects {
     this.#startSome()
   }
 
-  /** Starts no more; those that waited. */
+  /** Starts no more suspects, and returns those that waited. */
   close(): readonly StoredRun[] {
     const waiting = this.#waiting
     this.#waiting = []

@@ -6,7 +6,7 @@ import type { Ledger } from './ledger.ts'
 import type { Divergence } from './replay-barrier.ts'
 import { type DivergenceDecision, divergenceDecision } from './ledger-reader.ts'
 
-/** What the decision needs of the execution. */
+/** What the decision needs from the execution. */
 export interface DivergenceHost {
   readonly component: string
   readonly policy: DivergencePolicy
@@ -15,7 +15,7 @@ export interface DivergenceHost {
   fail(failure: Failure): Promise<never>
 }
 
-/** Resolves when the run is to continue as if what the log has and the code did not ask for were not there. */
+/** Resolves if the run is to continue without the recorded work that the code did not request. */
 export async function settleDivergence(host: DivergenceHost, divergence: Divergence): Promise<void> {
   const { policy, ledger } = host
   const what = describe(host.component, divergence)
@@ -30,7 +30,7 @@ export async function settleDivergence(host: DivergenceHost, divergence: Diverge
     })
     const decision = divergenceDecision(answer)
     if (decision === 'fail') return host.fail(divergedFailure(what, divergence))
-    // To retry is to start the agent again from the log, which the node that takes the answer does.
+    // A retry restarts the agent from the log, on the node that takes the answer.
     if (decision === 'continue') return ledger.passAll()
   }
 }
@@ -46,7 +46,7 @@ function describe(component: string, { index, recorded, asked }: Divergence): st
   )
 }
 
-/** What a run fails with whose divergence was decided to be its end. */
+/** Failure of a run that diverged. */
 export function divergedFailure(message: string, details?: unknown): Failure {
   return new RunFailure('diverged', message, details).failure
 }

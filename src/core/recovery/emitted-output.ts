@@ -4,7 +4,7 @@
  */
 import type { RecordBody } from '../model/record.ts'
 
-/** Length and 128 bits of hash: enough that two different emissions never meet, small enough to keep for every event. */
+/** Length and 128 bits of hash: collisions do not occur in practice, and it is small enough to keep for every event. */
 export type EmittedDigest = readonly [length: number, number, number, number, number]
 
 /** An emission: the event's index, the attempt that emitted it, and its digest. */
@@ -69,7 +69,7 @@ export function digestOfBody(body: RecordBody): EmittedDigest {
   return hash(body, 0, body.length - END_CHARS)
 }
 
-/** Of the same body in an envelope, where it is what follows run, index and time. */
+/** Digest of the same body in an envelope, in which it follows run, index and time. */
 export function digestOfEnvelope(envelope: string): EmittedDigest {
   return hash(envelope, envelope.indexOf('"type":'), envelope.length)
 }

@@ -8,15 +8,15 @@ export interface AsyncLocal<Value> {
 }
 
 export interface Enclosure {
-  /** Of the run that it belongs to: code may come here from another run, or through a connection that one opened. */
+  /** Ledger of the run that it belongs to: code of another run may get here, for example through a connection that it opened. */
   readonly ledger: Ledger
   readonly ref: string
   readonly outer: Enclosure | undefined
-  /** The log has the result of this work; its code only runs to say again what it said. Nothing new is done. */
+  /** The log has the result of this work; its code runs only to emit its output again. New work is rejected. */
   readonly isRevisited: boolean
 }
 
-/** Whether work is among what is around. */
+/** Whether the work is one of the enclosing works. */
 export function isAround(enclosure: Enclosure | undefined, ref: string): boolean {
   for (let around = enclosure; around !== undefined; around = around.outer) if (around.ref === ref) return true
   return false

@@ -1,15 +1,15 @@
 /**
- * Runs that this node gave up because its store was away for too long, or lost what was durable. The process is alive, so none of them
- * can have ended it. Once the store is back, the node writes that to their logs (`run.released`): the next worker then starts all of them
- * at once, and not by halves like runs of a process that died (decision 10).
+ * Runs that this node gave up because its store was unavailable for too long, or lost durable records. The process is alive, so none of
+ * them crashed it. Once the store is back, the node writes `run.released` to their logs. The next worker then starts them all at once,
+ * instead of half of them at a time like the runs of a crashed process (decision 10).
  */
 import { isHoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { refusalOf, RunLog } from '../execution/run-log.ts'
 
-/** Runs that are released at a time: their writes share commits. */
+/** Runs released at a time: their writes share commits. */
 const AT_ONCE = 32
-/** A late write of the execution can be in the way. After so many refusals the run counts as interrupted. */
+/** A late write of the execution can conflict. After this many rejected releases the run counts as interrupted. */
 const REFUSALS_MAX = 5
 
 interface GivenUpRun {
@@ -34,7 +34,7 @@ export class GivenUpRuns {
     return this.#runs.has(id)
   }
 
-  /** Releases them; those for which the store is still away stay for the next time. Never rejects. */
+  /** Releases them. Those for which the store is still unavailable wait for the next call. Never rejects. */
   release(): Promise<void> {
     this.#releasing ??= this.#releaseAll().finally(() => (this.#releasing = undefined))
     return this.#releasing

@@ -13,13 +13,13 @@ type Draft = { -readonly [Field in keyof WorkRecord]: WorkRecord[Field] } & { wh
 
 export class LedgerReader {
   readonly #drafts = new Map<string, Draft>()
-  /** Questions keep their ids for themselves for ever: a late answer must not reach another one. */
+  /** Ids of questions are never reused: a late answer must not reach another question. */
   readonly #questions = new Map<string, AskedQuestion>()
 
   /** What was decided about the last divergence. */
   decision: DivergenceDecision | undefined
 
-  /** Takes in an event; true where it is about recorded work. */
+  /** Takes in an event; true if it is about recorded work. */
   note(event: LoggedEvent): boolean {
     switch (event.type) {
       case 'run.paused':
@@ -36,7 +36,7 @@ export class LedgerReader {
     }
   }
 
-  /** A step that has begun and not ended. */
+  /** A step that has started and not ended. */
   begunStep(key: string): WorkRecord | undefined {
     const known = this.#drafts.get(workRef('step', key))
     return known?.outcome.state === 'begun' ? known : undefined
@@ -102,7 +102,7 @@ export class LedgerReader {
     }
   }
 
-  /** The decision to continue gave up what the code did not ask for. */
+  /** Takes in a decision. After `continue`, new work waits for no recorded work. */
   #decide(answer: unknown): void {
     this.decision = divergenceDecision(answer)
     if (this.decision === 'continue') for (const draft of this.#drafts.values()) draft.awaited = false
@@ -119,7 +119,7 @@ export class LedgerReader {
 }
 
 interface AskedQuestion {
-  /** Asked by the runner, not by the agent. */
+  /** Asked by Holdfast, not by the agent. */
   readonly isOwn: boolean
   readonly kind: string
   /** Key of the actor that asks. */

@@ -5,12 +5,12 @@
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { prefixOf, type WorkIdentity, type WorkKind, type WorkRecord, workRef } from './recorded-work.ts'
 
-/** Records between two looks at the clock. */
+/** Records between two checks of the clock. */
 const SHARED_EVERY = 16
 
 export class Ledger {
   readonly #byRef = new Map<string, WorkRecord>()
-  /** By identity, and how many of each have been given. */
+  /** Records by identity, and how many of each have been taken. */
   readonly #alike = new Map<string, TwinRecords>()
   /** Sleeps by identity without their length, which may vary between attempts. */
   readonly #sleeps = new Map<string, TwinRecords>()
@@ -56,7 +56,7 @@ export class Ledger {
     return this.#calls
   }
 
-  /** Whether there is work of a log that does not say what it was asked for with. */
+  /** Whether the log has records of the older format, which do not name the enclosing work. */
   get hasLegacy(): boolean {
     return this.#hasLegacy
   }
@@ -73,7 +73,7 @@ export class Ledger {
     const identity = identityOf(record)
     addTwin(this.#alike, identityText(identity), record)
     if (record.kind === 'sleep') addTwin(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
-    // Code that asks for work that has ended does not ask for what is below it.
+    // Code that requests completed work does not request the work below it.
     const around = this.#byRef.get(within)
     if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
     else this.#await(record, within)
@@ -93,9 +93,9 @@ export class Ledger {
   }
 
   /**
-   * Takes the record of the work that is asked for. `counted` is the key that the request would have by its name and number:
-   * older logs know their work by nothing else. A sleep whose length is another one takes the oldest that is left: to sleep again
-   * what has been slept, or to hold it as new work, would be worse.
+   * Takes the record that matches a request. `counted` is the key that the request would have by name and number, which is all that
+   * older logs have. A sleep of a different length takes the oldest remaining sleep: sleeping again, or holding it as new work, would
+   * be worse.
    */
   take(asked: WorkIdentity, counted: string): WorkRecord | undefined {
     const legacy = this.#byRef.get(workRef(asked.kind, counted))
@@ -109,8 +109,8 @@ export class Ledger {
   }
 
   /**
-   * The log has such work, and requests that are equal to this one were given all of it. In parallel branches that came in another
-   * order, this may be the request that was recorded.
+   * The log has such work, but equal requests have taken all of it. If parallel branches run in another order, this may be the request
+   * that was recorded.
    */
   isRepeat(asked: WorkIdentity): boolean {
     const alike = this.#otherSleeps(asked) ?? this.#alike.get(identityText(asked))
@@ -121,14 +121,14 @@ export class Ledger {
     return asked.kind === 'sleep' ? this.#sleeps.get(identityText({ ...asked, digest: undefined })) : undefined
   }
 
-  /** The oldest that was not given yet. */
+  /** The oldest record that was not taken yet. */
   #next(alike: TwinRecords | undefined): WorkRecord | undefined {
     if (alike === undefined) return undefined
     while (alike.given < alike.records.length && this.#given.has(alike.records[alike.given]!)) alike.given++
     return alike.records[alike.given]
   }
 
-  /** A record by its key; it does not count as asked for. */
+  /** A record by its key; does not count it as requested. */
   get(kind: WorkKind, key: string): WorkRecord | undefined {
     return this.#byRef.get(workRef(kind, key))
   }
@@ -146,14 +146,14 @@ export class Ledger {
     }
   }
 
-  /** Whether the log has work that the code has not asked for again. */
+  /** Whether the log has work that the code has not requested again. */
   get isBehind(): boolean {
     return this.#missing.size > 0
   }
 
   /**
-   * A function that gives the first record, of some, that was not asked for again. Calls of it cost as much as a look at each
-   * record, all together.
+   * A function that returns the first matching record that was not requested again. All its calls together visit each record about
+   * once.
    */
   firstMissing(among?: (record: WorkRecord) => boolean): () => WorkRecord | undefined {
     const records = among === undefined ? this.#awaited : [...this.#missing].filter(among)
@@ -173,30 +173,30 @@ export class Ledger {
     return false
   }
 
-  /** The code has passed this record by: nothing waits for it any more. */
+  /** The code has skipped this record: nothing waits for it any more. */
   pass(record: WorkRecord): void {
     this.#settle(record)
     this.#changed()
   }
 
-  /** The work has ended: what the log has below it is not asked for again. */
+  /** The work has ended: recorded work below it will not be requested again. */
   passBelow(ref: string): void {
     this.#settleBelow(ref)
     this.#changed()
   }
 
-  /** Somebody decided to continue in spite of the log: stop waiting for recorded work. */
+  /** The owner chose to continue after a divergence: stops waiting for recorded work. */
   passAll(): void {
     this.#missing.clear()
     this.#changed()
   }
 
-  /** Grows with every record that was asked for. */
+  /** Incremented with every record that was requested. */
   get changes(): number {
     return this.#changes
   }
 
-  /** Calls back whenever a record was asked for; until the returned function is called. */
+  /** Calls back whenever a record was requested, until the returned function is called. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -225,7 +225,7 @@ export class Ledger {
 /** Records that only their order distinguishes. */
 interface TwinRecords {
   readonly records: WorkRecord[]
-  /** All before this one have been given. */
+  /** All records before this one have been taken. */
   given: number
 }
 

@@ -6,7 +6,7 @@ import type { Failure } from '../model/event.ts'
 import { serialize } from '../model/serialize.ts'
 import type { WorkOutcome } from './recorded-work.ts'
 
-/** What the log says of work that ended. */
+/** The recorded result of work that ended; throws its recorded failure. */
 export function recorded(outcome: WorkOutcome): unknown {
   if (outcome.state === 'failed') throw toThrow(outcome.failure)
   return outcome.state === 'done' ? outcome.result : undefined
@@ -20,10 +20,10 @@ export function failureOf(caught: unknown): Failure {
   return thrown instanceof Error ? { code, message, details: detailsOf(thrown) } : { code, message }
 }
 
-/** What code gets that does the work now; the same, but for its cause, as when the log has it. */
+/** The error for code that does the work now: the same as in a replay, except for its cause. */
 export function toThrow(failure: Failure, cause?: unknown): Error {
   if (cause instanceof RejectedError) return cause
-  // Where something was redacted, what the log has is another failure.
+  // If something was redacted, the log has a different failure.
   const isTold = cause instanceof WorkFailure || cause instanceof RunFailure
   if (isTold && cause.failure === failure) return cause
   const { code, message, details } = failure
@@ -34,7 +34,7 @@ export function toThrow(failure: Failure, cause?: unknown): Error {
 
 const REJECTED = 'RejectedError'
 
-/** What programs tell errors apart by. */
+/** What programs distinguish errors by. */
 function detailsOf(error: Error): object {
   const { name } = error
   const code = read(error, 'code')
@@ -54,7 +54,7 @@ function read(error: Error, property: string): unknown {
   }
 }
 
-/** Data that cannot be kept, or is too much, must not hide the failure. */
+/** Data that cannot be serialized, or is too large, must not hide the failure. */
 function plain(data: unknown): unknown {
   try {
     return data === undefined ? undefined : (JSON.parse(serialize(data, 'data', DATA_BOUNDS)) as unknown)

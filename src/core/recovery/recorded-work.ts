@@ -1,7 +1,7 @@
 /** Recorded work: steps, tool calls, calls of components, questions and sleeps, as a run's log knows them. */
 import type { Failure } from '../model/event.ts'
 
-/** Kinds of work; their keys cannot meet. */
+/** Kinds of work. Each has its own key space. */
 export type WorkKind = 'step' | 'tool' | 'actor' | 'ask' | 'sleep'
 
 /** What makes a request for work the same as a recorded one. Identical requests are distinguished by their order. */
@@ -17,7 +17,7 @@ export interface WorkIdentity {
 }
 
 export type WorkOutcome =
-  /** `times`: how often it was begun; a cut-off tool call may be repeated on somebody's word. */
+  /** `times`: how often it was started. The run's owner may have an interrupted tool call repeated. */
   | { readonly state: 'begun'; readonly times: number }
   | { readonly state: 'done'; readonly result: unknown }
   | { readonly state: 'failed'; readonly failure: Failure }
@@ -29,14 +29,14 @@ export interface WorkRecord {
   /** Absent in logs that were written before records named the work around them: such work is matched by its key alone. */
   readonly within: string | undefined
   readonly digest: string | undefined
-  /** Of its first event. */
+  /** Index of its first event. */
   readonly index: number
   readonly outcome: WorkOutcome
-  /** What its actor emitted while it ran is part of it. */
+  /** Whether the output of its actor while it ran belongs to it. */
   readonly covers: boolean
-  /** Whether new work waits until the code has asked for it again. */
+  /** Whether new work waits until the code has requested this record again. */
   readonly awaited: boolean
-  /** Of a sleep: when it ends, in milliseconds since 1970. */
+  /** End of a sleep, in milliseconds since 1970. */
   readonly until?: number
 }
 
@@ -50,7 +50,7 @@ export function prefixOf(key: string): string {
   return key.slice(0, key.lastIndexOf('/') + 1)
 }
 
-/** A name as it stands in keys. */
+/** Escapes a name for use in keys. */
 export function escapeName(name: string): string {
   return name.replace(/[%/#~]/g, (separator) => `%${separator.charCodeAt(0).toString(16)}`)
 }

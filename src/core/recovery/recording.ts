@@ -28,16 +28,16 @@ export interface Recording {
   readonly ledger: Ledger
   readonly output: OutputByActor
   readonly spending: TokenUsage
-  /** What was decided when the code no longer fitted the log. */
+  /** The decision about the last divergence. */
   readonly decision: DivergenceDecision | undefined
 }
 
-/** Reads a run's past once. Others have the event loop in between, however long the log is. */
+/** Reads a run's log once, in slices of the event loop. */
 export class RecordingReader {
   readonly progress = new RunProgress()
   /** Index of the first event of the last attempt. */
   attemptFrom = 0
-  /** When the sleep ends that is the last thing in the log; absent where there is none. */
+  /** End of the sleep that the log ends with; absent if it does not end with one. */
   asleepUntil: number | undefined
   readonly #work = new LedgerReader()
   readonly #output: OutputByActor = new Map()
@@ -65,7 +65,7 @@ export class RecordingReader {
     return reader
   }
 
-  /** Takes in an event, but for what it is as output; true where it is about recorded work. */
+  /** Takes in an event, except as output; true if it is about recorded work. */
   note(event: LoggedEvent): boolean {
     if (event.type === 'run.started') {
       this.#attempt = event.data.attempt
@@ -100,7 +100,7 @@ export class RecordingReader {
   }
 }
 
-/** Read between two looks at the clock: a fraction of a millisecond. */
+/** Amount read between two checks of the clock: a fraction of a millisecond. */
 const SHARED_EVERY_CHARS = 4096
 
 /** What a tool shows while it works comes at any time: no later execution is expected to emit it again at the same position. */

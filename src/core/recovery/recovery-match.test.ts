@@ -294,24 +294,24 @@ describe('[RUN-5] concurrent work that would be ambiguous after a crash is rejec
     [
       'two steps of one name',
       ({ step, signal }) => Promise.all([step('fetch', () => aborted(signal)), step('fetch', () => 1)]),
-      'two steps named fetch are under way at once',
+      'two steps named fetch run concurrently',
     ],
     [
       'two steps of one name and key',
       ({ step, signal }) =>
         Promise.all([step('fetch', () => aborted(signal), { key: '1' }), step('fetch', () => 1, { key: '1' })]),
-      'two steps named fetch and with the same key are under way at once',
+      'two steps named fetch with the same key run concurrently',
     ],
     [
       'two calls with one input',
       ({ call }) => Promise.all([call(echo, 'hang'), call(echo, 'hang')]),
-      'two calls of subject with the same input are under way at once',
+      'two calls of subject with the same input run concurrently',
     ],
     [
       'two branches of one name',
       ({ within, signal }) =>
         Promise.all([within('a').step('one', () => aborted(signal)), within('a').step('two', () => 1)]),
-      'two branches named a work at once',
+      'two branches named a run concurrently',
     ],
   ])('%s', async (_, work, message) => {
     const node = openNode({

@@ -1,7 +1,7 @@
 /**
- * New work waits for the past. While the log has work that the code has not asked for again, work that the log does not know is
- * held: nothing that is recorded depends on something that is not, so the same code always gets there. Code that does not get
- * there in time has diverged from its log, and that is noticed before the new work has had any effect.
+ * Holds new work during replay until the code has requested all recorded work. Recorded work never depends on unrecorded work, so
+ * unchanged code always gets there. Code that does not get there within `replayWaitMs` has diverged; this is detected before the new
+ * work has any effect.
  */
 import type { Clock } from '../ports/clock.ts'
 import { type Enclosure, isAround } from './enclosure.ts'
@@ -9,15 +9,15 @@ import type { Ledger } from './ledger.ts'
 import { startTimer } from '../runtime/timer.ts'
 import type { WorkKind, WorkRecord } from './recorded-work.ts'
 
-/** What the code wants while the log has work that it has not asked for. */
+/** What the code requests while the log has work that it has not requested. */
 export interface RequestedWork {
   readonly kind: WorkKind | 'end'
   readonly name: string
 }
 
-/** Where code and log part. */
+/** A difference between the code and the log. */
 export interface Divergence {
-  /** Event of the recorded work that was not asked for again. */
+  /** Index of the recorded work that was not requested again. */
   readonly index: number
   readonly recorded: { readonly kind: WorkKind; readonly name: string; readonly key: string }
   readonly asked: RequestedWork
@@ -25,22 +25,22 @@ export interface Divergence {
 
 export interface ReplayBarrierOptions {
   readonly ledger: Ledger
-  /** How long new work is held without anything recorded being asked for. */
+  /** How long new work is held while no recorded work is requested. */
   readonly waitMs: number
   readonly clock: Clock
-  /** Resolves when the run is to continue in spite of it; rejects when it ends. */
+  /** Resolves if the run is to continue nevertheless; rejects if it ends. */
   readonly diverged: (divergence: Divergence) => Promise<void>
 }
 
 export class ReplayBarrier {
   readonly #ledger: Ledger
   readonly #options: ReplayBarrierOptions
-  /** Cut-off work that is being done again: what the log has below it may be asked for as long as that takes. */
+  /** Interrupted work that is being repeated: recorded work below it may be requested for as long as it runs. */
   readonly #redone = new Set<string>()
-  /** Of the work that is held and may replace what is missing. */
+  /** `instead` of all held work that may replace a missing record. */
   readonly #replacing = new Set<() => WorkRecord | undefined>()
   #deciding: Promise<void> | undefined
-  /** Requests that repeat what the log has and are held now, and how many were let go. */
+  /** Held requests that repeat a record, and how many were released so far. */
   #repeatsHeld = 0
   #repeatsLetGo = 0
 
@@ -49,12 +49,12 @@ export class ReplayBarrier {
     this.#options = options
   }
 
-  /** Whether new work must be admitted: the log has work that was not asked for, or somebody decides about that now. */
+  /** Whether new work must call `admit`: recorded work has not been requested, or a divergence is being decided. */
   get isHolding(): boolean {
     return this.#ledger.isBehind || this.#deciding !== undefined
   }
 
-  /** Resolves when work that the log does not know may begin. */
+  /** Resolves when work that is not in the log may start. */
   async admit(held: HeldWork): Promise<void> {
     const { instead } = held
     if (instead !== undefined) this.#replacing.add(instead)
@@ -65,7 +65,7 @@ export class ReplayBarrier {
     }
   }
 
-  /** Resolves when all that the log has below a piece of work, or in the run, was asked for: before that it cannot have ended. */
+  /** Resolves when all recorded work below a piece of work, or in the run, was requested: before that it cannot have ended. */
   async end(
     wanted: RequestedWork,
     ref: string | undefined,
@@ -77,7 +77,7 @@ export class ReplayBarrier {
     await this.#hold(this.#ledger.firstMissing(isBelow), { wanted, enclosure, signal })
   }
 
-  /** Cut-off work is done again until the returned function is called. */
+  /** Marks interrupted work as being repeated, until the returned function is called. */
   redo(ref: string): () => void {
     this.#redone.add(ref)
     return () => this.#redone.delete(ref)
@@ -97,7 +97,7 @@ export class ReplayBarrier {
     }
   }
 
-  /** What other held work replaces counts too: whose wait is over first must not decide whether the run has diverged. */
+  /** Includes records that other held work replaces: which wait ends first must not decide whether the run has diverged. */
   #replaced(): WorkRecord | undefined {
     for (const instead of this.#replacing) {
       const replaced = instead()
@@ -116,7 +116,7 @@ export class ReplayBarrier {
     }
   }
 
-  /** Until nothing is missing, or nothing recorded was asked for during the wait. */
+  /** Resolves when nothing is missing, or when no recorded work was requested during the wait. */
   #wait(missing: () => WorkRecord | undefined, { enclosure, signal, isRepeat }: HeldWork): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -124,7 +124,7 @@ export class ReplayBarrier {
     const start = (): void => {
       const { changes } = this.#ledger
       const letGo = this.#repeatsLetGo
-      // What is missing may come after a repeat: those go first.
+      // Missing work may come after a repeat, so repeats are released first.
       const isAfterRepeat = (): boolean => isRepeat !== true && (this.#repeatsHeld > 0 || letGo !== this.#repeatsLetGo)
       const expired = (): void =>
         changes !== this.#ledger.changes || isAfterRepeat() || this.#isComing(enclosure) ? start() : resolve()
@@ -141,14 +141,14 @@ export class ReplayBarrier {
     })
   }
 
-  /** Whether all that is missing is below work that is being done again elsewhere. */
+  /** Whether all missing work is below work that is being repeated elsewhere. */
   #isComing(enclosure: Enclosure | undefined): boolean {
     const others = [...this.#redone].filter((ref) => !isAround(enclosure, ref))
     const isElsewhere = (record: WorkRecord): boolean => !others.some((ref) => this.#ledger.isBelow(record, ref))
     return this.#ledger.firstMissing(isElsewhere)() === undefined
   }
 
-  /** One decision for all that is held. */
+  /** One decision for all held work. */
   async #diverge({ index, kind, name, key }: WorkRecord, asked: RequestedWork): Promise<void> {
     this.#deciding ??= this.#options
       .diverged({ index, recorded: { kind, name, key }, asked })
@@ -162,11 +162,11 @@ interface HeldWork {
   readonly wanted: RequestedWork
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal
-  /** May give a recorded piece of work that this one replaces, when a wait is over. */
+  /** Called after a wait. May return a record that this work replaces. */
   readonly instead?: (() => WorkRecord | undefined) | undefined
   /**
-   * An equal request has taken the record of this one (`Ledger.isRepeat`), so what is missing may come only after this work. It
-   * begins when the wait is over: there is one such piece of work more than the log has, whichever request was the new one.
+   * An equal request has taken the record of this one (`Ledger.isRepeat`), so missing work may come only after this work. It starts
+   * when the wait is over: the code requests one such piece of work more than the log has, whichever request was the new one.
    */
   readonly isRepeat?: boolean
 }

@@ -1,6 +1,6 @@
 /**
  * Matches what a re-executed agent yields with what its log already holds, for each actor by itself. While the two agree nothing
- * is written, so a deterministic agent continues exactly where it was interrupted; where they part, the rest of that actor's old output is
+ * is written, so a deterministic agent continues exactly where it was interrupted; when they differ, the rest of that actor's old output is
  * retracted.
  */
 import type { EncodedEvent } from '../execution/emission.ts'
@@ -41,14 +41,14 @@ export class Replay {
     return true
   }
 
-  /** A step has ended, and what is left of its actor's output was part of it. */
+  /** A step has ended: retracts the rest of its actor's output, which was part of it. */
   retractOwn(actor: Actor | undefined, log: RunLog): void {
     const key = actorKey(actor)
     const expected = this.#expected.get(key)
     if (expected !== undefined) this.#retract(key, expected, log)
   }
 
-  /** An actor has ended and will emit nothing more of what it once did, nor will those that it called. */
+  /** An actor has ended: retracts the rest of its output and of the actors that it called. */
   retract(actor: Actor, log: RunLog): void {
     for (const [key, expected] of this.#below(actor)) this.#retract(key, expected, log)
   }

@@ -52,7 +52,7 @@ export class RunProgress {
   }
 }
 
-/** Indexes of events that stand, ascending, by actor. */
+/** Indexes of events that are not retracted, ascending, by actor. */
 class StandingIndexes {
   readonly #byActor = new Map<string, number[]>()
   count = 0

@@ -5,16 +5,16 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 
-/** How long a run that could not be begun is left alone: twice as long after each failure, within these bounds. */
+/** Bounds of the exponential backoff after a failed start. */
 const REST_MS = 100
 const REST_MAX_MS = 5000
 
 export class StartRetries {
   readonly #parts: NodeDeps
   readonly #complain: (run: string, cause: unknown) => void
-  /** How often in a row a run could not be begun here. */
+  /** Consecutive failed starts of each run on this node. */
   readonly #counts = new Map<string, number>()
-  /** Claims kept for a while after a setback, each with what cancels its timer. */
+  /** Claims in backoff, each with the function that cancels its timer. */
   readonly #resting = new Map<StoredRun, () => void>()
   #over = false
 
@@ -23,7 +23,7 @@ export class StartRetries {
     this.#complain = complain
   }
 
-  /** A run was begun. */
+  /** A run was started. */
   forget(id: string): void {
     this.#counts.delete(id)
   }
@@ -61,7 +61,7 @@ export class StartRetries {
     })
   }
 
-  /** What rests is given back at once, now and from now on. */
+  /** Releases claims in backoff at once, now and from now on. */
   async end(): Promise<void> {
     this.#over = true
     await Promise.all([...this.#resting.keys()].map((claimed) => this.giveBack(claimed)))

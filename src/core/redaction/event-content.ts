@@ -54,7 +54,7 @@ export function mapContent(event: Event, change: (value: unknown) => unknown): E
   return withData(event, (field, was) => mapField(field, was, change))
 }
 
-/** What a hook returned, with all that is not content as it was; undefined where it is no such event. */
+/** What a hook returned, with all fields restored that are not content; undefined if it is not such an event. */
 export function restoreFixed(event: Event, returned: unknown): Event | undefined {
   const { type, data } = fieldsOf(returned)
   if (type !== event.type || typeof data !== 'object' || data === null) return undefined

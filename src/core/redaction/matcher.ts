@@ -7,13 +7,13 @@ export interface Match {
   readonly start: number
   readonly end: number
   readonly mark: string
-  /** Of the redaction that found it. */
+  /** `charsMax` of the redaction that found it. */
   readonly charsMax: number
 }
 
 export class Matcher {
   readonly #redactions: readonly Redaction[]
-  /** At most so many characters of a stream are held back. */
+  /** Maximum characters of a stream that are buffered. */
   readonly holdMax: number
 
   constructor(redactions: readonly Redaction[]) {
@@ -42,7 +42,7 @@ export class Matcher {
     return found.length < 2 ? found : merged(found)
   }
 
-  /** From where on a text may be, or become, part of a match that more text belongs to. */
+  /** Offset from which a text may be, or become, part of a match that more text belongs to. */
   openFrom(text: string): number {
     let from = text.length
     for (const { name, charsMax, opens } of this.#redactions) {

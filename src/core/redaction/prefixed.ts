@@ -12,11 +12,11 @@ export interface PrefixedSecret {
   readonly caseSensitive?: boolean
   /** Whether a letter or digit may stand before it. Default: false. */
   readonly inWords?: boolean
-  /** How much of it is the secret; 0 where it is none. Default: all, if a digit is in it. */
+  /** Length of the secret in it; 0 if there is none. Default: all of it, if it contains a digit. */
   readonly accept?: (match: string) => number
 }
 
-/** Longest one that is held back while it streams. */
+/** Longest secret that is recognized in a stream. */
 const CHARS_MAX = 4096
 
 export function prefixed(secret: PrefixedSecret): Redaction {

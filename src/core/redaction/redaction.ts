@@ -18,7 +18,7 @@ export interface Redaction {
    * there is none. Default: the last `charsMax - 1` characters.
    */
   readonly opens?: (text: string) => number
-  /** Longest match that is recognized when it arrives in pieces: at most so many characters of a stream are held back. */
+  /** Longest match that is recognized when it arrives in pieces: at most this many characters of a stream are buffered. */
   readonly charsMax: number
 }
 

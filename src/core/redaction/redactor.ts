@@ -53,7 +53,7 @@ export class Redactor {
   }
 }
 
-/** Undefined where nothing is redacted. */
+/** Undefined if nothing is redacted. */
 export function redactorOf(server: Redactor | undefined, options: RedactOptions | undefined): Redactor | undefined {
   if (options === undefined) return server
   return (server ?? new Redactor({ patterns: [], hooks: [] })).with(options)
@@ -75,7 +75,7 @@ function applied(event: Event, hook: RedactHook): Event {
   return kept
 }
 
-/** How a run ends, or is asked to, must be in its log, also where a hook fails for it. */
+/** How a run ends, or is asked to, must be in its log, even if a hook fails for it. */
 function withoutContent(event: Event, { failure }: RedactionFailure): Event | undefined {
   switch (event.type) {
     case 'run.failed': {

@@ -67,7 +67,7 @@ export class TextStream {
   }
 }
 
-/** A text from a place on, with a character before it that begins no match: what was cut off is told by it alone. */
+/** The text from an offset, prefixed with a character that starts no match, so that look-behind still works at the cut. */
 function endOf(text: string, from: number): string {
   if (from <= 1) return text
   const before = /[A-Za-z0-9]/.test(text[from - 1]!) ? 'q' : ' '

@@ -4,7 +4,7 @@ import type { Matcher } from './matcher.ts'
 /** Smaller numbers are not looked at. */
 const NUMBER_MIN = 1e11
 
-/** The value itself where nothing in it is redacted. */
+/** The value itself if nothing in it is redacted. */
 export function redactValue(matcher: Matcher, value: unknown): unknown {
   if (typeof value === 'string') return matcher.redact(value)
   if (typeof value === 'number') return redactNumber(matcher, value)

@@ -1,7 +1,7 @@
 /** Loads packages that only some users need, on first use. */
 import { HoldfastError, messageOf } from '../model/errors.ts'
 
-/** What `load` imports; where that fails, an error that says who needs which packages. Several are named with spaces between them. */
+/** Imports with `load`. If that fails, throws an error that says who needs which packages. Separate several names with spaces. */
 export async function optionalPackage<Module>(
   user: string,
   names: string,

@@ -1,15 +1,15 @@
 /**
- * Shares the event loop. A store in this process answers with promises that are resolved already, so a loop that reads from it
- * awaits nothing that lets others run. Whatever may read much awaits `shareLoop` before each step. Runs do not execute through
- * here: a claimed run that waited for a turn would be overtaken by others that fit into this one.
+ * Cooperative time slicing. An in-process store resolves at once, so long read loops would starve the event loop; they await
+ * `shareEventLoop` before each step. Executing runs does not use it: a claimed run that waited for a later turn could be overtaken by
+ * runs that still fit into this one.
  */
 import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 
-/** Of one turn of the event loop, how long reads may take before the rest of them waits for the next turn. */
+/** How long reads may take in one turn of the event loop; the others wait for the next turn. */
 const READS_MS = 10
-/** Requests get less: a burst of them comes in one turn, and timers, commits and streams of runs wait for its end. */
+/** Requests get less: a burst arrives in one turn, and timers, commits and streams wait until it ends. */
 const REQUESTS_MS = 2
-/** Waiting loops that are looked at in one turn. */
+/** Maximum waiting loops that are resumed in one turn. */
 const AT_ONCE_MAX = 64
 
 class LoopShare {
@@ -47,7 +47,7 @@ class LoopShare {
     for (; this.#scheduled < Math.min(this.#waiting.length, AT_ONCE_MAX); this.#scheduled++) eventLoop.defer(this.#goOn)
   }
 
-  /** Immediates of one turn run one after the other, each with all that its promise leads to. */
+  /** Immediates of one turn run one after another, each followed by the continuations of its promise. */
   readonly #goOn = (): void => {
     this.#scheduled--
     if (this.#hasTimeLeft()) this.#waiting.shift()?.()
@@ -63,7 +63,7 @@ export function shareEventLoop(): Promise<void> | undefined {
   return reads.take()
 }
 
-/** The same before each request of a client is handled. */
+/** Like `shareEventLoop`, before each client request is handled. */
 export function paceRequests(): Promise<void> | undefined {
   return requests.take()
 }

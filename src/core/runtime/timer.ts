@@ -5,10 +5,10 @@ import type { Clock } from '../ports/clock.ts'
 /** Where timers come from. */
 type Timers = Pick<Clock, 'startTimer'>
 
-/** The longest that one timer of the runtime can wait. */
+/** Maximum delay of a timer of the runtime. */
 export const TIMER_MAX_MS = 2 ** 31 - 1
 
-/** Calls `act` after so many milliseconds; never, where they are infinite. The returned function stops it. */
+/** Calls `act` after a delay; never if it is infinite. The returned function stops it. */
 export function startTimer(act: () => void, milliseconds: number, clock: Timers = {}): () => void {
   if (clock.startTimer !== undefined) return clock.startTimer(act, milliseconds)
   let rest = milliseconds
@@ -22,7 +22,7 @@ export function startTimer(act: () => void, milliseconds: number, clock: Timers 
   return () => clearTimeout(timer)
 }
 
-/** Calls `act` every so many milliseconds. The returned function stops it. */
+/** Calls `act` at this interval. The returned function stops it. */
 export function repeatTimer(act: () => void, milliseconds: number, clock: Timers = {}): () => void {
   let stop: () => void
   const wait = (): void => {
@@ -39,7 +39,7 @@ export function repeatTimer(act: () => void, milliseconds: number, clock: Timers
   return () => stop()
 }
 
-/** Resolves after so many milliseconds; rejects when the signal is aborted. */
+/** Resolves after a delay; rejects when the signal is aborted. */
 export function pauseFor(milliseconds: number, signal: AbortSignal, clock: Timers = {}): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const abort = (): void => reject(signal.reason as Error)

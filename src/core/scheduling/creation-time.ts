@@ -2,7 +2,7 @@
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 
-/** A run that was created further ahead of the clock than this has a time that is not to be believed. */
+/** A run whose creation time is further ahead of the clock than this is not trusted. */
 const AHEAD_MAX_MS = 25 * 60 * 60 * 1000
 
 export class CreationTime {
@@ -16,7 +16,7 @@ export class CreationTime {
     this.#clock = clock
   }
 
-  /** Milliseconds since 1970: now, or the time of the last run where the clock was set back since. */
+  /** Milliseconds since 1970: now, or the time of the last run if the clock was set back since. */
   async next(): Promise<number> {
     this.#seeded ??= this.#seed()
     await this.#seeded
@@ -25,7 +25,7 @@ export class CreationTime {
     return this.#last
   }
 
-  /** The clock may have been set back while no process was there to see it. */
+  /** The clock may have been set back while no process was running. */
   async #seed(): Promise<void> {
     try {
       const [newest] = (await this.#store.list({ limit: 1 })).runs

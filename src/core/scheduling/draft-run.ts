@@ -109,7 +109,7 @@ function parseInput(component: Component, input: unknown): unknown {
   }
 }
 
-/** What makes two starts the same start. Where inputs are redacted it is keyed, so that it does not give short ones away. */
+/** Fingerprint of a start. If inputs are redacted it is keyed, so that short inputs cannot be guessed from it. */
 async function fingerprint(
   { component, input, session, metadata }: StartRequest,
   { digests, redactor }: NodeDeps,
@@ -121,7 +121,7 @@ async function fingerprint(
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The same value whatever order its keys came in. */
+/** The value with its keys in canonical order. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== 'object' || value === null) return value

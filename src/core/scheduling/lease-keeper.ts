@@ -5,12 +5,12 @@ import { RenewalGap } from './renewal-gap.ts'
 import type { HeldRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 
-/** What is executed here, by run: under which epoch, and how much of its log is durable. */
+/** Executions of this node by run: epoch, and how much of the log is durable. */
 export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly durable: number }>
 
 export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 'logger' | 'clock'> {
   readonly owner: string
-  /** What the node serves, for the others to know. */
+  /** What the node serves, announced to the others. */
   readonly components: readonly string[]
   readonly executing: () => Executions
   /** A renewal was answered. `before`: what was executed when it was sent, which the answer may be older than. */
@@ -45,12 +45,12 @@ export class LeaseKeeper {
     this.#stopTimer?.()
   }
 
-  /** Whether this node may take what another leased, once that lease has expired. Where there are no others, it always may. */
+  /** Whether this node may take over expired leases of other nodes. Always, if the store is not shared. */
   get mayTakeOver(): boolean {
     return !this.#options.store.capabilities.shared || this.#gap.mayTakeOver(this.#elapsed())
   }
 
-  /** Renews now; with the renewal that is under way, where there is one. Never rejects. */
+  /** Renews now, or joins the renewal in progress. Never rejects. */
   renew(): Promise<void> {
     this.#stopTimer?.()
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))

@@ -149,7 +149,7 @@ export class LocalExecutions {
     return this.#starting.has(id) // it looks for a stop when it starts
   }
 
-  /** Carries out stops, and lets go of what was lost: where the epoch that is held now is gone, and no other (LOG-4). */
+  /** Carries out stops, and drops executions that have lost their lease: only if the lost epoch is their current one (LOG-4). */
   renewed(held: readonly HeldRun[], before: Executions): void {
     void this.#givenUp.release()
     const found = new Map(held.map((run) => [run.id, run]))

@@ -10,7 +10,7 @@ export class ParkedExecutions {
     this.#max = max
   }
 
-  /** Lets go of the oldest where there are too many: it is rebuilt from its log when it is continued. */
+  /** Evicts the oldest if there are too many: it is rebuilt from its log when it is resumed. */
   add(id: string, execution: RunExecution): void {
     this.#executions.set(id, execution)
     if (this.#executions.size <= this.#max) return
@@ -19,7 +19,7 @@ export class ParkedExecutions {
     void evicted.release()
   }
 
-  /** The agent of a run, if nothing was written to its log behind its back. */
+  /** The execution of a run, if nobody else has written to its log. */
   take(id: string, next: number): RunExecution | undefined {
     const execution = this.#executions.get(id)
     this.#executions.delete(id)

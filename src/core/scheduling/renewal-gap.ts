@@ -1,16 +1,16 @@
 /**
- * When a node may take over what others leased. Leases expire by the store's clock, also while nobody can reach the store to renew
- * them; so the first node that is back must not take what the others have had no chance to renew.
+ * Decides when a node may take over runs that other nodes leased. Leases expire by the store's clock, even while no node can reach the
+ * store. So the first node that reconnects must not take over leases that the others could not renew.
  *
- * A gap is a time in which a node could not renew for more than a third of a lease beyond the third at which it was due. Whatever keeps
- * another node's lease from being renewed until it expires, and is an outage of the store, is a gap here too. After one, the node
- * takes nothing over until a lease has passed since its first renewal. To have started counts as a gap: nothing is known of before.
+ * A gap: no successful renewal for more than two thirds of a lease (renewals are due every third). A store outage that lasts until
+ * another node's lease expires is a gap on this node too. After a gap, and after startup, the node takes over nothing until one lease
+ * has passed since its first successful renewal.
  */
 const GAP_PART = 2 / 3
 
 export class RenewalGap {
   readonly #leaseMs: number
-  /** When the last renewal was sent that was answered; when it was answered, where that took a gap. */
+  /** When the last successful renewal was sent; if it ended a gap, when it was answered. */
   #renewedAt: number | undefined
   #deferredUntil = Infinity
 
@@ -18,7 +18,7 @@ export class RenewalGap {
     this.#leaseMs = leaseMs
   }
 
-  /** A renewal that was sent at one moment was answered at another; true when a gap ended with it. */
+  /** A renewal succeeded; true if it ended a gap. */
   renewed(sentAt: number, now: number): boolean {
     const wasGap = this.#isGap(now)
     if (wasGap) this.#deferredUntil = now + this.#leaseMs

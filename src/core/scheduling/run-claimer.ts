@@ -5,7 +5,7 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import type { StoredRun } from '../ports/store.ts'
 
-/** How often in a row to look again because other nodes claimed the runs first. */
+/** Maximum consecutive retries because other nodes claimed the runs first. */
 const LOST_RACES_MAX = 5
 
 /** Claims that are asked for at a time: they share commits. */
@@ -77,14 +77,14 @@ export class RunClaimer {
     }
   }
 
-  /** Runs that this node may take. Where no other node can, it takes also what it does not serve, to end it. */
+  /** Runs that this node may claim. If no other node can, it also claims runs that it does not serve, to end them. */
   #claimable(limit: number): Promise<readonly string[]> {
     const { store, registry, leases } = this.#options
     if (!store.capabilities.shared) return store.claimable(limit)
     return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: leases.mayTakeOver })
   }
 
-  /** Without the queued runs of owners that have their share of the slots. Runs that have begun are not affected. */
+  /** Without the queued runs of owners that use their whole share of the slots. Runs that have started are not affected. */
   async #withinShares(ids: readonly string[]): Promise<readonly string[]> {
     const { store, quotas } = this.#options
     if (!quotas.mayExceedSlotShare(ids.length)) return ids

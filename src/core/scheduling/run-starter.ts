@@ -60,7 +60,7 @@ export class RunStarter {
     }
   }
 
-  /** A start that is repeated gets its run, also when nothing more is taken. */
+  /** A repeated start gets its run, even if no new starts are accepted. */
   async #known({ run, idempotency }: NewRun): Promise<CreateResult | undefined> {
     if (idempotency === undefined) return undefined
     const known = await this.#parts.store.findByKey(run.owner, idempotency.key)
@@ -97,8 +97,8 @@ export class RunStarter {
   }
 
   /**
-   * The runs before this one in its lane are asked to stop; it follows when they have. Those that were there before it was
-   * created come before it, whatever the clocks say; of several that come at once, the last one lives.
+   * Stops the runs before this one in its lane; it starts when they have ended. Runs that existed when it was created come before it,
+   * whatever the clocks say. Of several concurrent starts, the last one survives.
    */
   async #interrupt(run: Run, earlier: readonly Run[]): Promise<void> {
     const { store, clock } = this.#parts

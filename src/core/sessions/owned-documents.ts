@@ -16,9 +16,9 @@ export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit'> & { readonly lim
 export type DocumentChanges = Pick<Partial<DocumentDraft>, 'label' | 'title' | 'body'>
 
 export interface DocumentChecks {
-  /** Throws `forbidden` where the caller may not do this. */
+  /** Throws `forbidden` if the caller may not do this. */
   readonly require: (action: 'read' | 'edit') => void
-  /** Throws `quota_exceeded` where the owner may not store a body of so many bytes. */
+  /** Throws `quota_exceeded` if the owner may not store a body of this size. */
   readonly admit: (owner: string, bytes: number, before: BodyBefore) => Promise<void>
   readonly redactor: Redactor | undefined
 }

@@ -21,7 +21,7 @@ export interface SessionRemoval {
  */
 export async function removeSession(removal: SessionRemoval): Promise<void> {
   const { store, limits, owner, session } = removal
-  // By then a stop is carried out, also where the agent ignores it or its worker has died.
+  // By then a stop is carried out, even if the agent ignores it or its worker has died.
   const patienceMs = limits.stopGraceMs + limits.leaseMs + limits.pollIntervalMs
   const over = AbortSignal.timeout(patienceMs)
   for (let found = false; ; found = true) {

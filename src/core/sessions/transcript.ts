@@ -5,11 +5,11 @@ import { TextFold } from '../structure/texts.ts'
 
 export interface Transcript {
   readonly input: unknown
-  /** Of the run's own component. */
+  /** Text of the run's own component. */
   readonly own: SpokenText
-  /** Of the components that it called, and that these called, by their own run ids, in the order in which they began. */
+  /** Transcripts of the components that it called, directly or indirectly, by their own run ids, in the order of their starts. */
   readonly actors: ReadonlyMap<string, ActorTranscript>
-  /** Of `run.completed`. */
+  /** Output in `run.completed`. */
   readonly output: unknown
 }
 
@@ -20,7 +20,7 @@ export interface ActorTranscript extends SpokenText {
 export interface SpokenText {
   /** All that was said, as the deltas give it. */
   readonly text: string
-  /** The same by message: those between which an agent used a tool are not one sentence. */
+  /** The text by message: messages with a tool call between them are not one sentence. */
   readonly messages: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export function transcriptOf(log: Iterable<LoggedEvent>): Transcript {
   return fold.transcript()
 }
 
-/** The same for a log that is read page by page: give it every event, in order. */
+/** Folds a log that is read page by page: takes every event, in order. */
 export class TranscriptFold {
   readonly #texts = new TextFold()
   readonly #actors = new Map<string, Actor>()

@@ -1,4 +1,4 @@
-/** Whose an event is, and which actors are within which. */
+/** Which actor an event belongs to, and which actors are nested in which. */
 import type { Actor } from '../model/event.ts'
 
 /** '' for the run's own component, the actor's run id otherwise. */

@@ -4,9 +4,9 @@ import type { RunStatus } from '../model/run.ts'
 import type { TextEntry } from './texts.ts'
 
 interface Common {
-  /** Of its first event: the entry's identity. */
+  /** Index of its first event: the entry's identity. */
   readonly index: number
-  /** Of its first event. */
+  /** Time of its first event. */
   readonly time: string
   /** Key of the actor: its run id, or '' for the run's own component. */
   readonly actor: string

@@ -11,7 +11,7 @@ export function retractedFrom({ data: { from, scope }, actor }: DiscardedAttempt
   return isConcerned ? from : Infinity
 }
 
-/** The same for its recorded work, whose results stay valid while the ledger is kept. */
+/** The index from which its recorded work is retracted. Results stay valid while the ledger is kept. */
 export function workRetractedFrom(event: DiscardedAttempt, whose: string): number {
   return event.data.ledger === 'dropped' ? retractedFrom(event, whose) : Infinity
 }

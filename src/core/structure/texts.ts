@@ -8,7 +8,7 @@ export type Delta = Extract<LoggedEvent, { type: 'text.delta' | 'reasoning.delta
 /** What an actor said without a break, within one message. A changed entry is a new object. */
 export interface TextEntry {
   readonly kind: 'text' | 'reasoning'
-  /** Of its first event. */
+  /** Index of its first event. */
   readonly index: number
   readonly time: string
   /** Key of the actor. */

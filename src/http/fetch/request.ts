@@ -14,7 +14,7 @@ export class FetchRequest extends Readable implements HttpRequest {
   complete: boolean
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined
 
-  /** `address`: of the client, where the host says it. */
+  /** `address`: of the client, if the host reports it. */
   constructor(request: Request, address: string) {
     super({ highWaterMark: 0 })
     const { scheme, host, target } = split(request.url)

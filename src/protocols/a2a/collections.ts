@@ -1,4 +1,4 @@
-/** Collections of documents that belong to the run in their label. Retention needs the names even where the protocol is not served. */
+/** Collections of documents that belong to the run in their label. Retention needs the names even if the protocol is not served. */
 
 /** Push configurations. */
 export const PUSH_CONFIGS = 'a2a.push'

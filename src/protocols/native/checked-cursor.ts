@@ -34,6 +34,6 @@ export async function assertSameLog(
   if (slice !== undefined && checksumOf(sliceBefore(slice, index + 1).bytes) === checksum) return
   throw new HoldfastError(
     'log_changed',
-    `run ${stored.run.id}: event ${index} is not the one that this cursor stands at; the log was restored or lost events. Read it from the beginning`,
+    `run ${stored.run.id}: event ${index} is not the event that this cursor was issued for; the log was restored or lost events. Read it from the beginning`,
   )
 }

@@ -147,7 +147,7 @@ function checkContent({ id, from, next, bytes, descriptionBytes }: Head, content
   if (next === from) return
   const records = content.subarray(descriptionBytes)
   const fault = faultIn(id, { first: from, count: next - from, bytes: records, closed: false })
-  if (fault !== undefined) throw new Mismatch(fault)
+  if (fault !== undefined) throw new Mismatch(`invalid records: ${fault}`)
 }
 
 function readPart({ data }: Message, length: number | undefined): Uint8Array {

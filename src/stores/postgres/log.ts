@@ -43,7 +43,8 @@ export async function readLog(
   }))
   for (const piece of pieces) {
     const fault = faultIn(id, piece)
-    if (fault !== undefined) throw storeUnavailable(`run ${id}: the database returned ${fault}`, { retryAfterMs: 1000 })
+    if (fault !== undefined)
+      throw storeUnavailable(`run ${id}: the database returned invalid records: ${fault}`, { retryAfterMs: 1000 })
   }
   const slice = sliceWithin(joinAfter(pieces, after, bytesMax), bytesMax)
   return { ...slice, closed: isFinished(run.status) && lastOf(slice) === head.next - 1 }

@@ -23,11 +23,11 @@ export interface Idempotency {
 export interface TakenWork {
   readonly revision: number
   readonly text: string
-  /** Of the records in `text`. */
+  /** Index of the first record in `text`. */
   readonly first: number
   readonly count: number
   readonly next: number
-  /** The durable view once the commit is through, and the row, where more than `next` changes. */
+  /** The durable view once the commit is through, and the row, if more than `next` changes. */
   readonly changed: StoredRun | undefined
   readonly row: RunRow | undefined
   /** Records before this one are dropped. */
@@ -69,7 +69,7 @@ export class ActiveRun {
   /** Undefined until the commit that creates the run is durable. Never handed out: it is updated in place. */
   #durable: Durable | undefined
 
-  /** Of the last one who claimed it: told when what was accepted is dropped, whether or not anybody waits for it. */
+  /** Callback of the last claimant: called when accepted changes are dropped, whether or not anybody waits for them. */
   #onFailed: ((cause: unknown) => void) | undefined
   #waiters: Waiter[] = []
 
@@ -92,7 +92,7 @@ export class ActiveRun {
     return active
   }
 
-  /** The same for one of another store, which may be imported for the second time. */
+  /** A run of another store, with its first record. It may be imported for the second time. */
   static imported(number: number, stored: StoredRun, record: string, idempotency?: Idempotency): ActiveRun {
     const active = new ActiveRun(number, stored, idempotency)
     active.#text = record

@@ -55,7 +55,7 @@ export interface Share {
 /** A log row that is older is freed even if that makes short segments. */
 const ROW_AGE_MS = 10_000
 const ROWS_MAX = 8192
-/** The same above this backlog. */
+/** Above this backlog, rows of any age are freed. */
 const BACKLOG_BYTES = 16 * 1024 * 1024
 
 export class Compaction {

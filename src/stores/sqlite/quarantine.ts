@@ -18,7 +18,7 @@ export class Quarantine {
 }
 
 export function damageLine(id: string, { first, last, reason }: LogDamage): string {
-  return `run ${id} is quarantined: events ${first} to ${last} ${reason}; all other runs go on`
+  return `run ${id} is quarantined: events ${first} to ${last} ${reason}; other runs are not affected`
 }
 
 export function gapDamage(first: number, last: number): LogDamage {

@@ -168,7 +168,7 @@ describe('[STO-1] [STO-2] recovery', () => {
     const warnings: string[] = []
     const store = await open(path, warnings)
     expect(warnings).toEqual([
-      'run run_torn is quarantined: events 2 to 4 are missing from the log; all other runs go on',
+      'run run_torn is quarantined: events 2 to 4 are missing from the log; other runs are not affected',
     ])
     const damage = { first: 2, last: 4, reason: 'are missing from the log' }
     expect(await store.get('run_torn')).toMatchObject({ damage })

@@ -147,7 +147,7 @@ export class Recovery {
     }
     const slice: Slice = { first: entry.first, count: entry.count, bytes: entry.bytes, closed: false }
     const fault = faultIn(part.id, slice)
-    if (fault !== undefined) return this.#warn(`run ${part.id}: the log has ${fault}; it is left out`)
+    if (fault !== undefined) return this.#warn(`run ${part.id}: skipped invalid records in the log: ${fault}`)
     if (entry.first > part.next) {
       this.#seal(number, part)
       this.#warn(this.#quarantine.add(number, part.id, gapDamage(part.next, entry.first - 1)))

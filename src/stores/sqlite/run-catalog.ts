@@ -31,7 +31,7 @@ export class RunCatalog {
   readonly active = new RunIndex()
   readonly damage: DamageRegister
   readonly #connection: FileConnection
-  /** Told that the lane of a run has another head, because that run was set apart. */
+  /** Called when the lane of a run gets another head because that run was set apart. */
   readonly #onSetApart: (active: ActiveRun) => void
   #highestNumber = 0
 
@@ -112,7 +112,7 @@ export class RunCatalog {
     throw damageError(id, damage)
   }
 
-  /** The run that has the idempotency key of one that is to be created. Throws where its id is taken. */
+  /** The run that has the idempotency key of one that is to be created. Throws if its id is taken. */
   async newcomer({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
     const { isTaken, known } = await this.#connection.ask('newcomer', id, owner, key)
     if (isTaken || (known === undefined && this.active.get(id) !== undefined))
@@ -155,7 +155,7 @@ export class RunCatalog {
     return active === undefined || active.view() !== undefined
   }
 
-  /** What is in memory of a run that was read from the file, where it is. */
+  /** The in-memory state of a run that was read from the file, if there is one; otherwise what was read. */
   latest(stored: StoredRun): StoredRun {
     return this.active.get(stored.run.id)?.view() ?? stored
   }

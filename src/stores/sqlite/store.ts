@@ -39,7 +39,7 @@ import { SqliteWriter } from './writer.ts'
 
 export interface SqliteStoreOptions extends FileConnectionOptions {
   readonly clock: Clock
-  /** Told which run is quarantined, and why. */
+  /** Called with a message that names the quarantined run and the reason. */
   readonly onDamage: (what: string) => void
 }
 
@@ -321,7 +321,7 @@ export class SqliteStore implements Store {
     if (heir !== undefined) this.#hints.give({ run: heir.run.id, next: heir.durable?.next ?? 0, claimable: true })
   }
 
-  /** Until a claim is durable. Whoever asked for one that cannot be waited for does not drive the run: another may. */
+  /** Resolves when a claim is durable. If that fails, the caller does not execute the run; another worker may claim it. */
   async #claimed(active: ActiveRun): Promise<void> {
     try {
       await this.#connection.commits.changed(active)

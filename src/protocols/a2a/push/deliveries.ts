@@ -48,7 +48,7 @@ export function deliveryIn({ body }: Document): Delivery {
   return body as Delivery
 }
 
-/** Delay before the attempt that follows so many failures. Jitter shortens it by up to half. */
+/** Delay before the next attempt after this many failures. Jitter shortens it by up to half. */
 export function retryDelayMs(failures: number, { delayMs, delayMsMax }: PushLimits): number {
   return Math.min(delayMsMax, delayMs * 2 ** (failures - 1))
 }

@@ -19,7 +19,7 @@ export interface SessionFacts {
   readonly metadata?: unknown
   readonly session_summary?: unknown
   readonly forkedFrom?: ForkOrigin
-  /** Until the first run determines it. */
+  /** Valid until the first run determines it. */
   readonly type?: ComponentKind
 }
 

@@ -31,7 +31,7 @@ export function responseKind(part: number): ViewKind<ResponseState, ResponseFram
   return {
     name: `openai response ${part}`,
     projection: responseProjection(part),
-    // `[DONE]` has no number, but whoever has all numbers still needs it.
+    // `[DONE]` has no number, but a client that has all numbers still needs it.
     position: (state) => state.sequence + (isEnded(state) ? 1 : 0),
     mayEnd: ({ last }) => last,
   }
