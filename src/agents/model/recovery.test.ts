@@ -36,8 +36,8 @@ function hangOnce(): (signal: AbortSignal | undefined) => Promise<void> {
   }
 }
 
-describe('[RUN-1] model agent: after a crash', () => {
-  test('before the first token the model is called again', async () => {
+describe('[RUN-1] model agent: recovery', () => {
+  test('a crash before the first token calls the model again', async () => {
     const hang = hangOnce()
     const log = await crashed(
       agentOf(async ({ signal }) => {
@@ -50,7 +50,7 @@ describe('[RUN-1] model agent: after a crash', () => {
     expect(typesOf(log).filter((type) => type === 'model.requested')).toHaveLength(1)
   })
 
-  test('within the text, a model with the same output continues at the word where it was cut', async () => {
+  test('a crash within the text: the same output continues at the word where it was cut', async () => {
     const hang = hangOnce()
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
       yield 'one two '
@@ -67,7 +67,7 @@ describe('[RUN-1] model agent: after a crash', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'one two three', usage: { outputTokens: 3 } })
   })
 
-  test('within the text, a model with different output retracts its text', async () => {
+  test('a crash within the text: different output retracts the earlier text', async () => {
     const hang = hangOnce()
     let round = 0
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
@@ -84,7 +84,7 @@ describe('[RUN-1] model agent: after a crash', () => {
     expect(typesOf(log).filter((type) => type === 'attempt.discarded')).toHaveLength(1)
   })
 
-  test('between turns neither finished tools nor finished requests are repeated', async () => {
+  test('a crash between turns repeats neither finished tools nor finished requests', async () => {
     const hang = hangOnce()
     const requests: number[] = []
     let effects = 0

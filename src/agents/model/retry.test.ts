@@ -55,14 +55,14 @@ describe('model agent: a request', () => {
     expect(requestsIn(log)).toBe(3)
   })
 
-  test('that fails too often fails the run with the reason', async () => {
+  test('a request that fails too often fails the run with the reason', async () => {
     const log = await logOf([refuse(apiError(500))])
     expect(requestsIn(log)).toBe(3)
     const error = { code: 'agent_failed', message: 'status 500', retryable: true, details: { status: 500 } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('that is invalid is not retried', async () => {
+  test('an invalid request is not retried', async () => {
     const log = await logOf([refuse(apiError(400)), () => 'never'])
     expect(requestsIn(log)).toBe(1)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { retryable: false } } })

@@ -33,7 +33,7 @@ async function failureOf(component: Component): Promise<Failure> {
 }
 
 describe('process agent: output', () => {
-  test('in Python: text, events and a result', async () => {
+  test('a Python process emits text, events and a result', async () => {
     const log = await logOf(
       python(`
 say(text="Good ")
@@ -50,7 +50,7 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     expect(dataOf(log, 'run.completed')).toEqual([{ output: { session, attempt: 1 }, usage: { totalTokens: 7 } }])
   })
 
-  test('in Node: the same lines, cut anywhere, with any line ending', async () => {
+  test('a Node process emits the same lines, cut anywhere, with any line ending', async () => {
     // Two writes some time apart mostly are two reads; the log is the same if they are one.
     const program = `process.stdout.write('{"text":"é'); setTimeout(() => process.stdout.write('t\\u00e9"}\\r\\n\\n{"type":"result"}'), 20)`
     const log = await logOf(node(program))
@@ -61,14 +61,14 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
   test.each([
     [true, 'lab run_1: \u{fffd}]0;title\u{fffd}\u{fffd}[2Jtext\n'],
     [false, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext\n'],
-  ])('on stderr cannot control the terminal (terminal: %j)', (isTTY, expected) => {
+  ])('stderr cannot control the terminal (terminal: %j)', (isTTY, expected) => {
     const written: string[] = []
     const output = { isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 }
     writeLine(output, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext')
     expect(written).toEqual([expected])
   })
 
-  test('on stderr is passed on, and is not in the log', async () => {
+  test('stderr is passed on and is not in the log', async () => {
     const lines: string[] = []
     const program = `sys.stderr.write("one\\ntwo"); sys.stderr.flush(); say(type="result")`
     const log = await logOf(python(program, { stderr: (line) => lines.push(line) }))

@@ -97,7 +97,7 @@ describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
     expect(peer.messages).toHaveLength(1)
   })
 
-  test('[RUN-1] after a crash within a long answer without a task, the message is sent again and the answer is whole', async () => {
+  test('[RUN-1] a crash within a long answer without a task sends the message again, and the answer is complete', async () => {
     const text = longText()
     const peer = await start([{ message: text }])
     const world = new World(stuckInStage(remote(peer.url), 3))
