@@ -98,7 +98,7 @@ describe('event types:', () => {
     [null, false],
     [7, false],
     [['text.delta'], false],
-  ])('whether %j is a type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
+  ])('%j is an event type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
 
   test('emit creates the event of a type', () => {
     const event: Event = emit('custom.emitted', { name: 'a', value: 1 })

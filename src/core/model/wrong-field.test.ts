@@ -68,7 +68,7 @@ describe('an event that an agent emits', () => {
     },
   )
 
-  test('[EVT-1] that cannot be read is reported by the path of the value', async () => {
+  test('[EVT-1] an event that cannot be read is reported by the path of the value', async () => {
     const data = {
       get text(): string {
         throw new Error('no')

@@ -68,7 +68,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
   test.each([
     ['retry', 'repeats its output'],
     ['resume', 'has different output at the same index'],
-  ] as const)('with %s, an attempt that %s makes no progress', async (recovery, _does) => {
+  ] as const)('recovery %s: an attempt that %s makes no progress', async (recovery, _does) => {
     const world = new World(
       recovering(recovery, async function* (_, { attempt, signal, step }) {
         await step('always', () => 1)

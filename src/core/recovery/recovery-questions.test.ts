@@ -53,7 +53,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
     ['schema', { prompt: 'Go?' }, { prompt: 'Go?', schema: { type: 'boolean' } }],
     ['key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'b' }],
     ['kind, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', kind: 'approval' }],
-  ])('because of its %s, is not reused', async (_, before, after) => {
+  ])('an answer is not reused for a question with another %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: true })
     expect((await nextQuestion(node, id, 'question')).id).toBe('question#2')
@@ -98,7 +98,7 @@ describe('[RUN-5] a recorded answer is reused', () => {
     expect(typesOf(log).filter((type) => type === 'run.paused')).toHaveLength(1)
   })
 
-  test('when concurrent questions come in another order', async () => {
+  test('concurrent questions that come in another order get their own answers', async () => {
     const both = (...prompts: readonly string[]): Component =>
       subject(
         async function* (_, context) {

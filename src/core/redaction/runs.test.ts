@@ -337,7 +337,7 @@ describe('redaction: a hook on events', () => {
     ['returns a promise', (() => Promise.reject(new Error('no'))) as never, 'returned a promise for text.delta'],
     ['returns nothing', (() => undefined) as never, 'did not return a valid text.delta'],
     ['returns another event', () => emit('text.delta', { text: 7 as never }), 'did not return a valid text.delta'],
-  ])('that %s fails the run, and the value is not logged', async (_what, hook, problem) => {
+  ])('a hook that %s fails the run, and the value is not logged', async (_what, hook, problem) => {
     const log = await logOf(
       subject(async function* () {
         yield KEY
@@ -349,7 +349,7 @@ describe('redaction: a hook on events', () => {
     expect(JSON.stringify(log)).not.toContain(KEY)
   })
 
-  test('that always throws fails the start, and a run started before can be stopped', async () => {
+  test('a hook that always throws fails the start, and a run started before can be stopped', async () => {
     const hangs = subject(async function* (_, { signal }) {
       yield 'a'
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
