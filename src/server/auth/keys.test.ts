@@ -168,7 +168,7 @@ describe('key authenticator', () => {
     expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
   })
 
-  test('only a key is accepted', async () => {
+  test('a bearer value that is not a key is rejected', async () => {
     await createKey(path, { name: 'ci' })
     const authenticator = await openKeyAuthenticator(path)
     const bearers = fc.oneof(
