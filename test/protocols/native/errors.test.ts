@@ -296,7 +296,7 @@ describe('native errors: an internal error', () => {
     })
   })
 
-  test('while an error response is rendered ends that request and nothing else', async () => {
+  test('an error while an error response is rendered ends that request and nothing else', async () => {
     const component = refusing('invalid_request', { count: 7n })
     const server = await serveNative({ components: [component] })
     const answer = await fetch(`${server.url}/runs`, {

@@ -171,7 +171,7 @@ describe('OpenAI: tool results', () => {
     expect(other.headers.get('x-should-retry')).toBe('false')
   })
 
-  test('of calls of another server are part of the history', async () => {
+  test('tool results for another server’s calls are part of the history', async () => {
     const server = await serveOpenAi()
     const call = {
       id: 'call_of_another',
