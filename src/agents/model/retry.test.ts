@@ -49,7 +49,7 @@ describe('model agent: a request', () => {
     ['of a provider that is busy', apiError(429)],
     ['of a provider that is broken', apiError(503)],
     ['that finds no network', Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } })],
-  ])('%s is retried', async (_, error) => {
+  ])('a request %s is retried', async (_, error) => {
     const log = await logOf([refuse(error), refuse(error), () => 'at last'])
     expect(log.at(-1)!.data).toMatchObject({ output: 'at last' })
     expect(requestsIn(log)).toBe(3)
@@ -73,7 +73,7 @@ describe('model agent: a stream that breaks off', () => {
   test.each<[string, () => ScriptedOutput]>([
     ['with an error', () => breaksOff()],
     ['with something that is no error', () => breaksOff({ type: 'overloaded' })],
-  ])('%s is a new attempt, and its text is retracted', async (_, broken) => {
+  ])('a stream that breaks off %s is a new attempt, and its text is retracted', async (_, broken) => {
     const log = await logOf([broken, () => 'a whole answer'])
     expect(textOf(log)).toBe('a whole answer')
     expect(typesOf(log)).toContain('attempt.discarded')

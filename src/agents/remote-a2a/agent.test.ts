@@ -271,7 +271,7 @@ describe('remote A2A: a server that violates the protocol', () => {
   })
   const failureOf = async (url: string) => dataOf(await logOf(remote(url, { retries: 2 })), 'run.failed')[0]!.error
 
-  test('does not exist', async () => {
+  test('a server that is unreachable fails the run as unavailable', async () => {
     expect(await failureOf('http://127.0.0.1:1')).toMatchObject({ code: 'unavailable', retryable: true })
   })
 
@@ -316,7 +316,7 @@ describe('remote A2A: a server that violates the protocol', () => {
       'agent_failed',
       'gone',
     ],
-  ] as const)('%s', async ([, answer, code, message]) => {
+  ] as const)('a server that %s fails the run', async ([, answer, code, message]) => {
     const failure = await failureOf(await answering(answer))
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)

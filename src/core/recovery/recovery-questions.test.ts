@@ -90,7 +90,7 @@ describe('[RUN-5] a recorded answer is reused', () => {
       { prompt: 'Go?', key: 'go' },
     ],
     ['whatever its details', { prompt: 'Go?', details: 1 }, { prompt: 'Go?', details: 2 }],
-  ])('%s', async (_, before, after) => {
+  ])('a recorded answer is reused %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: 'yes' })
     const log = await node.ended(id)
