@@ -68,9 +68,9 @@ const foundAtRandom = [
   'brings removed documents back on reopen',
 ]
 
-describe('random commands detect a store that', () => {
+describe('random commands detect broken stores', () => {
   for (const name of foundAtRandom) {
-    test(`${name} (model)`, async () => {
+    test(`a store that ${name} is detected (model)`, async () => {
       const broken = brokenStores.find((each) => each.name === name)!
       await expect(expectModel(targetOf(broken), { runs: 1000 })).rejects.toThrow(/seed: -?\d+/)
     })

@@ -174,7 +174,7 @@ describe.each<[string, Partial<Limits>]>([
   })
 })
 
-test('[SEC-2] too many webhooks are reported in the format of A2A over REST and gRPC', async () => {
+test('[SEC-2] A2A: a webhook beyond the limit per task is rejected in the format of REST and gRPC', async () => {
   const served = await serve({ webhooksPerTaskMax: 1 })
   const { id } = await startRun(target(served), 'hang')
   const webhook = (name: string): object => ({ taskId: id, id: name, url: 'https://example.com/hook' })

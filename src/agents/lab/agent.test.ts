@@ -164,7 +164,7 @@ describe('lab: output', () => {
 })
 
 describe('lab: steps, tools and questions', () => {
-  test('use the context', async () => {
+  test('steps and tools use the run context', async () => {
     expect(await performed('step cook 1; tool search 1; tool pay idempotent')).toEqual([
       { type: 'step cook began' },
       { type: 'step cook ended', result: { step: 'cook', number: 0 } },

@@ -167,7 +167,7 @@ function cutOff(
 }
 
 describe('[RUN-1] model agent: after a crash within a tool', () => {
-  test('an idempotent one is repeated with the same key, and its finished neighbour is not', async () => {
+  test('an idempotent tool is repeated with the same key, and its finished neighbour is not', async () => {
     const { component, keys } = cutOff({}, idempotent)
     const log = await crashed(component, 'tool.completed')
     const pay = `${log[0]!.run}/1.2~/pay`
@@ -175,7 +175,7 @@ describe('[RUN-1] model agent: after a crash within a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid' })
   })
 
-  test('another one waits for a decision, and its result can be provided', async () => {
+  test('a tool that is not idempotent waits for a decision, and its result can be provided', async () => {
     const { component, keys } = cutOff({}, (plain) => plain)
     const world = new World(component)
     const first = world.worker()
@@ -191,7 +191,7 @@ describe('[RUN-1] model agent: after a crash within a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid by hand' })
   })
 
-  test('another one fails the run, if configured', async () => {
+  test('a tool that is not idempotent fails the run, if configured', async () => {
     const { component } = cutOff({ uncertain: 'fail' }, (plain) => plain)
     const log = await crashed(component, 'tool.completed')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })

@@ -90,7 +90,7 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     expect(await namesOf({ env: { ONLY: 'this' } })).toContain('ONLY')
   })
 
-  test('larger than a pipe is read with backpressure from the log', async () => {
+  test('output larger than a pipe is read with backpressure from the log', async () => {
     const log = await logOf(python(`for n in range(20000): say(text="0123456789" * 4)\nsay(type="result")`))
     expect(textOf(log)).toHaveLength(800_000)
   })

@@ -70,15 +70,15 @@ describe('docs/events.md', () => {
 })
 
 describe('event types:', () => {
-  test('[LOG-3] exactly four end a run', () => {
+  test('[LOG-3] exactly four event types end a run', () => {
     expect(types.filter(isTerminal)).toEqual(['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'])
   })
 
-  test('one pauses a run', () => {
+  test('exactly one event type pauses a run', () => {
     expect(types.filter((type) => eventTable[type].effect === 'pause')).toEqual(['run.paused'])
   })
 
-  test('names are noun.verb', () => {
+  test('event type names are noun.verb', () => {
     for (const type of types) expect(type).toMatch(/^[a-z]+\.[a-z]+$/)
   })
 

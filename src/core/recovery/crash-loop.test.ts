@@ -156,7 +156,7 @@ describe('[RUN-6] crash loops: after a crash', () => {
     expect(executing.size).toBe(4)
   })
 
-  test('half as many execute after each further crash', async () => {
+  test('each further crash halves the number of suspects that execute at once', async () => {
     const { executing, world } = crowd()
     const ids = await crash(world, 8)
     for (const most of [4, 2, 1]) {

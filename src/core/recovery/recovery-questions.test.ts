@@ -61,7 +61,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
 })
 
 describe('[RUN-5] a question that replaces another one', () => {
-  test('does so although other new work has waited for longer', async () => {
+  test('a question replaces another one although other new work has waited for longer', async () => {
     const effects: string[] = []
     const after = subject(
       async function* (_, context) {

@@ -12,7 +12,7 @@ function counted(): { readonly done: string[]; work: (name: string) => () => str
 }
 
 describe('[RUN-1] recorded work is not repeated:', () => {
-  test('steps, also several of one name', async () => {
+  test('steps are not repeated, also several of one name', async () => {
     const { done, work } = counted()
     const component = recovering('resume', async function* (_, context) {
       const results = [

@@ -35,7 +35,7 @@ function contentsOf(log: readonly LoggedEvent[]): string[] {
 }
 
 describe('session history: a run gets the earlier runs', () => {
-  test('oldest first, with input and output', async () => {
+  test('earlier runs come oldest first, with input and output', async () => {
     const node = openNode({ components: [echo()] })
     const first = await said(node, 'one')
     expect(toldIn(first)).toEqual([])

@@ -249,7 +249,7 @@ describe('JWT: an unusable key is an error at startup:', () => {
     await expect(openJwtAuthenticator({ key }, clock)).rejects.toThrow(/neither PEM nor JWK/)
   })
 
-  test('an algorithm that does not fit the key', async () => {
+  test('an algorithm that does not fit the key is an error', async () => {
     await expect(openJwtAuthenticator({ key: pem, algorithms: ['HS256'] }, clock)).rejects.toThrow(/HS256 does not fit/)
     await expect(openJwtAuthenticator({ key: pem, algorithms: ['none'] }, clock)).rejects.toThrow(/none does not fit/)
     await expect(openJwtAuthenticator({ key: pem, algorithms: [] }, clock)).rejects.toThrow(/JWT algorithms is empty/)

@@ -307,7 +307,7 @@ describe('key file errors:', () => {
     )
   })
 
-  test('a directory in its place is named', async () => {
+  test('a directory in place of the key file is named', async () => {
     await expect(openKeyAuthenticator(folder)).rejects.toThrow(folder)
   })
 

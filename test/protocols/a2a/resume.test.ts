@@ -138,7 +138,7 @@ describe('A2A with the resume extension: a position with the checksum of its eve
     },
   )
 
-  test('[SUB-2] [LOG-5] of a log that was replaced by an older backup is rejected, and a client gets the task of the new history', async () => {
+  test('[SUB-2] [LOG-5] a position in a log that was replaced by an older backup is rejected, and a client gets the task of the new history', async () => {
     const path = temporaryDatabase()
     const first = await serveInProcess({ path })
     const task = await send(`${first.url}/a2a/lab`, 'text 2; ask Go on?; text 20')

@@ -43,7 +43,7 @@ describe('native: a page of another site', () => {
     '[::1]:7777',
     'agents.localhost',
     'agents.localhost:7777',
-  ])('is not assumed for the name %j', async (host) => {
+  ])('the host name %j is not taken for another site', async (host) => {
     const server = await serveNative()
     expect(
       statusOf(await exchange(server.port, requestText('GET /components', { Host: host, Connection: 'close' }))),
@@ -91,7 +91,7 @@ describe('native: a page of another site', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('is not assumed for a page of this server', async () => {
+  test('a page of this server is not taken for another site', async () => {
     const server = await serveNative()
     const answer = await call(server, 'POST', '/runs', {
       body: { component: 'lab', input: '' },

@@ -159,7 +159,7 @@ describe('OpenAI: tool results', () => {
   const ask = async (server: OpenAiServer, extra: readonly object[] = []) =>
     raw(server, '/v1/chat/completions', { model: 'forecaster', messages: [...messages, ...extra], tools: [chatTool] })
 
-  test('[RUN-4] sent twice lead to the same answer, and different ones to a conflict', async () => {
+  test('[RUN-4] tool results sent twice lead to the same answer, and different ones to a conflict', async () => {
     const server = await serveOpenAi()
     const { message } = (JSON.parse((await ask(server)).text) as OpenAI.ChatCompletion).choices[0]!
     const { id } = message.tool_calls![0]!
