@@ -120,7 +120,7 @@ say(type="result", output=answer)
   })
 })
 
-describe('[RUN-3] process agent: a run fails for', () => {
+describe('[RUN-3] process agent: failures of the program', () => {
   test.for([
     ['exits with a code', 'sys.exit(3)', 'agent_failed', 'exited with code 3 without a result'],
     ['is killed', 'os.kill(os.getpid(), signal.SIGKILL)', 'agent_failed', 'killed by SIGKILL without a result'],
@@ -150,18 +150,18 @@ describe('[RUN-3] process agent: a run fails for', () => {
       'longer than 4096 bytes',
     ],
     ['asks for nothing', 'say(type="ask"); time.sleep(60)', 'protocol_violation', 'without a `prompt`'],
-  ] as const)('a program that %s', async ([, program, code, message]) => {
+  ] as const)('a program that %s fails the run', async ([, program, code, message]) => {
     const failure = await failureOf(python(program, { lineBytesMax: 4096, graceMs: 20_000 }))
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)
   })
 
-  test('a program that does not exist', async () => {
+  test('a program that does not exist fails the run', async () => {
     const failure = await failureOf(processAgent({ id: 'subject', command: '/nowhere/program' }))
     expect(failure).toMatchObject({ code: 'unsupported', message: 'the process could not be started: ENOENT' })
   })
 
-  test('a program that rejects', async () => {
+  test('a program that rejects ends the run as rejected', async () => {
     const log = await logOf(python('say(type="reject", reason="not today")'))
     expect(dataOf(log, 'run.rejected')).toEqual([{ reason: 'not today' }])
   })

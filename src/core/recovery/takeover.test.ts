@@ -349,7 +349,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect(textOf(await second.ended(id))).toBe('ab')
   })
 
-  test('any number of times does not use up their attempts', async () => {
+  test('repeated handovers do not use up the attempts of a run', async () => {
     const component = recovering(
       'resume',
       async function* (_, { attempt, signal }) {

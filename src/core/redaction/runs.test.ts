@@ -23,8 +23,8 @@ function last(log: readonly LoggedEvent[]): LoggedEvent {
   return log.at(-1)!
 }
 
-describe('a secret is redacted in', () => {
-  test('input and metadata, and the agent gets the redacted values in every attempt', async () => {
+describe('redaction of a run', () => {
+  test('a secret is redacted in input and metadata, and the agent gets the redacted values in every attempt', async () => {
     const got: unknown[] = []
     const component = subject(async function* (input, { metadata }) {
       got.push(input, metadata)
@@ -142,7 +142,7 @@ describe('a secret is redacted in', () => {
     ],
   ]
 
-  test.each(emissions)('%s', async (_what, run) => {
+  test.each(emissions)('a secret is redacted in %s', async (_what, run) => {
     const node = openNode({ components: [subject(run)], redact })
     const id = await node.start('subject')
     const log = JSON.stringify([await node.ended(id), await node.get(id)])
@@ -150,7 +150,7 @@ describe('a secret is redacted in', () => {
     for (const part of [KEY, KEY.slice(12)]) expect(log).not.toContain(part)
   })
 
-  test('questions and answers, and the agent gets the redacted answer, parked or not', async () => {
+  test('a secret is redacted in questions and answers, and the agent gets the redacted answer, parked or not', async () => {
     for (const whenPaused of ['keep', 'release'] as const) {
       const answers: unknown[] = []
       const component = subject(
@@ -170,7 +170,7 @@ describe('a secret is redacted in', () => {
     }
   })
 
-  test('the reason of a stop', async () => {
+  test('a secret is redacted in the reason of a stop', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, { signal }) {

@@ -245,7 +245,7 @@ describe('A2A client: faults of the server', () => {
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(2)
   })
 
-  test('streams nothing, and does not return the task, is polled', async () => {
+  test('a server that streams nothing and does not return the task is polled', async () => {
     const quiet = (response: ServerResponse): void =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n')
     const peer = await scripted({
@@ -258,7 +258,7 @@ describe('A2A client: faults of the server', () => {
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
   })
 
-  test('redirects is not followed, so that a credential is sent nowhere else', async () => {
+  test('a redirect is not followed, so that a credential is sent nowhere else', async () => {
     const elsewhere = await scripted({})
     const peer = await scripted({
       SendMessage: [(response) => void response.writeHead(307, { location: `${elsewhere.url}/rpc` }).end()],
