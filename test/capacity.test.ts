@@ -73,14 +73,14 @@ describe('capacity: a number of runs', () => {
     expect(nodes).toBe(5 * 10)
   })
 
-  test('on NATS is limited by the runs that every node knows', () => {
+  test('runs on NATS are limited by the run index in the memory of every node', () => {
     const { bounds } = capacityOf(MEASURED, { ...DEMAND, store: 'nats', retainHours: 1000 }, MACHINES)
     // Half of 4 GB, for 3601 kept runs of 1000 bytes to each that is live.
     expect(bounds[0]!.what).toBe('index of retained runs in the memory of every node')
     expect(bounds[0]!.runs).toBeCloseTo(2e9 / (3601 * 1000))
   })
 
-  test('on SQLite needs one node per store, and no server', () => {
+  test('runs on SQLite need one node per store, and no store server', () => {
     const { cells, nodes, storeServers, hintGigabits } = capacityOf(MEASURED, { ...DEMAND, store: 'sqlite' }, MACHINES)
     expect(nodes).toBe(cells)
     expect(cells).toBe(Math.ceil(10_000 / (0.5 / 101e-6)))

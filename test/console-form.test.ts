@@ -92,7 +92,7 @@ describe('console: the form of a single value', () => {
     [{ type: 'number' }, '2.5', 2.5],
     [{ type: 'boolean' }, 'true', true],
     [{ enum: [1, 'two', null] }, '2', null],
-  ])('of %j accepts %j', (schema, text, value) => {
+  ])('a form for %j accepts %j', (schema, text, value) => {
     expect(filled(schema, { input: text })).toEqual({ value })
   })
 

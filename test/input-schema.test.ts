@@ -38,7 +38,7 @@ describe('the input schema of a component', () => {
     expect(processAgent({ id: 'p', command: 'true' }).info).toBeUndefined()
   })
 
-  test('of a workflow is that of its first step, if all of the input goes there', () => {
+  test('a workflow has the input schema of its first step, if all of the input goes there', () => {
     const first = agent<{ city: string }>({
       id: 'first',
       info: { inputSchema },

@@ -50,7 +50,7 @@ describe('npm run audit:deps', () => {
   test.each([
     ['that answers audits', 200, 0, /^\d+ runtime dependencies: no known vulnerabilities/],
     ['without an audit endpoint', 405, 3, /^not audited: /],
-  ])('with a registry %s', { timeout: 120_000 }, async (_name, status, code, says) => {
+  ])('the audit reports its result for a registry %s', { timeout: 120_000 }, async (_name, status, code, says) => {
     const asked: string[] = []
     const registry = createServer((request, response) => {
       asked.push(request.url!)

@@ -45,7 +45,7 @@ describe('host check: a server without authentication accepts only names that no
       expect(isLetIn({ peer: { host }, to, method, policy: { allowedHosts } })).toBe(expected)
   })
 
-  test('and with authentication accepts all names, unless they are listed', () => {
+  test('a server with authentication accepts every host name unless --allowed-hosts is set', () => {
     const authenticator = { scheme: 'keys' } as const
     expect(isLetIn({ peer: { host: 'agents.example' }, to: LAN, policy: { authenticator } })).toBe(true)
     const allowedHosts = ['agents.example']
@@ -78,7 +78,7 @@ describe('origin check: a change is accepted from a page of the same origin', ()
     expect(isLetIn({ headers: { 'sec-fetch-site': site } })).toBe(expected)
   })
 
-  test('or from a configured origin', () => {
+  test('a change from a configured origin is accepted', () => {
     const headers = { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' }
     expect(isLetIn({ headers })).toBe(false)
     expect(isLetIn({ headers, policy: { cors: { origins: ['https://app.example'] } } })).toBe(true)

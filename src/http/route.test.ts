@@ -95,7 +95,7 @@ describe('route table: an unknown path', () => {
     expect(table.match('GET', `/runs/${segment}`)).toEqual({ kind: 'none' })
   })
 
-  test('of very many segments matches nothing', () => {
+  test('a path of very many segments matches nothing', () => {
     expect(table.match('GET', '/x'.repeat(10_000))).toEqual({ kind: 'none' })
   })
 })

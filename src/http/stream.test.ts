@@ -95,7 +95,7 @@ describe('HTTP stream', () => {
     expect(stage.streams.size).toBe(0)
   })
 
-  test('[SUB-3] that is opened after all were closed is closed too', async () => {
+  test('[SUB-3] a stream that is opened after closeAll is closed too', async () => {
     const stage = await setStage()
     stage.streams.closeAll('the tide is out')
     const client = await stage.connect({ after: 0 })
@@ -116,7 +116,7 @@ describe('HTTP stream', () => {
     expect(client.text.slice(-200)).toContain('notice {"kind":"failed","error":')
   })
 
-  test('that cannot be opened throws, and sends no head', async () => {
+  test('a stream that cannot be opened throws and sends no response head', async () => {
     const stage = await setStage({ subscribersPerRunMax: 1 })
     const first = await stage.connect({ after: 0 })
     const second = await stage.connect({ after: 0 })

@@ -50,7 +50,7 @@ describe('proxy headers', () => {
     expect(peerOf(['10.0.0.0/8'], '10.0.0.5', { 'x-forwarded-for': header }).address).toBe(expected)
   })
 
-  test('without values leave those of the connection, and an unknown protocol is ignored', () => {
+  test('missing headers keep the values of the connection, and an unknown protocol is ignored', () => {
     expect(peerOf(['private'], '10.0.0.5', {})).toEqual(direct('10.0.0.5'))
     expect(peerOf(['private'], '10.0.0.5', { 'x-forwarded-proto': 'gopher' }).protocol).toBe('http')
   })

@@ -41,6 +41,6 @@ test.each([
   { protocols: ['a2a'] },
   { protocols: ['agentos'] },
   { protocols: ['native', 'console'] },
-])('with the protocols $protocols only their modules are loaded, and none by the import', async ({ protocols }) =>
+])('mount: protocols $protocols load only their own modules, and the import loads none', async ({ protocols }) =>
   expect(await protocolsLoaded(protocols)).toEqual([[], protocols.toSorted()]),
 )

@@ -30,7 +30,7 @@ test('every path of every protocol begins with a segment of its mount, and no tw
   }
 })
 
-test('what is claimed before protocols are loaded is what they serve', async () => {
+test('protocols serve exactly the paths that are claimed before they are loaded', async () => {
   const { service, store } = openNode({ components: [] })
   const parts = {
     service,

@@ -65,7 +65,7 @@ describe('[SUB-2] SSE: a stream is parsed the same however it is cut', () => {
     ['CRLF', '\r\n'],
     ['CR', '\r'],
   ] as const) {
-    test.each(fixtures)(`with ${name}: %s`, (_, text, expected) => {
+    test.each(fixtures)(`${name} line breaks: %s`, (_, text, expected) => {
       const stream = text.replaceAll('\n', breaks)
       expect(parse([stream])).toEqual(expected)
       for (let first = 0; first <= stream.length; first++) {
@@ -77,11 +77,11 @@ describe('[SUB-2] SSE: a stream is parsed the same however it is cut', () => {
     })
   }
 
-  test('one character at a time', () => {
+  test('a stream of one character at a time is parsed the same', () => {
     for (const [, text, expected] of fixtures) expect(parse(text.split(''))).toEqual(expected)
   })
 
-  test('with all kinds of line breaks at once', () => {
+  test('a stream with all kinds of line breaks is parsed the same', () => {
     const stream = 'data: a\r\ndata: b\rdata: c\n\r\ndata: d\r\r'
     for (let cut = 0; cut <= stream.length; cut++) {
       expect(parse([stream.slice(0, cut), stream.slice(cut)])).toEqual([event('a\nb\nc'), event('d')])
@@ -105,7 +105,7 @@ describe('SSE: oversized input is rejected, however it is cut', () => {
     }
   })
 
-  test('and input of the maximum size is accepted', () => {
+  test('input of the maximum size is accepted', () => {
     const stream = `data: ${'a'.repeat(14)}\n\n`.repeat(50)
     for (let cut = 0; cut <= stream.length; cut++) {
       expect(parse([stream.slice(0, cut), stream.slice(cut)], bound)).toHaveLength(50)

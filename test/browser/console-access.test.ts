@@ -15,7 +15,7 @@ import { expectShown, expectStatus, openConsole } from './console/world.ts'
 const openContext = useChromium()
 
 describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: INSTALL_MS + 240_000 }, () => {
-  test('on any page', async () => {
+  test('every page is accessible', async () => {
     const components = demoComponents({ description: 'scripted', load: async () => undefined })
     const server = await serveInProcess({ components: [...components, ...labComponents(), packer] })
     const failed = await startRun(server, 'text 5; tool search; reason 2; artifact notes 1; custom fact; throw boom')
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: I
     }
   })
 
-  test('while there is nothing to show, while it loads, and on errors', async () => {
+  test('empty, loading and error states are accessible', async () => {
     const server = await serveInProcess({ components: [] })
     const context = await openContext()
     const empty = await openConsole(context, server.url)
@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: I
     await expectAccessible(cut, 'no server')
   })
 
-  test('in dialogs: a replay, the confirmation of a kill, an invalid form', async () => {
+  test('dialogs are accessible: a replay, the confirmation of a kill, an invalid form', async () => {
     const server = await serveInProcess({ components: [...labComponents(), packer] })
     const { id } = await startRun(server, 'text 5')
     await untilStatus(server, id, ['completed'])
@@ -97,7 +97,7 @@ describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: I
     await expectAccessible(page, 'a form that is wrong')
   })
 
-  test('on the key prompt, and after a rejected key', async () => {
+  test('the key prompt is accessible, also after a rejected key', async () => {
     const server = await serveInProcess({
       authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
     })

@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('useRun', () => {
   )
 
   test(
-    'kept in storage, shows the last started run in every tab',
+    'shows the last started run in every tab if the run id is kept in storage',
     async () => {
       const world = await openWorld()
       const [one, other] = [

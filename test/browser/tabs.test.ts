@@ -64,7 +64,7 @@ function endOf(tab: Page, id: string): Promise<string> {
 
 describe.skipIf(!hasChromium)('client: eight tabs of one browser', () => {
   test(
-    '[LOG-1] that follow one run share one connection, and each gets the whole log, however late it joins',
+    '[LOG-1] eight tabs on one run share one connection, and each gets the whole log, however late it joins',
     async () => {
       const world = await openWorld()
       const { server, proxy } = world
@@ -110,7 +110,7 @@ describe.skipIf(!hasChromium)('client: eight tabs of one browser', () => {
   )
 
   test(
-    '[LOG-1] that follow sixteen runs have at most four streams, and none of them freezes',
+    '[LOG-1] eight tabs on sixteen runs have at most four streams, and none of them freezes',
     async () => {
       const world = await openWorld()
       const { server, proxy } = world

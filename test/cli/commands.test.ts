@@ -25,7 +25,7 @@ describe('holdfast', () => {
     expect(await call(flag)).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   })
 
-  test.each([[], ['help'], ['--help'], ['-h']])('with %s lists all commands', async (...argv) => {
+  test.each([[], ['help'], ['--help'], ['-h']])('holdfast with %s lists all commands', async (...argv) => {
     const { code, stdout, stderr } = await call(...argv)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     for (const command of Object.keys(catalogue)) expect(stdout).toMatch(new RegExp(`^  ${command} +\\S`, 'm'))

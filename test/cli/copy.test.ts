@@ -41,7 +41,7 @@ async function fill(store: Store, runs: number): Promise<void> {
 }
 
 describe('an interrupted holdfast copy', () => {
-  test('[LOG-1] killed with SIGKILL, is completed by the same command without loss or duplicates', async () => {
+  test('[LOG-1] is completed by the same command after SIGKILL, without loss or duplicates', async () => {
     const [old, shared] = [sqliteHouse(), postgresHouse()]
     const store = await openHouse(old)
     await fill(store, 250)

@@ -44,7 +44,7 @@ describe('holdfast run in a pipe', () => {
     expect(JSON.parse(stdout)).toEqual({ answer: 42 })
   })
 
-  test('with --json prints every event of the log as a line, and nothing else', async () => {
+  test('run --json prints every event of the log as a line, and nothing else', async () => {
     const { call, url } = await lab()
     const { code, stdout, stderr } = await call('run', 'lab', 'text 3; tool search', '--json')
     expect(code).toBe(0)
@@ -94,7 +94,7 @@ describe('holdfast run in a pipe', () => {
     })
   })
 
-  test('with --detach starts the run and prints its id', async () => {
+  test('run --detach starts the run and prints its id', async () => {
     const { call, url } = await lab()
     const { code, stdout } = await call('run', 'lab', 'say hi', '--detach', '--session', 'mine')
     expect(code).toBe(0)
@@ -141,7 +141,7 @@ test('holdfast run prints how to answer for open questions only, not for answere
 })
 
 describe('holdfast runs', () => {
-  test('with --version lists runs that this version of their component executed last', async () => {
+  test('runs --version lists runs that this version of their component executed last', async () => {
     const versioned = (id: string, version?: string) =>
       agent({
         id,
@@ -276,7 +276,7 @@ describe('holdfast tail', () => {
 })
 
 describe('CLI errors say what happened, which value, and what to do next', () => {
-  test('for a run that does not exist', async () => {
+  test('a command on a run that does not exist suggests holdfast runs', async () => {
     const { call } = await lab()
     for (const command of [
       ['show', 'run_x'],
@@ -294,7 +294,7 @@ describe('CLI errors say what happened, which value, and what to do next', () =>
     }
   })
 
-  test('for an unreachable server and for a server that is not Holdfast', async () => {
+  test('a command to an unreachable server names its URL', async () => {
     const { code, stderr } = await callWith({})('runs', '--url', 'http://127.0.0.1:7')
     expect({ code, stderr }).toMatchObject({
       code: 1,
@@ -304,7 +304,7 @@ describe('CLI errors say what happened, which value, and what to do next', () =>
     })
   })
 
-  test('[SEC-1] for a server that requires a key', async () => {
+  test('[SEC-1] a command to a server that requires a key asks for --key or HOLDFAST_KEY', async () => {
     const { url } = await serveInProcess({
       authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
     })
@@ -325,7 +325,7 @@ describe('CLI errors say what happened, which value, and what to do next', () =>
     [['replay', 'x', '--speed', 'fast'], '"fast" is not a speed'],
     [['completion', 'tcsh'], '"tcsh" is not a supported shell: use bash, zsh, fish'],
     [['gc'], 'nothing to do: give --retain 30d'],
-  ])('for the command line %j', async (argv, said) => {
+  ])('the invalid command line %j exits with 2', async (argv, said) => {
     const { code, stdout, stderr } = await callWith(NOBODY)(...argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(said)

@@ -136,14 +136,14 @@ describe('holdfast serve exits with a one-line error', () => {
       `export const a = ${plain('lab')}`,
       /two components have the id lab/,
     ],
-  ])('if the module %s', async (_name, file, text, said) => {
+  ])('a module that %s is rejected', async (_name, file, text, said) => {
     expectRefusal(await run(['serve', moduleOf(file, text), '--lab', ...MEMORY]), said)
   })
 
   test.each([
     ['that does not exist', 'missing.ts'],
     ['that is a folder', '.'],
-  ])('if the module’s file is one %s', async (_name, file) => {
+  ])('a module file %s is rejected', async (_name, file) => {
     const path = join(temporaryFolder(), file)
     expectRefusal(
       await run(['serve', path, ...MEMORY]),
@@ -151,7 +151,7 @@ describe('holdfast serve exits with a one-line error', () => {
     )
   })
 
-  test('without creating a database', async () => {
+  test('a rejected module leaves no database behind', async () => {
     const cwd = temporaryFolder()
     writeFileSync(join(cwd, 'twice.mjs'), `export const a = ${plain('same')}, b = ${plain('same')}`)
     expectRefusal(await run(['serve', 'twice.mjs', '--port', '0'], { cwd }), /two components/)

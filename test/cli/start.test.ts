@@ -29,7 +29,7 @@ function digest(path: string): string {
 }
 
 describe('holdfast serve with a database', () => {
-  test('that another process uses leaves it alone', async () => {
+  test('a database that another process uses is left alone', async () => {
     const path = temporaryDatabase()
     const first = new CommandLine(['demo', '--lab', '--port', '0', '--store', `sqlite:${path}`])
     const target = { url: await first.url() }
@@ -41,7 +41,7 @@ describe('holdfast serve with a database', () => {
     expect(await untilFinished(target, id)).toMatchObject({ status: 'completed' })
   })
 
-  test('whose process was killed can open it again', async () => {
+  test('a database whose process was killed can be opened again', async () => {
     const path = temporaryDatabase()
     const first = new CommandLine(['demo', '--lab', '--port', '0', '--store', `sqlite:${path}`])
     const { id } = await startRun({ url: await first.url() }, 'text 1')
@@ -69,7 +69,7 @@ describe('holdfast serve with a database', () => {
       /runs\.db was written by a newer Holdfast \(schema 99; this version knows up to \d+\)/,
     ],
     ['is of another program', replaceByForeign, /runs\.db is a SQLite database of another program/],
-  ])('that %s rejects it and leaves it unchanged', async (_name, damage, said) => {
+  ])('a database that %s is rejected and left unchanged', async (_name, damage, said) => {
     const path = temporaryDatabase()
     await makeDatabase(path)
     damage(path)
@@ -78,13 +78,13 @@ describe('holdfast serve with a database', () => {
     expect(digest(path)).toBe(before)
   })
 
-  test('that is a directory names it in the error', async () => {
+  test('a database path that is a directory is named in the error', async () => {
     const path = join(temporaryFolder(), 'runs.db')
     mkdirSync(path)
     expectRefusal(await demo(path), /runs\.db/)
   })
 
-  test('whose path leads through a file names it in the error', async () => {
+  test('a database path that leads through a file is named in the error', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'file'), '')
     expectRefusal(await demo(join(folder, 'file', 'runs.db')), /file/)

@@ -237,7 +237,7 @@ describe('client: a cursor', () => {
     expect(() => stream[Symbol.asyncIterator]()).toThrow('read only once')
   })
 
-  test('[SUB-2] outside the log is rejected', async () => {
+  test('[SUB-2] a cursor outside the log is rejected', async () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 5' })
     await run.result()
@@ -260,7 +260,7 @@ describe('client: an abort signal', () => {
     await run.stop({ waitMs: 10_000 })
   })
 
-  test('that is already aborted prevents the request', async () => {
+  test('a signal that is already aborted prevents the request', async () => {
     const client = createClient({ url: 'http://127.0.0.1:1', retries: 1000 })
     await expect(
       client.runs.start({ component: 'lab', input: '' }, { signal: AbortSignal.abort(new Error('left')) }),

@@ -66,7 +66,7 @@ function first(count: number, make: Answer[1], concerned: (url: string) => boole
 const isStream = (url: string): boolean => url.includes('format=sse')
 
 describe.each(foreign)('client: %s', (_name, make) => {
-  test('as the response to a start is retried, and starts one run', async () => {
+  test('a start that gets a foreign response is retried, and starts one run', async () => {
     const server = await serveNative()
     const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(2, make) })
     const run = await client.runs.start({ component: 'lab', input: 'text 1' })
@@ -74,7 +74,7 @@ describe.each(foreign)('client: %s', (_name, make) => {
     expect((await client.runs.list()).runs.map(({ id }) => id)).toEqual([run.id])
   })
 
-  test('as a stream or a page is retried, and the loop ends with the last event', async () => {
+  test('a stream or page that gets a foreign response is retried, and the loop ends with the last event', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)
@@ -83,7 +83,7 @@ describe.each(foreign)('client: %s', (_name, make) => {
     expect(await collect(client.runs.stream(id))).toEqual(log)
   })
 
-  test('on every attempt is a ConnectionError with what was received', async () => {
+  test('a request that gets only foreign responses fails with a ConnectionError that has what was received', async () => {
     const client = createClient({ url: 'http://127.0.0.1:1', retries: 2, retryDelayMs: 1, fetch: async () => make() })
     for (const ask of [
       () => client.runs.start({ component: 'lab', input: '' }),
@@ -227,7 +227,7 @@ describe('client: a frame damaged in transit', () => {
     ['without a type', (text: string) => text.replace(/"type":"text\.delta"/, '"tipe":"text.delta"')],
     ['with an index that is not a number', (text: string) => text.replace(/"index":4/, '"index":"4"')],
     ['of another run', (text: string) => text.replace(/"run":"run_[^"]*","index":4/, '"run":"run_other","index":4')],
-  ])('%s is requested again', async (_name, damage) => {
+  ])('a frame %s is requested again', async (_name, damage) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 3')
     await untilFinished(server, id)

@@ -35,7 +35,7 @@ describe('a cursor with the checksum of its event', () => {
     ['an event beyond the end', '300~00000000', 409, 'log_changed'],
     ['no checksum', '3~zz', 400, 'cursor_invalid'],
     ['half a checksum', '3~0000', 400, 'cursor_invalid'],
-  ])('[SUB-2] that names %s is rejected', async (_name, after, status, code) => {
+  ])('[SUB-2] a cursor that names %s is rejected', async (_name, after, status, code) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)

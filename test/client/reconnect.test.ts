@@ -15,7 +15,7 @@ function inOrder(faults: readonly Fault[], concerned: (request: IncomingMessage)
 }
 
 describe('client: a start', () => {
-  test('[RUN-4] whose response is lost is retried and starts one run', async () => {
+  test('[RUN-4] a start whose response is lost is retried and starts one run', async () => {
     const server = await serveNative()
     const faults: Fault[] = [{ loses: true }, { instead: 'nothing' }, { instead: '502' }, { loses: true }]
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder(faults) })
@@ -27,7 +27,7 @@ describe('client: a start', () => {
     expect(body.runs.map(({ id }) => id)).toEqual([run.id])
   })
 
-  test('[RUN-4] with the caller’s idempotency key is the same run from another client', async () => {
+  test('[RUN-4] a start with the caller’s idempotency key is the same run from another client', async () => {
     const { url } = await serveNative()
     const start = { component: 'lab', input: 'text 1' }
     const first = await createClient({ url }).runs.start(start, { idempotencyKey: 'order 7' })
@@ -38,7 +38,7 @@ describe('client: a start', () => {
     ).rejects.toMatchObject({ code: 'idempotency_conflict', retryable: false })
   })
 
-  test('that is rejected permanently is not retried', async () => {
+  test('a start that is rejected permanently is not retried', async () => {
     const server = await serveNative()
     const proxy = await startFaultProxy(() => server.url)
     let requests = 0
@@ -50,7 +50,7 @@ describe('client: a start', () => {
 })
 
 describe('client: an answer to a paused run', () => {
-  test('that may have been accepted is not sent again', async () => {
+  test('an answer that may have been accepted is not sent again', async () => {
     const server = await serveNative()
     const draw = inOrder([{ loses: true }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
@@ -63,7 +63,7 @@ describe('client: an answer to a paused run', () => {
     expect(resumed).toHaveLength(1)
   })
 
-  test('that was rejected temporarily is sent again', async () => {
+  test('an answer that was rejected temporarily is sent again', async () => {
     const server = await serveNative()
     const draw = inOrder([{ instead: '503' }, { instead: '429' }], ({ url }) => url!.endsWith('/answers'))
     const proxy = await startFaultProxy(() => server.url, { draw })
@@ -76,7 +76,7 @@ describe('client: an answer to a paused run', () => {
 })
 
 describe('client: a stream', () => {
-  test('[SUB-3] that closes cleanly before its run has ended is reopened', async () => {
+  test('[SUB-3] a stream that closes cleanly before its run has ended is reopened', async () => {
     const server = await serveNative()
     const draw = inOrder(
       Array.from({ length: 6 }, () => ({ after: { bytes: 300, by: 'close' as const } })),
@@ -89,7 +89,7 @@ describe('client: a stream', () => {
     expect(proxy.streams.total).toBeGreaterThan(6)
   })
 
-  test('that makes no progress is given up after its retry budget', async () => {
+  test('a stream that makes no progress is given up after its retry budget', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 3; hang')
     const proxy = await startFaultProxy(() => server.url, { draw: () => ({ instead: '502' }) })
@@ -140,7 +140,7 @@ describe('client: a stream', () => {
     expect(await collect(client.runs.stream(id))).toHaveLength(13)
   })
 
-  test('[SUB-3] that is half-open is detected by its silence', async () => {
+  test('[SUB-3] a half-open stream is detected by its idle timeout', async () => {
     const server = await serveNative()
     const draw = inOrder([{ after: { bytes: 400, by: 'hang' } }, { after: { bytes: 0, by: 'hang' } }], isStream)
     const proxy = await startFaultProxy(() => server.url, { draw })
@@ -149,7 +149,7 @@ describe('client: a stream', () => {
     expect(await collect(run.events())).toEqual(eventsIn(await readLog(server, run.id)))
   })
 
-  test('[SUB-3] with nothing but heartbeats stays open', async () => {
+  test('[SUB-3] a stream with nothing but heartbeats stays open', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 100 } })
     const proxy = await startFaultProxy(() => server.url)
     const client = createClient({ url: proxy.url, idleTimeoutMs: 2000 })
@@ -158,7 +158,7 @@ describe('client: a stream', () => {
     expect(proxy.streams.total).toBe(1)
   })
 
-  test('that a proxy buffers is replaced by pages', async () => {
+  test('a stream that a proxy buffers is replaced by pages', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 100 } })
     const proxy = await startFaultProxy(() => server.url, { draw: () => ({ buffer: 4096, stripsComments: true }) })
     const client = createClient({ url: proxy.url, idleTimeoutMs: 500 })

@@ -28,18 +28,18 @@ async function failuresOf(target: StoreTarget, section: string): Promise<string[
   return failures
 }
 
-describe('the conformance suite detects a store that', () => {
+describe('the conformance suite detects broken stores', () => {
   const noticing = new Set<string>()
 
   for (const broken of brokenStores) {
-    test(`${broken.name} (${broken.section})`, async () => {
+    test(`a store that ${broken.name} is detected (${broken.section})`, async () => {
       const failures = await failuresOf(targetOf(broken), broken.section)
       for (const name of failures) noticing.add(name)
       expect(failures).not.toEqual([])
     })
   }
 
-  test('has cases that can all fail', () => {
+  test('every case of the conformance suite fails for some broken store', () => {
     const silent = cases.filter(({ section, name }) => section !== 'model' && !noticing.has(name))
     expect(silent.map(({ name }) => name)).toEqual([])
   })
@@ -68,9 +68,9 @@ const foundAtRandom = [
   'brings removed documents back on reopen',
 ]
 
-describe('random commands detect a store that', () => {
+describe('random commands detect broken stores', () => {
   for (const name of foundAtRandom) {
-    test(`${name} (model)`, async () => {
+    test(`a store that ${name} is detected (model)`, async () => {
       const broken = brokenStores.find((each) => each.name === name)!
       await expect(expectModel(targetOf(broken), { runs: 1000 })).rejects.toThrow(/seed: -?\d+/)
     })

@@ -54,7 +54,7 @@ async function messagesOf(name: string, id: string): Promise<number> {
 }
 
 describe('NATS: an append whose response is lost', () => {
-  test('[LOG-1] and that was written is found, and not written twice', async () => {
+  test('[LOG-1] an append that was written is found, and not written twice', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ name, ...through(proxy) })
@@ -72,7 +72,7 @@ describe('NATS: an append whose response is lost', () => {
     expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
   })
 
-  test('[LOG-1] and that was written is found, also if the response arrives too late', async () => {
+  test('[LOG-1] an append that was written is found although the response arrives too late', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ name, requestTimeoutMs: 200, ...through(proxy) })
@@ -89,7 +89,7 @@ describe('NATS: an append whose response is lost', () => {
     expect(await messagesOf(name, scribe.id)).toBe(4)
   })
 
-  test('[LOG-1] and that was not written is written', async () => {
+  test('[LOG-1] an append that was not written is written', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ name, ...through(proxy) })
@@ -104,7 +104,7 @@ describe('NATS: an append whose response is lost', () => {
     expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
   })
 
-  test('[LOG-4] and that was written is found, though another worker has claimed the run since', async () => {
+  test('[LOG-4] an append that was written is found although another worker has claimed the run since', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const [cutOff, other] = [await open({ name, ...through(proxy) }), await open({ name })]

@@ -83,7 +83,7 @@ describe('[SUB-2] [SUB-3] NATS: a stream that an operator purges', () => {
     expect(await readRecords(other, next.id)).toEqual(next.records)
   })
 
-  test('in part: missing events get 410 with the earliest one, and an unreadable run is skipped and counted', async () => {
+  test('a partial purge: missing events get 410 with the earliest one, and an unreadable run is skipped and counted', async () => {
     const name = newName()
     const store = await open(name)
     const [hit, sound] = [await startRun(store), await startRun(store)]

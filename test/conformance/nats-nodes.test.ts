@@ -137,7 +137,7 @@ describe('NATS: the streams', () => {
     await expect(open(name, { partitions: 3 })).rejects.toThrow(/has 2 partitions/)
   })
 
-  test('of a newer version are rejected, and those of another name ignored', async () => {
+  test('streams of a newer version are rejected, and streams of another name are ignored', async () => {
     const name = newName()
     await (await open(name)).close()
     const connection = await connect({ servers: server.address })

@@ -39,7 +39,7 @@ async function recordsInDatabase(schema: string, id: string): Promise<number> {
 }
 
 describe('PostgreSQL: an append whose response is lost', () => {
-  test('[LOG-1] and that was written is found, and not written twice', async () => {
+  test('[LOG-1] an append that was written is found, and not written twice', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
@@ -56,7 +56,7 @@ describe('PostgreSQL: an append whose response is lost', () => {
     expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
   })
 
-  test('[LOG-1] and that was not written is written', async () => {
+  test('[LOG-1] an append that was not written is written', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
@@ -71,7 +71,7 @@ describe('PostgreSQL: an append whose response is lost', () => {
     expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
   })
 
-  test('[LOG-4] and that was written is found, though another worker has claimed the run since', async () => {
+  test('[LOG-4] an append that was written is found although another worker has claimed the run since', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const [cutOff, other] = [await open({ schema, url: through(proxy) }), await open({ schema })]

@@ -46,7 +46,7 @@ describe('PostgreSQL: the schema', () => {
     expect((await stores[0]!.list({ limit: 100 })).runs).toHaveLength(8)
   })
 
-  test('of a newer version is rejected, and one of another name ignored', async () => {
+  test('a schema of a newer version is rejected, and one of another name is ignored', async () => {
     const schema = newSchema()
     await (await open(schema)).close()
     await server.query(`UPDATE ${schema}.version SET version = ${SCHEMA_VERSION + 1}`)

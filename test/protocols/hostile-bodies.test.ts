@@ -126,7 +126,7 @@ describe('[SEC-2] POST /agents/lab/runs', () => {
   test.each([
     ['a form of many fields', 'application/x-www-form-urlencoded', 'a=&'.repeat(BYTES / 3)],
     ['a multipart form of many parts', 'multipart/form-data; boundary=b', boundary.repeat(BYTES / boundary.length)],
-  ])('with %s is rejected without blocking the event loop', async (_name, type, body) => {
+  ])('a request with %s is rejected without blocking the event loop', async (_name, type, body) => {
     let status = 0
     const longest = await stallOf(async () => (status = await post('/agents/lab/runs', body, type)))
     expect(status).toBe(413)
@@ -151,14 +151,14 @@ describe('[SEC-2] POST /agents/lab/runs', () => {
     ],
     ['headers that do not end', 'multipart/form-data; x=y; Boundary=b', `--b\r\n${'a: b\r\n'.repeat(BYTES / 6)}`, 413],
     ['a boundary that cannot be read', 'multipart/form-data; boundary="b\\"', part('a: b\r\n'.repeat(BYTES / 6)), 400],
-  ])('with %s does not block the event loop', async (_name, type, body, expected) => {
+  ])('a request with %s does not block the event loop', async (_name, type, body, expected) => {
     let status = 0
     const longest = await stallOf(async () => (status = await post('/agents/lab/runs', body, type)))
     expect(status).toBe(expected)
     expect(longest).toBeLessThan(TURN_MS_MAX)
   })
 
-  test.each(Object.keys(values))('with JSON in a form field, %s, does not block the event loop', async (name) => {
+  test.each(Object.keys(values))('a form field with JSON, %s, does not block the event loop', async (name) => {
     const form = `message=text+1&session_state=${encodeURIComponent(values[name]!.slice(0, 1_300_000))}`
     const type = 'application/x-www-form-urlencoded'
     let status = 0

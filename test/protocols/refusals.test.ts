@@ -134,7 +134,7 @@ const forms: Readonly<Record<keyof typeof kinds, Forms>> = {
 }
 
 describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepare, text, stream = false, runs }) => {
-  test.each(Object.keys(ways))('is reported in the format of %s, and starts nothing', async (way) => {
+  test.each(Object.keys(ways))('the rejection has the format of %s, and nothing starts', async (way) => {
     const served = await serve(limits)
     await prepare?.(served)
     const refusal = await ways[way]!(served, { text: text ?? 'text 1', stream })
@@ -164,7 +164,7 @@ describe.each<[string, Partial<Limits>]>([
   ['an address sends too many requests', { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 }],
   ['an address shows too many wrong credentials', { loginFailuresBurstMax: 1 }],
 ])('[SEC-2] %s', (_kind, limits) => {
-  test.each(byHttp)('is reported in the format of %s', async (way) => {
+  test.each(byHttp)('the rejection has the format of %s', async (way) => {
     const served = await serve(limits)
     const start = { text: 'text 1', stream: false }
     const guess = (count: number): Promise<Refusal> => ways[way]!({ ...served, key: `hf_wrong${count}` }, start)
@@ -174,7 +174,7 @@ describe.each<[string, Partial<Limits>]>([
   })
 })
 
-test('[SEC-2] too many webhooks are reported in the format of A2A over REST and gRPC', async () => {
+test('[SEC-2] A2A: a webhook beyond the limit per task is rejected in the format of REST and gRPC', async () => {
   const served = await serve({ webhooksPerTaskMax: 1 })
   const { id } = await startRun(target(served), 'hang')
   const webhook = (name: string): object => ({ taskId: id, id: name, url: 'https://example.com/hook' })

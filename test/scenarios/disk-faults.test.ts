@@ -84,7 +84,7 @@ describe.each(Object.entries(breakages))('[LOG-2] a server with a disk %s', (_na
 })
 
 describe('[LOG-2] SQLite: no command is acknowledged before it is durable', () => {
-  test('if its sync fails', async () => {
+  test('a command whose sync fails gets 503', async () => {
     const store = temporaryDatabase()
     const server = await startServer({ store })
     const { id } = await startRun(server, 'text 1; hang', { component: 'lab-resume' })
@@ -113,7 +113,7 @@ describe('[LOG-2] SQLite: no command is acknowledged before it is durable', () =
     expect(await getRun(again, paused.id)).toMatchObject({ status: 'paused' })
   })
 
-  test('if its sync is slow, and no event is visible before it either', async () => {
+  test('a command whose sync is slow is acknowledged after it, and no event is visible before it', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const { id } = await startRun(server, 'ask Go on?; text 1; hang')
     const stopped = await startRun(server, 'hang')

@@ -122,14 +122,14 @@ describe('[SUB-3] [RUN-1] a server that drains', () => {
 })
 
 describe('[SUB-3] a server that drains is not delayed', () => {
-  test('by agents that ignore the abort signal', async () => {
+  test('agents that ignore the abort signal do not delay the exit', async () => {
     const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     for (const script of ['ignore-abort; sleep 600000', 'ignore-abort; hang', 'ignore-abort; text 1000000 every 1'])
       await startRun(server, script)
     await expectExitSoon(server)
   })
 
-  test('by subscribers that do not read', async () => {
+  test('subscribers that do not read do not delay the exit', async () => {
     const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     const { id } = await startRun(server, `${Array.from({ length: 50 }, () => 'big 200').join('; ')}; hang`)
     const stalled = [1, 2, 3].map(() => followRun(server, id, { stalled: true }))
@@ -138,7 +138,7 @@ describe('[SUB-3] a server that drains is not delayed', () => {
     for (const stream of stalled) stream.cut()
   })
 
-  test('by a long poll', async () => {
+  test('a long poll does not delay the exit', async () => {
     const server = await startServer({ store: temporaryDatabase(), args: ['--drain-timeout', '100ms'] })
     const { id } = await startRun(server, 'hang')
     const started = await untilStatus(server, id, ['running'])

@@ -47,7 +47,7 @@ describe('[RUN-4] fifty concurrent starts with one idempotency key', () => {
     for (const stream of streams) expect(stream.log.equals(log)).toBe(true)
   })
 
-  test('and two different bodies are one run, and a conflict for every start with the other body', async () => {
+  test('starts with two different bodies are one run, and a conflict for every start with the other body', async () => {
     const server = await startServer({ store: temporaryDatabase() })
     const answers = await Promise.all(
       fifty((place) => postRun(server, place % 2 === 0 ? 'text 1' : 'text 2', { key: 'either' })),

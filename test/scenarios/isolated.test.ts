@@ -73,7 +73,7 @@ describe('an isolated run', () => {
     ],
     ['throw', { code: 'agent_failed', message: /^boom thrown$/, details: { type: 'RangeError' } }],
     ['flood', { code: 'protocol_violation', message: /pending at once/, details: {} }],
-  ])('that does %s fails alone', async (deed, { code, message, details }) => {
+  ])('an agent that does %s fails its own run and no other', async (deed, { code, message, details }) => {
     const { node, bystander } = await openHostile()
     const log = await node.ended(await node.start('hostile', deed), WAIT_MS)
     const failed = log.at(-1)!
@@ -85,7 +85,7 @@ describe('an isolated run', () => {
     await expectUnharmed(node, bystander)
   })
 
-  test.each(['loop', 'deaf'])('that does %s and is stopped ends, and so does its thread', async (deed) => {
+  test.each(['loop', 'deaf'])('an agent that does %s is ended by a stop, and so is its thread', async (deed) => {
     const { node, bystander } = await openHostile({ threadsMax: 1 })
     const heartbeat = join(temporaryFolder(), 'heartbeat')
     const id = await node.start('hostile', deed, { metadata: { heartbeat } })
@@ -101,7 +101,7 @@ describe('an isolated run', () => {
     await expectUnharmed(node, bystander)
   })
 
-  test('that loops is ended by its idle timeout', async () => {
+  test('a run that loops is ended by its idle timeout', async () => {
     const { node, bystander } = await openHostile({ threadsMax: 1 }, { runIdleTimeoutMs: 1500 })
     const log = await node.ended(await node.start('hostile', 'loop'), WAIT_MS)
     expect(log.at(-1)!.data).toMatchObject({ error: { code: 'idle_timeout' } })
@@ -135,7 +135,7 @@ describe('an isolated run', () => {
     expect(logs.map((log) => log.at(-1)!.type)).toEqual(Array<string>(3).fill('run.completed'))
   })
 
-  test('that fails as a call of another component fails the call, not the calling run', async () => {
+  test('an isolated call that fails does not fail the calling run', async () => {
     const hostile = await load('hostile')
     const caller = subject(async function* (_, context) {
       yield await context.call(hostile, 'exit').then(String, (error: unknown) => (error as Error).message)

@@ -102,7 +102,7 @@ beforeEach(async () => {
   bob = { url: server.url, token: second! }
 })
 
-test('[SEC-1] this test covers every route of the native protocol', () => {
+test('[SEC-1] ownership tests cover every route of the native protocol', () => {
   const streams = new Streams(defaultLimits, systemClock)
   onTestFinished(() => streams.closeAll('the test is over'))
   const served = nativeProtocol(server.service, streams, '0.0.0').routes.map(({ method, path }) => `${method} ${path}`)
@@ -115,7 +115,7 @@ describe.each(
   const [method, path] = name.split(' ') as [string, string]
 
   test.each(['running', 'paused', 'completed'])(
-    'of another principal’s run that is %s responds as if there were none',
+    'another principal’s run that is %s gets the response of a missing run',
     async (status) => {
       const { id } = await startRun(alice, { running: 'hang', paused: 'ask Go on?', completed: 'text 2' }[status]!)
       await untilStatus(alice, id, [status])
@@ -145,7 +145,7 @@ describe.each(
 )('[SEC-1] $name', ({ name, probes }) => {
   const [method, path] = name.split(' ') as [string, string]
 
-  test('of another principal’s session responds as if there were none', async () => {
+  test('another principal’s session gets the response of a missing session', async () => {
     await untilFinished(alice, (await startRun(alice, 'text 2', { session: 'hers' })).id)
     const before = await call(alice, 'GET', '/native/sessions/hers')
     expect(before.status).toBe(200)
@@ -200,7 +200,7 @@ describe('[SEC-1] GET /runs', () => {
 })
 
 describe('[SEC-1] POST /runs', () => {
-  test('in a session of the same name is not blocked by another principal’s run', async () => {
+  test('a start in a session of the same name is not blocked by another principal’s run', async () => {
     const session = { component: 'lab-one-at-a-time', session: 'shared' }
     await startRun(alice, 'hang', session)
     expect(await postRun(alice, 'text 1', session)).toMatchObject({ status: 409, body: { code: 'session_busy' } })

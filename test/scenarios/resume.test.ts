@@ -128,23 +128,26 @@ describe('a cursor outside the log', () => {
     'of another run': 'run_0123456789abcdefghjkmnpqrs:1',
   }
 
-  test.each(Object.entries(wrong))('[SUB-2] %s is rejected with an error', async (_what, cursor) => {
-    const server = await serveInProcess()
-    const { id } = await startRun(server, 'text 3')
-    await untilFinished(server, id)
-    for (const format of ['sse', 'json', 'ndjson']) {
-      const byHeader = await call(server, 'GET', `/runs/${id}/events?format=${format}`, {
-        headers: { 'last-event-id': cursor },
-      })
-      expect(byHeader).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } })
-      const byQuery = await call(
-        server,
-        'GET',
-        `/runs/${id}/events?format=${format}&after=${encodeURIComponent(cursor)}`,
-      )
-      expect(byQuery).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } })
-    }
-  })
+  test.each(Object.entries(wrong))(
+    '[SUB-2] a cursor outside the log, %s, is rejected with an error',
+    async (_what, cursor) => {
+      const server = await serveInProcess()
+      const { id } = await startRun(server, 'text 3')
+      await untilFinished(server, id)
+      for (const format of ['sse', 'json', 'ndjson']) {
+        const byHeader = await call(server, 'GET', `/runs/${id}/events?format=${format}`, {
+          headers: { 'last-event-id': cursor },
+        })
+        expect(byHeader).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } })
+        const byQuery = await call(
+          server,
+          'GET',
+          `/runs/${id}/events?format=${format}&after=${encodeURIComponent(cursor)}`,
+        )
+        expect(byQuery).toMatchObject({ status: 400, body: { code: 'cursor_invalid' } })
+      }
+    },
+  )
 })
 
 async function expectSameFromEverywhere(server: Target, id: string, log: Buffer): Promise<void> {

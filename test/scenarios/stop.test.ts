@@ -22,7 +22,7 @@ import { until } from '../support/until.ts'
 const WAIT_MS = 10_000
 
 describe('[RUN-2] [RUN-3] a stop', () => {
-  test('that races with the end of the run leaves one outcome, the same for every reader', async () => {
+  test('a stop that races with the end of the run leaves one outcome, the same for every reader', async () => {
     const server = await serveInProcess()
     const events = 25
     const outcomes: Record<string, number> = {}
@@ -46,7 +46,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(Object.keys(outcomes).toSorted()).toEqual(['run.cancelled', 'run.completed'])
   })
 
-  test('that is requested twice is carried out once, with the first reason', async () => {
+  test('a stop that is requested twice is carried out once, with the first reason', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 3; hang')
     await untilTexts(server, id, 3)
@@ -59,7 +59,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(records.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'first' } })
   })
 
-  test('that twenty clients request at once is carried out once, and all get the same response', async () => {
+  test('a stop that twenty clients request at once is carried out once, and all get the same response', async () => {
     const server = await serveInProcess()
     const { id } = await startRun(server, 'text 1000 every 1')
     await untilTexts(server, id, 5)
@@ -70,7 +70,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
   })
 
   test.each(['text 100000', 'sleep 60000; text 1', 'hang'])(
-    'before the first event of "%s" ends the run',
+    'a stop before the first event of "%s" ends the run',
     async (script) => {
       const server = await serveInProcess()
       await Promise.all(
@@ -120,7 +120,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
     expect(typesOf(await expectOneEnd(server, id)).slice(-3)).toEqual(['run.paused', 'stop.requested', 'run.cancelled'])
   })
 
-  test('that races with an answer leaves one outcome', async () => {
+  test('a stop that races with an answer leaves one outcome', async () => {
     const server = await serveInProcess()
     const outcomes: Record<string, number> = {}
     // The stop comes at once, and after each event that the answer leads to: resumed, a text, completed.

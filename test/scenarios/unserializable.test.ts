@@ -121,7 +121,7 @@ describe('[EVT-1] wherever the value is, the failure names its event and path:',
 })
 
 describe.each(['thrower', 'stepper'])('an agent of kind %s', (component) => {
-  test('[EVT-1] that throws a value that cannot be inspected fails its own run and no other', async () => {
+  test('[EVT-1] an agent that throws a value that cannot be inspected fails its own run and no other', async () => {
     const server = await startServer({ store: temporaryDatabase(), command: ['serve', module] })
     const bystander = await startRun(server, '', { component: 'bystander' })
     for (const kind of Object.keys(thrown)) {

@@ -131,7 +131,7 @@ describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))(
       }
     }))
 
-  test('its projection changes no state that it was given', () =>
+  test('the projection does not mutate the state that it is given', () =>
     withSeed(async (random) => {
       const logs = readLogs().map(({ events }) => events)
       for (const events of [...logs, randomEvents(random, 'run_x', EVENTS)]) {
@@ -298,7 +298,7 @@ describe('a shared view', () => {
     }
   })
 
-  test('[SUB-2] of a log that lost its end is folded again from the history that the log has', async () => {
+  test('[SUB-2] a view of a log that lost its end is folded again from the history that the log has', async () => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
     const views = new ViewCache(store, limitsWith({}))
@@ -321,21 +321,21 @@ describe('a shared view', () => {
     expect(now.state).toEqual(plain.states.at(-1))
   })
 
-  test('of a log that became shorter than the caller knows is read to the end that the log has', async () => {
+  test('a view of a log that became shorter than the caller knows is read to the end that the log has', async () => {
     const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
     const view = world.views.open(world.stored, tested.kind)
     const asked = [world.stored.next + 100, world.stored.next + 200].map((next) => view.current(next))
     expect((await Promise.all(asked)).map(({ index }) => index)).toEqual([world.stored.next - 1, world.stored.next - 1])
   })
 
-  test('of a log that does not fit the memory for views is refused, not folded', async () => {
+  test('a view of a log that does not fit the memory for views is rejected, not folded', async () => {
     const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
     const limits = limitsWith({ viewBytesMax: 20_000, foldBytesMax: 20_000 })
     const view = new ViewCache(world.store, limits).open(world.stored, tested.kind)
     await expect(view.current(world.stored.next)).rejects.toMatchObject({ code: 'too_large' })
   })
 
-  test('of a run that is removed is let go of at once', async () => {
+  test('the view of a removed run is dropped at once', async () => {
     const world = await worldOf(randomEvents(new Random(1), 'run_x', EVENTS))
     const view = world.views.open(world.stored, tested.kind)
     await view.current(world.stored.next)

@@ -109,12 +109,12 @@ describe('lab: output', () => {
     ])
   })
 
-  test('of a thousand deltas has the numbers 0 to 999', async () => {
+  test('a thousand deltas carry the numbers 0 to 999', async () => {
     const numbers = (await texts('text 400; text 600')).map((text) => Number(/\[(\d+)\]/.exec(text)?.[1]))
     expect(numbers).toEqual(Array.from({ length: 1000 }, (_, number) => number))
   })
 
-  test('of say is exactly its text, and of big has the requested size', async () => {
+  test('say emits exactly its text, and big emits the requested size', async () => {
     expect(await texts('say "a; b\n\ndata: 🌊"; big 3; big 0')).toEqual([
       'a; b\n\ndata: 🌊',
       'holdfast'.repeat(384),
@@ -122,7 +122,7 @@ describe('lab: output', () => {
     ])
   })
 
-  test('of artifact is in chunks of at most 64 KiB with their position', async () => {
+  test('artifact emits chunks of at most 64 KiB with their position', async () => {
     expect(await performed('artifact log 130')).toEqual([
       chunk(64, { append: false, last: false }),
       chunk(64, { append: true, last: false }),
@@ -132,14 +132,14 @@ describe('lab: output', () => {
     expect(await performed('artifact log 0')).toEqual([chunk(0, { append: false, last: true })])
   })
 
-  test('of state is a replacement, then patches', async () => {
+  test('state emits a replacement, then patches', async () => {
     expect(await performed('state a; state b/~c')).toEqual([
       { type: 'state.replaced', data: { state: { a: 0 } } },
       { type: 'state.patched', data: { patch: [{ op: 'add', path: '/b~1~0c', value: 1 }] } },
     ])
   })
 
-  test('of usage is a model request and its response', async () => {
+  test('usage emits a model request and its response', async () => {
     expect(await performed('usage 3 4; usage 0 0')).toMatchObject([
       { type: 'model.requested', data: { request: 'request-0', model: 'lab' } },
       {
@@ -151,7 +151,7 @@ describe('lab: output', () => {
     ])
   })
 
-  test('of custom events has their name and a number', async () => {
+  test('custom events carry their name and a number', async () => {
     expect(await performed('custom a; custom b')).toEqual([
       { type: 'custom.emitted', data: { name: 'a', value: { number: 0 } } },
       { type: 'custom.emitted', data: { name: 'b', value: { number: 1 } } },
@@ -164,7 +164,7 @@ describe('lab: output', () => {
 })
 
 describe('lab: steps, tools and questions', () => {
-  test('use the context', async () => {
+  test('steps and tools use the run context', async () => {
     expect(await performed('step cook 1; tool search 1; tool pay idempotent')).toEqual([
       { type: 'step cook began' },
       { type: 'step cook ended', result: { step: 'cook', number: 0 } },
@@ -284,7 +284,7 @@ describe('lab: waiting and abort', () => {
     expect(seen.events.length).toBeLessThan(100)
   })
 
-  test('after ignore-abort nothing ends by an abort, and hang never ends', async () => {
+  test('ignore-abort disables aborts for the steps that follow, and hang never ends', async () => {
     const signal = AbortSignal.abort(new Error('stopped'))
     const seen = new Seen({ signal })
     const never = seen.perform('ignore-abort; text 40; text 1 every 1; sleep 1; step s 1; tool t 1; hang')

@@ -224,7 +224,7 @@ describe('model agent: a tool', () => {
   })
 })
 
-describe('model agent: a tool’s error is reported to the model, which continues:', () => {
+describe('model agent: a tool error is reported to the model, which continues', () => {
   const broken = tool({
     inputSchema: z.object({}),
     execute: (): string => {
@@ -253,7 +253,7 @@ describe('model agent: a tool’s error is reported to the model, which continue
     expect(output).toBe(`told: true ${failed!.error.message}`)
   })
 
-  test('but not without limit', async () => {
+  test('a model that keeps calling tools fails the run at maxSteps', async () => {
     let requests = 0
     let calls = 0
     const again = tool({ inputSchema: z.object({}), execute: () => ++calls })
@@ -292,7 +292,7 @@ describe('model agent: structured output', () => {
   test.each([
     ['is not of the schema', '{"title":"Dune","stars":9}'],
     ['is no JSON', 'Dune is great'],
-  ])('[RUN-3] of an answer that %s is a failure', async (_, said) => {
+  ])('[RUN-3] an answer that %s fails the run', async (_, said) => {
     const log = await logOf(() => said, { output })
     const error = { code: 'agent_failed', details: { reason: 'output_mismatch', text: said } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error, usage: { inputTokens: 1 } } })

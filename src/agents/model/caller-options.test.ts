@@ -38,7 +38,7 @@ describe('model agent: the caller’s options', () => {
 describe('model agent: the author’s options take precedence', () => {
   const own: ModelAgentDefinition = { id: 'a', model, instructions: 'Be kind.', settings: { temperature: 0 } }
 
-  test('and those of the caller are added', async () => {
+  test('the caller’s instructions and settings are added to the author’s', async () => {
     const sdk = await loadSdk()
     const settings = { temperature: 1, topP: 0.5, headers: { evil: 'x' } }
     const wishes = withCaller(sdk, { instructions: 'Be brief.', settings }, own)
@@ -49,12 +49,12 @@ describe('model agent: the author’s options take precedence', () => {
     })
   })
 
-  test('and a caller without options changes nothing', async () => {
+  test('a caller without options changes nothing', async () => {
     const sdk = await loadSdk()
     expect(withCaller(sdk, {}, own)).toEqual({ model, instructions: 'Be kind.', settings: { temperature: 0 } })
   })
 
-  test('and a tool choice applies to the answer to the user, not to tool results', async () => {
+  test('the caller’s tool choice applies to the answer to the user, not to tool results', async () => {
     const sdk = await loadSdk()
     const seen: unknown[] = []
     const watching = {

@@ -24,14 +24,14 @@ async function heard(node: TestNode, input: unknown, component = 'subject'): Pro
   return resultOf(log) as string
 }
 
-describe('model agent: the history has', () => {
-  test('the agent’s earlier runs in the session', async () => {
+describe('model agent: history', () => {
+  test('the history has the agent’s earlier runs in the session', async () => {
     const node = openNode({ components: [listener()] })
     expect(await heard(node, 'one')).toBe('user: one')
     expect(await heard(node, 'two')).toBe('user: one | assistant: user: one | user: two')
   })
 
-  test('no more than the limit', async () => {
+  test('the history has no more than the limit', async () => {
     const node = openNode({ components: [listener({ history: { messagesMax: 2 } })] })
     for (const word of ['one', 'two']) await heard(node, word)
     expect(await heard(node, 'three')).toBe(
@@ -39,13 +39,13 @@ describe('model agent: the history has', () => {
     )
   })
 
-  test('nothing if it is turned off', async () => {
+  test('the history is empty if it is turned off', async () => {
     const node = openNode({ components: [listener({ history: false })] })
     await heard(node, 'one')
     expect(await heard(node, 'two')).toBe('user: two')
   })
 
-  test('nothing if the caller sends the conversation', async () => {
+  test('the history is empty if the caller sends the conversation', async () => {
     const node = openNode({ components: [listener()] })
     await heard(node, 'one')
     const messages = [
@@ -57,7 +57,7 @@ describe('model agent: the history has', () => {
     expect(await heard(node, { messages: messages.slice(2) })).toMatch(/^user: one \| .* \| user: c$/)
   })
 
-  test('every component of the session if configured', async () => {
+  test('the history has every component of the session if configured', async () => {
     const other = listener({ id: 'other' })
     const node = openNode({ components: [listener({ history: { of: 'session' } }), other] })
     await heard(node, 'one', 'other')

@@ -58,7 +58,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe('MCP: an agent with tools of a server', { timeout: PATIENCE_MS }, () => {
-  test('over standard input and output calls them, and the process ends with the run', async () => {
+  test('a stdio server’s tools are called, and its process ends with the run', async () => {
     const log = await logOf(mcp({ calculator: overStdio }), calling(['add', { a: 2, b: 3 }], ['pid']))
     expect(log.find(({ type }) => type === 'tool.completed')!.data).toMatchObject({
       name: 'add',
@@ -68,7 +68,7 @@ describe('MCP: an agent with tools of a server', { timeout: PATIENCE_MS }, () =>
     await until('the server has ended', () => !isAlive(pid), { withinMs: PATIENCE_MS })
   })
 
-  test('over HTTP calls them with the headers of the run’s owner, and lists them once', async () => {
+  test('an HTTP server’s tools are called with the headers of the run’s owner and listed once', async () => {
     const { url, methods, headers } = await serveMcp()
     const servers = ({ owner }: { owner: string }): McpServers => ({ web: { url, headers: { 'x-owner': owner } } })
     const log = await logOf(mcp(servers), calling(['add', { a: 2, b: 3 }], ['add', { a: 1, b: 1 }]))
@@ -118,7 +118,7 @@ describe('MCP: an agent with tools of a server', { timeout: PATIENCE_MS }, () =>
 })
 
 describe('MCP: tool names', { timeout: PATIENCE_MS }, () => {
-  test('that several servers or the agent have are prefixed with their server', async () => {
+  test('a name that several servers or the agent use is prefixed with the server', async () => {
     const [one, two] = [await serveMcp(), await serveMcp()]
     const add = tool({ inputSchema: z.object({}), execute: () => 'mine' })
     const log = await logOf([{ add }, mcp({ one: { url: one.url }, two: { url: two.url } })], ({ tools }) =>
@@ -137,7 +137,7 @@ describe('MCP: tool names', { timeout: PATIENCE_MS }, () => {
     ])
   })
 
-  test('that are still ambiguous are a failure', async () => {
+  test('a name that is still ambiguous fails the run', async () => {
     const add = tool({ inputSchema: z.object({}), execute: () => 'mine' })
     expect(failureOf(await logOf([{ add }, { add }], () => 'x')).message).toBe(
       'two tools of the agent have the name add: rename one',
@@ -150,7 +150,7 @@ describe('MCP: an unusable server fails the run before the model is called', { t
     ['because there is no such program', { command: 'holdfast-no-such-program' }],
     ['because the program ends', { command: process.execPath, args: ['-e', 'process.exit(1)'] }],
     ['because nobody listens', { url: 'http://127.0.0.1:9/mcp' }],
-  ])('%s', async (_, server) => {
+  ])('the server is unusable %s', async (_, server) => {
     const working = await serveMcp()
     const log = await logOf(mcp({ working: { url: working.url }, broken: server }), () => 'never')
     expect(failureOf(log)).toMatchObject({
@@ -162,7 +162,7 @@ describe('MCP: an unusable server fails the run before the model is called', { t
     expect(log.map(({ type }) => type)).not.toContain('model.requested')
   })
 
-  test('because it is never ready, and its process is ended', async () => {
+  test('a server that never becomes ready fails the run, and its process is ended', async () => {
     const file = join(temporaryFolder(), 'pid')
     const script = `fs.writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`
     const hanging = { command: process.execPath, args: ['-e', script] }

@@ -60,7 +60,7 @@ describe.each([
   ['in one process', false],
   ['across a crash', true],
 ])('model agent: an approval %s', (_, crash) => {
-  test('that is granted makes the call, once, beside one that needs none', async () => {
+  test('a granted approval makes the call once, beside a call that needs no approval', async () => {
     const { effects, tools } = counted(true)
     const { log, questions } = await answered(asking([PAY, LOOK], tools), crash, () => true)
     expect(questions).toMatchObject([
@@ -73,7 +73,7 @@ describe.each([
   test.each<[string, unknown, RegExp]>([
     ['refused', false, /^no: the call was not approved$/],
     ['refused with a reason', { approved: false, reason: 'too much' }, /not approved: too much$/],
-  ])('that is %s is reported to the model, and nothing is executed', async (_case, answer, output) => {
+  ])('an approval that is %s is reported to the model, and nothing is executed', async (_case, answer, output) => {
     const { effects, tools } = counted(true)
     const { log } = await answered(asking([PAY], tools), crash, () => answer)
     expect(effects).toEqual([])

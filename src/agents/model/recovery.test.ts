@@ -36,8 +36,8 @@ function hangOnce(): (signal: AbortSignal | undefined) => Promise<void> {
   }
 }
 
-describe('[RUN-1] model agent: after a crash', () => {
-  test('before the first token the model is called again', async () => {
+describe('[RUN-1] model agent: recovery', () => {
+  test('a crash before the first token calls the model again', async () => {
     const hang = hangOnce()
     const log = await crashed(
       agentOf(async ({ signal }) => {
@@ -50,7 +50,7 @@ describe('[RUN-1] model agent: after a crash', () => {
     expect(typesOf(log).filter((type) => type === 'model.requested')).toHaveLength(1)
   })
 
-  test('within the text, a model with the same output continues at the word where it was cut', async () => {
+  test('a crash within the text: the same output continues at the word where it was cut', async () => {
     const hang = hangOnce()
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
       yield 'one two '
@@ -67,7 +67,7 @@ describe('[RUN-1] model agent: after a crash', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'one two three', usage: { outputTokens: 3 } })
   })
 
-  test('within the text, a model with different output retracts its text', async () => {
+  test('a crash within the text: different output retracts the earlier text', async () => {
     const hang = hangOnce()
     let round = 0
     async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
@@ -84,7 +84,7 @@ describe('[RUN-1] model agent: after a crash', () => {
     expect(typesOf(log).filter((type) => type === 'attempt.discarded')).toHaveLength(1)
   })
 
-  test('between turns neither finished tools nor finished requests are repeated', async () => {
+  test('a crash between turns repeats neither finished tools nor finished requests', async () => {
     const hang = hangOnce()
     const requests: number[] = []
     let effects = 0
@@ -167,7 +167,7 @@ function cutOff(
 }
 
 describe('[RUN-1] model agent: after a crash within a tool', () => {
-  test('an idempotent one is repeated with the same key, and its finished neighbour is not', async () => {
+  test('an idempotent tool is repeated with the same key, and its finished neighbour is not', async () => {
     const { component, keys } = cutOff({}, idempotent)
     const log = await crashed(component, 'tool.completed')
     const pay = `${log[0]!.run}/1.2~/pay`
@@ -175,7 +175,7 @@ describe('[RUN-1] model agent: after a crash within a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid' })
   })
 
-  test('another one waits for a decision, and its result can be provided', async () => {
+  test('a tool that is not idempotent waits for a decision, and its result can be provided', async () => {
     const { component, keys } = cutOff({}, (plain) => plain)
     const world = new World(component)
     const first = world.worker()
@@ -191,7 +191,7 @@ describe('[RUN-1] model agent: after a crash within a tool', () => {
     expect(log.at(-1)!.data).toMatchObject({ output: 'paid by hand' })
   })
 
-  test('another one fails the run, if configured', async () => {
+  test('a tool that is not idempotent fails the run, if configured', async () => {
     const { component } = cutOff({ uncertain: 'fail' }, (plain) => plain)
     const log = await crashed(component, 'tool.completed')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })

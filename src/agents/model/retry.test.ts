@@ -49,20 +49,20 @@ describe('model agent: a request', () => {
     ['of a provider that is busy', apiError(429)],
     ['of a provider that is broken', apiError(503)],
     ['that finds no network', Object.assign(new Error('fetch failed'), { cause: { code: 'ECONNREFUSED' } })],
-  ])('%s is retried', async (_, error) => {
+  ])('a request %s is retried', async (_, error) => {
     const log = await logOf([refuse(error), refuse(error), () => 'at last'])
     expect(log.at(-1)!.data).toMatchObject({ output: 'at last' })
     expect(requestsIn(log)).toBe(3)
   })
 
-  test('that fails too often fails the run with the reason', async () => {
+  test('a request that fails too often fails the run with the reason', async () => {
     const log = await logOf([refuse(apiError(500))])
     expect(requestsIn(log)).toBe(3)
     const error = { code: 'agent_failed', message: 'status 500', retryable: true, details: { status: 500 } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('that is invalid is not retried', async () => {
+  test('an invalid request is not retried', async () => {
     const log = await logOf([refuse(apiError(400)), () => 'never'])
     expect(requestsIn(log)).toBe(1)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { retryable: false } } })
@@ -73,7 +73,7 @@ describe('model agent: a stream that breaks off', () => {
   test.each<[string, () => ScriptedOutput]>([
     ['with an error', () => breaksOff()],
     ['with something that is no error', () => breaksOff({ type: 'overloaded' })],
-  ])('%s is a new attempt, and its text is retracted', async (_, broken) => {
+  ])('a stream that breaks off %s is a new attempt, and its text is retracted', async (_, broken) => {
     const log = await logOf([broken, () => 'a whole answer'])
     expect(textOf(log)).toBe('a whole answer')
     expect(typesOf(log)).toContain('attempt.discarded')

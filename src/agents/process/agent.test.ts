@@ -33,7 +33,7 @@ async function failureOf(component: Component): Promise<Failure> {
 }
 
 describe('process agent: output', () => {
-  test('in Python: text, events and a result', async () => {
+  test('a Python process emits text, events and a result', async () => {
     const log = await logOf(
       python(`
 say(text="Good ")
@@ -50,7 +50,7 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     expect(dataOf(log, 'run.completed')).toEqual([{ output: { session, attempt: 1 }, usage: { totalTokens: 7 } }])
   })
 
-  test('in Node: the same lines, cut anywhere, with any line ending', async () => {
+  test('a Node process emits the same lines, cut anywhere, with any line ending', async () => {
     // Two writes some time apart mostly are two reads; the log is the same if they are one.
     const program = `process.stdout.write('{"text":"é'); setTimeout(() => process.stdout.write('t\\u00e9"}\\r\\n\\n{"type":"result"}'), 20)`
     const log = await logOf(node(program))
@@ -61,14 +61,14 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
   test.each([
     [true, 'lab run_1: \u{fffd}]0;title\u{fffd}\u{fffd}[2Jtext\n'],
     [false, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext\n'],
-  ])('on stderr cannot control the terminal (terminal: %j)', (isTTY, expected) => {
+  ])('stderr cannot control the terminal (terminal: %j)', (isTTY, expected) => {
     const written: string[] = []
     const output = { isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 }
     writeLine(output, 'lab run_1: \u001b]0;title\u0007\u001b[2Jtext')
     expect(written).toEqual([expected])
   })
 
-  test('on stderr is passed on, and is not in the log', async () => {
+  test('stderr is passed on and is not in the log', async () => {
     const lines: string[] = []
     const program = `sys.stderr.write("one\\ntwo"); sys.stderr.flush(); say(type="result")`
     const log = await logOf(python(program, { stderr: (line) => lines.push(line) }))
@@ -90,7 +90,7 @@ say(type="result", output={"session": start["session"], "attempt": start["attemp
     expect(await namesOf({ env: { ONLY: 'this' } })).toContain('ONLY')
   })
 
-  test('larger than a pipe is read with backpressure from the log', async () => {
+  test('output larger than a pipe is read with backpressure from the log', async () => {
     const log = await logOf(python(`for n in range(20000): say(text="0123456789" * 4)\nsay(type="result")`))
     expect(textOf(log)).toHaveLength(800_000)
   })
@@ -120,7 +120,7 @@ say(type="result", output=answer)
   })
 })
 
-describe('[RUN-3] process agent: a run fails for', () => {
+describe('[RUN-3] process agent: failures of the program', () => {
   test.for([
     ['exits with a code', 'sys.exit(3)', 'agent_failed', 'exited with code 3 without a result'],
     ['is killed', 'os.kill(os.getpid(), signal.SIGKILL)', 'agent_failed', 'killed by SIGKILL without a result'],
@@ -150,18 +150,18 @@ describe('[RUN-3] process agent: a run fails for', () => {
       'longer than 4096 bytes',
     ],
     ['asks for nothing', 'say(type="ask"); time.sleep(60)', 'protocol_violation', 'without a `prompt`'],
-  ] as const)('a program that %s', async ([, program, code, message]) => {
+  ] as const)('a program that %s fails the run', async ([, program, code, message]) => {
     const failure = await failureOf(python(program, { lineBytesMax: 4096, graceMs: 20_000 }))
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)
   })
 
-  test('a program that does not exist', async () => {
+  test('a program that does not exist fails the run', async () => {
     const failure = await failureOf(processAgent({ id: 'subject', command: '/nowhere/program' }))
     expect(failure).toMatchObject({ code: 'unsupported', message: 'the process could not be started: ENOENT' })
   })
 
-  test('a program that rejects', async () => {
+  test('a program that rejects ends the run as rejected', async () => {
     const log = await logOf(python('say(type="reject", reason="not today")'))
     expect(dataOf(log, 'run.rejected')).toEqual([{ reason: 'not today' }])
   })

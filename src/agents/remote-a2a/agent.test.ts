@@ -97,7 +97,7 @@ describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
     expect(peer.messages).toHaveLength(1)
   })
 
-  test('[RUN-1] after a crash within a long answer without a task, the message is sent again and the answer is whole', async () => {
+  test('[RUN-1] a crash within a long answer without a task sends the message again, and the answer is complete', async () => {
     const text = longText()
     const peer = await start([{ message: text }])
     const world = new World(stuckInStage(remote(peer.url), 3))
@@ -271,7 +271,7 @@ describe('remote A2A: a server that violates the protocol', () => {
   })
   const failureOf = async (url: string) => dataOf(await logOf(remote(url, { retries: 2 })), 'run.failed')[0]!.error
 
-  test('does not exist', async () => {
+  test('a server that is unreachable fails the run as unavailable', async () => {
     expect(await failureOf('http://127.0.0.1:1')).toMatchObject({ code: 'unavailable', retryable: true })
   })
 
@@ -316,7 +316,7 @@ describe('remote A2A: a server that violates the protocol', () => {
       'agent_failed',
       'gone',
     ],
-  ] as const)('%s', async ([, answer, code, message]) => {
+  ] as const)('a server that %s fails the run', async ([, answer, code, message]) => {
     const failure = await failureOf(await answering(answer))
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)

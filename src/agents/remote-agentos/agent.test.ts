@@ -81,14 +81,14 @@ describe('remote AgentOS: output', () => {
     expect(dataOf(await logOf(remote('fall')), 'tool.failed')).toMatchObject([{ name: 'fall' }])
   })
 
-  test('of a team has its members as steps, and its own answer as text', async () => {
+  test('a team’s members are steps, and its own answer is text', async () => {
     const log = await logOf(remote('team', { kind: 'team' }))
     expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('member')
     expect(textOf(log)).toMatch(/^the member said: /)
     expect(outputOf(log)).toBe(textOf(log))
   })
 
-  test('of a workflow has its steps', async () => {
+  test('a workflow’s steps are steps of the run', async () => {
     const log = await logOf(remote('flow', { kind: 'workflow' }), 'hello')
     expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('first')
     expect(outputOf(log)).toBe('echo hello')
@@ -99,7 +99,7 @@ describe('remote AgentOS: questions', () => {
   test.for([
     [true, 'got sent 25'],
     [{ approved: false, reason: 'too much' }, 'got '],
-  ] as const)('of a tool that needs confirmation: %j', async ([answer, expected]) => {
+  ] as const)('a tool that needs confirmation asks a question: %j', async ([answer, expected]) => {
     const log = await answered(remote('send'), answer)
     expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([
       { kind: 'approval', details: { tool: 'send', input: { amount: 25 } } },
@@ -108,7 +108,7 @@ describe('remote AgentOS: questions', () => {
     expect(String(outputOf(log)).includes('sent 25')).toBe(answer === true)
   })
 
-  test('of a tool that the caller executes, and of one that needs input', async () => {
+  test('a tool that the caller executes and a tool that needs input ask questions', async () => {
     expect(outputOf(await answered(remote('locate'), 'Bergen'))).toBe('got Bergen')
     const log = await answered(remote('greet'), { name: 'Ada' })
     expect(dataOf(log, 'run.paused')[0]!.questions).toMatchObject([

@@ -270,26 +270,29 @@ describe('token usage', () => {
     return Object.fromEntries(ends)
   }
 
-  test.each(['coordinate', 'route', 'broadcast'] as const)('of a team that works by %s is summed', async (mode) => {
-    const inner = team({
-      id: 'inner',
-      members: [shouting('ann'), shouting('bob')],
-      model: scriptedModel({ script: (call) => (call.turn === 1 ? [delegate('ann', 'say it twice')] : 'well said') }),
-    })
-    const log = await logOf(
-      [inner],
-      (call) => (call.turn === 1 && mode !== 'broadcast' ? [delegate('inner', 'go')] : 'ok'),
-      {
-        mode,
-      },
-    )
-    const tokens = tokensIn(log)
-    expect(toldIn(log)).toEqual({ ann: tokens['ann'], inner: tokens['inner']! + tokens['ann']! })
-    const { usage } = log.at(-1)!.data as { usage: { totalTokens: number } }
-    expect(usage.totalTokens).toBe(tokens['subject']! + tokens['inner']! + tokens['ann']!)
-  })
+  test.each(['coordinate', 'route', 'broadcast'] as const)(
+    'a team that works by %s reports the sum of its members',
+    async (mode) => {
+      const inner = team({
+        id: 'inner',
+        members: [shouting('ann'), shouting('bob')],
+        model: scriptedModel({ script: (call) => (call.turn === 1 ? [delegate('ann', 'say it twice')] : 'well said') }),
+      })
+      const log = await logOf(
+        [inner],
+        (call) => (call.turn === 1 && mode !== 'broadcast' ? [delegate('inner', 'go')] : 'ok'),
+        {
+          mode,
+        },
+      )
+      const tokens = tokensIn(log)
+      expect(toldIn(log)).toEqual({ ann: tokens['ann'], inner: tokens['inner']! + tokens['ann']! })
+      const { usage } = log.at(-1)!.data as { usage: { totalTokens: number } }
+      expect(usage.totalTokens).toBe(tokens['subject']! + tokens['inner']! + tokens['ann']!)
+    },
+  )
 
-  test('of a workflow is that of the agents of its steps', async () => {
+  test('a workflow reports the usage of the agents of its steps', async () => {
     const flow = workflow({
       id: 'subject',
       steps: [step({ name: 'shout', run: shouting('ann') }), shouting('bob')] as never,

@@ -124,7 +124,7 @@ describe('workflow: an executor', () => {
     ])
   })
 
-  test('that is a function returning a generator fails with a hint', async () => {
+  test('a function that returns a generator fails with a hint', async () => {
     const wrapped = step({ name: 'wrapped', run: (input: string) => echo.run(input, {} as never) })
     const log = await logOf(workflow({ id: 'w', steps: [wrapped] }), 'a')
     expect(log.at(-1)).toMatchObject({ data: { error: { message: /make its `run` one itself/ } } })

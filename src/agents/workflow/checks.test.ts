@@ -65,7 +65,7 @@ describe('workflow: a definition is rejected', () => {
       'workflow w has 501 steps; the maximum is 500',
     ],
     ['with blocks too deep', () => workflow({ id: 'w', steps: [deep(17)] }), 'blocks 17 deep; the maximum is 16'],
-  ])('%s', (_, define, message) => {
+  ])('a definition %s is rejected', (_, define, message) => {
     expect(define).toThrow(message)
   })
 })

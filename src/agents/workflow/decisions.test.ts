@@ -47,7 +47,7 @@ describe('workflow: a loop', () => {
     expect(resultOf(await logOf(workflow({ id: 'w', steps: [three] }), ''))).toBe('xxx')
   })
 
-  test('with `while` checks before it begins', async () => {
+  test('a `while` loop checks its condition before the first iteration', async () => {
     const block = loop({ name: 'l', body: longer, while: (input) => input.length < 3 })
     const flow = workflow({ id: 'w', steps: [block] })
     expect(resultOf(await logOf(flow, 'a'))).toBe('axx')
@@ -68,7 +68,7 @@ describe('workflow: a condition', () => {
   test.each([
     ['abcd', 'ABCD', true, 'do', 'long~/do~/upper'],
     ['abc', 'abc!', false, 'else', 'long~/else~/exclaim'],
-  ])('with %s returns %s', async (input, output, result, branch, inner) => {
+  ])('the condition with input %s returns %s', async (input, output, result, branch, inner) => {
     const log = await logOf(workflow({ id: 'w', steps: [long] }), input)
     expect(resultOf(log)).toBe(output)
     expect(startOf(log, 'long')).toMatchObject({ kind: 'condition', details: { index: 0, result, branch } })
@@ -76,7 +76,7 @@ describe('workflow: a condition', () => {
     expect(startOf(log, 'long~/decision')).toMatchObject({ kind: 'function', details: { decides: 'long' } })
   })
 
-  test('without an else branch passes its input through', async () => {
+  test('a condition without an else branch passes its input through', async () => {
     const never = condition({ name: 'never', when: () => false, do: upper })
     const log = await logOf(workflow({ id: 'w', steps: [never, exclaim] }), 'a')
     expect(resultOf(log)).toBe('a!')
@@ -111,7 +111,7 @@ describe('workflow: a router', () => {
     ['nothing', []],
     ['several where it may choose one', ['upper', 'exclaim']],
     ['one of them twice', ['upper', 'upper']],
-  ])('that chooses %s fails', async (_, chosen) => {
+  ])('a router that chooses %s fails', async (_, chosen) => {
     const route = router({ name: 'route', choices: [upper, exclaim], choose: () => chosen as 'upper' })
     const log = await logOf(workflow({ id: 'w', steps: [route] }), 'a')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: /router route chose/ } } })

@@ -51,7 +51,7 @@ describe('workflow: a step with retries', () => {
     expect(discarded).toMatchObject({ actor: { run: `${log[0]!.run}/s` }, data: { scope: 'below', ledger: 'kept' } })
   })
 
-  test('finally fails with its last failure and its position', async () => {
+  test('fails with its last failure and its position when all attempts failed', async () => {
     const tries = step({ name: 's', run: flaky(5), retry: { attempts: 2, backoffMs: 1 } })
     const log = await logOf(workflow({ id: 'w', steps: [steps('in', [tries])] }))
     expect(failureOf(log)).toMatchObject({

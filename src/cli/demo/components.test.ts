@@ -20,7 +20,7 @@ function textIn(log: Parameters<typeof textOf>[0]): string[] {
 }
 
 describe('demo: the storyteller', () => {
-  test('[RUN-1] killed in the middle, continues at the next word and repeats nothing', SLOWLY, async () => {
+  test('[RUN-1] continues at the next word after a kill, and repeats nothing', SLOWLY, async () => {
     const world = new World(...components)
     const first = world.worker()
     const id = await first.start('storyteller', REQUEST)

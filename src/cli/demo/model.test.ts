@@ -11,7 +11,7 @@ describe('demo: the model', () => {
     [{}, { ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: '' }, /^claude-\S+ of Anthropic/],
     [{ url: 'http://localhost:1/v1' }, { OPENAI_API_KEY: 'k' }, /^the first model at http:\/\/localhost:1\/v1$/],
     [{ url: 'http://localhost:1/v1', name: 'llama', key: 'k' }, {}, /^llama at http:\/\/localhost:1\/v1$/],
-  ] as const)('with %j and %j is %s', ([config, env, description]) => {
+  ] as const)('options %j and environment %j select %s', ([config, env, description]) => {
     expect(demoModel(config, env, all).description).toMatch(description)
   })
 
@@ -27,7 +27,7 @@ describe('demo: the model', () => {
     ['@ai-sdk/anthropic', {}, { ANTHROPIC_API_KEY: 'k' }],
     ['@ai-sdk/openai-compatible', { url: 'http://localhost:1/v1' }, {}],
     ['ai', {}, {}],
-  ] as const)('without the package %s asks to install it', ([name, config, env]) => {
+  ] as const)('a missing package %s is an error that asks to install it', ([name, config, env]) => {
     const model = (): unknown => demoModel(config, env, (each) => each !== name)
     expect(model).toThrow(`needs ${name}, which is not installed: npm install ${name}`)
     const neither = (): unknown => demoModel({}, { OPENAI_API_KEY: 'k' }, () => false)

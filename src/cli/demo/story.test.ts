@@ -29,7 +29,7 @@ describe('demo: the story', () => {
     ['hello', 'a lighthouse keeper', 'the lighthouse keeper'],
     ['', 'a lighthouse keeper', 'the lighthouse keeper'],
     [`about ${'x'.repeat(5000)}`, 'a lighthouse keeper', 'the lighthouse keeper'],
-  ] as const)('of %j is about %j', ([request, subject, name]) => {
+  ] as const)('the request %j gives a story about %j', ([request, subject, name]) => {
     const text = story(request)
     expect(text).toContain(`morning of the year, ${subject} came down`)
     expect(text).toContain(`All that summer ${name} learned`)

@@ -60,7 +60,7 @@ describe('[SEC-2] the starts of one principal', () => {
     await node.startAs(bert, 'subject')
   })
 
-  test('that are repeated with the same idempotency key are not counted again', async () => {
+  test('a start that is repeated with the same idempotency key is not counted again', async () => {
     const node = openNode({ components: [subject(async function* () {})], limits })
     const first = await node.startAs(anna, 'subject', null, { idempotencyKey: 'k' })
     for (let count = 0; count < 10; count++)

@@ -50,7 +50,7 @@ describe('scopes', () => {
     expect(permits({ id: 'alice' }, 'admin')).toBe(false)
   })
 
-  test('for one run or component allow nothing on all of them', () => {
+  test('a scope for one run or component allows nothing on all of them', () => {
     const one = { id: 'alice', scopes: ['run:run_1:read'] }
     expect([permits(one, 'read'), permitsSome(one, 'read'), isLimitedToRuns(one)]).toEqual([false, false, true])
     const component = { id: 'alice', scopes: ['component:lab'] }
@@ -61,7 +61,7 @@ describe('scopes', () => {
     ])
   })
 
-  test('that are unknown allow nothing, whatever other scopes there are', () => {
+  test('unknown scopes allow nothing, whatever other scopes there are', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), (texts) => {
         const unknown = texts.filter((text) => !isScope(text))

@@ -115,7 +115,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     ],
   ]
 
-  test.each(changes)('with hints %s', async (_, change) => {
+  test.each(changes)('every record is delivered once with hints %s', async (_, change) => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     await say(scribe, 'a', 'b')
@@ -137,7 +137,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     expect(feeds.size).toBe(0)
   })
 
-  test('of a finished run, and then ends', async () => {
+  test('a subscription to a finished run delivers the rest and ends', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     await say(scribe, 'a')
@@ -154,7 +154,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     }
   })
 
-  test('and subscriptions at the tail share the same bytes', async () => {
+  test('subscriptions at the tail share the same bytes', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const feeds = openFeeds(store)
@@ -247,7 +247,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     await expectToHave(listener, scribe.records.slice(2))
   })
 
-  test('or that throws loses its own stream and no other', async () => {
+  test('a subscriber that throws loses its own stream and no other', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const feeds = openFeeds(store, { pollIntervalMs: 60_000 })
@@ -283,7 +283,7 @@ async function stalled(): Promise<{ store: Store; scribe: RunWriter; listener: L
 }
 
 describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the reason', () => {
-  test('when the next events were trimmed', async () => {
+  test('trimmed events end the subscription with cursor_expired', async () => {
     const { store, listener, subscription } = await stalled()
     await store.trim(RUN, 3)
     subscription.resume()
@@ -292,7 +292,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     expect(listener.slices).toHaveLength(1)
   })
 
-  test('when the run was removed', async () => {
+  test('a removed run ends the subscription with not_found', async () => {
     const { store, listener, subscription } = await stalled()
     await store.remove(RUN)
     subscription.resume()
@@ -300,7 +300,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     expect(listener.code).toBe('not_found')
   })
 
-  test('when the run ended and was removed without a hint', async () => {
+  test('a run that ended and was removed without a hint ends the subscription with not_found', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     const listener = new Listener()
@@ -315,7 +315,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     expect(feeds.size).toBe(0)
   })
 
-  test('when the store cannot be read', async () => {
+  test('a store that cannot be read ends the subscription with its error', async () => {
     const store = openMemoryStore({ clock })
     await writing(store)
     const listener = new Listener()
@@ -325,7 +325,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     expect(listener.code).toBe('Error: the disk is gone')
   })
 
-  test('but continues when the store was only unavailable for a while', async () => {
+  test('a subscription continues after the store was unavailable for a while', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     let failures = 3
@@ -362,7 +362,7 @@ describe('a closed subscription', () => {
     expect(feeds.size).toBe(0)
   })
 
-  test('that its listener closed during delivery gets nothing more', async () => {
+  test('a subscription that its listener closes during delivery gets nothing more', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)
     await say(scribe, 'a', 'b')
@@ -420,7 +420,7 @@ describe('[SUB-2] the service rejects a cursor', () => {
     ['far beyond the end', 1_000_000, 'cursor_invalid'],
     ['before what was trimmed', 0, 'cursor_expired'],
     ['before the beginning of what was trimmed', -1, 'cursor_expired'],
-  ])('that is %s', async (_, after, code) => {
+  ])('a cursor that is %s is rejected', async (_, after, code) => {
     const node = openNode({ components: [component] })
     const id = await node.start('subject')
     await node.ended(id)
@@ -431,7 +431,7 @@ describe('[SUB-2] the service rejects a cursor', () => {
     await expect(node.service.subscribe(localPrincipal, id, 2, listener)).resolves.toBeDefined()
   })
 
-  test('[SEC-1] in another principal’s run, as if there were none', async () => {
+  test('[SEC-1] a cursor in another principal’s run is rejected as if there were no such run', async () => {
     const node = openNode({ components: [component] })
     const id = await node.start('subject')
     const refused = { code: 'not_found', message: `no run ${id}` }

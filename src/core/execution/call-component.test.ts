@@ -80,7 +80,7 @@ describe('a called component', () => {
     expect(parents).toEqual([log[0]!.run, `${log[0]!.run}/outer`, `${log[0]!.run}/outer`])
   })
 
-  test('whose name contains separators is not confused with another', async () => {
+  test('names that contain separators are not confused with others', async () => {
     const log = await logOf(async function* (_, context) {
       await context.step('echo/s', () => 1)
       await context.step('s#2', () => 1)
@@ -122,7 +122,7 @@ describe('a called component', () => {
       { code: 'rejected', message: 'not today' },
     ],
     ['is not a generator', (() => 5) as unknown as Component['run'], { code: 'protocol_violation' }],
-  ])('that %s fails alone: the caller gets the failure and continues', async (_, run, failure) => {
+  ])('a component that %s fails alone: the caller gets the failure and continues', async (_, run, failure) => {
     // prettier-ignore
     const log = await logOf(async function* (_input, context) {
       try {
@@ -301,7 +301,7 @@ describe('a stage', () => {
     expect(log[2]!.data).toMatchObject({ covers: true, key: 'play' })
   })
 
-  test('[RUN-1] that finished before the crash is not executed again', async () => {
+  test('[RUN-1] a stage that finished before the crash is not executed again', async () => {
     const count = counting()
     const log = await recovered(
       recovering('resume', async function* (_, context) {
@@ -317,7 +317,7 @@ describe('a stage', () => {
     expect(typesOf(log)).not.toContain('attempt.discarded')
   })
 
-  test('[RUN-1] that was interrupted is executed again, and its earlier output is retracted', async () => {
+  test('[RUN-1] an interrupted stage is executed again, and its earlier output is retracted', async () => {
     const count = counting()
     const log = await recovered(
       recovering('resume', async function* (_, context) {
@@ -330,7 +330,7 @@ describe('a stage', () => {
     expect(log.filter((event) => event.type === 'attempt.discarded')).toHaveLength(1)
   })
 
-  test('that fails retracts its output, and can be retried', async () => {
+  test('a failed stage retracts its output and can be retried', async () => {
     const count = counting()
     const log = await logOf(async function* (_, context) {
       yield 'first '

@@ -46,7 +46,7 @@ const ALL_AT_ONCE: readonly (readonly [string, (context: RunContext, number: num
 ]
 
 describe('[RUN-6] too much concurrent work of one run is rejected', () => {
-  test.each(ALL_AT_ONCE)('if ten thousand %s run at once', async (_, work) => {
+  test.each(ALL_AT_ONCE)('ten thousand %s at once fail the run', async (_, work) => {
     const log = await run(
       subject(async function* (_input, context) {
         yield ''
@@ -61,19 +61,19 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
     expect(log.length).toBeLessThan(5000)
   })
 
-  test('if an agent calls itself twice recursively, in sequence', async () => {
+  test('an agent that calls itself twice recursively, in sequence, fails at the limit of calls', async () => {
     const log = await run(twice(false, { callsTotalMax: 200 }))
     expect(failureIn(log)).toMatchObject({ message: expect.stringContaining('has made 200 calls') as string })
     expect(log.filter(({ type }) => type === 'actor.started')).toHaveLength(200)
   })
 
-  test('if an agent calls itself twice recursively, concurrently', async () => {
+  test('an agent that calls itself twice recursively, concurrently, fails at the limit of concurrent work', async () => {
     const log = await run(twice(true, {}))
     expect(failureIn(log)).toMatchObject({ message: expect.stringContaining('under way') as string })
     expect(log.filter(({ type }) => type === 'actor.started').length).toBeLessThan(10_000)
   })
 
-  test('including the work of earlier attempts', async () => {
+  test('the work of earlier attempts counts towards the limit', async () => {
     const world = new World(
       recovering(
         'resume',
@@ -91,7 +91,7 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
     expect(log.filter(({ type }) => type === 'step.completed')).toHaveLength(8)
   })
 
-  test('but sequential work is not counted as concurrent', async () => {
+  test('sequential work does not count as concurrent', async () => {
     const log = await run(
       subject(
         async function* (_, { step }) {

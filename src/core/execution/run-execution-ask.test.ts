@@ -132,7 +132,7 @@ describe('[RUN-1] a run that asks', () => {
 })
 
 describe('an answer is rejected', () => {
-  test('when the run has no open question', async () => {
+  test('an answer to a run without an open question is rejected', async () => {
     const node = openNode({ components: [subject(async function* () {})] })
     const id = await node.start('subject')
     await node.ended(id)
@@ -147,7 +147,7 @@ describe('an answer is rejected', () => {
     ['one question is not answered', { question: 1 }, 'an answer to question#2 is missing'],
     ['there is no such question', { question: 1, 'question#2': 2, more: 3 }, 'there is no question more'],
     ['a property of all objects is answered', { question: 1, toString: 2 }, 'there is no question toString'],
-  ])('when %s', async (_, answers, problem) => {
+  ])('an answer is rejected when %s', async (_, answers, problem) => {
     const node = openNode({ components: [asksTwice] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -156,7 +156,7 @@ describe('an answer is rejected', () => {
     expect((await node.get(id)).run.status).toBe('paused')
   })
 
-  test('when it cannot be serialized, and the run keeps waiting', async () => {
+  test('an answer that cannot be serialized is rejected, and the run keeps waiting', async () => {
     const node = openNode({ components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -166,7 +166,7 @@ describe('an answer is rejected', () => {
     expect(textOf(await node.ended(id))).toBe('a[then this]b')
   })
 
-  test('when it is too large, and the run keeps waiting', async () => {
+  test('an answer that is too large is rejected, and the run keeps waiting', async () => {
     const node = openNode({ components: [asksOnce], limits: { eventBytesMax: 500 } })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -175,7 +175,7 @@ describe('an answer is rejected', () => {
     expect(textOf(await node.ended(id))).toBe('a[short]b')
   })
 
-  test('when the server is shutting down', async () => {
+  test('an answer to a server that is shutting down is rejected', async () => {
     const store = openMemoryStore()
     const node = openNode({ store, components: [asksOnce] })
     const id = await node.start('subject')
@@ -185,7 +185,7 @@ describe('an answer is rejected', () => {
     expect((await store.get(id))!.run.status).toBe('paused')
   })
 
-  test('when another question was asked meanwhile', async () => {
+  test('an answer that misses a question asked meanwhile leaves both questions open', async () => {
     const store = openMemoryStore()
     const racing = new Racing(store)
     const asked = Promise.withResolvers<void>()
@@ -214,8 +214,8 @@ describe('an answer is rejected', () => {
   })
 })
 
-describe('[RUN-1] an answered run always continues', () => {
-  test('when the worker that accepted the answer died', async () => {
+describe('[RUN-1] a run with a question never hangs', () => {
+  test('a run whose worker died after it accepted the answer ends as interrupted', async () => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
     const racing = new Racing(store)
@@ -238,7 +238,7 @@ describe('[RUN-1] an answered run always continues', () => {
     ['returns', () => 'it did not'],
     ['emits run.completed', () => emit('run.completed', {})],
     ['rejects', (context) => context.reject('never mind')],
-  ])('when the agent does not wait for the answer and %s', async (_, goOn) => {
+  ])('a run fails if its agent does not wait for the answer and %s', async (_, goOn) => {
     const node = openNode({
       components: [
         subject(async function* (_input, context) {
@@ -254,7 +254,7 @@ describe('[RUN-1] an answered run always continues', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('when every hint of it is lost', async () => {
+  test('an answered run continues although every hint is lost', async () => {
     const store = openMemoryStore()
     const node = openNode({ store: withoutHints(store), components: [asksOnce] })
     const id = await node.start('subject')

@@ -31,7 +31,7 @@ async function stopped(run: Component['run']): Promise<LoggedEvent[]> {
 describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
   const ending = ['stop.requested', 'run.cancelled']
 
-  test('when its agent obeys, which then cleans up', async () => {
+  test('an agent that obeys the signal cleans up, and its run is cancelled', async () => {
     const { entries, note } = diary()
     const log = await stopped(async function* (_, { signal }) {
       try {
@@ -49,7 +49,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(entries).toEqual(['finally, AbortError'])
   })
 
-  test('when its agent throws another error while it is cancelled', async () => {
+  test('an agent that throws another error during the stop is cancelled', async () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
@@ -58,7 +58,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
 
-  test('when its agent completes nevertheless', async () => {
+  test('an agent that completes nevertheless is cancelled', async () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
@@ -69,7 +69,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(log.at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
   })
 
-  test('when its agent emits another outcome', async () => {
+  test('an agent that emits another outcome is cancelled', async () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
@@ -78,7 +78,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
 
-  test('after the grace period when its agent ignores the signal; later output is dropped', async () => {
+  test('an agent that ignores the signal is cancelled after the grace period; later output is dropped', async () => {
     const { entries, note } = diary()
     const goOn = Promise.withResolvers<void>()
     const clock = new ManualClock()
@@ -108,7 +108,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(entries).toEqual(['went on', 'finally'])
   })
 
-  test('when its agent hangs forever', async () => {
+  test('an agent that hangs forever is cancelled', async () => {
     const log = await stopped(async function* () {
       yield 'a'
       await new Promise(() => {})
@@ -116,7 +116,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
 
-  test('when its agent is within a step, which is not recorded as failed', async () => {
+  test('an agent within a step is cancelled, and the step is not recorded as failed', async () => {
     const log = await stopped(async function* (_, context) {
       yield 'a'
       await context.step('s', aborted)
@@ -124,7 +124,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(typesOf(log).slice(-3)).toEqual(['step.started', ...ending])
   })
 
-  test('when its agent waits for an answer, and the agent cleans up', async () => {
+  test('an agent that waits for an answer is cancelled and cleans up', async () => {
     const { entries, note } = diary()
     const node = openNode({
       components: [
@@ -144,7 +144,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     await until('the agent came to its end', () => entries.length > 0)
   })
 
-  test('when its agent begins a step after the grace period, and the agent cleans up', async () => {
+  test('an agent that begins a step after the grace period is cancelled and cleans up', async () => {
     const { entries, note } = diary()
     const goOn = Promise.withResolvers<void>()
     await stopped(async function* (_, context) {
@@ -161,14 +161,14 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(entries).toEqual(['finally'])
   })
 
-  test('when it is stopped before it starts', async () => {
+  test('a run that is stopped before it starts is cancelled', async () => {
     const node = openNode({ components: [subject(async function* () {})], limits: { runsConcurrentMax: 0 } })
     const id = await node.start('subject')
     await node.stop(id, 'never mind')
     expect(typesOf(await node.ended(id))).toEqual(['run.created', 'stop.requested', 'run.cancelled'])
   })
 
-  test('at once, also when the stop arrives while the run starts', async () => {
+  test('a stop that arrives while the run starts cancels it at once', async () => {
     // The stop comes between the look for one and the start of the agent.
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
@@ -195,7 +195,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     await node.reached(id, 'cancelled')
   })
 
-  test('but not if the reason is larger than an event, which is rejected', async () => {
+  test('a stop with a reason larger than an event is rejected, and the run continues', async () => {
     const hangs = subject(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal)
@@ -209,7 +209,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect((await node.ended(id)).at(-1)!.data).toEqual({ reason: 'enough', by: 'local' })
   })
 
-  test('once, however often it is stopped', async () => {
+  test('a run that is stopped several times is cancelled once', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, { signal }) {
@@ -228,7 +228,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(await node.log(id)).toEqual(log)
   })
 
-  test('unless it has already ended, which changes nothing', async () => {
+  test('a stop of a finished run changes nothing', async () => {
     const node = openNode({ components: [subject(async function* () {})] })
     const id = await node.start('subject')
     const log = await node.ended(id)
@@ -236,7 +236,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     expect(await node.log(id)).toEqual(log)
   })
 
-  test('or as completed if both happen at once, but never both', async () => {
+  test('a stop that races with completion leaves the run cancelled or completed, never both', async () => {
     const outcomes = new Set<string>()
     // The stop is given when the agent has so many turns of the event loop left: none, so that it has ended, to more than it takes.
     for (let left = 0; left < 12; left++) {
@@ -290,7 +290,7 @@ const silent: Component['run'] = async function* (_, { signal }) {
 const deaf: Component['run'] = () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) })
 
 describe('[RUN-1] a run that takes too long fails', () => {
-  test('when its deadline has passed, although it keeps emitting', async () => {
+  test('a run that passes its deadline fails although it keeps emitting', async () => {
     const { entries, note } = diary()
     const talking = (clock: ManualClock): Component['run'] =>
       async function* (_, { signal }) {
@@ -311,7 +311,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
     expect(entries).toContain(message)
   })
 
-  test('when it is idle for too long, as a retryable failure', async () => {
+  test('a run that is idle for too long fails as retryable', async () => {
     const limits = { runIdleTimeoutMs: 40 }
     expect((await after(39, () => silent, limits)).status).toBe('running')
     const { log } = await after(40, () => silent, limits)
@@ -319,14 +319,14 @@ describe('[RUN-1] a run that takes too long fails', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
-  test('when it is idle and ignores its signal, after the grace period', async () => {
+  test('an idle run that ignores its signal fails after the grace period', async () => {
     const limits = { runIdleTimeoutMs: 30, stopGraceMs: 20 }
     expect((await after(49, () => deaf, limits)).status).toBe('running')
     const { log } = await after(50, () => deaf, limits)
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'idle_timeout' } } })
   })
 
-  test('but not when it emits something now and then', async () => {
+  test('a run that emits something now and then does not time out', async () => {
     const talking = (clock: ManualClock): Component['run'] =>
       async function* () {
         for (let turns = 0; turns < 6; turns++) {

@@ -317,7 +317,7 @@ function expectOutcome(log: readonly LoggedEvent[], { type, text = '', ...data }
   expect('output' in last.data).toBe(data.output !== undefined)
 }
 
-describe.each(['memory', 'sqlite'])('[RUN-1] [RUN-3] [LOG-3] on %s, one outcome for an agent that', (name) => {
+describe.each(['memory', 'sqlite'])('[RUN-1] [RUN-3] [LOG-3] on %s, a run has one outcome', (name) => {
   let store: Store
   let folder: string
   beforeAll(async () => {
@@ -329,7 +329,7 @@ describe.each(['memory', 'sqlite'])('[RUN-1] [RUN-3] [LOG-3] on %s, one outcome 
     rmSync(folder, { recursive: true })
   })
 
-  test.each(behaviours)('%s', async (_, run, expected) => {
+  test.each(behaviours)('an agent that %s has one outcome', async (_, run, expected) => {
     const node = openNode({ store, components: [subject(run)], limits: { eventBytesMax: 1000 } })
     expectOutcome(await node.ended(await node.start('subject')), expected)
   })

@@ -40,7 +40,7 @@ describe('startTimer', () => {
 })
 
 describe('a sleep', () => {
-  test.each([30 * DAY, Infinity])('of %d ms does not return at once', async (milliseconds) => {
+  test.each([30 * DAY, Infinity])('a sleep of %d ms does not return at once', async (milliseconds) => {
     const node = openNode({
       components: [
         subject(async function* (_, { sleep }) {
@@ -58,7 +58,7 @@ describe('a sleep', () => {
     expect(textOf(await node.ended(id))).toBe('a')
   })
 
-  test('within a call with a timeout of thirty days does not end the call', async () => {
+  test('a sleep within a call with a timeout of thirty days does not end the call', async () => {
     const member = subject(async function* (_, { sleep }) {
       yield 'm'
       await sleep(30) // of a real clock, whose timers would fire after 1 ms if they were given more than they can count
@@ -168,7 +168,7 @@ describe('a sleep', () => {
     expect(textOf(log)).toBe('abc')
   })
 
-  test('that is not a number is rejected', async () => {
+  test('a sleep until an invalid time fails the run', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, { sleepUntil }) {

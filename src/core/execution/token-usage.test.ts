@@ -37,7 +37,7 @@ function usageByActor(log: readonly LoggedEvent[]): [string, number | undefined]
 }
 
 describe('token usage', () => {
-  test('of a run is its total, and of a member that of the member and those below it', async () => {
+  test('a run reports its total, and a member the total of itself and those below it', async () => {
     const log = await logOf(
       spender('top', 1, spender('team', 10, spender('ann', 100), spender('bob', 1000)), spender('carl', 10_000)),
     )
@@ -117,7 +117,7 @@ describe('token usage', () => {
     expect(usageOf(log)).toMatchObject({ inputTokens: 534 })
   })
 
-  test('that a component declares at its end counts if it reported no model response', async () => {
+  test('usage that a component declares at its end counts if it reported no model response', async () => {
     const declaring = (id: string, reports: boolean): Component =>
       agent<unknown>({
         id,
@@ -140,7 +140,7 @@ describe('token usage', () => {
     expect(usageOf(log)).toMatchObject({ inputTokens: 114 })
   })
 
-  test('that is not a number is ignored', async () => {
+  test('usage that is not a number is ignored', async () => {
     const log = await logOf(
       subject(async function* () {
         yield emit('run.completed', { usage: { inputTokens: 'many', outputTokens: 2 } as never })

@@ -70,15 +70,15 @@ describe('docs/events.md', () => {
 })
 
 describe('event types:', () => {
-  test('[LOG-3] exactly four end a run', () => {
+  test('[LOG-3] exactly four event types end a run', () => {
     expect(types.filter(isTerminal)).toEqual(['run.completed', 'run.failed', 'run.cancelled', 'run.rejected'])
   })
 
-  test('one pauses a run', () => {
+  test('exactly one event type pauses a run', () => {
     expect(types.filter((type) => eventTable[type].effect === 'pause')).toEqual(['run.paused'])
   })
 
-  test('names are noun.verb', () => {
+  test('event type names are noun.verb', () => {
     for (const type of types) expect(type).toMatch(/^[a-z]+\.[a-z]+$/)
   })
 
@@ -98,7 +98,7 @@ describe('event types:', () => {
     [null, false],
     [7, false],
     [['text.delta'], false],
-  ])('whether %j is a type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
+  ])('%j is an event type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
 
   test('emit creates the event of a type', () => {
     const event: Event = emit('custom.emitted', { name: 'a', value: 1 })

@@ -37,7 +37,7 @@ describe('owner key', () => {
     [{ id: 'a\0b\n' }, 'a%00b%0A'],
     [{ id: '\ud83d!' }, '%uD83D!'],
     [{ id: '🐌 é' }, '🐌 é'],
-  ])('of %j is %s', (who, key) => {
+  ])('the owner key for %j is %s', (who, key) => {
     expect(ownerKey(who)).toBe(key)
   })
 

@@ -90,7 +90,7 @@ describe('a record', () => {
 })
 
 describe('[LOG-5] a slice returns the records that were put in', () => {
-  test('for any text', () => {
+  test('any text is returned unchanged', () => {
     const slice = texts(0, hostile)
     expect(textsOf(slice)).toEqual(hostile)
     expect(rawRecords(slice).map(({ index, type }) => ({ index, type }))).toEqual(
@@ -98,14 +98,14 @@ describe('[LOG-5] a slice returns the records that were put in', () => {
     )
   })
 
-  test('with bodies equal to those that were written', () => {
+  test('bodies equal those that were written', () => {
     const bodies = hostile.map((text) => encodeTextBody(text, bounds))
     expect(rawRecords(texts(3, hostile)).map(({ envelope }) => digestOfEnvelope(envelope))).toEqual(
       bodies.map(digestOfBody),
     )
   })
 
-  test('for any events', () => {
+  test('any events are returned unchanged', () => {
     const event = fc.oneof(
       fc.record({ type: fc.constant('text.delta'), data: fc.record({ text: fc.string({ unit: 'binary' }) }) }),
       fc.record({ type: fc.constant('custom.emitted'), data: fc.record({ name: fc.string(), value: fc.jsonValue() }) }),
@@ -119,7 +119,7 @@ describe('[LOG-5] a slice returns the records that were put in', () => {
     )
   })
 
-  test('and rejects a slice whose content does not match', () => {
+  test('a slice whose content does not match its count is rejected', () => {
     expect(() => rawRecords({ ...texts(0, ['a', 'b']), count: 3 })).toThrow('a slice of 3 records holds 2')
   })
 })
@@ -139,7 +139,7 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
     ['of one record', texts(11, ['\n\nid: 11\n'], true)],
   ]
 
-  test.each(cases)('after every index: %s', (_, slice) => {
+  test.each(cases)('sliceAfter cuts after every index: %s', (_, slice) => {
     const all = textsOf(slice)
     for (let after = slice.first - 1; after <= lastOf(slice); after++) {
       const kept = all.slice(after + 1 - slice.first)
@@ -149,7 +149,7 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
     }
   })
 
-  test.each(cases)('before every index: %s', (_, slice) => {
+  test.each(cases)('sliceBefore cuts before every index: %s', (_, slice) => {
     const all = textsOf(slice)
     for (let before = slice.first; before <= lastOf(slice) + 1; before++) {
       const kept = all.slice(0, before - slice.first)
@@ -160,7 +160,7 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
     }
   })
 
-  test.each(cases)('at every relevant number of bytes: %s', (_, slice) => {
+  test.each(cases)('sliceWithin cuts at every relevant number of bytes: %s', (_, slice) => {
     const ends = rawRecords(slice).map(({ index }) => sliceBefore(slice, index + 1).bytes.length)
     for (const bytesMax of [0, 1, ...ends.flatMap((end) => [end - 1, end, end + 1])]) {
       const count = Math.max(ends.filter((end) => end <= bytesMax).length, 1)
@@ -170,7 +170,7 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
     }
   })
 
-  test('before and after any index, which together are the whole', () => {
+  test('the parts before and after any index add up to the whole slice', () => {
     const slice = texts(3, hostile, true)
     for (let index = slice.first; index <= lastOf(slice); index++) {
       const parts = [sliceBefore(slice, index).bytes, sliceAfter(slice, index - 1).bytes]

@@ -73,7 +73,7 @@ describe('run status transitions', () => {
     }
   }
 
-  test('that are invalid name the status and the event', () => {
+  test('an invalid transition throws an error with the status and the event', () => {
     const event: Event = { type: 'run.resumed', data: { answers: {} } }
     expect(() => reduce(created, logged(event))).toThrow('run run_1: run.resumed cannot follow queued')
   })

@@ -256,7 +256,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
     expect(refusalOf(value).cause).toBe(cause)
   })
 
-  test('a cycle, wherever it closes', () => {
+  test('a cycle is rejected, wherever it closes', () => {
     const object: Record<string, unknown> = { a: {} }
     object['a'] = { b: [object] }
     const list: unknown[] = []
@@ -275,7 +275,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
     expect(refusalOf(error)).toMatchObject({ path: 'data.cause', problem: cycle })
   })
 
-  test('a value that is nested too deep', () => {
+  test('a value that is nested too deep is rejected', () => {
     const bounds = { ...wide, depthMax: 3 }
     expect(text({ a: { b: {} } }, bounds)).toBe('{"a":{"b":{}}}')
     expect(text({ a: { b: [1n] } }, bounds)).toBe('{"a":{"b":["1"]}}')
@@ -283,7 +283,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
     expect(refusal).toMatchObject({ path: 'data.a.b[0]', problem: 'is nested more than 3 levels deep' })
   })
 
-  test('a value that creates its objects when read, without end', () => {
+  test('a value that creates objects without end when read is rejected', () => {
     class Endless {
       get next(): Endless {
         return new Endless()
@@ -297,7 +297,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
     )
   })
 
-  test('a text with more bytes than allowed, though fewer characters', () => {
+  test('a text with more bytes than allowed is rejected, although it has fewer characters', () => {
     expect(text('éé', { ...wide, bytesMax: 6 })).toBe('"éé"')
     const refusal = refusalOf('ééé', { ...wide, bytesMax: 7 })
     expect(refusal).toMatchObject({ path: 'data', problem: 'is 8 bytes long; the limit is 7' })
@@ -305,7 +305,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
     expect(refusalOf('a'.repeat(8), { ...wide, bytesMax: 9 }).problem).toBe('is 10 bytes long; the limit is 9')
   })
 
-  test('a value that is far too large, without walking it to its end', () => {
+  test('a value that is far too large is rejected without walking it to its end', () => {
     let read = 0
     let value: unknown = {
       get leaf() {

@@ -68,7 +68,7 @@ describe('an event that an agent emits', () => {
     },
   )
 
-  test('[EVT-1] that cannot be read is reported by the path of the value', async () => {
+  test('[EVT-1] an event that cannot be read is reported by the path of the value', async () => {
     const data = {
       get text(): string {
         throw new Error('no')
@@ -88,7 +88,7 @@ describe('a failure that an agent yields', () => {
     ['with nothing more to say', undefined],
     ['with details', { place: 'here' }],
     ['with details that are no object', 'here'],
-  ])('%s is also in the server’s log', async (_, details) => {
+  ])('a failure %s is also in the server’s log', async (_, details) => {
     const lines: [object, string][] = []
     const note = (fields: object, message: string): void => void lines.push([fields, message])
     const logger = { debug() {}, info() {}, warn() {}, error: note }

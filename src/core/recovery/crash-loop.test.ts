@@ -68,7 +68,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
   test.each([
     ['retry', 'repeats its output'],
     ['resume', 'has different output at the same index'],
-  ] as const)('with %s, an attempt that %s makes no progress', async (recovery, _does) => {
+  ] as const)('recovery %s: an attempt that %s makes no progress', async (recovery, _does) => {
     const world = new World(
       recovering(recovery, async function* (_, { attempt, signal, step }) {
         await step('always', () => 1)
@@ -156,7 +156,7 @@ describe('[RUN-6] crash loops: after a crash', () => {
     expect(executing.size).toBe(4)
   })
 
-  test('half as many execute after each further crash', async () => {
+  test('each further crash halves the number of suspects that execute at once', async () => {
     const { executing, world } = crowd()
     const ids = await crash(world, 8)
     for (const most of [4, 2, 1]) {

@@ -39,8 +39,8 @@ const kinds: [string, (context: RunContext) => Promise<unknown>][] = [
   ['step around a tool', ({ step, tool }) => step('outer', () => tool({ name: 'charge', input: 1 }, decline))],
 ]
 
-describe('[RUN-5] the error of a failed', () => {
-  test.each(kinds)('%s is the same in every attempt', async (_, work) => {
+describe('[RUN-5] errors of failed work', () => {
+  test.each(kinds)('the error of a failed %s is the same in every attempt', async (_, work) => {
     const caught: unknown[] = []
     const component = recovering('resume', async function* (_input, context) {
       await work(context).catch((thrown: unknown) => caught.push(thrown))
@@ -62,7 +62,7 @@ describe('[RUN-5] the error of a failed', () => {
   })
 
   test.each(kinds.slice(0, 3))(
-    '%s has the original as its cause, in the attempt where it was thrown',
+    'the error of a failed %s has the original as its cause, in the attempt where it was thrown',
     async (_, work) => {
       const causes: unknown[] = []
       const component = recovering('resume', async function* (_input, context) {
@@ -75,7 +75,7 @@ describe('[RUN-5] the error of a failed', () => {
     },
   )
 
-  test('step that rejects the run rejects it in every attempt', async () => {
+  test('a step that rejects the run rejects it in every attempt', async () => {
     const component = recovering('resume', async function* (_input, context) {
       yield 'a'
       try {
@@ -93,7 +93,7 @@ describe('[RUN-5] the error of a failed', () => {
     ['too large', { data: 'x'.repeat(100_000) }],
     ['a function', { data: () => {} }],
     ['a code that is no text', { code: {} }],
-  ])('tool is reported although its message is %s', async (_, more) => {
+  ])('the error of a failed tool is reported although its message is %s', async (_, more) => {
     const component = recovering('resume', async function* (_input, { tool }) {
       yield 'a'
       await tool({ name: 't', input: 1 }, () => {

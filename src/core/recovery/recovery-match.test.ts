@@ -55,7 +55,7 @@ function has(type: LoggedEvent['type'], count = 1): (log: readonly LoggedEvent[]
 }
 
 describe('[RUN-5] a recorded result is matched to the call with its input', () => {
-  test('when parallel branches come in another order after the crash', async () => {
+  test('parallel branches that come in another order after the crash get their own results', async () => {
     const { charged, charge } = till()
     const component = recovering('resume', async function* (_, context) {
       const bobHasAsked = gate()
@@ -85,7 +85,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(charged).toEqual(['alice', 'bob'])
   })
 
-  test('and not to the same tool’s call inside a finished step', async () => {
+  test('a recorded call inside a finished step is not matched to the same tool’s call outside', async () => {
     const { charged, charge } = till()
     const component = recovering('resume', async function* (_, context) {
       const outer = await context.step('outer', () => charge(context, 'alice'))
@@ -98,7 +98,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(charged).toEqual(['alice', 'bob', 'alice'])
   })
 
-  test('in a called component, with its own actor', async () => {
+  test('a called component gets its own result, with its own actor', async () => {
     const echo = subject(
       async function* (input) {
         yield `${String(input)} `
@@ -118,7 +118,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(log.filter(({ type }) => type === 'actor.started')).toHaveLength(2)
   })
 
-  test('among equal calls in parallel branches, although the other branch takes the recorded result', async () => {
+  test('equal calls in parallel branches: the call whose result the other branch took is executed again', async () => {
     const { charged, charge } = till()
     const component = recovering(
       'resume',
@@ -154,7 +154,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(charged).toEqual(['alice', 'bob', 'alice'])
   })
 
-  test('among equal calls in parallel branches, although the other branch takes it and waits with new work', async () => {
+  test('equal calls in parallel branches: the call is executed again also if the other branch waits with new work', async () => {
     const { charged, charge } = till()
     const component = recovering(
       'resume',
@@ -195,7 +195,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(charged.toSorted()).toEqual(['alice', 'alice', 'bob', 'carol'])
   })
 
-  test('among equal questions in parallel branches, although the other branch takes the recorded answer', async () => {
+  test('equal questions in parallel branches: the question whose answer the other branch took is asked again', async () => {
     const component = recovering(
       'resume',
       async function* (_, context) {
@@ -240,7 +240,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(outputOf(await taker.ended(id))).toEqual([[3, 2], 1])
   })
 
-  test('among steps that were reordered', async () => {
+  test('reordered steps get their own results', async () => {
     const done: string[] = []
     const page = (context: RunContext, name: string): Promise<string> =>
       context.step(name, () => (done.push(name), `page ${name}`))
@@ -261,7 +261,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(done).toEqual(['one', 'two'])
   })
 
-  test('among concurrent steps of one name with different keys', async () => {
+  test('concurrent steps of one name with different keys get their own results', async () => {
     const component = recovering('resume', async function* (_, context) {
       const pages = context.attempt === 1 ? ['1', '2'] : ['2', '1']
       const results = await Promise.all(pages.map((key) => context.step('fetch', () => `page ${key}`, { key })))
@@ -272,7 +272,7 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
     expect(outputOf(await recovered(component, 1))).toEqual({ 1: 'page 1', 2: 'page 2' })
   })
 
-  test('among equal calls in the order in which they were made', async () => {
+  test('equal calls get their results in the order in which they were made', async () => {
     let number = 0
     const component = recovering('resume', async function* (_, context) {
       const dice = (): Promise<number> => context.tool({ name: 'dice', input: 6 }, () => ++number)
@@ -342,7 +342,7 @@ describe('[RUN-5] concurrent work that would be ambiguous after a crash is rejec
       'branches of one name, one after the other',
       async ({ within }) => [await within('a').step('x', () => 1), await within('a').step('x', () => 2)],
     ],
-  ])('but not %s', async (_, work) => {
+  ])('unambiguous work is accepted: %s', async (_, work) => {
     const node = openNode({
       components: [
         subject(async function* (_input, context) {
@@ -356,7 +356,7 @@ describe('[RUN-5] concurrent work that would be ambiguous after a crash is rejec
 })
 
 describe('[RUN-5] new work waits until the code has asked for everything recorded', () => {
-  test('in another branch, however long that branch takes', async () => {
+  test('new work waits for recorded work of another branch, however long that branch takes', async () => {
     const order: string[] = []
     const slow = gate()
     const component = recovering('resume', async function* (_, context) {
@@ -391,7 +391,7 @@ describe('[RUN-5] new work waits until the code has asked for everything recorde
     ['another name', (context: RunContext) => context.tool({ name: 'transfer', input: 5 }, effect('transfer'))],
     ['a step', (context: RunContext) => context.step('pay', effect('step'))],
     ['a component', (context: RunContext) => context.call(subject(calledEffect), 5)],
-  ])('and %s is detected before it has any effect', async (_, asks) => {
+  ])('divergence by %s is detected before it has any effect', async (_, asks) => {
     effects.length = 0
     const { id, second } = await changed(
       async function* (_input, context) {
@@ -412,7 +412,7 @@ describe('[RUN-5] new work waits until the code has asked for everything recorde
     expect(effects).toEqual(['paid'])
   })
 
-  test('also inside an interrupted step', async () => {
+  test('divergence inside an interrupted step is detected before it has any effect', async () => {
     effects.length = 0
     const body = (input: number) =>
       async function* (_input: unknown, context: RunContext): AsyncGenerator<string> {
@@ -428,7 +428,7 @@ describe('[RUN-5] new work waits until the code has asked for everything recorde
     expect(effects).toEqual(['paid 5'])
   })
 
-  test('and an interrupted step may take longer than the limit over the work below it', async () => {
+  test('an interrupted step may take longer than replayWaitMs over the work below it', async () => {
     effects.length = 0
     const component = recovering(
       'resume',

@@ -72,7 +72,7 @@ describe('[RUN-5] a random program', () => {
   )
 
   test(
-    'that is changed after a crash reaches its new end, or diverges before it does anything new',
+    'a program that is changed after a crash reaches its new end, or diverges before it does anything new',
     async () => {
       const report = reported()
       await fc.assert(

@@ -53,7 +53,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
     ['schema', { prompt: 'Go?' }, { prompt: 'Go?', schema: { type: 'boolean' } }],
     ['key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'b' }],
     ['kind, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', kind: 'approval' }],
-  ])('because of its %s, is not reused', async (_, before, after) => {
+  ])('an answer is not reused for a question with another %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: true })
     expect((await nextQuestion(node, id, 'question')).id).toBe('question#2')
@@ -61,7 +61,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
 })
 
 describe('[RUN-5] a question that replaces another one', () => {
-  test('does so although other new work has waited for longer', async () => {
+  test('a question replaces another one although other new work has waited for longer', async () => {
     const effects: string[] = []
     const after = subject(
       async function* (_, context) {
@@ -90,7 +90,7 @@ describe('[RUN-5] a recorded answer is reused', () => {
       { prompt: 'Go?', key: 'go' },
     ],
     ['whatever its details', { prompt: 'Go?', details: 1 }, { prompt: 'Go?', details: 2 }],
-  ])('%s', async (_, before, after) => {
+  ])('a recorded answer is reused %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: 'yes' })
     const log = await node.ended(id)
@@ -98,7 +98,7 @@ describe('[RUN-5] a recorded answer is reused', () => {
     expect(typesOf(log).filter((type) => type === 'run.paused')).toHaveLength(1)
   })
 
-  test('when concurrent questions come in another order', async () => {
+  test('concurrent questions that come in another order get their own answers', async () => {
     const both = (...prompts: readonly string[]): Component =>
       subject(
         async function* (_, context) {

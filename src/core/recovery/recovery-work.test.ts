@@ -12,7 +12,7 @@ function counted(): { readonly done: string[]; work: (name: string) => () => str
 }
 
 describe('[RUN-1] recorded work is not repeated:', () => {
-  test('steps, also several of one name', async () => {
+  test('steps are not repeated, also several of one name', async () => {
     const { done, work } = counted()
     const component = recovering('resume', async function* (_, context) {
       const results = [
@@ -31,7 +31,7 @@ describe('[RUN-1] recorded work is not repeated:', () => {
     expect(keys).toEqual(['fetch', 'fetch#2', 'fetch#3'])
   })
 
-  test('except with recovery retry', async () => {
+  test('recovery retry: steps are executed again', async () => {
     const { done, work } = counted()
     const component = recovering('retry', async function* (_, context) {
       yield await context.step('fetch', work('fetch'))
@@ -87,7 +87,7 @@ describe('[RUN-1] recorded work is not repeated:', () => {
     expect((caught[1] as Error).cause).toBeUndefined()
   })
 
-  test('its result is the same value in every attempt', async () => {
+  test('a recorded result is the same value in every attempt', async () => {
     const results: unknown[] = []
     const component = recovering('resume', async function* (_, context) {
       results.push([

@@ -263,7 +263,7 @@ describe('[RUN-1] a paused run', () => {
 })
 
 describe('[RUN-1] no lease is held without an execution', () => {
-  test('when a run could not be executed and its lease not released, and the log has the stack', async () => {
+  test('a run that could be neither executed nor released is executed later, and the stack is logged', async () => {
     const warnings: { readonly err?: unknown }[] = []
     const logger: Logger = { ...silentLogger, warn: (fields) => void warnings.push(fields) }
     const store = openMemoryStore()
@@ -286,7 +286,7 @@ describe('[RUN-1] no lease is held without an execution', () => {
     expect(failures.release).toBeLessThan(0)
   })
 
-  test('but leases in use are kept, though the store was unavailable for a moment', async () => {
+  test('leases in use are kept although the store was unavailable for a moment', async () => {
     const clock = new ManualClock()
     const store = openMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
@@ -314,7 +314,7 @@ describe('[RUN-1] no lease is held without an execution', () => {
     expect(textOf(await node.ended(id))).toBe('ab')
   })
 
-  test('when a run was created and the response was lost', async () => {
+  test('a run whose creation response was lost is executed', async () => {
     const store = openMemoryStore()
     let lose = true
     const flaky = overriding(store, {
@@ -349,7 +349,7 @@ describe('[RUN-1] a worker that shuts down', () => {
     expect(textOf(await second.ended(id))).toBe('ab')
   })
 
-  test('any number of times does not use up their attempts', async () => {
+  test('repeated handovers do not use up the attempts of a run', async () => {
     const component = recovering(
       'resume',
       async function* (_, { attempt, signal }) {

@@ -23,8 +23,8 @@ function last(log: readonly LoggedEvent[]): LoggedEvent {
   return log.at(-1)!
 }
 
-describe('a secret is redacted in', () => {
-  test('input and metadata, and the agent gets the redacted values in every attempt', async () => {
+describe('redaction of a run', () => {
+  test('a secret is redacted in input and metadata, and the agent gets the redacted values in every attempt', async () => {
     const got: unknown[] = []
     const component = subject(async function* (input, { metadata }) {
       got.push(input, metadata)
@@ -142,7 +142,7 @@ describe('a secret is redacted in', () => {
     ],
   ]
 
-  test.each(emissions)('%s', async (_what, run) => {
+  test.each(emissions)('a secret is redacted in %s', async (_what, run) => {
     const node = openNode({ components: [subject(run)], redact })
     const id = await node.start('subject')
     const log = JSON.stringify([await node.ended(id), await node.get(id)])
@@ -150,7 +150,7 @@ describe('a secret is redacted in', () => {
     for (const part of [KEY, KEY.slice(12)]) expect(log).not.toContain(part)
   })
 
-  test('questions and answers, and the agent gets the redacted answer, parked or not', async () => {
+  test('a secret is redacted in questions and answers, and the agent gets the redacted answer, parked or not', async () => {
     for (const whenPaused of ['keep', 'release'] as const) {
       const answers: unknown[] = []
       const component = subject(
@@ -170,7 +170,7 @@ describe('a secret is redacted in', () => {
     }
   })
 
-  test('the reason of a stop', async () => {
+  test('a secret is redacted in the reason of a stop', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, { signal }) {
@@ -337,7 +337,7 @@ describe('redaction: a hook on events', () => {
     ['returns a promise', (() => Promise.reject(new Error('no'))) as never, 'returned a promise for text.delta'],
     ['returns nothing', (() => undefined) as never, 'did not return a valid text.delta'],
     ['returns another event', () => emit('text.delta', { text: 7 as never }), 'did not return a valid text.delta'],
-  ])('that %s fails the run, and the value is not logged', async (_what, hook, problem) => {
+  ])('a hook that %s fails the run, and the value is not logged', async (_what, hook, problem) => {
     const log = await logOf(
       subject(async function* () {
         yield KEY
@@ -349,7 +349,7 @@ describe('redaction: a hook on events', () => {
     expect(JSON.stringify(log)).not.toContain(KEY)
   })
 
-  test('that always throws fails the start, and a run started before can be stopped', async () => {
+  test('a hook that always throws fails the start, and a run started before can be stopped', async () => {
     const hangs = subject(async function* (_, { signal }) {
       yield 'a'
       await new Promise((resolve) => signal.addEventListener('abort', resolve))

@@ -109,7 +109,7 @@ describe.each([
 })
 
 describe('[RUN-1] runs are listed and claimed in the order in which they were started', () => {
-  test('though the clock was set back between them and the process restarted', async () => {
+  test('the order is kept although the clock was set back and the process restarted', async () => {
     const clock = settableClock()
     const store = openMemoryStore({ clock })
     const order: unknown[] = []

@@ -10,12 +10,12 @@ import { StoreProbe } from './store-probe.ts'
 const clock = new ManualClock()
 const limits = { ...defaultLimits, storeProbeTimeoutMs: 20 }
 
-describe('a node is', () => {
-  test('ready while its store responds', async () => {
+describe('store probe', () => {
+  test('a node is ready while its store responds', async () => {
     expect(await new StoreProbe({ store: openMemoryStore(), limits, clock }).health()).toEqual({ ok: true })
   })
 
-  test('not ready while its store is silent, though nothing has failed yet, and sends few probes', async () => {
+  test('a node is not ready while its store is silent, and it sends few probes', async () => {
     const kept = openMemoryStore()
     const answer = Promise.withResolvers<void>()
     let [asked, answered] = [0, 0]
@@ -42,7 +42,7 @@ describe('a node is', () => {
     expect(await probe.health()).toEqual({ ok: true })
   })
 
-  test('not ready when its store is unavailable, with the reason', async () => {
+  test('a node is not ready when its store is unavailable, and reports the reason', async () => {
     const store = overriding(openMemoryStore(), {
       get: () => Promise.reject(storeUnavailable('the database failed')),
     })

@@ -53,7 +53,7 @@ describe('leases', () => {
     expect(typesOf(log).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
   })
 
-  test('[RUN-1] of a run that is paused and answered during a renewal stay with their worker', async () => {
+  test('[RUN-1] the lease of a run that is paused and answered during a renewal stays with its worker', async () => {
     const store = openMemoryStore()
     const losses: string[] = []
     const isPaused = Promise.withResolvers<void>()

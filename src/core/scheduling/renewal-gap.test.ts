@@ -12,7 +12,7 @@ function steady(until: number): RenewalGap {
 }
 
 describe('a node may take over', () => {
-  test('while it renews in time', () => {
+  test('a node that renews in time may take over', () => {
     const gap = steady(0)
     for (let now = 0; now < 10 * LEASE_MS; now += LEASE_MS / 3) {
       gap.renewed(now, now + 5)
@@ -21,7 +21,7 @@ describe('a node may take over', () => {
     }
   })
 
-  test('though one renewal was late by a third of a lease', () => {
+  test('a node whose renewal was late by a third of a lease may take over', () => {
     const gap = steady(0)
     gap.renewed(3000, 6000)
     expect(gap.mayTakeOver(6000)).toBe(true)
@@ -29,7 +29,7 @@ describe('a node may take over', () => {
 })
 
 describe('a node takes nothing over', () => {
-  test('before its first renewal, and for a lease after that', () => {
+  test('a new node takes nothing over until one lease after its first renewal', () => {
     const gap = new RenewalGap(LEASE_MS)
     expect(gap.mayTakeOver(0)).toBe(false)
     expect(gap.renewed(10, 20)).toBe(true)
@@ -39,14 +39,14 @@ describe('a node takes nothing over', () => {
     expect(gap.mayTakeOver(9020)).toBe(true)
   })
 
-  test('while a renewal is overdue by more than a third of a lease', () => {
+  test('a node whose renewal is overdue by more than a third of a lease takes nothing over', () => {
     const gap = steady(0)
     expect(gap.mayTakeOver(6000)).toBe(true)
     expect(gap.mayTakeOver(6001)).toBe(false)
     expect(gap.mayTakeOver(600_000)).toBe(false)
   })
 
-  test('for one lease after a gap, which renewals do not extend', () => {
+  test('a gap blocks takeovers for one lease, which renewals do not extend', () => {
     const gap = steady(0)
     expect(gap.renewed(3000, 40_000)).toBe(true)
     for (let now = 40_100; now < 49_000; now += 3000) {
@@ -57,7 +57,7 @@ describe('a node takes nothing over', () => {
     expect(gap.mayTakeOver(49_000)).toBe(true)
   })
 
-  test('for one lease after each of several gaps', () => {
+  test('each of several gaps blocks takeovers for one lease', () => {
     const gap = steady(0)
     gap.renewed(3000, 20_000)
     gap.renewed(21_000, 21_000)

@@ -156,7 +156,7 @@ describe('on a shared store, a node', () => {
     expect(textOf(log)).toBe('I wonder. They said yes')
   })
 
-  test('[RUN-2] that executes nothing accepts the answer to a run, and a worker resumes it', async () => {
+  test('[RUN-2] a node that executes nothing accepts the answer to a run, and a worker resumes it', async () => {
     const store = sharedStore()
     const worker = openNode({ components: [asking], store, clock })
     const id = await worker.start('asking')
@@ -216,7 +216,7 @@ describe('on a shared store, a node', () => {
   })
 })
 
-test('on a store for one node, an answer to a run that is not served is rejected, and the run keeps waiting', async () => {
+test('single-node store: an answer to a run that the node does not serve is rejected, and the run keeps waiting', async () => {
   const store = openMemoryStore({ clock })
   const first = openNode({ components: [asking], store, clock })
   const id = await first.start('asking')

@@ -44,7 +44,7 @@ describe('[RUN-1] a sleep', () => {
   test.each([
     ['of a minute keeps the slot', MINUTE, false],
     ['of more than a minute frees the slot', MINUTE + 1, true],
-  ])('%s', async (_, milliseconds, isFree) => {
+  ])('a sleep %s', async (_, milliseconds, isFree) => {
     const sleeping = await executing(async function* (_input, { sleep }) {
       yield 'a'
       await sleep(milliseconds)
@@ -80,7 +80,7 @@ describe('[RUN-1] a sleep', () => {
     expect(await hasFreeSlot(sleeping)).toBe(true)
   })
 
-  test('that is not awaited frees the slot only until the run emits something', async () => {
+  test('a sleep that is not awaited frees the slot only until the run emits something', async () => {
     const goOn = Promise.withResolvers<void>()
     const sleeping = await executing(async function* (_input, { sleep, signal }) {
       void sleep(DAY).catch(() => {})

@@ -171,14 +171,14 @@ describe('a session', () => {
     await expect(remove(node)).rejects.toMatchObject({ code: 'not_found', message: 'no session tale' })
   })
 
-  test('without runs can be removed too', async () => {
+  test('a session without runs can be removed', async () => {
     const node = openNode({ components })
     await node.service.documents(localPrincipal).put({ collection: SESSIONS, id: session, body: {} })
     await remove(node)
     await expectGone(node)
   })
 
-  test('[RUN-2] with running, queued and paused runs is removed after they are stopped', async () => {
+  test('[RUN-2] a session with running, queued and paused runs is removed after they are stopped', async () => {
     const node = openNode({ components, limits: { leaseMs: 20_000 } })
     const running = await node.start('endless', 0, { session })
     await node.emitted(running, 'text.delta')
@@ -225,7 +225,7 @@ describe('a session', () => {
     await expectGone(node)
   })
 
-  test('that starts again while it is removed leaves no run without a document', async () => {
+  test('a session that starts again while it is removed leaves no run without a document', async () => {
     const store = openMemoryStore()
     let late: string | undefined
     const racing: Store = withDocuments(store, {
@@ -241,7 +241,7 @@ describe('a session', () => {
     await expectGone(node)
   })
 
-  test('whose run is removed concurrently is removed too', async () => {
+  test('a session whose run is removed concurrently is removed too', async () => {
     const store = openMemoryStore()
     const claim = { owner: 'worker-1', ttlMs: 60_000 }
     const { stored } = await store.create(newRun('run_1', new Date().toISOString(), { owner: 'local', session, claim }))

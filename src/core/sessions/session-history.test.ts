@@ -35,7 +35,7 @@ function contentsOf(log: readonly LoggedEvent[]): string[] {
 }
 
 describe('session history: a run gets the earlier runs', () => {
-  test('oldest first, with input and output', async () => {
+  test('earlier runs come oldest first, with input and output', async () => {
     const node = openNode({ components: [echo()] })
     const first = await said(node, 'one')
     expect(toldIn(first)).toEqual([])
@@ -48,13 +48,13 @@ describe('session history: a run gets the earlier runs', () => {
     ])
   })
 
-  test('of its own session only', async () => {
+  test('runs of other sessions are not included', async () => {
     const node = openNode({ components: [echo()] })
     await said(node, 'one', 'subject', 'ses_other')
     expect(toldIn(await said(node, 'two'))).toEqual([])
   })
 
-  test('[SEC-1] of its own owner only, also in a session of the same name', async () => {
+  test('[SEC-1] runs of other owners are not included, even in a session of the same name', async () => {
     const node = openNode({ components: [echo()] })
     const other = { id: 'mallory' }
     const { run } = await node.startAs(other, 'subject', 'secret', { session: SESSION })
@@ -62,7 +62,7 @@ describe('session history: a run gets the earlier runs', () => {
     expect(toldIn(await said(node, 'two'))).toEqual([])
   })
 
-  test('of its own component, or of all if it asks for the session', async () => {
+  test('runs of other components are included only if the component asks for the session', async () => {
     const node = openNode({ components: [echo(), echo({ of: 'session' }, 'curious')] })
     await said(node, 'one')
     await said(node, 'two', 'curious')
@@ -70,7 +70,7 @@ describe('session history: a run gets the earlier runs', () => {
     expect(toldIn(await said(node, 'four', 'curious'))).toHaveLength(6)
   })
 
-  test('except if it is a called component, unless it asks for the session', async () => {
+  test('a called component gets no history unless it asks for the session', async () => {
     const calling = (id: string, called: Component): Component =>
       agent<unknown>({
         id,

@@ -180,7 +180,7 @@ test('a snapshot does not change with later events', () => {
   expect(structure.entries()).not.toEqual(before)
 })
 
-test('only the kinds that are asked for are kept, and at most so many entries', () => {
+test('a run structure keeps only the requested kinds, and at most entriesMax entries', () => {
   const events = Array.from({ length: 5000 }, (_, call) => [said('x'), toolCalled(`t${call}`)]).flat()
   const structure = structureOf([...events, discarded(0)], { kinds: ['tool'], entriesMax: 10 })
   expect(structure.entries().map(({ kind, retracted }) => [kind, retracted])).toEqual(

@@ -50,7 +50,7 @@ describe('a response', () => {
     ['HEAD', 200],
     ['GET', 204],
     ['GET', 304],
-  ])('to %s with status %i has no body, streamed or not', async (method, status) => {
+  ])('a response to %s with status %i has no body, streamed or not', async (method, status) => {
     const whole = responseTo(method)
     whole.writeHead(status, { 'content-length': 5 }).end('hello')
     const streamed = responseTo(method)
@@ -88,7 +88,7 @@ describe('a response', () => {
     expect(response.writableLength).toBe(64 * 1024)
   })
 
-  test('[SUB-1] that is large and whole is handed over in pieces, in order, as its reader takes them', async () => {
+  test('[SUB-1] a large, complete response is handed over in pieces, in order, as its reader takes them', async () => {
     const body = Buffer.alloc(200_000, 'abcdefg')
     const response = responseTo()
     response.writeHead(200, { 'content-length': body.length }).end(body)
@@ -101,7 +101,7 @@ describe('a response', () => {
     expect(response.writableFinished).toBe(true)
   })
 
-  test('that is cut is an error for its reader, not an end', async () => {
+  test('a response that is cut off is an error for its reader, not an end', async () => {
     const response = responseTo()
     response.write('some')
     const reader = (await response.answer).body!.getReader()
@@ -124,7 +124,7 @@ describe('a response', () => {
     expect(response.writableLength).toBe(0)
   })
 
-  test('that nobody waits for any more is settled all the same', async () => {
+  test('a response to an aborted request settles with status 499', async () => {
     const gone = responseTo('GET', AbortSignal.abort())
     expect((await gone.answer).status).toBe(499)
   })
@@ -185,7 +185,7 @@ describe('a request', () => {
     expect(cancelled).toBe(true)
   })
 
-  test('whose body breaks off is refused as the client’s error, and ends no process without a listener', async () => {
+  test('a request whose body breaks off is rejected as the client’s error, and ends no process without a listener', async () => {
     const broken = (): ReadableStream =>
       new ReadableStream({ pull: (controller) => controller.error(new Error('reset')) })
     const read = await readBody(post(broken(), { duplex: 'half' } as RequestInit), 5).catch((cause: unknown) => cause)

@@ -101,12 +101,12 @@ describe('JWT: a token signed with the configured key', () => {
   })
 })
 
-describe('JWT: a token is rejected, always with the same message,', () => {
+describe('JWT: an invalid token is rejected, always with the same message', () => {
   const strict = { issuer: 'https://issuer.example', audience: 'holdfast', tenantClaim: 'org' }
   const sound = { sub: 'alice', iss: 'https://issuer.example', aud: 'holdfast', org: 'acme' }
   const open = () => openJwtAuthenticator({ key: pem, ...strict }, clock)
 
-  test('but not when everything is valid', async () => {
+  test('a valid token is accepted', async () => {
     expect(await (await open()).authenticate({ bearer: await token(sound) })).toMatchObject({
       id: 'alice',
       tenant: 'acme',
@@ -126,24 +126,24 @@ describe('JWT: a token is rejected, always with the same message,', () => {
     ['its principal is that of an API key', { sub: keyPrincipalId('ci') }],
     ['it has no tenant', { org: undefined }],
     ['its tenant is a list', { org: ['acme'] }],
-  ])('when %s', async (_title, change) => {
+  ])('a token is rejected when %s', async (_title, change) => {
     await expect((await open()).authenticate({ bearer: await token({ ...sound, ...change }) })).rejects.toMatchObject(
       refused,
     )
   })
 
-  test('when another key signed it', async () => {
+  test('a token that another key signed is rejected', async () => {
     const bearer = await token(sound, { key: other.privateKey })
     await expect((await open()).authenticate({ bearer })).rejects.toMatchObject(refused)
   })
 
-  test('when a claim was changed after signing', async () => {
+  test('a token with a claim that was changed after signing is rejected', async () => {
     const [header, , signature] = (await token(sound)).split('.')
     const bearer = `${header}.${base64url({ ...sound, sub: 'mallory' })}.${signature}`
     await expect((await open()).authenticate({ bearer })).rejects.toMatchObject(refused)
   })
 
-  test('when it is unsigned: alg none is not an algorithm', async () => {
+  test('an unsigned token is rejected: alg none is not an algorithm', async () => {
     const authenticators = [await open(), await openJwtAuthenticator({ key: `secret:${SECRET}` }, clock)]
     const bearers = [
       new UnsecuredJWT(sound).encode(),
@@ -154,7 +154,7 @@ describe('JWT: a token is rejected, always with the same message,', () => {
     }
   })
 
-  test('when the public key was used as a shared secret to sign it', async () => {
+  test('a token signed with the public key as a shared secret is rejected', async () => {
     const input = `${base64url({ alg: 'HS256' })}.${base64url(sound)}`
     const secrets = [pem, pem.trim(), JSON.stringify(await exportJWK(rsa.publicKey))]
     const sources = [
@@ -171,25 +171,25 @@ describe('JWT: a token is rejected, always with the same message,', () => {
     }
   })
 
-  test('when it is signed by a key pair and a shared secret is configured', async () => {
+  test('a token signed by a key pair is rejected if a shared secret is configured', async () => {
     const authenticator = await openJwtAuthenticator({ key: `secret:${pem}` }, clock)
     await expect(authenticator.authenticate({ bearer: await token() })).rejects.toMatchObject(refused)
   })
 
-  test('when it carries its own key', async () => {
+  test('a token that carries its own key is rejected', async () => {
     const jwk = await exportJWK(other.publicKey)
     const bearer = await new SignJWT(sound).setProtectedHeader({ alg: 'RS256', jwk }).sign(other.privateKey)
     await expect((await open()).authenticate({ bearer })).rejects.toMatchObject(refused)
   })
 
-  test('when its algorithm is not allowed', async () => {
+  test('a token whose algorithm is not allowed is rejected', async () => {
     const authenticator = await openJwtAuthenticator({ key: pem, algorithms: ['PS256'] }, clock)
     await expect(authenticator.authenticate({ bearer: await token() })).rejects.toMatchObject(refused)
     const allowed = await openJwtAuthenticator({ key: pem, algorithms: ['RS256'] }, clock)
     expect(await allowed.authenticate({ bearer: await token() })).toMatchObject({ id: 'alice' })
   })
 
-  test('when it is not a token', async () => {
+  test('a bearer value that is not a token is rejected', async () => {
     const authenticator = await open()
     const piece = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -238,7 +238,7 @@ describe('JWT: an unusable key is an error at startup:', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringMatching(message) as string })
   })
 
-  test('its text, which may be a secret, is not in the error', async () => {
+  test('the text of an unusable key, which may be a secret, is not in the error', async () => {
     for (const key of [SECRET, `secret:${'x'.repeat(8)}`]) {
       await expect(openJwtAuthenticator({ key }, clock)).rejects.not.toThrow(key.slice(-8))
     }
@@ -249,13 +249,13 @@ describe('JWT: an unusable key is an error at startup:', () => {
     await expect(openJwtAuthenticator({ key }, clock)).rejects.toThrow(/neither PEM nor JWK/)
   })
 
-  test('an algorithm that does not fit the key', async () => {
+  test('an algorithm that does not fit the key is an error', async () => {
     await expect(openJwtAuthenticator({ key: pem, algorithms: ['HS256'] }, clock)).rejects.toThrow(/HS256 does not fit/)
     await expect(openJwtAuthenticator({ key: pem, algorithms: ['none'] }, clock)).rejects.toThrow(/none does not fit/)
     await expect(openJwtAuthenticator({ key: pem, algorithms: [] }, clock)).rejects.toThrow(/JWT algorithms is empty/)
   })
 
-  test('both a key and a key set, or neither', async () => {
+  test('a key together with a key set, or neither, is an error', async () => {
     await expect(openJwtAuthenticator({ key: pem, jwks: 'https://x' }, clock)).rejects.toThrow(/not both/)
     await expect(openJwtAuthenticator({}, clock)).rejects.toThrow(/either/)
   })
@@ -284,14 +284,14 @@ describe('JWT: a key set in a file', () => {
   })
 
   test.each(['', '[]', '{"keys":{}}', '{"keys":[]}', '{"keys":[1]}'])(
-    'with the content %j is an error that names it',
+    'a key set file with the content %j is an error that names the file',
     async (text) => {
       const jwks = await file('bad.json', text)
       await expect(openJwtAuthenticator({ jwks }, clock)).rejects.toThrow(jwks)
     },
   )
 
-  test('that does not exist is an error that names it', async () => {
+  test('a key set file that does not exist is an error that names the file', async () => {
     await expect(openJwtAuthenticator({ jwks: join(folder, 'none.json') }, clock)).rejects.toThrow(
       join(folder, 'none.json'),
     )
@@ -339,7 +339,7 @@ describe('JWT: a key set at a URL', () => {
     ['answers with what is not JSON', { body: '<html>' }],
     ['answers with what is not a key set', { body: '{}' }],
     ['redirects', { status: 302, body: '', location: 'http://127.0.0.1:1/' }],
-  ])('that %s results in unavailable, not unauthenticated', async (_title, bad) => {
+  ])('a URL that %s results in unavailable, not unauthenticated', async (_title, bad) => {
     answer = bad
     const authenticator = await openJwtAuthenticator({ jwks: await listen() }, clock)
     const bearer = await token({ sub: 'alice' }, { kid: 'k0' })
@@ -349,14 +349,14 @@ describe('JWT: a key set at a URL', () => {
     })
   })
 
-  test('that is larger than a megabyte is not read to its end', async () => {
+  test('a key set larger than a megabyte is rejected as unavailable', async () => {
     answer = { body: (await keySetOf(rsa)) + ' '.repeat(2 * 1024 * 1024) }
     const authenticator = await openJwtAuthenticator({ jwks: await listen() }, clock)
     const bearer = await token({ sub: 'alice' }, { kid: 'k0' })
     await expect(authenticator.authenticate({ bearer })).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('that fails is fetched again after a second, not by every request', async () => {
+  test('a failed fetch is repeated after a second, not by every request', async () => {
     let now = NOW_S * 1000
     answer = { status: 503, body: '' }
     const authenticator = await openJwtAuthenticator({ jwks: await listen() }, { now: () => now })
@@ -371,13 +371,13 @@ describe('JWT: a key set at a URL', () => {
     expect(requests).toBe(2)
   })
 
-  test('that is unreachable results in unavailable', async () => {
+  test('an unreachable URL results in unavailable', async () => {
     const authenticator = await openJwtAuthenticator({ jwks: 'http://127.0.0.1:1/jwks.json' }, clock)
     const bearer = await token({ sub: 'alice' }, { kid: 'k0' })
     await expect(authenticator.authenticate({ bearer })).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('that is not a URL is an error at startup', async () => {
+  test('an invalid URL is an error at startup', async () => {
     await expect(openJwtAuthenticator({ jwks: 'https://' }, clock)).rejects.toThrow(/not the URL of a key set/)
   })
 })

@@ -168,7 +168,7 @@ describe('key authenticator', () => {
     expect(await authenticator.authenticate({ bearer: key })).toMatchObject({ name: 'ci' })
   })
 
-  test('only a key is accepted', async () => {
+  test('a bearer value that is not a key is rejected', async () => {
     await createKey(path, { name: 'ci' })
     const authenticator = await openKeyAuthenticator(path)
     const bearers = fc.oneof(
@@ -283,7 +283,7 @@ describe('key file errors:', () => {
     ['with an unknown field', file({ ...good, networks: '10.0.0.0/8' }), /keys\[0\] has an unknown field "networks"/],
     ['with an id twice', file(good, { ...good, name: 'other' }), /keys\[1\] repeats the id abcdef/],
     ['with a text for a key', file(good, 'x'), /keys\[1\] is not an object/],
-  ])('%s is named, at startup and at every change', async (_label, text, problem) => {
+  ])('a key file %s is named, at startup and at every change', async (_label, text, problem) => {
     path = join(folder, 'keys.json')
     await writeFile(path, text)
     const attempts = [
@@ -307,7 +307,7 @@ describe('key file errors:', () => {
     )
   })
 
-  test('a directory in its place is named', async () => {
+  test('a directory in place of the key file is named', async () => {
     await expect(openKeyAuthenticator(folder)).rejects.toThrow(folder)
   })
 

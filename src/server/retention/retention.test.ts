@@ -128,7 +128,7 @@ describe('retention: a clock that may be wrong', () => {
   }
 
   test.each(['while the server runs', 'before it starts'] as const)(
-    'that is ahead %s trims nothing, and trims again when it has been right for a day',
+    'a clock that is ahead %s trims nothing until it has been right for a day',
     async (when) => {
       const { time, store, lines, open } = await watched()
       const running = when === 'before it starts' ? undefined : open()
@@ -151,7 +151,7 @@ describe('retention: a clock that may be wrong', () => {
     },
   )
 
-  test('does not keep a restart within the hour from trimming', async () => {
+  test('a restart within the hour does not delay trimming', async () => {
     const { time, store, open } = await watched()
     const first = open()
     await watch(first, time, 31 * DAY - HOUR)

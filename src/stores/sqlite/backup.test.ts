@@ -42,7 +42,7 @@ function valueIn(path: string, sql: string): unknown {
 }
 
 describe('a backup', () => {
-  test('of a store that is being written to has all that was acknowledged before it began, of one moment', async () => {
+  test('a backup of a store in use is consistent and has everything acknowledged before it began', async () => {
     const path = temporaryDatabase()
     const store = await opened(path)
     const body = { text: 'x'.repeat(50_000) }
@@ -83,7 +83,7 @@ describe('a backup', () => {
     expect(readFileSync(to, 'utf8')).toBe('mine')
   })
 
-  test('of a damaged store fails and leaves nothing', async () => {
+  test('a backup of a damaged store fails and leaves no file', async () => {
     const path = temporaryDatabase()
     await storeWith(path, 'run-1')
     const bytes = readFileSync(path)
@@ -93,7 +93,7 @@ describe('a backup', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  test('of a file of another program is refused', async () => {
+  test('a backup of another program’s file is rejected', async () => {
     const path = temporaryDatabase()
     using foreign = new DatabaseSync(path)
     foreign.exec('CREATE TABLE notes (text)')
@@ -140,7 +140,7 @@ describe('a restore', () => {
     expect(store.health()).toEqual({ ok: true })
   })
 
-  test('of a damaged backup fails, and the store stays as it was', async () => {
+  test('a restore of a damaged backup fails, and the store stays as it was', async () => {
     const from = temporaryDatabase()
     await storeWith(from, 'run-1')
     const bytes = readFileSync(from)
@@ -152,7 +152,7 @@ describe('a restore', () => {
     expect(readdirSync(dirname(path)).toSorted()).toEqual(['runs.db', 'runs.db-commits', 'runs.db.lock'])
   })
 
-  test('that was cut off does not let a server begin with an empty store', async () => {
+  test('a server does not start with an empty store after a restore that was cut off', async () => {
     const path = temporaryDatabase()
     await storeWith(path, 'run-1')
     renameSync(path, `${path}.restore`)
@@ -187,7 +187,7 @@ describe('space', () => {
     expect(await store.documents.get('anna', 'notes', '0')).toMatchObject({ body })
   })
 
-  test('of a file of an older version comes back with a vacuum, after which it does by itself', async () => {
+  test('a file of an older version shrinks with a vacuum, which turns on incremental vacuum', async () => {
     const path = temporaryDatabase()
     await storeWith(path, 'run-1')
     {

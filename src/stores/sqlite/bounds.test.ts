@@ -48,7 +48,7 @@ function write(scribe: RunWriter, texts: number): void {
 }
 
 describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
-  test('of what many commits wrote, while it is read', async () => {
+  test('segments written by many commits are bounded, and the log can be read meanwhile', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
     const scribe = await start(store, 'run_long')
@@ -62,7 +62,7 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
     await expectLog(await open(path), scribe)
   })
 
-  test('of what a crash left in the log', async () => {
+  test('segments of a log recovered after a crash are bounded', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
     const scribe = await start(store, 'run_long')
@@ -76,7 +76,7 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
     expectBounded(copy)
   })
 
-  test('of a file that an earlier version wrote without a bound', async () => {
+  test('segments of a file that an earlier version wrote without a bound are bounded', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
     const scribe = await start(store, 'run_long')

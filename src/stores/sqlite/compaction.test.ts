@@ -65,7 +65,7 @@ describe('[STO-1] compaction', () => {
     for (const { bytes, count } of segments) expect(bytes.length <= SEGMENT_BYTES || count === 1).toBe(true)
   })
 
-  test('of a run at once keeps the bound as well', () => {
+  test('compaction of a whole run at once keeps the bound', () => {
     const log = new Log()
     log.commit([1], 2000, 100)
     const segments = log.compaction.takeRun(1)
@@ -74,7 +74,7 @@ describe('[STO-1] compaction', () => {
     expect(log.compaction.takeFreed()).toEqual([1])
   })
 
-  test('in shares of twice what is written leaves no backlog of short runs', () => {
+  test('compaction at twice the write rate leaves no backlog of short runs', () => {
     const log = new Log()
     const segments: Segment[] = []
     let run = 0
@@ -122,7 +122,7 @@ describe('[STO-1] compaction', () => {
     expect(log.compaction.take(READY, 10_001).length).toBeGreaterThan(45)
   })
 
-  test('of runs that are dropped leaves nothing and frees their rows', () => {
+  test('compaction skips dropped runs and frees their rows', () => {
     const log = new Log()
     log.commit([1, 2], 100)
     log.compaction.drop(1)
@@ -130,7 +130,7 @@ describe('[STO-1] compaction', () => {
     expect(log.compaction.takeFreed()).toEqual([1])
   })
 
-  test('of a long backlog takes time in proportion to it', () => {
+  test('compaction of a long backlog takes time in proportion to it', () => {
     const log = new Log()
     const runs = Array.from({ length: 100_000 }, (_, run) => run)
     for (let at = 0; at < runs.length; at += 1000) log.commit(runs.slice(at, at + 1000), 1)

@@ -81,13 +81,13 @@ describe('[STO-1] [LOG-1] a damaged segment', () => {
     expect(store.health()).toEqual({ ok: true })
   })
 
-  test('that a trim would cut is not written anew with a right checksum', async () => {
+  test('a damaged segment that a trim would cut is not rewritten with a valid checksum', async () => {
     const store = await open(await harmed(FLIP_SEGMENT))
     await store.trim('run_2', 78)
     expect(await store.get('run_2')).toMatchObject({ damage: { reason: 'are not what was written' } })
   })
 
-  test('of a run under way keeps it from being claimed', async () => {
+  test('a damaged segment of an unfinished run keeps the run from being claimed', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
     await write(store, 'run_1', { completed: false })
@@ -112,7 +112,7 @@ async function copyOf(path: string): Promise<string> {
 }
 
 describe('[STO-1] a damaged row of a run', () => {
-  test('whose state is damaged is listed as damaged, and its log is not served', async () => {
+  test('a run with a damaged state is listed as damaged, and its log is not served', async () => {
     const path = await harmed(`UPDATE runs SET run = replace(run, '"attempt":1', '"attempt":3') WHERE number = 2`)
     expect(doctorOn(path)).toEqual(['the row of run run_2 is damaged'])
     const told: string[] = []
@@ -128,7 +128,7 @@ describe('[STO-1] a damaged row of a run', () => {
     expect(told).toHaveLength(1)
   })
 
-  test('[SEC-1] whose owner is damaged is shown to nobody, and counted in listings', async () => {
+  test('[SEC-1] a run with a damaged owner is shown to nobody and counted in listings', async () => {
     const path = await harmed(`UPDATE runs SET owner = 'owner-3' WHERE number = 2`)
     const store = await open(path)
     const page = await store.list({ limit: 1 })
@@ -139,7 +139,7 @@ describe('[STO-1] a damaged row of a run', () => {
     await expect(store.get('run_2')).rejects.toMatchObject({ code: 'log_damaged' })
   })
 
-  test('that has its idempotency key damaged does not start a second run under it', async () => {
+  test('a damaged idempotency key does not start a second run', async () => {
     const store = await open(await harmed(`UPDATE runs SET fingerprint = 'sane' WHERE number = 2`))
     const again = newRun('run_9', TIME, { idempotency: { key: 'run_2', fingerprint: 'same' } })
     await expect(store.create(again)).rejects.toMatchObject({ code: 'log_damaged' })
@@ -188,7 +188,7 @@ describe('[STO-1] a damaged document', () => {
     expect(await store.documents.get('anna', 'notes', 'note')).toMatchObject({ body: 'new', version: 1 })
   })
 
-  test('of a session stays damaged when a run touches the session', async () => {
+  test('a damaged session document stays damaged when a run touches the session', async () => {
     const store = await open(await harmed(`UPDATE documents SET title = 'forged' WHERE collection = 'session'`))
     await store.create(newRun('run_4', '2026-01-02T00:00:00.000Z'))
     await expect(store.documents.get('owner-1', 'session', 'session-1')).rejects.toMatchObject({ code: 'log_damaged' })

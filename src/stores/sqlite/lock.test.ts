@@ -58,7 +58,7 @@ describe('the lock of a file', () => {
   test.each<[string, (lock: string) => void]>([
     ['garbage', (lock) => writeFileSync(lock, 'no lock of ours '.repeat(100))],
     ['a folder', (lock) => mkdirSync(lock)],
-  ])('that cannot be taken, since there is %s in its place, is not called another process', (_name, place) => {
+  ])('the error for a lock file that is %s does not blame another process', (_name, place) => {
     const path = join(temporaryFolder(), 'runs.db')
     place(`${path}.lock`)
     expect(() => lockFile(path)).toThrow(`${path}.lock`)

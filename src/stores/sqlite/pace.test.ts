@@ -39,13 +39,13 @@ function delayAfter(pace: Pace, loop: Loop, milliseconds: number): number {
   return pace.wait()
 }
 
-test('where the event loop is idle now and then a commit follows another at once', () => {
+test('SQLite commit pacing: a commit follows another at once if the event loop is idle now and then', () => {
   const { loop, pace } = opened()
   loop.pass(LONG_MS, LONG_MS * 0.03)
   expect(delayAfter(pace, loop, 0)).toBe(0)
 })
 
-test('where it is never idle a commit is put off by some milliseconds, and no longer once it is idle again', () => {
+test('SQLite commit pacing: a commit is delayed by some milliseconds only while the event loop is never idle', () => {
   const { loop, pace } = opened()
   loop.pass(LONG_MS, LONG_MS * 0.01)
   expect(delayAfter(pace, loop, 0)).toBe(8)

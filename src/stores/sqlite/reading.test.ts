@@ -103,7 +103,7 @@ test('[RUN-3] starts with one id, or with one idempotency key, at the same momen
   expect(same.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
 })
 
-test('whatever is read as a list comes back as one', async () => {
+test('SQLite: reads for transfer and usage return lists', async () => {
   const { store } = await withFinished(10)
   await store.documents.put({ owner: 'anna', collection: 'notes', id: 'note', body: 'text' })
   const { owner } = (await store.get('run_1'))!.run

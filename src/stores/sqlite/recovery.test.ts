@@ -257,7 +257,7 @@ describe('[STO-1] [STO-2] a store in use', () => {
     expect(await (await open(path)).get(gone.id)).toBeUndefined()
   })
 
-  test('what is removed can be read until the removal is durable', async () => {
+  test('a removed run can be read until its removal is durable', async () => {
     const store = await open(temporaryDatabase())
     const gone = await finish(store, 'run_gone', 5)
     const removed = store.remove(gone.id)

@@ -113,7 +113,7 @@ describe('migrate', () => {
     expect([objects(database), pragma(database, 'user_version'), pragma(database, 'application_id')]).toEqual(before)
   })
 
-  test('that fails leaves nothing half done', () => {
+  test('a failed migration leaves nothing half done', () => {
     const path = join(mkdtempSync(join(tmpdir(), 'holdfast-schema-')), 'runs.db')
     onTestFinished(() => rmSync(dirname(path), { recursive: true }))
     const database = new DatabaseSync(path)

@@ -9,7 +9,7 @@ test('records that come one by one are one slice', () => {
   expect(tail.isEmpty).toBe(false)
 })
 
-test('[LOG-5] what was read stays as it was while records come and go', () => {
+test('[LOG-5] SQLite tail: a slice stays unchanged while records come and go', () => {
   const tail = filled(0, 3)
   const early = tail.slice()
   for (let index = 3; index < 200; index++) tail.push(recordsOf(index, 1))
@@ -26,19 +26,22 @@ test.each([
   [3, 5, 10],
   [11, 11, 4],
   [14, 14, 1],
-])('of records 5 to 14 without those before %i, %i and what follows are left', (before, first, count) => {
+])('SQLite tail: dropBefore(%i) of records 5 to 14 keeps %i and what follows', (before, first, count) => {
   const tail = filled(5, 10)
   tail.dropBefore(before)
   expect(tail.slice()).toEqual(recordsOf(first, count))
 })
 
-test.each([15, 400])('nothing is left without those before %i, and another stretch may follow', (before) => {
-  const tail = filled(5, 10)
-  tail.dropBefore(before)
-  expect(tail.isEmpty).toBe(true)
-  tail.push(recordsOf(500, 2))
-  expect(tail.slice()).toEqual(recordsOf(500, 2))
-})
+test.each([15, 400])(
+  'SQLite tail: dropBefore(%i) of records 5 to 14 leaves nothing, and another range may follow',
+  (before) => {
+    const tail = filled(5, 10)
+    tail.dropBefore(before)
+    expect(tail.isEmpty).toBe(true)
+    tail.push(recordsOf(500, 2))
+    expect(tail.slice()).toEqual(recordsOf(500, 2))
+  },
+)
 
 function filled(first: number, count: number): Tail {
   const tail = new Tail()
@@ -57,7 +60,7 @@ function recordsOf(first: number, count: number): Slice {
   return { ...slice, bytes: Buffer.from(bytes) }
 }
 
-test('what follows an index is the same wherever the search for it begins', () => {
+test('SQLite tail: records after an index are the same wherever the search begins', () => {
   const tail = new Tail()
   for (let index = 10; index < 1510; index += 100) tail.push(recordsOf(index, 100))
   for (const dropped of [10, 11, 400, 777, 1400]) {

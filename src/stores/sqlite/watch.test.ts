@@ -32,8 +32,8 @@ function untilHealth(store: Store, ok: boolean): Promise<string> {
   )
 }
 
-describe('[LOG-2] a database file in use', () => {
-  test('that is removed: no run is acknowledged from then on, and health says why', async () => {
+describe('[LOG-2] SQLite: a database file in use', () => {
+  test('a removed file: no run is acknowledged from then on, and health reports the reason', async () => {
     const path = temporaryDatabase()
     const store = await opened({ path, watchIntervalMs: 600_000 }) // the commit itself notices
     await create(store, 'run-1')
@@ -47,7 +47,7 @@ describe('[LOG-2] a database file in use', () => {
     expect(await store.get('run-1')).toBeDefined()
   })
 
-  test('that is removed with its journal while nothing is written: health turns red, and no empty store is made', async () => {
+  test('a file that is removed with its journal while idle: health fails, and no empty store is created', async () => {
     const path = temporaryDatabase()
     const store = await opened({ path })
     await create(store, 'run-1')
@@ -57,7 +57,7 @@ describe('[LOG-2] a database file in use', () => {
     expect(existsSync(path)).toBe(false)
   })
 
-  test('that is renamed, and put back: the store goes on with all that it acknowledged', async () => {
+  test('a renamed file that is put back is used again without loss', async () => {
     const path = temporaryDatabase()
     const store = await opened({ path })
     await create(store, 'run-1')
@@ -69,7 +69,7 @@ describe('[LOG-2] a database file in use', () => {
     expect(await store.get('run-1')).toBeDefined()
   })
 
-  test('that is replaced by a copy of itself: the copy is not written to', async () => {
+  test('a file that is replaced by a copy of itself: the copy is not written to', async () => {
     const path = temporaryDatabase()
     const store = await opened({ path })
     await create(store, 'run-1')

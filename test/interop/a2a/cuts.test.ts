@@ -131,12 +131,12 @@ const streamed =
     response.end()
   }
 
-describe('A2A client: a server that', () => {
+describe('A2A client: faults of the server', () => {
   test.each([
     ['sends nothing twice', [chunk('three')]],
     ['sends the last chunk of the snapshot once more', [chunk('two '), chunk('three')]],
     ['sends all of the snapshot once more', [chunk('one ', false), chunk('two '), chunk('three')]],
-  ])('%s after a snapshot is understood', async (_what, events) => {
+  ])('a server that %s after a snapshot is understood', async (_what, events) => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('one ', false))],
       SubscribeToTask: [streamed({ task: task('WORKING', 'one ', 'two ') }, ...events, status('COMPLETED'))],
@@ -150,7 +150,7 @@ describe('A2A client: a server that', () => {
     expect(textsOf(stream.task!)).toBe('one two three')
   })
 
-  test('repeats itself persistently is believed in the end', async () => {
+  test('a server that repeats a chunk persistently is believed in the end', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('ha ', false))],
       SubscribeToTask: [streamed({ task: task('WORKING', 'ha ', 'ha ') }, chunk('ha '), status('COMPLETED'))],
@@ -160,7 +160,7 @@ describe('A2A client: a server that', () => {
     expect(told(await collected(stream))).toBe('ha ha ha ')
   })
 
-  test('returns an older state than it has sent is not believed', async () => {
+  test('a state older than what was sent is ignored', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('one ', false), chunk('two '))],
       SubscribeToTask: [streamed({ task: task('WORKING', 'one ') }, chunk('three'), status('COMPLETED'))],
@@ -171,7 +171,7 @@ describe('A2A client: a server that', () => {
     expect(told(updates)).toBe('one two three')
   })
 
-  test('ends every stream at once is polled instead', async () => {
+  test('a server that ends every stream at once is polled instead', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') })],
       SubscribeToTask: [streamed({ task: task('WORKING') })],
@@ -187,7 +187,7 @@ describe('A2A client: a server that', () => {
     expect(peer.calls.filter((method) => method === 'GetTask')).toHaveLength(3)
   })
 
-  test('reports an error within a stream is asked again', async () => {
+  test('a stream that reports an error is resubscribed', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, { error: { code: -32603, message: 'closing' } })],
       SubscribeToTask: [streamed({ task: task('WORKING', 'one') }, status('COMPLETED'))],
@@ -196,7 +196,7 @@ describe('A2A client: a server that', () => {
     expect(told(await collected((await A2aClient.connect(peer.url, HASTE)).stream('count')))).toBe('one')
   })
 
-  test('[RUN-3] never reaches an end causes an error with the last known state', async () => {
+  test('[RUN-3] a task that never ends is an error with the last known state', async () => {
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') }, chunk('half', false))],
       SubscribeToTask: [(response) => void response.destroy()],
@@ -207,7 +207,7 @@ describe('A2A client: a server that', () => {
     expect(stream.task!.status.state).toBe('TASK_STATE_WORKING')
   })
 
-  test('may have accepted a message is not sent it again, unless allowed', async () => {
+  test('a message that may have been accepted is not sent again, unless allowed', async () => {
     const broken = (response: ServerResponse): void => void response.destroy()
     const answers = () => ({ SendStreamingMessage: [broken, streamed({ task: task('COMPLETED', 'once') })] })
     const careful = await scripted(answers())
@@ -219,7 +219,7 @@ describe('A2A client: a server that', () => {
     expect(told(await collected(again))).toBe('once')
   })
 
-  test('is silent is asked again', async () => {
+  test('a silent stream is resubscribed', async () => {
     const peer = await scripted({
       SendStreamingMessage: [
         (response) => {
@@ -233,7 +233,7 @@ describe('A2A client: a server that', () => {
     expect(told(await collected(client.stream('wait')))).toBe('there')
   })
 
-  test('[RUN-3] accepts every request and answers none is given up', async () => {
+  test('[RUN-3] a server that accepts every request and answers none is given up', async () => {
     const silent = (): void => {}
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') })],
@@ -245,7 +245,7 @@ describe('A2A client: a server that', () => {
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(2)
   })
 
-  test('streams nothing, and does not return the task, is polled', async () => {
+  test('a server that streams nothing and does not return the task is polled', async () => {
     const quiet = (response: ServerResponse): void =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n')
     const peer = await scripted({
@@ -258,7 +258,7 @@ describe('A2A client: a server that', () => {
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
   })
 
-  test('redirects is not followed, so that a credential is sent nowhere else', async () => {
+  test('a redirect is not followed, so that a credential is sent nowhere else', async () => {
     const elsewhere = await scripted({})
     const peer = await scripted({
       SendMessage: [(response) => void response.writeHead(307, { location: `${elsewhere.url}/rpc` }).end()],

@@ -121,7 +121,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('our A2A client and ser
     expect(await client.listPushConfigs(taskId)).toEqual([])
   })
 
-  test('[SEC-1] with a credential there is an extended card, and without it nothing', async () => {
+  test('[SEC-1] a client with a credential gets the extended card, and one without is rejected', async () => {
     const key = 'a-key-that-is-long-enough'
     const authenticator = await openAuthenticator({ securityKey: key })
     const server = await serveInProcess({ ...options(binding), authenticator })

@@ -30,7 +30,7 @@ describe('[O-16] A2A: streaming is on the card and needs no opt-in', () => {
     expect(supportedInterfaces.map(bindingOf).toSorted()).toEqual(bindings.toSorted())
   })
 
-  test.each(bindings)('over %s, for every component', async (binding) => {
+  test.each(bindings)('every component streams over %s', async (binding) => {
     const server = await serveA2a({ a2a: { default: 'lab', grpcPort: 0 } })
     const components = server.service.components().filter(({ id }) => id !== 'single') // which never ends by itself
     let streamed = 0

@@ -122,20 +122,23 @@ describe('A2A with the resume extension: a position with the checksum of its eve
     ['another event', '3~00000000', 409],
     ['an event that the task never had', '300~00000000', 409],
     ['half a checksum', '3~0000', 400],
-  ])('[SUB-2] of %s is rejected by every binding before the stream starts', async (_, after, status) => {
-    const server = await serveA2a()
-    const { id } = await send(server.agent(), 'text 5')
-    const headers = { ...active, 'last-event-id': after }
-    const byHeader = await rpc(server.agent(), 'SubscribeToTask', { id }, headers)
-    const params = { id, metadata: { [RESUME_EXTENSION]: { after } } }
-    const byMetadata = await rpc(server.agent(), 'SubscribeToTask', params, active)
-    for (const { error } of [byHeader, byMetadata]) expect(error?.code).toBe(-32602)
-    const url = `${server.agent()}/tasks/${id}:subscribe`
-    const rest = await fetch(url, { headers: { 'a2a-version': '1.0', ...headers } })
-    expect([rest.status, rest.headers.get('content-type')]).toEqual([status, expect.stringContaining('json')])
-  })
+  ])(
+    '[SUB-2] a position that names %s is rejected by every binding before the stream starts',
+    async (_, after, status) => {
+      const server = await serveA2a()
+      const { id } = await send(server.agent(), 'text 5')
+      const headers = { ...active, 'last-event-id': after }
+      const byHeader = await rpc(server.agent(), 'SubscribeToTask', { id }, headers)
+      const params = { id, metadata: { [RESUME_EXTENSION]: { after } } }
+      const byMetadata = await rpc(server.agent(), 'SubscribeToTask', params, active)
+      for (const { error } of [byHeader, byMetadata]) expect(error?.code).toBe(-32602)
+      const url = `${server.agent()}/tasks/${id}:subscribe`
+      const rest = await fetch(url, { headers: { 'a2a-version': '1.0', ...headers } })
+      expect([rest.status, rest.headers.get('content-type')]).toEqual([status, expect.stringContaining('json')])
+    },
+  )
 
-  test('[SUB-2] [LOG-5] of a log that was replaced by an older backup is rejected, and a client gets the task of the new history', async () => {
+  test('[SUB-2] [LOG-5] a position in a log that was replaced by an older backup is rejected, and a client gets the task of the new history', async () => {
     const path = temporaryDatabase()
     const first = await serveInProcess({ path })
     const task = await send(`${first.url}/a2a/lab`, 'text 2; ask Go on?; text 20')

@@ -257,7 +257,7 @@ describe('A2A: errors use the terms of the binding:', () => {
     expect(infos).toMatchObject(reason === undefined ? [] : [{ reason, domain: 'a2a-protocol.org' }])
   })
 
-  test('a message to a task that has ended, is working, or is in another context', async () => {
+  test('a message to a task that has ended, is working, or is in another context is an error', async () => {
     const server = await serveA2a()
     const ended = await send(server.agent(), 'text 1')
     const busy = await begin(server.agent(), 'hang')
@@ -277,14 +277,14 @@ describe('A2A: errors use the terms of the binding:', () => {
     ['{"jsonrpc":"2.0","id":1}', -32600],
     ['{"jsonrpc":"2.0","id":{},"method":"GetTask"}', -32600],
     [`{"jsonrpc":"2.0","id":"${'1'.repeat(1001)}","method":"GetTask"}`, -32600],
-  ])('a body of %s', async (body, code) => {
+  ])('a body of %s is an error', async (body, code) => {
     const server = await serveA2a()
     const headers = { 'content-type': 'application/json', 'a2a-version': '1.0' }
     const response = await fetch(server.agent(), { method: 'POST', headers, body })
     expect(await response.json()).toMatchObject({ jsonrpc: '2.0', error: { code } })
   })
 
-  test('an unsupported version; the patch number is ignored, and a query parameter is accepted', async () => {
+  test('an unsupported version is an error; the patch number is ignored, and a query parameter is accepted', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 1')
     const codeWith = async (version: string) =>
@@ -306,7 +306,7 @@ describe('A2A: errors use the terms of the binding:', () => {
     expect(await byQuery.json()).toMatchObject({ result: { id } })
   })
 
-  test('a body that is too large, with either binding, after which the server continues', async () => {
+  test('a body that is too large is an error with either binding, and the server continues', async () => {
     const server = await serveA2a({ limits: { bodyBytesMax: 10_000 } })
     const large = { message: message('x'.repeat(20_000)) }
     expect((await rpc(server.agent(), 'SendMessage', large)).error?.code).toBe(-32602)
@@ -319,7 +319,7 @@ describe('A2A: errors use the terms of the binding:', () => {
     expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
   })
 
-  test('a media type that an agent does not accept', async () => {
+  test('a media type that an agent does not accept is an error', async () => {
     const server = await serveA2a({ a2a: { agents: { lab: { inputModes: ['text/plain', 'image/*'] } } } })
     const parts = (mediaType: string) => ({ message: message('', { parts: [{ raw: 'AA==', mediaType }] }) })
     expect((await rpc(server.agent(), 'SendMessage', parts('audio/wav'))).error?.code).toBe(-32005)

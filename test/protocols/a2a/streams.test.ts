@@ -107,7 +107,7 @@ describe('[O-10] [O-13] A2A: an agent that fails in the background ends the stre
       await left
     },
   }
-  test.each(Object.keys(failures))('when it %s', async (how) => {
+  test.each(Object.keys(failures))('an agent that %s ends the stream as failed', async (how) => {
     const failing = agent<unknown>({ id: 'failing', run: failures[how]! as never })
     const server = await serveA2a({ components: [failing] })
     const opened = stream(server.agent('failing'), 'go')
@@ -253,7 +253,7 @@ describe('A2A: a subscription', () => {
     for (const subscriber of subscribers) expect(assembled(await drained(subscriber))).toEqual(whole)
   })
 
-  test('of a waiting task stays open and gets the answer', async () => {
+  test('a subscription to a waiting task stays open and gets the answer', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'ask Go?; text 1')
     const opened = subscribe(server.agent(), id)
@@ -262,14 +262,14 @@ describe('A2A: a subscription', () => {
     expect(states(await drained(opened))).toEqual(['INPUT_REQUIRED', 'WORKING', 'COMPLETED'])
   })
 
-  test('of a finished or unknown task is rejected before the stream starts', async () => {
+  test('a subscription to a finished or unknown task is rejected before the stream starts', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 1')
     expect((await rpc(server.agent(), 'SubscribeToTask', { id })).error?.code).toBe(-32004)
     expect((await rpc(server.agent(), 'SubscribeToTask', { id: 'nope' })).error?.code).toBe(-32001)
   })
 
-  test('by a thousand clients at once gives each the same (adversity: 1000 subscribers)', async () => {
+  test('a thousand subscribers at once all get the same updates (adversity: 1000 subscribers)', async () => {
     const { gated, open } = gatedAgent(200)
     const server = await serveA2a({ components: [gated] })
     const { id } = await begin(server.agent('gated'), 'go')

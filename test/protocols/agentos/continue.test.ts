@@ -5,7 +5,7 @@ import { cutAfter, getJson, idsOf, indicesOf, namesOf, postForm, serveAgentOs, s
 type Tool = Record<string, unknown>
 
 describe('AgentOS: an agent', () => {
-  test('that needs a confirmation pauses with the tool, and calls it when the tool comes back confirmed', async () => {
+  test('an agent that needs a confirmation pauses with the tool, and calls it when the tool comes back confirmed', async () => {
     const server = await serveAgentOs()
     const paused = await stream(server, '/agents/clerk/runs', { message: 'send' })
     expect(namesOf(paused).slice(-2)).toEqual(['RunContentCompleted', 'RunPaused'])
@@ -22,7 +22,7 @@ describe('AgentOS: an agent', () => {
     expect(indicesOf([...paused, ...frames])).toEqual(upTo(paused.length + frames.length))
   })
 
-  test('that gets an empty list of tools treats unconfirmed tools as rejected', async () => {
+  test('an empty list of tools rejects the unconfirmed tools', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/clerk/runs', { message: 'send' }))
     const fields = { tools: '[]', session_id: session, stream: 'false' }
@@ -30,7 +30,7 @@ describe('AgentOS: an agent', () => {
     expect(await response.json()).toMatchObject({ status: 'COMPLETED', content: 'I have sent nothing.' })
   })
 
-  test('that was not streamed responds as paused, and can be continued in the background', async () => {
+  test('a run that was not streamed responds as paused, and can be continued in the background', async () => {
     const server = await serveAgentOs()
     const paused = await postForm(server, '/agents/clerk/runs', { message: 'send', stream: 'false' })
     const body = (await paused.json()) as { run_id: string; session_id: string; status: string; tools: Tool[] }
@@ -43,7 +43,7 @@ describe('AgentOS: an agent', () => {
     expect(namesOf(frames).at(-1)).toBe('RunCompleted')
   })
 
-  test('that asks a question receives the filled-in field, or the input', async () => {
+  test('an agent that asks a question receives the filled-in field, or the input', async () => {
     const server = await serveAgentOs()
     for (const answer of ['field', 'input'] as const) {
       const paused = await stream(server, '/agents/lab/runs', { message: 'ask How many?; text 1' })
@@ -95,7 +95,7 @@ describe('AgentOS: an agent', () => {
     }
   })
 
-  test('that has ended continues as another run of its session, which names the first', async () => {
+  test('a finished run continues as another run of its session, which names the first', async () => {
     const server = await serveAgentOs()
     const { run, session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     const address = `/agents/lab/runs/${run}/continue`

@@ -180,7 +180,7 @@ describe('AgentOS: retracted output', () => {
     expect(frames.map(({ index }) => index)).toEqual(upTo(frames.length))
   })
 
-  test('of a member leaves the output of others', () => {
+  test('a member’s retracted output leaves the output of others', () => {
     const actor = { component: 'm', run: 'run_1/m', parent: 'run_1', kind: 'agent' }
     const frames = framesOf(
       log(

@@ -39,7 +39,7 @@ function resume(
 
 describe('AgentOS /resume: a live run', () => {
   for (const { path, kind } of kinds) {
-    test(`of a ${kind}: sends what was missed, a catch-up event, then new events`, async () => {
+    test(`a live run of a ${kind} sends the missed events, a catch-up event, then new events`, async () => {
       const server = await serveAgentOs()
       const before = await cutAfter(server, `${path}/runs`, { message: 'text 3; ask Go on?; text 3; hang' }, 2)
       const { run, session } = idsOf(before)
@@ -83,7 +83,7 @@ describe('AgentOS /resume: a live run', () => {
     })
   }
 
-  test('for a client that has everything sends only that it is subscribed; an index beyond the end is clamped and reported', async () => {
+  test('a client that has everything is only told that it is subscribed; an index beyond the end is clamped and reported', async () => {
     const server = await serveAgentOs()
     const { run } = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 2; ask x; text 2; hang' }, 3))
     await resumePaused(server, run)
@@ -103,7 +103,7 @@ describe('AgentOS /resume: a live run', () => {
     expect(namesOf(await resuming)).toEqual(['subscribed', 'RunCancelled'])
   })
 
-  test('that is queued is pending, and is followed from its first event', async () => {
+  test('a queued run is pending, and is followed from its first event', async () => {
     const server = await serveAgentOs({ limits: { runsConcurrentMax: 1 } })
     const first = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 1; hang' }, 2))
     const queued = await postForm(server, '/agents/lab/runs', {
@@ -172,7 +172,7 @@ describe('AgentOS /resume: a finished run', () => {
     })
   })
 
-  test('[SUB-2] whose events were trimmed is replayed with the gap reported', async () => {
+  test('[SUB-2] a finished run whose events were trimmed is replayed with the gap reported', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/agents/lab/runs', { message: 'text 5; complete done' })
     const { run } = idsOf(live)

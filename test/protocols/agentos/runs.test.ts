@@ -128,8 +128,8 @@ describe('AgentOS: four ways to run', () => {
   })
 })
 
-describe('AgentOS: the order of events of', () => {
-  test('an agent that reasons, emits text and uses a tool that fails', async () => {
+describe('AgentOS: the order of events', () => {
+  test('an agent that reasons, emits text and uses a tool that fails sends its events in order', async () => {
     const server = await serveAgentOs()
     const frames = await stream(server, '/agents/lab/runs', { message: 'reason 1; text 1; tool x fail; usage 1 2' })
     expect(namesOf(frames)).toEqual([
@@ -184,7 +184,7 @@ describe('AgentOS: the order of events of', () => {
     })
   })
 
-  test('a workflow with every kind of block', async () => {
+  test('a workflow with every kind of block sends its events in order', async () => {
     const server = await serveAgentOs()
     const frames = await stream(server, '/workflows/publish/runs', { message: 'kelp' })
     const { run } = idsOf(frames)

@@ -45,7 +45,7 @@ describe('AgentOS: a session', () => {
     expect((await getJson(server, `/sessions/${session}/runs?created_after=${later}`)).body).toEqual([])
   })
 
-  test('whose runs were trimmed is marked as incomplete [SUB-2]', async () => {
+  test('a session whose runs were trimmed is marked as incomplete [SUB-2]', async () => {
     const server = await serveAgentOs()
     const { session, run } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     expect((await getJson(server, `/sessions/${session}`)).body).not.toHaveProperty('events_trimmed')
@@ -55,7 +55,7 @@ describe('AgentOS: a session', () => {
   })
 
   test.each(['constructor', '__proto__', 'toString', 'id; DROP TABLE runs'])(
-    'with sort_by=%s is rejected before it reaches the store',
+    'a listing with sort_by=%s is rejected before it reaches the store',
     async (order) => {
       const server = await serveAgentOs()
       const { status } = await getJson(server, `/sessions?sort_by=${encodeURIComponent(order)}`)
@@ -174,7 +174,7 @@ describe('AgentOS: checkpoints', () => {
     expect((await getJson(server, address)).status).toBe(422)
   })
 
-  test('in a fork include the runs that existed when it was made, and then its own', async () => {
+  test('checkpoints of a fork include the runs that existed when it was made, and then its own', async () => {
     const server = await serveAgentOs()
     const { session } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }))
     const fork = async (id: string): Promise<{ session_id: string; forked_from_session_id: string }> =>

@@ -146,7 +146,7 @@ test('console: a search reads a bounded part of the list, and its cursor continu
 })
 
 describe('console: the frames of a run', () => {
-  test('[LOG-5] in the native protocol are the bytes of its log', async () => {
+  test('[LOG-5] native frames are the bytes of the log', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5; tool search')
     await untilFinished(server, id)
@@ -160,7 +160,7 @@ describe('console: the frames of a run', () => {
     ['openai-chat', 'chat.completion.chunk', 'data: [DONE]'],
     ['a2a', 'id: 0', 'TASK_STATE_COMPLETED'],
     ['openai-responses', 'event: response.created', 'event: response.completed'],
-  ])('as %s begin and end as that protocol does', async (view, first, last) => {
+  ])('frames as %s begin and end as that protocol does', async (view, first, last) => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)
@@ -169,7 +169,7 @@ describe('console: the frames of a run', () => {
     expect(body).toContain(last)
   })
 
-  test('beyond the size of a page are cut between frames, and the cut is reported', async () => {
+  test('frames beyond the size of a page are cut between frames, and the cut is reported', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'big 700; big 700')
     await untilFinished(server, id)
@@ -178,7 +178,7 @@ describe('console: the frames of a run', () => {
     expect(body.endsWith('\n\n')).toBe(true)
   })
 
-  test('in a protocol that is not served are rejected', async () => {
+  test('frames of a protocol that is not served are rejected', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'say x')
     const { status, body } = await call(server, 'GET', `/console/api/runs/${id}/frames?as=telegraph`)

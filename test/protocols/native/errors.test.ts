@@ -296,7 +296,7 @@ describe('native errors: an internal error', () => {
     })
   })
 
-  test('while an error response is rendered ends that request and nothing else', async () => {
+  test('an error while an error response is rendered ends that request and nothing else', async () => {
     const component = refusing('invalid_request', { count: 7n })
     const server = await serveNative({ components: [component] })
     const answer = await fetch(`${server.url}/runs`, {
@@ -309,7 +309,7 @@ describe('native errors: an internal error', () => {
     expect((await call(server, 'GET', '/health')).status).toBe(200)
   })
 
-  test('is not logged for a client error', async () => {
+  test('a client error is not logged', async () => {
     const lines: [Record<string, unknown>, string][] = []
     const server = await serveNative({ logger: recorder(lines) })
     await call(server, 'GET', '/nowhere')

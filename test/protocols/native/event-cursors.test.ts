@@ -6,7 +6,7 @@ import { serveNative } from './serve.ts'
 import type { EventPage } from './shapes.ts'
 
 describe('native: a cursor', () => {
-  test('[SUB-2] in Last-Event-ID overrides the one in the URL', async () => {
+  test('[SUB-2] a cursor in Last-Event-ID overrides the one in the URL', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 5')
     await untilFinished(server, id)
@@ -63,7 +63,7 @@ describe('native: a cursor', () => {
     },
   )
 
-  test.each(['hang', 'text 1'])('[SUB-2] beyond the end is rejected: %j', async (script) => {
+  test.each(['hang', 'text 1'])('[SUB-2] a cursor beyond the end is rejected: %j', async (script) => {
     const server = await serveNative()
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'completed'])
@@ -77,7 +77,7 @@ describe('native: a cursor', () => {
   })
 
   test.each(['', '?after='])(
-    'that is empty is ignored, and the stream begins at the first event: %j',
+    'an empty cursor is ignored, and the stream begins at the first event: %j',
     async (query) => {
       const server = await serveNative()
       const { id } = await startRun(server, 'text 1')
@@ -89,7 +89,7 @@ describe('native: a cursor', () => {
     },
   )
 
-  test('at the end of a finished run gets 204, which no cache may store', async () => {
+  test('a cursor at the end of a finished run gets 204, which no cache may store', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     const { events } = await untilFinished(server, id)
@@ -106,7 +106,7 @@ describe('native: a cursor', () => {
     expect(page).toMatchObject({ status: 200, body: { events: [], cursor: events - 1, done: true } })
   })
 
-  test('at the end of a live run waits for new events', async () => {
+  test('a cursor at the end of a live run waits for new events', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?; text 1')
     const { events } = await untilStatus(server, id, ['paused'])
@@ -127,7 +127,7 @@ describe.each(['memory', 'sqlite'] as const)('native: a trimmed run on the %s st
     return { server, id, last: events - 1 }
   }
 
-  test('[SUB-2] without a cursor begins with the gap, then the retained events', async () => {
+  test('[SUB-2] a stream without a cursor begins with the gap, then the retained events', async () => {
     const { server, id } = await trimmed()
     const stream = followRun(server, id)
     expect(await stream.ended).toBe('closed')
@@ -143,7 +143,7 @@ describe.each(['memory', 'sqlite'] as const)('native: a trimmed run on the %s st
     expect(json.body.events.map(({ index }) => index)).toEqual([5, 6, 7])
   })
 
-  test('[SUB-2] with a cursor into the gap gets 410 with the earliest event', async () => {
+  test('[SUB-2] a cursor into the gap gets 410 with the earliest event', async () => {
     const { server, id } = await trimmed()
     for (const format of ['sse', 'json', 'ndjson', 'json&wait=10000']) {
       for (const after of [-1, 0, 3]) {
@@ -153,7 +153,7 @@ describe.each(['memory', 'sqlite'] as const)('native: a trimmed run on the %s st
     }
   })
 
-  test('[SUB-2] with a cursor just before the retained events has no gap', async () => {
+  test('[SUB-2] a cursor just before the retained events has no gap', async () => {
     const { server, id } = await trimmed()
     const stream = followRun(server, id, { after: 4 })
     await stream.ended

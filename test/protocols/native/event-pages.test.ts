@@ -8,7 +8,7 @@ import { serveNative } from './serve.ts'
 import type { EventPage } from './shapes.ts'
 
 describe('native: pages of JSON', () => {
-  test('[LOG-1] of any size add up to the log', async () => {
+  test('[LOG-1] pages of any size add up to the log', async () => {
     const server = await serveNative({ limits: { readBytesMax: 700 } })
     const { id } = await startRun(server, 'text 20')
     await untilFinished(server, id)
@@ -32,23 +32,26 @@ describe('native: pages of JSON', () => {
     expect((await call<EventPage>(server, 'GET', `/runs/${id}/events?format=json`)).body.events).toHaveLength(4)
   })
 
-  test.each(['wait=-1', 'wait=x', 'wait=1.5', 'limit=0', 'limit=x'])('with %s are rejected', async (query) => {
-    const server = await serveNative()
-    const { id } = await startRun(server, '')
-    expect(await call(server, 'GET', `/runs/${id}/events?format=json&${query}`)).toMatchObject({
-      status: 400,
-      body: { code: 'invalid_request' },
-    })
-  })
+  test.each(['wait=-1', 'wait=x', 'wait=1.5', 'limit=0', 'limit=x'])(
+    'a page request with %s is rejected',
+    async (query) => {
+      const server = await serveNative()
+      const { id } = await startRun(server, '')
+      expect(await call(server, 'GET', `/runs/${id}/events?format=json&${query}`)).toMatchObject({
+        status: 400,
+        body: { code: 'invalid_request' },
+      })
+    },
+  )
 
-  test('with wait return at once if there are events', async () => {
+  test('a page with wait returns at once if there are events', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     await untilStatus(server, id, ['running'])
     expect(await wait(server, id, -1, 60_000)).toMatchObject({ cursor: 1, done: false })
   })
 
-  test('with wait return when an event arrives', async () => {
+  test('a page with wait returns when an event arrives', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'ask Go on?; hang')
     const { events } = await untilStatus(server, id, ['paused'])
@@ -58,7 +61,7 @@ describe('native: pages of JSON', () => {
     expect((await waiting).events[0]).toMatchObject({ index: events, type: 'run.resumed' })
   })
 
-  test('with wait return when the run ends, and are marked as done', async () => {
+  test('a page with wait returns when the run ends, and is marked as done', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -71,7 +74,7 @@ describe('native: pages of JSON', () => {
     expect(await wait(server, id, page.cursor, 60_000)).toEqual({ events: [], cursor: page.cursor, done: true })
   })
 
-  test('with wait return empty after the time, with the same cursor', async () => {
+  test('a page with wait returns empty after the time, with the same cursor', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -79,7 +82,7 @@ describe('native: pages of JSON', () => {
     expect(server.service.health().subscribers).toBe(0)
   })
 
-  test('with wait return after the maximum wait', async () => {
+  test('a page with wait returns after the maximum wait', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 30 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -97,7 +100,7 @@ describe('native: pages of JSON', () => {
     await expect.poll(() => server.service.health().subscribers).toBe(0)
   })
 
-  test('[SUB-3] with wait return when the server closes', async () => {
+  test('[SUB-3] a page with wait returns when the server closes', async () => {
     const server = await serveNative({ limits: { longPollTimeoutMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])

@@ -49,7 +49,7 @@ describe.each(['memory', 'sqlite'] as const)('native: the bytes of a log on the 
     return { server, envelopes: [created!, ...written] }
   }
 
-  test('[LOG-5] as server-sent events: a retry hint, then id, event and the stored envelope of each', async () => {
+  test('[LOG-5] SSE sends a retry hint, then id, event and the stored envelope of each event', async () => {
     const { server, envelopes } = await foretold()
     const response = await fetch(`${server.url}/runs/run_1/events`, { headers: { accept: 'text/event-stream' } })
     expect(response.status).toBe(200)
@@ -64,7 +64,7 @@ describe.each(['memory', 'sqlite'] as const)('native: the bytes of a log on the 
     expect(await response.text()).toBe(`retry: 20\n\n${envelopes.map(frame).join('')}`)
   })
 
-  test('[LOG-5] as NDJSON: the stored envelope of each on a line of its own', async () => {
+  test('[LOG-5] NDJSON sends the stored envelope of each event on a line of its own', async () => {
     const { server, envelopes } = await foretold()
     const response = await fetch(`${server.url}/runs/run_1/events`, { headers: { accept: 'application/x-ndjson' } })
     expect(response.status).toBe(200)
@@ -77,7 +77,7 @@ describe.each(['memory', 'sqlite'] as const)('native: the bytes of a log on the 
     expect(await response.text()).toBe(`\n${envelopes.join('\n')}\n`)
   })
 
-  test('[LOG-5] as a page of JSON: the stored envelopes in a list', async () => {
+  test('[LOG-5] a JSON page has the stored envelopes in a list', async () => {
     const { server, envelopes } = await foretold()
     const response = await fetch(`${server.url}/runs/run_1/events`, { headers: { accept: 'application/json' } })
     expect(response.status).toBe(200)
@@ -86,7 +86,7 @@ describe.each(['memory', 'sqlite'] as const)('native: the bytes of a log on the 
     expect(await response.text()).toBe(`{"events":[${envelopes.join(',')}],"cursor":5,"done":true}`)
   })
 
-  test('[SUB-2] after each cursor are exactly what follows it, in every format', async () => {
+  test('[SUB-2] the events after each cursor are exactly what follows it, in every format', async () => {
     const { server, envelopes } = await foretold()
     for (let after = -1; after < 5; after++) {
       const text = async (format: string) =>
@@ -130,7 +130,7 @@ describe('native: the format of a stream', () => {
     expect(answer.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
   })
 
-  test('that is unknown is rejected', async () => {
+  test('an unknown format is rejected', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, '')
     expect(await call(server, 'GET', `/runs/${id}/events?format=xml`)).toMatchObject({
@@ -144,7 +144,7 @@ describe('native: an open stream', () => {
   test.each([
     ['sse', 'retry: 20\n\n', '\n\n'],
     ['ndjson', '\n', '\n'],
-  ])('[SUB-3] as %s sends its first bytes at once, before any event', async (format, preamble) => {
+  ])('[SUB-3] a stream as %s sends its first bytes at once, before any event', async (format, preamble) => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 60_000 } })
     const { id } = await startRun(server, 'hang')
     const { events } = await untilStatus(server, id, ['running'])
@@ -173,7 +173,7 @@ describe('native: an open stream', () => {
     expect(stream.asides).toEqual(['retry: 20\n\n'])
   })
 
-  test('[SUB-3] as NDJSON sends empty lines as heartbeats', async () => {
+  test('[SUB-3] an NDJSON stream sends empty lines as heartbeats', async () => {
     const server = await serveNative({ limits: { heartbeatIntervalMs: 40 } })
     const { id } = await startRun(server, 'hang')
     const answer = await exchange(server.port, requestText(`GET ${server.base}/runs/${id}/events?format=ndjson`), {
@@ -257,7 +257,7 @@ describe('native: HEAD', () => {
     expect(server.service.health().subscribers).toBe(0)
   })
 
-  test.each(['/components', '/runs', '/health', '/openapi.json'])('of %s is GET without the body', async (path) => {
+  test.each(['/components', '/runs', '/health', '/openapi.json'])('HEAD %s is GET without the body', async (path) => {
     const server = await serveNative()
     const whole = await fetch(server.url + path)
     const head = await fetch(server.url + path, { method: 'HEAD' })

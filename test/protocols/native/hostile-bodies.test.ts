@@ -58,7 +58,7 @@ describe('native: a request body', () => {
     ['with a number that is none, written at length', `{"component":"echo","input":1${'0'.repeat(400)}}`],
     ['with a number that is none, written in between', `{"component":"echo","input":1${'0'.repeat(250)}e99}`],
     ['with a number that is none, deep inside', '{"component":"echo","input":"","metadata":{"a":[-1e999]}}'],
-  ])('%s is rejected', async (_name, body) => {
+  ])('a body %s is rejected', async (_name, body) => {
     const server = await serveNative({ limits: narrow })
     const answer = await post(server, body)
     expect(answer).toMatchObject({ status: 400, body: { code: 'invalid_request' } })
@@ -66,7 +66,7 @@ describe('native: a request body', () => {
     await expectGoesOn(server)
   })
 
-  test('of nested arrays is rejected also when its idempotency key is compared, and as an answer', async () => {
+  test('a body of nested arrays is rejected also when its idempotency key is compared, and as an answer', async () => {
     const server = await serveNative({ limits: narrow })
     const deep = nested('[', ']', 40_000)
     const headers = { 'idempotency-key': 'k' }
@@ -93,7 +93,7 @@ describe('native: a request body', () => {
     ['of 300 zeros', `1${'0'.repeat(300)}`, 1e300],
     ['with 400 zeros behind its point', `0.${'0'.repeat(400)}1`, 0],
     ['12345678901234567890', '12345678901234567890', 12345678901234567000],
-  ])('with the number %s is rounded to the nearest double', async (_name, text, number) => {
+  ])('a body with the number %s is rounded to the nearest double', async (_name, text, number) => {
     const server = await serveNative({ limits: narrow })
     const { body } = await post(server, `{"component":"echo","input":${text}}`)
     expect(await untilFinished(server, String(body['id']))).toMatchObject({
@@ -103,7 +103,7 @@ describe('native: a request body', () => {
   })
 
   test.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'toJSON', ''])(
-    'with the key %j changes no prototype, and the key is kept or rejected, never dropped',
+    'a body with the key %j changes no prototype, and the key is kept or rejected, never dropped',
     async (key) => {
       const server = await serveNative({ limits: narrow })
       const bad = `{${JSON.stringify(key)}:{"polluted":true}}`
@@ -117,7 +117,7 @@ describe('native: a request body', () => {
     },
   )
 
-  test('with the key __proto__ instead of a field is rejected', async () => {
+  test('a body with the key __proto__ instead of a field is rejected', async () => {
     const server = await serveNative({ limits: narrow })
     expect((await post(server, '{"__proto__":{"component":"echo","input":""}}')).status).toBe(400)
     expect((await post(server, '{"component":"echo","input":"","__proto__":{}}')).status).toBe(400)
@@ -129,7 +129,7 @@ describe('native: a request body', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
     ['one that only begins like JSON', { 'content-type': 'application/jsonp' }],
     ['one that only contains JSON', { 'content-type': 'text/plain; application/json' }],
-  ])('of another type is rejected: %s', async (_name, headers) => {
+  ])('a body of another type is rejected: %s', async (_name, headers) => {
     const server = await serveNative({ limits: narrow })
     const answer = await post(server, '{"component":"lab","input":""}', headers)
     expect([400, 415]).toContain(answer.status)
@@ -137,7 +137,7 @@ describe('native: a request body', () => {
   })
 
   test.each(['application/json', 'application/json; charset=utf-8', 'APPLICATION/JSON', 'application/vnd.api+json'])(
-    'of type %s is accepted',
+    'a body of type %s is accepted',
     async (type) => {
       const server = await serveNative({ limits: narrow })
       expect((await post(server, '{"component":"lab","input":""}', { 'content-type': type })).status).toBe(202)

@@ -43,7 +43,7 @@ describe('native: a page of another site', () => {
     '[::1]:7777',
     'agents.localhost',
     'agents.localhost:7777',
-  ])('is not assumed for the name %j', async (host) => {
+  ])('the host name %j is not taken for another site', async (host) => {
     const server = await serveNative()
     expect(
       statusOf(await exchange(server.port, requestText('GET /components', { Host: host, Connection: 'close' }))),
@@ -91,7 +91,7 @@ describe('native: a page of another site', () => {
     expect(headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('is not assumed for a page of this server', async () => {
+  test('a page of this server is not taken for another site', async () => {
     const server = await serveNative()
     const answer = await call(server, 'POST', '/runs', {
       body: { component: 'lab', input: '' },
@@ -154,7 +154,7 @@ describe('native: a connection', () => {
     await expectGoesOn(server)
   })
 
-  test('beyond the limit is rejected, and accepted again when one is free', async () => {
+  test('a connection beyond the limit is rejected, and accepted again when one is free', async () => {
     const server = await serveNative({ limits: { connectionsMax: 3 } })
     const held = await Promise.all(
       Array.from({ length: 3 }, async () => {
@@ -172,7 +172,7 @@ describe('native: a connection', () => {
     for (const socket of held) socket.destroy()
   })
 
-  test('that never completes its request is closed', async () => {
+  test('the listener has timeouts for request headers and whole requests', async () => {
     const server = await serveNative()
     const { headersTimeout, requestTimeout } = await listenerOf(server)
     expect(headersTimeout).toBeGreaterThan(0)
@@ -181,7 +181,7 @@ describe('native: a connection', () => {
     expect(requestTimeout).toBeLessThanOrEqual(300_000)
   })
 
-  test('[SUB-1] beyond the subscribers per run gets 429, and another run is unaffected', async () => {
+  test('[SUB-1] a subscriber beyond the limit per run gets 429, and another run is unaffected', async () => {
     const server = await serveNative({ limits: { subscribersPerRunMax: 2 } })
     const { id } = await startRun(server, 'hang')
     const other = await startRun(server, 'hang')

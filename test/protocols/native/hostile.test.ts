@@ -28,7 +28,7 @@ describe('native: a request head', () => {
     ['of no protocol', 'hello there\r\n\r\n', 400],
     ['of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400],
     ['with a method that is none', requestText('DESTROY /runs'), 400],
-  ])('%s is rejected', async (_name, bytes, status) => {
+  ])('a request head %s is rejected', async (_name, bytes, status) => {
     const server = await serveNative({ limits: narrow })
     expect(statusOf(await exchange(server.port, bytes))).toBe(status)
     await expectGoesOn(server)
@@ -38,7 +38,7 @@ describe('native: a request head', () => {
     ['random bytes', Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256)).toString('latin1')],
     ['a CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
     ['nothing but line breaks', '\r\n'.repeat(10_000)],
-  ])('of %s costs at most its connection', async (_name, bytes) => {
+  ])('a request head of %s costs at most its connection', async (_name, bytes) => {
     const server = await serveNative({ limits: narrow })
     const socket = open(server.port)
     socket.on('error', () => {}) // reset is an answer, too
@@ -48,13 +48,13 @@ describe('native: a request head', () => {
     await expectGoesOn(server)
   })
 
-  test('with an unsupported upgrade is answered as if without', async () => {
+  test('a request head with an unsupported upgrade is answered as if without', async () => {
     const server = await serveNative({ limits: narrow })
     const head = requestText('GET /health', { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'x' })
     expect(statusOf(await exchange(server.port, head, { until: (text) => text.includes('"status":"ok"') }))).toBe(200)
   })
 
-  test('with an unknown expectation is rejected', async () => {
+  test('a request head with an unknown expectation is rejected', async () => {
     const server = await serveNative({ limits: narrow })
     expect(
       statusOf(await exchange(server.port, requestText('POST /runs', { Expect: 'the-moon', Connection: 'close' }))),
@@ -120,7 +120,7 @@ describe('native: a request path', () => {
     },
   )
 
-  test('with the whole URL, as to a proxy, is the path of that URL', async () => {
+  test('an absolute URL, as to a proxy, is routed by its path', async () => {
     const server = await serveNative()
     const answer = await exchange(server.port, requestText('GET http://localhost/health', { Connection: 'close' }))
     expect(statusOf(answer)).toBe(200)
@@ -146,14 +146,14 @@ describe('native: a query', () => {
     ['a cursor that is a NUL', 'cursor=%00'],
     ['nothing but separators', '&&&&===='],
     ['names of what every object has', '__proto__=1&constructor=1'],
-  ])('with %s is answered or rejected', async (_name, query) => {
+  ])('a query with %s is answered or rejected', async (_name, query) => {
     const server = await serveNative({ store: 'sqlite', limits: narrow })
     const { status } = await call(server, 'GET', `/runs?${query}`)
     expect([200, 400]).toContain(status)
     await expectGoesOn(server)
   })
 
-  test('with a repeated parameter uses the first', async () => {
+  test('a repeated parameter uses the first value', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 1')
     await untilFinished(server, id)

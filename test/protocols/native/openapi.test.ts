@@ -166,7 +166,7 @@ describe('OpenAPI: real responses', () => {
     return answer
   }
 
-  test('of a run that is started, read, answered, stopped and removed are as declared', async () => {
+  test('responses for a run that is started, read, answered, stopped and removed are as declared', async () => {
     const server = await serveSmall()
     await expectDeclared(server, 'GET /components', '/components')
     await expectDeclared(server, 'GET /health', '/health')
@@ -218,7 +218,7 @@ describe('OpenAPI: real responses', () => {
     await expectDeclared(server, 'GET /runs', '/runs?status=failed&component=lab')
   })
 
-  test('of invalid requests are as declared', async () => {
+  test('responses to invalid requests are as declared', async () => {
     const server = await serveSmall()
     const { id } = await startRun(server, 'ignore-abort; hang')
     await untilStatus(server, id, ['running'])
@@ -255,7 +255,7 @@ describe('OpenAPI: real responses', () => {
     stream.cut()
   })
 
-  test('of a forgotten principal and of one over its storage quota are as declared', async () => {
+  test('responses for a forgotten principal and for one over its storage quota are as declared', async () => {
     const server = await serveSmall()
     const forget = (body: unknown): Promise<Response> =>
       expectDeclared(server, 'POST /admin/forget', '/admin/forget', json(body))
@@ -278,7 +278,7 @@ describe('OpenAPI: real responses', () => {
     (method) => `${method} /native/sessions/{id}`,
   ) as [string, string, string]
 
-  test('of a session that is listed, renamed and removed are as declared', async () => {
+  test('responses for a session that is listed, renamed and removed are as declared', async () => {
     const server = await serveSmall()
     await untilFinished(server, (await startRun(server, 'text 1', { session: 's' })).id)
     const list = (query: string): Promise<Response> =>
@@ -297,7 +297,7 @@ describe('OpenAPI: real responses', () => {
     await expectDeclared(small, 'GET /native/sessions', '/native/sessions') // 413
   })
 
-  test('of a session that others keep changing, or whose run does not stop, are as declared', async () => {
+  test('responses for a session that others keep changing, or whose run does not stop, are as declared', async () => {
     const server = await serveNative({ limits: { stopGraceMs: 20, leaseMs: 300, pollIntervalMs: 20 } })
     const { id } = await startRun(server, 'hang', { session: 's' })
     await untilStatus(server, id, ['running'])
@@ -316,7 +316,7 @@ describe('OpenAPI: real responses', () => {
   })
 
   test.each(['POST /runs/{id}/stop', 'POST /runs/{id}/answers', 'POST /runs/{id}/shares'])(
-    'of a body that is too large are as declared: %s',
+    'responses to a body that is too large are as declared: %s',
     async (name) => {
       const server = await serveSmall()
       const { id } = await startRun(server, 'text 1')
@@ -325,7 +325,7 @@ describe('OpenAPI: real responses', () => {
     },
   )
 
-  test('to an unauthenticated client and to a page of another site are as declared', async () => {
+  test('responses to an unauthenticated client and to a page of another site are as declared', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     await createKey(keys, { name: 'ci' })
     const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
@@ -339,7 +339,7 @@ describe('OpenAPI: real responses', () => {
     })
   })
 
-  test('of an unavailable store are as declared', async () => {
+  test('responses of an unavailable store are as declared', async () => {
     const server = await serveNative({ store: 'sqlite' })
     await server.store.close()
     for (const name of [

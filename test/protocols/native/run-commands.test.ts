@@ -92,7 +92,7 @@ describe('POST /runs/{id}/stop', () => {
     expect(body).toMatchObject({ id, status: 'running', stopRequested: true })
   })
 
-  test('[RUN-2] with wait returns 200 when the run has ended, and the reason is in the log', async () => {
+  test('[RUN-2] a stop with wait returns 200 when the run has ended, and the reason is in the log', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'hang')
     const { status, body } = await call<RunShape>(server, 'POST', `/runs/${id}/stop?wait=10000`, {
@@ -104,7 +104,7 @@ describe('POST /runs/{id}/stop', () => {
     expect(events.at(-1)).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough', by: 'local' } })
   })
 
-  test('with a wait shorter than the run returns 202', async () => {
+  test('a stop with a wait shorter than the run returns 202', async () => {
     const server = await serveNative({ limits: { stopGraceMs: 60_000 } })
     const { id } = await startRun(server, 'ignore-abort; hang')
     await untilStatus(server, id, ['running'])
@@ -143,7 +143,7 @@ describe('POST /runs/{id}/stop', () => {
     expect(await getRun(server, id)).not.toHaveProperty('stopRequested')
   })
 
-  test('with wait does not count as a subscriber of the run', async () => {
+  test('a stop with wait does not count as a subscriber of the run', async () => {
     const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
     const { id } = await startRun(server, 'ignore-abort; hang')
     const stream = new EventStream(`${server.url}/runs/${id}/events`)

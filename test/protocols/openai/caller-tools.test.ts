@@ -159,7 +159,7 @@ describe('OpenAI: tool results', () => {
   const ask = async (server: OpenAiServer, extra: readonly object[] = []) =>
     raw(server, '/v1/chat/completions', { model: 'forecaster', messages: [...messages, ...extra], tools: [chatTool] })
 
-  test('[RUN-4] sent twice lead to the same answer, and different ones to a conflict', async () => {
+  test('[RUN-4] tool results sent twice lead to the same answer, and different ones to a conflict', async () => {
     const server = await serveOpenAi()
     const { message } = (JSON.parse((await ask(server)).text) as OpenAI.ChatCompletion).choices[0]!
     const { id } = message.tool_calls![0]!
@@ -171,7 +171,7 @@ describe('OpenAI: tool results', () => {
     expect(other.headers.get('x-should-retry')).toBe('false')
   })
 
-  test('of calls of another server are part of the history', async () => {
+  test('tool results for another server’s calls are part of the history', async () => {
     const server = await serveOpenAi()
     const call = {
       id: 'call_of_another',

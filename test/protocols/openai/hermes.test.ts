@@ -141,27 +141,30 @@ test('#31449: an answer that was returned and not streamed was lost', async () =
 describe('#100705: tool progress broke strict clients, and #6972: it polluted the content', () => {
   const script = 'text 1; tool search; tool lookup fail; custom note; state s; step s; text 1'
 
-  test.each([{}, { 'holdfast-progress': 'tools' }])('neither happens with the headers %j', async (headers) => {
-    const server = await serveOpenAi()
-    const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0, defaultHeaders: headers })
-    const stream = client.chat.completions.stream({ model: 'lab', messages: [{ role: 'user', content: script }] })
-    const told: unknown[] = []
-    stream.on('chunk', (chunk) => 'holdfast' in chunk && told.push(chunk.holdfast))
-    const { message } = (await stream.finalChatCompletion()).choices[0]!
-    expect(message.content).toMatch(/^\[0\] \w+ \[1\] \w+ $/)
-    expect(message.tool_calls ?? []).toEqual([])
-    const parts: string[] = []
-    const model = createOpenAICompatible({ name: 'holdfast', baseURL: server.base, headers })('lab')
-    const result = streamText({ model, prompt: script, maxRetries: 0 })
-    for await (const { type } of result.fullStream) parts.push(type)
-    expect(parts).not.toContain('error')
-    expect(parts).not.toContain('tool-call')
-    expect(told).toMatchObject(
-      'holdfast-progress' in headers
-        ? ['running', 'completed', 'running', 'failed'].map((status) => ({ tool: { status } }))
-        : [],
-    )
-  })
+  test.each([{}, { 'holdfast-progress': 'tools' }])(
+    'tool progress breaks no strict client and is not in the content with the headers %j',
+    async (headers) => {
+      const server = await serveOpenAi()
+      const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0, defaultHeaders: headers })
+      const stream = client.chat.completions.stream({ model: 'lab', messages: [{ role: 'user', content: script }] })
+      const told: unknown[] = []
+      stream.on('chunk', (chunk) => 'holdfast' in chunk && told.push(chunk.holdfast))
+      const { message } = (await stream.finalChatCompletion()).choices[0]!
+      expect(message.content).toMatch(/^\[0\] \w+ \[1\] \w+ $/)
+      expect(message.tool_calls ?? []).toEqual([])
+      const parts: string[] = []
+      const model = createOpenAICompatible({ name: 'holdfast', baseURL: server.base, headers })('lab')
+      const result = streamText({ model, prompt: script, maxRetries: 0 })
+      for await (const { type } of result.fullStream) parts.push(type)
+      expect(parts).not.toContain('error')
+      expect(parts).not.toContain('tool-call')
+      expect(told).toMatchObject(
+        'holdfast-progress' in headers
+          ? ['running', 'completed', 'running', 'failed'].map((status) => ({ tool: { status } }))
+          : [],
+      )
+    },
+  )
 })
 
 test('#85016: a disconnecting client ended the run', async () => {

@@ -82,7 +82,7 @@ describe('OpenAI: resuming', () => {
     ['openai 7', OpenAI],
     ['openai 6', OpenAI6 as unknown as typeof OpenAI],
   ])(
-    'with the helper of %s, which asks from the beginning and filters, gives the same answer',
+    'the stream helper of %s, which asks from the beginning and filters, gives the same answer',
     async (_name, Client) => {
       const server = await serveOpenAi()
       const client = new Client({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
@@ -95,7 +95,7 @@ describe('OpenAI: resuming', () => {
     },
   )
 
-  test('[SUB-2] from a number beyond the end, or from something else, is rejected in OpenAI’s format', async () => {
+  test('[SUB-2] a sequence number outside the response is rejected in OpenAI’s format', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1' })
@@ -124,7 +124,7 @@ describe('OpenAI: resuming', () => {
 })
 
 describe('OpenAI: a response', () => {
-  test('in the background is queued at once, and has every key from the beginning', async () => {
+  test('a background response is queued at once, and has every key from the beginning', async () => {
     const server = await serveOpenAi()
     const metadata = { topic: 'kelp' }
     const { text } = await raw(server, '/v1/responses', {
@@ -162,7 +162,7 @@ describe('OpenAI: a response', () => {
     expect(await client.responses.cancel(done)).toMatchObject({ status: 'completed' })
   })
 
-  test('that was deleted is gone, and one in progress cannot be deleted', async () => {
+  test('a deleted response is gone, and one in progress cannot be deleted', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1' })
@@ -172,7 +172,7 @@ describe('OpenAI: a response', () => {
     await expect(client.responses.delete(running.id)).rejects.toMatchObject({ status: 409 })
   })
 
-  test('with store: false cannot be retrieved or continued', async () => {
+  test('a response with store: false cannot be retrieved or continued', async () => {
     const server = await serveOpenAi()
     const client = clientOf(server)
     const { id } = await client.responses.create({ model: 'lab', input: 'text 1', store: false })
@@ -191,7 +191,7 @@ describe('OpenAI: a response', () => {
     expect(listed).toMatchObject(input.map(({ content }) => ({ role: 'user', content: [{ text: content }] })))
   })
 
-  test('[SUB-2] whose beginning was trimmed is rejected instead of returned incomplete', async () => {
+  test('[SUB-2] a response whose beginning was trimmed is rejected instead of returned incomplete', async () => {
     const store = openMemoryStore()
     const server = await serveOpenAi({ store })
     const client = clientOf(server)
@@ -223,7 +223,7 @@ describe('OpenAI: a response', () => {
     expect(await client.responses.retrieve(id.replace('run_', 'resp_'))).toMatchObject({ model: 'lab' })
   })
 
-  test('[SEC-1] of another principal does not exist, on any route', async () => {
+  test('[SEC-1] a response of another principal does not exist, on any route', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     const [annKey, bobKey] = await createKeys(keys, ['ann', 'bob'])
     const server = await serveOpenAi({ authenticator: await openAuthenticator({ keys }) })

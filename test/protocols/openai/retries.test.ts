@@ -31,7 +31,7 @@ describe('OpenAI: a retry with a key', () => {
     expect(await runsOf(server)).toHaveLength(1)
   })
 
-  test('[RUN-4] with another body is a conflict, which no SDK retries', async () => {
+  test('[RUN-4] a retry with another body is a conflict, which no SDK retries', async () => {
     const server = await serveOpenAi()
     await raw(server, '/v1/chat/completions', chat('text 1'), { 'idempotency-key': 'k1' })
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none' })
@@ -119,11 +119,11 @@ describe('OpenAI: a client that disconnects', () => {
       'leaving',
       'completed',
     ],
-  ])('[RUN-2] where %s', async (_name, headers, extra, model, status) => {
+  ])('[RUN-2] the run is stopped or completes as configured when %s', async (_name, headers, extra, model, status) => {
     expect(await leave(headers as Record<string, string>, extra, model)).toBe(status)
   })
 
-  test('whose run cannot be stopped: the server logs it', async () => {
+  test('a run that cannot be stopped after the disconnect is logged', async () => {
     const requestStop = (): Promise<never> => Promise.reject(new Error('the disk is full'))
     const warnings: object[] = []
     const logger = { ...silentLogger, warn: (fields: object, message: string) => warnings.push({ ...fields, message }) }
@@ -137,14 +137,14 @@ describe('OpenAI: a client that disconnects', () => {
 })
 
 describe('OpenAI: text that an agent retracts', () => {
-  test('and repeats is sent once', async () => {
+  test('retracted text that the agent repeats is sent once', async () => {
     const server = await serveOpenAi({ components: [faltering('the same ', 'the same ')] })
     const { text } = await raw(server, '/v1/chat/completions', chat('hi', { model: 'faltering', stream: true }))
     expect(contentOf(text)).toBe('the same end.')
     expect(text).toContain('[DONE]')
   })
 
-  test('and replaces ends the stream with an error, while the complete response has the new text', async () => {
+  test('retracted text that the agent replaces ends the stream with an error, while the complete response has the new text', async () => {
     const server = await serveOpenAi({ components: [faltering('one thing ', 'another ')] })
     const streamed = await raw(server, '/v1/chat/completions', chat('hi', { model: 'faltering', stream: true }))
     expect(framesIn(streamed.text).at(-1)).toMatchObject({ error: { code: 'output_withdrawn' } })

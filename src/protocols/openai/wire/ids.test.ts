@@ -13,19 +13,25 @@ import {
 const run = 'run_01m7grapdgaqg06rzz52jjawxc'
 
 describe('OpenAI ids decode to what they encode:', () => {
-  test.each([0, 1, 12])('part %i of a run', (number) => {
+  test.each([0, 1, 12])('an id of part %i of a run decodes to that part', (number) => {
     const part = { run, number }
     expect(parseResponseId(toResponseId(part))).toEqual(part)
     expect(parseResponseId(toCompletionId(part))).toEqual(part)
   })
 
-  test.each(['call_1_1', 'toolu_01', 'with spaces_and_more', '1.1~/question'])('the call %s', (call) => {
-    expect(parseCallId(toCallId(run, call))).toEqual({ run, call })
-  })
+  test.each(['call_1_1', 'toolu_01', 'with spaces_and_more', '1.1~/question'])(
+    'an id of the call %s decodes to that call',
+    (call) => {
+      expect(parseCallId(toCallId(run, call))).toEqual({ run, call })
+    },
+  )
 
-  test.each(['ses_01m7grapdgaqg06rzz52jjawxd', 'ours', 'a/b c'])('the session %s', (session) => {
-    expect(toSession(toConversationId(session))).toBe(session)
-  })
+  test.each(['ses_01m7grapdgaqg06rzz52jjawxd', 'ours', 'a/b c'])(
+    'an id of the session %s decodes to that session',
+    (session) => {
+      expect(toSession(toConversationId(session))).toBe(session)
+    },
+  )
 })
 
 test('OpenAI ids: every item of a run has a unique id', () => {
