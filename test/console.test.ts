@@ -18,5 +18,7 @@ test('console: it imports only the public client and run structure, React, the M
       .map((specifier) => `${file} imports ${specifier}`),
   )
   expect(others).toEqual([])
-  expect(importsOf(readFileSync(join(folder, 'session.ts'), 'utf8'))).toHaveLength(3)
+  // Otherwise nothing was found that could be wrong.
+  const found = importsOf(readFileSync(join(folder, 'session.ts'), 'utf8')).map(({ specifier }) => specifier)
+  expect(found).toContain('holdfast/client')
 })
