@@ -211,7 +211,7 @@ const troubles: readonly [string, (context: RunContext) => AsyncGenerator<string
   ['gives too much', (context) => working(context, () => 'x'.repeat(5_000_000)), /^failed: .*limit/],
   ['aborts itself', (context) => working(context, () => Promise.reject(new DOMException('gone', 'AbortError'))), /^failed: gone$/],
   ['refuses', async function* (context) { context.reject('not today') }, /^failed: not today$/],
-  ['emits nonsense', async function* () { yield { type: 'nonsense' } as never }, /^failed: .*no event/],
+  ['emits nonsense', async function* () { yield { type: 'nonsense' } as never }, /^failed: .*not an event/],
 ] // prettier-ignore
 
 async function* working(context: RunContext, work: () => unknown): AsyncGenerator<string, unknown, void> {
