@@ -94,6 +94,7 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
         .run(scribe.records.length, data)
     }
     const again = await open(path)
+    expectBounded(path) // before the trim, which would cut the one that it hits
     await expectLog(again, scribe)
     await again.trim(scribe.id, 1500)
     expect((await again.get(scribe.id))!.first).toBe(1500)

@@ -8,12 +8,12 @@ import {
   type Documents,
   folded,
 } from '../../core/model/document.ts'
-import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
-import type { ReadingThread } from './reading-thread.ts'
+import type { DocumentAnswer, DocumentCommand } from './committing/document-writes.ts'
+import type { ReadingThreadHandle } from './reading/reading-thread-handle.ts'
 
 /** The parts of the store that documents need; both refuse if it is not open. */
 export interface DocumentAccess {
-  readonly ask: ReadingThread['ask']
+  readonly ask: ReadingThreadHandle['ask']
   /** Resolves when the command is durable. */
   readonly write: (command: DocumentCommand) => Promise<DocumentAnswer>
 }

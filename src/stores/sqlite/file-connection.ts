@@ -1,23 +1,23 @@
 /** Owns the store's threads, tracks whether the file can be read and written, and reopens it after a failure. */
 import { type HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { Logger } from '../../core/ports/logger.ts'
-import { CommittingThread } from './committing-thread.ts'
-import type { FileIdentity } from './file-identity.ts'
-import { type CommitListener, GroupCommit } from './group-commit.ts'
-import { FencedError } from './instance.ts'
-import type { FileLock } from './lock.ts'
-import type { ThreadOptions } from './messages.ts'
-import { PinnedJournal } from './pinned-journal.ts'
-import { type Opening, Reader } from './reader.ts'
-import { ReadingThread, type StandIn } from './reading-thread.ts'
-import type { Readings } from './readings.ts'
-import { ThreadWatch } from './thread-watch.ts'
+import { CommittingThreadHandle } from './committing/committing-thread-handle.ts'
+import type { FileIdentity } from './file/file-identity.ts'
+import { type CommitListener, GroupCommit } from './committing/group-commit.ts'
+import { FencedError } from './file/instance.ts'
+import type { FileLock } from './file/lock.ts'
+import type { ThreadOptions } from './committing/committing-messages.ts'
+import { PinnedJournal } from './file/pinned-journal.ts'
+import { type Opening, Reader } from './reading/reader.ts'
+import { ReadingThreadHandle, type StandIn } from './reading/reading-thread-handle.ts'
+import type { Readings } from './reading/readings.ts'
+import { ThreadWatch } from './committing/thread-watch.ts'
 
 export interface FileConnectionOptions {
   /** Lock on the file, released by `close`. */
   readonly lock: FileLock
   /** The first committing thread. A reopened file gets a new one. */
-  readonly thread: Promise<CommittingThread>
+  readonly thread: Promise<CommittingThreadHandle>
   /** Delay between attempts to reopen the file after a failure. */
   readonly reopenIntervalMs: number
   /** Uncompacted log bytes in memory above which starts are refused. */
@@ -31,7 +31,7 @@ export interface FileConnectionOptions {
 
 export interface FileConnectionListener extends Omit<CommitListener, 'failed'> {
   /** The file was opened or reopened. The listener replaces all it knows of the file. */
-  opened(thread: CommittingThread, opening: Opening): void
+  opened(thread: CommittingThreadHandle, opening: Opening): void
   /** A commit failed. The listener drops changes that are not durable. */
   failed(cause: HoldfastError): void
   /** The disk stalls: writes do not finish. */
@@ -46,8 +46,8 @@ export class FileConnection {
   readonly #options: FileConnectionOptions
   readonly #listener: FileConnectionListener
   readonly #pinned: PinnedJournal
-  readonly #reads: ReadingThread
-  #thread!: CommittingThread
+  readonly #reads: ReadingThreadHandle
+  #thread!: CommittingThreadHandle
   #commits!: GroupCommit
   #watch!: ThreadWatch
   #identity!: FileIdentity
@@ -65,7 +65,7 @@ export class FileConnection {
       read: (requests, answer) => this.#thread.read(requests, answer),
       stall: () => this.#watch.stall,
     }
-    this.#reads = new ReadingThread(options.lock.path, standIn, options.watchIntervalMs, (reason) =>
+    this.#reads = new ReadingThreadHandle(options.lock.path, standIn, options.watchIntervalMs, (reason) =>
       options.logger.error({ store: options.lock.path, reason }, 'the store cannot be read'),
     )
   }
@@ -82,7 +82,7 @@ export class FileConnection {
     }
   }
 
-  #open(thread: CommittingThread, opening: Opening): void {
+  #open(thread: CommittingThreadHandle, opening: Opening): void {
     const commits = new GroupCommit(thread, {
       ...this.#listener,
       failed: ({ message, because }) => this.#fail({ message, fenced: because === 'fenced' }),
@@ -197,7 +197,7 @@ export class FileConnection {
       this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenIntervalMs)
   }
 
-  async #openingOf(thread: CommittingThread): Promise<Opening> {
+  async #openingOf(thread: CommittingThreadHandle): Promise<Opening> {
     try {
       return await this.#reads.ask('opening')
     } catch (cause) {
@@ -210,7 +210,7 @@ export class FileConnection {
     try {
       await this.#commits.abandon()
       const options = { ...this.#options.threadOptions, reopen: this.#identity }
-      const thread = await CommittingThread.open(options, (message) => (this.#failure = message))
+      const thread = await CommittingThreadHandle.open(options, (message) => (this.#failure = message))
       this.#open(thread, await this.#openingOf(thread))
     } catch (cause) {
       return this.#fail({ message: detailOf(cause), fenced: cause instanceof FencedError })

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/ports/clock.ts'
 import { type Logger, silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { CommittingThread } from './committing-thread.ts'
-import { modeWarnings } from './file-access.ts'
-import { lockFile } from './lock.ts'
+import { CommittingThreadHandle } from './committing/committing-thread-handle.ts'
+import { modeWarnings } from './file/file-access.ts'
+import { lockFile } from './file/lock.ts'
 
 const JOURNAL_BYTES_MAX = 256 * 1024 * 1024
 const READER_TIMEOUT_MS = 300_000
@@ -33,7 +33,7 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store
   const lock = lockFile(options.path)
   const threadOptions = { path: lock.path, token: randomUUID(), journalBytesMax, readerTimeoutMs }
   // First, so that the thread starts while this one loads the rest of the store.
-  const thread = CommittingThread.open({ ...threadOptions, reopen: undefined }, (message) =>
+  const thread = CommittingThreadHandle.open({ ...threadOptions, reopen: undefined }, (message) =>
     logger.warn({ store: lock.path }, message),
   )
   thread.catch(() => {}) // the store awaits and reports it

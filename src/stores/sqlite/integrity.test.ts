@@ -9,9 +9,9 @@ import { systemClock } from '../../core/ports/clock.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
-import { commitRecordOf } from './commit-record.ts'
+import { commitRecordOf } from './file/commit-record.ts'
 import { openSqliteStore } from './index.ts'
-import { migrate, SCHEMA_VERSION } from './schema.ts'
+import { migrate, SCHEMA_VERSION } from './tables/schema.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
 

@@ -28,14 +28,14 @@ import type {
 import type { StoredUsage } from '../../core/model/storage-usage.ts'
 import { KeyedMutex } from '../shared/keyed-mutex.ts'
 import { ServedComponents } from '../shared/served-components.ts'
-import { ActiveRun } from './active-run.ts'
+import { ActiveRun } from './runs/active-run.ts'
 import { FileConnection, type FileConnectionOptions } from './file-connection.ts'
-import { DamageRegister } from './damage-register.ts'
+import { DamageRegister } from './runs/damage-register.ts'
 import { type DocumentAccess, SqliteDocuments } from './documents.ts'
-import { RunCatalog } from './run-catalog.ts'
-import type { RunIndex } from './run-index.ts'
+import { RunCatalog } from './runs/run-catalog.ts'
+import type { RunIndex } from './runs/run-index.ts'
 import { SqliteTransfer } from './transfer.ts'
-import { SqliteWriter } from './writer.ts'
+import { SqliteWriter } from './runs/writer.ts'
 
 export interface SqliteStoreOptions extends FileConnectionOptions {
   readonly clock: Clock

@@ -1,0 +1,74 @@
+/** Writes segments. Call inside a transaction. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { type Slice, sliceAfter } from '../../../core/model/record.ts'
+import { recordsChecksum } from '../tables/checksum.ts'
+import { segmentIn, segmentsOf, type StoredSegment } from '../tables/segment.ts'
+
+/** Larger segments come from a version without a limit. */
+const GIANT_BYTES = 256 * 1024
+/** Key in `counters`: the file has no such segment. */
+const BOUNDED = 'bounded segments'
+
+export class SegmentWrites {
+  readonly #database: DatabaseSync
+  readonly #insert: StatementSync
+  readonly #last: StatementSync
+  readonly #deleteBefore: StatementSync
+  readonly #cut: StatementSync
+  readonly #deleteOne: StatementSync
+  readonly #deleteAll: StatementSync
+
+  constructor(database: DatabaseSync) {
+    this.#database = database
+    this.#insert = database.prepare('INSERT INTO segments (run, first, count, data, crc) VALUES (?, ?, ?, ?, ?)')
+    this.#last = database.prepare('SELECT * FROM segments WHERE run = ? ORDER BY first DESC LIMIT 1')
+    this.#deleteBefore = database.prepare('DELETE FROM segments WHERE run = ? AND first < ? AND first + count <= ?')
+    this.#cut = database.prepare('SELECT rowid, * FROM segments WHERE run = ? AND first < ?')
+    this.#deleteOne = database.prepare('DELETE FROM segments WHERE rowid = ?')
+    this.#deleteAll = database.prepare('DELETE FROM segments WHERE run = ?')
+  }
+
+  insert(run: number, { first, count, bytes }: Omit<Slice, 'closed'>): void {
+    this.#insert.run(run, first, count, bytes, recordsChecksum(run, first, count, bytes))
+  }
+
+  /** The last segment of a run; undefined: none. */
+  last(run: number): StoredSegment | undefined {
+    const row = this.#last.get(run)
+    return row && segmentIn(row)
+  }
+
+  /** Deletes the records before an index. Returns a damaged segment that holds it, which is left unchanged. */
+  trim(run: number, before: number): StoredSegment | undefined {
+    this.#deleteBefore.run(run, before, before)
+    const row = this.#cut.get(run, before)
+    if (row === undefined) return undefined
+    const segment = segmentIn(row)
+    if (!segment.isSound) return segment
+    this.#replace(Number(row['rowid']), run, sliceAfter({ ...segment, closed: false }, before - 1))
+    return undefined
+  }
+
+  remove(run: number): void {
+    this.#deleteAll.run(run)
+  }
+
+  /** Splits the oversized segments of an earlier version, each in its own transaction. Scans each file once. */
+  cutGiants(transaction: (work: () => void) => void): void {
+    if (this.#database.prepare('SELECT 1 FROM counters WHERE name = ?').get(BOUNDED) !== undefined) return
+    const giants = this.#database
+      .prepare(`SELECT rowid, run FROM segments WHERE length(data) > ${GIANT_BYTES} AND count > 1`)
+      .all()
+    const load = this.#database.prepare('SELECT * FROM segments WHERE rowid = ?')
+    for (const { rowid, run } of giants)
+      transaction(() =>
+        this.#replace(Number(rowid), Number(run), { ...segmentIn(load.get(Number(rowid))!), closed: false }),
+      )
+    transaction(() => this.#database.prepare('INSERT INTO counters (name, value) VALUES (?, 1)').run(BOUNDED))
+  }
+
+  #replace(rowid: number, run: number, records: Slice): void {
+    this.#deleteOne.run(rowid)
+    for (const segment of segmentsOf(records)) this.insert(run, segment)
+  }
+}

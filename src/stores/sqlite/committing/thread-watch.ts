@@ -1,0 +1,51 @@
+/**
+ * Watches the committing thread. Every second the thread checks that the file still belongs to this process; a missing reply
+ * means a stalled disk.
+ */
+import { AnswerWatch } from '../answer-watch.ts'
+import type { CommittingThreadHandle } from './committing-thread-handle.ts'
+import type { CommitFailure } from './committing-messages.ts'
+
+export interface WatchListener {
+  /** The file was taken over or is no longer in place. */
+  failed(failure: CommitFailure): void
+  /** The thread has not replied for some seconds. It recovers by itself. */
+  stalled(reason: string): void
+  /** Size of a journal that another program's reader keeps from being checkpointed; 0: none. */
+  pinned(journalBytes: number): void
+}
+
+export class ThreadWatch {
+  readonly #thread: CommittingThreadHandle
+  readonly #listener: WatchListener
+  readonly #timer: NodeJS.Timeout
+  readonly #answers: AnswerWatch
+
+  constructor(thread: CommittingThreadHandle, listener: WatchListener, everyMs: number) {
+    this.#thread = thread
+    this.#listener = listener
+    this.#answers = new AnswerWatch(thread, 'write', everyMs)
+    this.#timer = setInterval(() => this.#look(), everyMs)
+    this.#timer.unref()
+  }
+
+  /** Why writes fail now; undefined while the thread replies. */
+  get stall(): string | undefined {
+    return this.#answers.stall
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #look(): void {
+    const { isWaiting } = this.#thread
+    const stall = this.#answers.look()
+    if (stall !== undefined) this.#listener.stalled(stall)
+    if (isWaiting) return // a commit checks by itself
+    this.#thread.check((reply) => {
+      if (reply.kind === 'failed') this.#listener.failed(reply)
+      if (reply.kind === 'checked') this.#listener.pinned(reply.pinnedBytes)
+    })
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Shared memory for pages of the reading thread. A page that is released is used again, so that catching up allocates nothing: V8
+ * would mark the whole heap every few megabytes of new buffers. V8 does not count shared memory, so it is bounded here.
+ */
+import type { Slice } from '../../../core/model/record.ts'
+
+/** Maximum bytes in this thread, spare ones included. Further pages are transferred, and so counted by V8. */
+export const SHARED_BYTES_MAX = 32 * 1024 * 1024
+/** Released buffers that are kept. */
+export const SPARE_MAX = 16
+/** Larger pages are rare, and would keep much memory for the next one. */
+const PAGE_BYTES_MAX = 1024 * 1024
+
+export class PageMemory {
+  #bytes = 0
+  /** Last in, first out: what was used last may still be in the processor's cache. */
+  readonly #spare: SharedArrayBuffer[] = []
+  readonly #collected = new FinalizationRegistry<number>((bytes) => (this.#bytes -= bytes))
+
+  /** A buffer for a page of at most so many bytes; undefined if there is no room for another. */
+  take(bytes: number): SharedArrayBuffer | undefined {
+    if (bytes > PAGE_BYTES_MAX) return undefined
+    const found = this.#spare.findLastIndex((buffer) => buffer.byteLength === bytes)
+    if (found >= 0) return this.#spare.splice(found, 1)[0]
+    if (this.#bytes + bytes > SHARED_BYTES_MAX) return undefined
+    const buffer = new SharedArrayBuffer(bytes)
+    this.#bytes += bytes
+    this.#collected.register(buffer, bytes)
+    return buffer
+  }
+
+  /** Nobody reads or writes the buffer any more. */
+  give(buffer: SharedArrayBuffer): void {
+    if (this.#spare.length >= SPARE_MAX) this.#spare.shift() // its size may have gone out of use
+    this.#spare.push(buffer)
+  }
+
+  /** A slice whose bytes are in a buffer, which is given back when the slice is released. */
+  sliceIn(buffer: SharedArrayBuffer, bytes: number, slice: Slice): Slice {
+    let isReleased = false
+    const release = (): void => {
+      if (!isReleased) this.give(buffer)
+      isReleased = true
+    }
+    return { ...slice, bytes: new Uint8Array(buffer, 0, bytes), release }
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * All runs of the store, as memory and the file together have them: what is being executed or written is in memory, and its state
+ * there is the latest; everything else is read from the file. Runs that turn out to be damaged are quarantined.
+ */
+import { assertReadable } from '../../../core/model/cursor.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { cursorOf } from '../../../core/model/page.ts'
+import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../../core/model/record.ts'
+import type { Run } from '../../../core/model/run.ts'
+import type { RunPage, RunQuery, StoredRun } from '../../../core/ports/store.ts'
+import { ActiveRun } from './active-run.ts'
+import type { CommittingThreadHandle } from '../committing/committing-thread-handle.ts'
+import type { FileConnection } from '../file-connection.ts'
+import { DamageRegister } from './damage-register.ts'
+import { headOf, type LogHead, type PageRequest } from '../reading/log-page.ts'
+import type { QuarantinedRun } from '../committing/committing-messages.ts'
+import { damageError } from '../tables/quarantine.ts'
+import type { Opening } from '../reading/reader.ts'
+import { RunIndex } from './run-index.ts'
+import type { NumberedRun } from '../tables/run-rows.ts'
+
+/** A run that has an idempotency key. */
+interface KeyedRun {
+  readonly fingerprint: string
+  /** Resolves when its creation is durable. */
+  stored(): Promise<StoredRun>
+}
+
+export class RunCatalog {
+  /** The runs in memory. */
+  readonly active = new RunIndex()
+  readonly damage: DamageRegister
+  readonly #connection: FileConnection
+  /** Called when the lane of a run gets another head because that run was set apart. */
+  readonly #onSetApart: (active: ActiveRun) => void
+  #highestNumber = 0
+
+  constructor(connection: FileConnection, damage: DamageRegister, onSetApart: (active: ActiveRun) => void) {
+    this.#connection = connection
+    this.damage = damage
+    this.#onSetApart = onSetApart
+  }
+
+  /** The file was opened, perhaps anew. */
+  opened(thread: CommittingThreadHandle, { highestNumber, damagedRuns, unfinished }: Opening): void {
+    this.#highestNumber = highestNumber
+    this.active.clear()
+    this.damage.opened(damagedRuns, thread.warnings, thread.lost)
+    this.damage.unreadable(unfinished.unreadable)
+    for (const { number, stored, idempotency } of unfinished.runs) {
+      // No lease: the lock proves that its holder is dead.
+      const active = ActiveRun.loaded(number, stored, idempotency)
+      if (stored.damage === undefined) {
+        this.active.add(active)
+        continue
+      }
+      this.active.hold(active)
+      this.#quarantine({ number, id: stored.run.id, damage: stored.damage })
+    }
+  }
+
+  /** For a run that is created. */
+  newNumber(): number {
+    return ++this.#highestNumber
+  }
+
+  async get(id: string): Promise<StoredRun | undefined> {
+    this.#connection.assertReadable()
+    const active = this.active.get(id)
+    return active === undefined ? this.#noticed(await this.#connection.ask('run', id))?.stored : active.view()
+  }
+
+  async byKey(owner: string, key: string): Promise<KeyedRun | undefined> {
+    return this.creating(owner, key) ?? this.#keyed(await this.#connection.ask('runByKey', owner, key))
+  }
+
+  async list(query: RunQuery): Promise<RunPage> {
+    const found = await this.#connection.ask('runs', { ...query, limit: query.limit + 1 })
+    for (const run of found.runs) this.#noticed(run)
+    const page = found.runs.slice(0, query.limit)
+    return {
+      runs: page.flatMap(({ stored }) => (this.#isAnnounced(stored.run.id) ? [this.latest(stored)] : [])),
+      ...(found.runs.length > query.limit && { cursor: cursorOf(page.at(-1)!.stored.run) }),
+      ...(found.unreadable > 0 && { unreadable: found.unreadable }),
+    }
+  }
+
+  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+    this.#connection.assertReadable()
+    const active = this.active.get(id)
+    const stored = active?.view()
+    if (active !== undefined && stored === undefined) throw noRun(id)
+    const known = active && headOf({ number: active.number, stored: stored! })
+    if (known !== undefined) assertPageIn(id, known, after)
+    if (after + 1 === known?.next) return undefined
+    const tail = active?.tail
+    if (tail === undefined || tail.isEmpty || after + 1 < tail.first) return this.#page({ id, after, bytesMax, known })
+    return pageOf(known!, sliceWithin(sliceBefore(tail.after(after), known!.next), bytesMax))
+  }
+
+  /** From the file. */
+  async #page(request: PageRequest): Promise<Slice | undefined> {
+    const { id, after } = request
+    const { head, slice, found } = await this.#connection.ask('page', request)
+    if (head === undefined) throw noRun(id)
+    if (head.isNewlyLost) this.#quarantine({ number: head.number, id, damage: head.damage! })
+    assertPageIn(id, head, after)
+    if (found === undefined) return slice && pageOf(head, slice)
+    const { damage, isLasting } = found
+    if (isLasting) this.#quarantine({ number: head.number, id, damage })
+    else this.setApart({ number: head.number, id, damage })
+    throw damageError(id, damage)
+  }
+
+  /** The run that has the idempotency key of one that is to be created. Throws if its id is taken. */
+  async newcomer({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
+    const { isTaken, known } = await this.#connection.ask('newcomer', id, owner, key)
+    if (isTaken || (known === undefined && this.active.get(id) !== undefined))
+      throw new HoldfastError('conflict', `run ${id} exists`)
+    return this.#keyed(known)
+  }
+
+  /** One of those whose creation is not durable yet. */
+  creating(owner: string, key: string): KeyedRun | undefined {
+    for (const active of this.#connection.commits.creating()) {
+      if (active.run.owner !== owner || active.idempotency?.key !== key) continue
+      return { fingerprint: active.idempotency.fingerprint, stored: () => active.wait().then(() => active.view()!) }
+    }
+    return undefined
+  }
+
+  /** Brought into memory, to be changed; in its turn, so that nothing else changes it before. */
+  async loaded(id: string): Promise<ActiveRun | undefined> {
+    const known = this.active.get(id)
+    if (known !== undefined) return known
+    const found = await this.#connection.ask('run', id)
+    this.#connection.assertHealthy()
+    if (found === undefined) return undefined
+    const active = ActiveRun.loaded(found.number, found.stored, found.idempotency)
+    this.active.hold(active)
+    return active
+  }
+
+  /** A finished run whose records are all in segments is the file's business. */
+  forget(active: ActiveRun): void {
+    if (active.finished && active.tail.isEmpty && active.pending === 0) this.active.delete(active)
+  }
+
+  /**
+   * The file may have the row of a run whose creation the committing thread has not reported yet. Until it does, `get` and `read`
+   * do not know the run, so a listing must not show it.
+   */
+  #isAnnounced(id: string): boolean {
+    const active = this.active.get(id)
+    return active === undefined || active.view() !== undefined
+  }
+
+  /** The in-memory state of a run that was read from the file, if there is one; otherwise what was read. */
+  latest(stored: StoredRun): StoredRun {
+    return this.active.get(stored.run.id)?.view() ?? stored
+  }
+
+  /** Nobody reads or claims the run from now on. */
+  setApart({ id, damage }: QuarantinedRun): void {
+    this.damage.found(id, damage)
+    const active = this.active.get(id)
+    if (active === undefined) return
+    active.setApart(damage)
+    this.active.setApart(active)
+    this.#onSetApart(active)
+  }
+
+  /** Found here to be damaged: the run is set apart, and the file remembers it. */
+  #quarantine(found: QuarantinedRun): void {
+    this.setApart(found)
+    const { isFailed, commits } = this.#connection
+    if (!isFailed) void commits.quarantine(found).catch(() => {}) // it will be found again
+  }
+
+  /** The row of a run is damaged: it is quarantined, once. */
+  #noticed<Row extends NumberedRun | undefined>(found: Row): Row {
+    if (found?.isLost && !found.isMarked && !this.damage.has(found.stored.run.id))
+      this.#quarantine({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
+    return found
+  }
+
+  #keyed(found: NumberedRun | undefined): KeyedRun | undefined {
+    if (found === undefined) return undefined
+    const { id } = found.stored.run
+    const stored = async (): Promise<StoredRun> => {
+      if (!this.#isAnnounced(id)) await this.active.get(id)!.wait()
+      return this.latest(found.stored)
+    }
+    return { fingerprint: found.idempotency!.fingerprint, stored }
+  }
+}
+
+function noRun(id: string): HoldfastError {
+  return new HoldfastError('not_found', `no run ${id}`)
+}
+
+function assertPageIn(id: string, { first, next, damage }: LogHead, after: number): void {
+  if (damage !== undefined) throw damageError(id, damage)
+  assertReadable({ run: { id }, first, next }, after)
+}
+
+function pageOf({ isFinished: ended, next }: LogHead, slice: Slice): Slice {
+  return { ...slice, closed: ended && lastOf(slice) === next - 1 }
+}
