@@ -49,6 +49,7 @@ export class Commits {
 
   async #work(writer: BatchWriter): Promise<void> {
     await this.#turn()
+    // Without it the commit reads the run itself, and reports what fails.
     let known = await this.#options.known(writer.id).catch(() => undefined)
     for (let part = writer.take(); part.count > 0; part = writer.take()) {
       try {

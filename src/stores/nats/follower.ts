@@ -101,7 +101,7 @@ export class Follower {
     }
   }
 
-  stop(): void {
+  close(): void {
     this.#begun++
     this.#subscription?.unsubscribe()
     this.#subscription = undefined
@@ -130,7 +130,7 @@ export class Follower {
 
   async #begin(): Promise<void> {
     const { link, address } = this.#options
-    this.stop()
+    this.close()
     const begun = this.#begun
     this.#heardAt = performance.now()
     const { last_seq: last } = await link.state(address.stream)

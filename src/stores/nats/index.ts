@@ -96,5 +96,10 @@ async function openLink(
 }
 
 function loadNats(): Promise<Nats> {
-  return optionalPackage('the NATS store', '@nats-io/transport-node', () => import('@nats-io/transport-node'))
+  const name = '@nats-io/transport-node'
+  return optionalPackage(
+    'the NATS store',
+    name,
+    () => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@nats-io/transport-node'),
+  )
 }

@@ -254,6 +254,7 @@ export class Link {
 
   async #direct(stream: string, query: object): Promise<Message | undefined> {
     const body = encoder.encode(JSON.stringify(query))
+    // The caller then asks the leader.
     const answer = await this.#ask(`$JS.API.DIRECT.GET.${stream}`, body).catch(() => undefined)
     return answer && directMessage(answer)
   }

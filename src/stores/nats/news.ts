@@ -87,9 +87,9 @@ export class News {
         ...(claimable && { claimable }),
       })
     if (head.lane === undefined || !isFinished(head.status)) return
-    const heir = index.headOfLane(head.lane)
-    if (heir !== undefined && isClaimable(heir.head))
-      hints.give({ run: heir.id, next: heir.head.next, claimable: true })
+    const nextInLane = index.headOfLane(head.lane)
+    if (nextInLane !== undefined && isClaimable(nextInLane.head))
+      hints.give({ run: nextInLane.id, next: nextInLane.head.next, claimable: true })
   }
 
   /** The known state of a run is invalid. Followers find out by reading on. */

@@ -313,7 +313,7 @@ export class NatsStore implements Store {
     const enough = new AbortController()
     const late = pause(CLOSE_MS, enough.signal)
     await Promise.race([Promise.all([this.#commits.idle(), Promise.allSettled(this.#underWay)]), late])
-    for (const follower of [...this.#logs, ...this.#states]) follower.stop()
+    for (const follower of [...this.#logs, ...this.#states]) follower.close()
     await Promise.race([this.#link.close(), late])
     enough.abort()
   }
@@ -398,7 +398,7 @@ export class NatsStore implements Store {
   }
 
   #track<Result>(work: Promise<Result>): Promise<Result> {
-    const settled = work.catch(() => {}).finally(() => this.#underWay.delete(settled))
+    const settled = work.catch(() => {}).finally(() => this.#underWay.delete(settled)) // callers get the error from `work`
     this.#underWay.add(settled)
     return work
   }

@@ -1,5 +1,5 @@
 /** Inspects a PostgreSQL store without opening it. */
-import { optionalPackage } from '../../core/runtime/optional-package.ts'
+import { loadPg } from './load-pg.ts'
 import { connectionConfig } from './database.ts'
 import type { OpenPostgresOptions } from './index.ts'
 import { checkSchemaName, SCHEMA_VERSION } from './schema.ts'
@@ -22,7 +22,7 @@ export async function inspectPostgres(
   options: Pick<OpenPostgresOptions, 'url' | 'schema'>,
 ): Promise<PostgresCondition> {
   const schema = checkSchemaName(options.schema ?? 'holdfast')
-  const pg = await optionalPackage('the PostgreSQL store', 'pg', () => import('pg'))
+  const pg = await loadPg()
   const client = new pg.default.Client(connectionConfig(options.url))
   await client.connect()
   try {

@@ -1,6 +1,6 @@
 /** Shared store on PostgreSQL 15 or later, for any number of nodes. */
 import type { Clock } from '../../core/ports/clock.ts'
-import { optionalPackage } from '../../core/runtime/optional-package.ts'
+import { loadPg } from './load-pg.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { checkSchemaName } from './schema.ts'
 import { openingError } from './opening-error.ts'
@@ -30,7 +30,7 @@ export interface OpenPostgresOptions {
 export async function openPostgresStore(options: OpenPostgresOptions): Promise<Store> {
   const { url, directUrl = url, schema = 'holdfast', connections = 8, clock } = options
   const { requestTimeoutMs = 30_000, outageTimeoutMs = 60_000 } = options
-  const pg = await optionalPackage('the PostgreSQL store', 'pg', () => import('pg'))
+  const pg = await loadPg()
   const checked = checkSchemaName(schema)
   return PostgresStore.open(pg, {
     url,

@@ -1,5 +1,5 @@
 /** Maintenance of a PostgreSQL store without opening it. */
-import { optionalPackage } from '../../core/runtime/optional-package.ts'
+import { loadPg } from './load-pg.ts'
 import { connectionConfig } from './database.ts'
 import type { OpenPostgresOptions } from './index.ts'
 import { checkSchemaName, migrated, SCHEMA_VERSION } from './schema.ts'
@@ -9,6 +9,6 @@ export async function migratePostgres({
   url,
   schema = 'holdfast',
 }: Pick<OpenPostgresOptions, 'url' | 'schema'>): Promise<{ readonly from: number; readonly to: number }> {
-  const pg = await optionalPackage('the PostgreSQL store', 'pg', () => import('pg'))
+  const pg = await loadPg()
   return { from: await migrated(pg, connectionConfig(url), checkSchemaName(schema)), to: SCHEMA_VERSION }
 }

@@ -28,7 +28,7 @@ export class Notifier {
     this.#working ??= this.#work()
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     this.#stopped = true
     await this.#working
   }

@@ -332,7 +332,7 @@ export class PostgresStore implements Store {
     const enough = new AbortController()
     const late = pause(CLOSE_MS, enough.signal)
     await Promise.race([this.#commits.idle(), late])
-    await Promise.race([this.#notifier.stop(), late])
+    await Promise.race([this.#notifier.close(), late])
     const databases = [this.#committing, this.#renewing, this.#database]
     await Promise.race([Promise.all([this.#listener, ...databases].map((part) => part.close())), late])
     enough.abort()
@@ -353,13 +353,15 @@ export class PostgresStore implements Store {
     const next = slice.first + slice.count
     this.#hints.give({ run: id, next, slice })
     this.#notifier.tell({ run: id, next })
-    if (slice.closed && change?.lane !== undefined) void this.#hintHeir(change.lane)
+    if (slice.closed && change?.lane !== undefined) void this.#hintNextInLane(change.lane)
   }
 
   /** Queried after the commit: a run that is created meanwhile is either seen here or sees that its lane is free. */
-  async #hintHeir(lane: string): Promise<void> {
-    const [heir] = await this.#stored('lane = $1 AND NOT finished ORDER BY number LIMIT 1', [lane]).catch(() => [])
-    if (heir !== undefined) this.#hint({ run: heir.run.id, next: heir.next, claimable: true })
+  async #hintNextInLane(lane: string): Promise<void> {
+    const [nextInLane] = await this.#stored('lane = $1 AND NOT finished ORDER BY number LIMIT 1', [lane]).catch(
+      () => [],
+    )
+    if (nextInLane !== undefined) this.#hint({ run: nextInLane.run.id, next: nextInLane.next, claimable: true })
   }
 
   /** A hint about new work may have been lost while nobody listened. */

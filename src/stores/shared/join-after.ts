@@ -4,9 +4,14 @@ import { lastOf, type Slice, sliceAfter } from '../../core/model/record.ts'
 
 /**
  * Joins neighbouring slices from the record after `after` on. Takes whole slices up to `bytesMax`, so that none has to be
- * searched.
+ * searched. `allocate` may provide the memory of the result.
  */
-export function joinAfter(slices: readonly Slice[], after: number, bytesMax: number): Slice {
+export function joinAfter(
+  slices: readonly Slice[],
+  after: number,
+  bytesMax: number,
+  allocate?: (bytes: number) => Uint8Array | undefined,
+): Slice {
   const position = slices.findLastIndex((slice) => slice.first <= after + 1)
   if (position < 0) throw hole(after + 1, slices[0]?.first)
   const head = sliceAfter(slices[position]!, after)
@@ -15,14 +20,29 @@ export function joinAfter(slices: readonly Slice[], after: number, bytesMax: num
   let bytes = head.bytes.length
   let next = lastOf(head) + 1
   for (const slice of slices.slice(position + 1)) {
+    if (bytes + slice.bytes.length > bytesMax) break
     bytes += slice.bytes.length
-    if (bytes > bytesMax) break
     if (slice.first !== next) throw hole(next, slice.first)
     next += slice.count
     parts.push(slice.bytes)
     count += slice.count
   }
-  return { first: head.first, count, bytes: parts.length === 1 ? parts[0]! : Buffer.concat(parts), closed: false }
+  const memory = allocate?.(bytes)
+  const joined = memory === undefined ? concat(parts) : fill(memory, parts)
+  return { first: head.first, count, bytes: joined, closed: false }
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array {
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+}
+
+function fill(memory: Uint8Array, parts: readonly Uint8Array[]): Uint8Array {
+  let at = 0
+  for (const part of parts) {
+    memory.set(part, at)
+    at += part.length
+  }
+  return memory
 }
 
 function hole(expected: number, found: number | undefined): HoldfastError {
