@@ -1,5 +1,5 @@
 /** Per-actor scope: identity, ledger key prefix, and helpers that steps, tools, questions and calls share. */
-import type { AskOptions, RunContext } from '../ports/component.ts'
+import type { AskOptions, RunContext, UnserializablePolicy } from '../ports/component.ts'
 import type { Actor, Event, EventData, Question } from '../model/event.ts'
 import type { Branch } from './branches.ts'
 import type { ExecutionHost } from './execution-host.ts'
@@ -14,6 +14,7 @@ export interface ActorScope {
   readonly facts: Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'attempt'>
   readonly signal: AbortSignal
   readonly uncertain: 'pause' | 'fail'
+  readonly onUnserializable: UnserializablePolicy
   readonly actor: Actor | undefined
   /** Prefix of every key; '' for the run's own component. */
   readonly prefix: string
@@ -66,8 +67,8 @@ export async function record<Type extends Event['type']>(
   type: Type,
   data: EventData[Type],
 ): Promise<EventData[Type]> {
-  const kept = await host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
-  return kept.data as EventData[Type]
+  const logged = await host.record({ type, data, ...(actor !== undefined && { actor }) } as unknown as Event)
+  return logged.data as EventData[Type]
 }
 
 /** A result as the log has it, so that it is the same value in every attempt. */

@@ -13,7 +13,7 @@ import { assertFields } from './emission.ts'
 import { RunFailure } from './run-failure.ts'
 import { type Actor, type Event, eventTable, type Failure, type Usage } from '../model/event.ts'
 import { countedKeys } from './branches.ts'
-import { iterate } from './iterate.ts'
+import { runComponent } from './run-component.ts'
 import { perform, request, type Work } from './perform-work.ts'
 import { record, type ActorScope } from './actor-scope.ts'
 import { failureOf, recorded } from '../recovery/recorded-failure.ts'
@@ -35,8 +35,8 @@ export async function callComponent(
     throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
   if (component.redact !== undefined) scope.host.redactBy(component.redact)
   const escaped = escapeName(name)
-  const shown = callName(escaped, component.id)
-  const work = request(scope, { kind: 'actor', name: escaped, shown, input: input ?? null })
+  const label = callName(escaped, component.id)
+  const work = request(scope, { kind: 'actor', name: escaped, label, input: input ?? null })
   const known = work.record?.outcome
   if (known !== undefined && known.state !== 'begun') return recorded(known)
   return perform(scope, work, { isExclusive: true }, (ending) =>
@@ -69,6 +69,7 @@ async function runActor(
     facts: { ...facts, run: actor.run },
     signal: controller.signal,
     uncertain: component.uncertain ?? scope.uncertain,
+    onUnserializable: component.onUnserializable ?? scope.onUnserializable,
     actor,
     prefix,
     within: ref,
@@ -80,22 +81,22 @@ async function runActor(
   const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
   try {
     if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
-    const output = await runComponent(inner, component, input, createContext(inner), declared)
+    const output = await emitOutput(inner, component, input, createContext(inner), declared)
     await ending()
     host.endReplay(actor)
-    const kept = await record(inner, 'actor.completed', {
+    const logged = await record(inner, 'actor.completed', {
       ...(output !== undefined && { output }),
       ...spent(inner, declared),
       key,
     })
-    return kept.output
+    return logged.output
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const failure = explain(thrown, controller.signal)
     host.endReplay(actor)
     if (options.retractFailure === true) await host.discard(actor, from, 'below')
-    const kept = await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
-    throw new WorkFailure(kept.error, { cause: thrown })
+    const logged = await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
+    throw new WorkFailure(logged.error, { cause: thrown })
   } finally {
     letGo?.()
     stopListening()
@@ -109,24 +110,23 @@ interface DeclaredUsage {
 }
 
 function spent({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage): { readonly usage?: Usage } {
-  const usage = host.spent(actor!, declared)
+  const usage = host.endUsage(actor!, declared)
   return usage === undefined ? {} : { usage }
 }
 
 /** Runs the component and logs what it emits. Resolves with its output. */
-async function runComponent(
+async function emitOutput(
   scope: ActorScope,
   component: Component,
   input: unknown,
   context: RunContext,
   declared: DeclaredUsage,
 ): Promise<unknown> {
-  const parsed = component.parse === undefined ? input : component.parse(input)
   const aborted = whenAborted(scope.signal)
   try {
     return await emitAll(
       scope,
-      iterate(component.run(parsed, context)),
+      runComponent(component, input, context),
       (emission) => endOf(emission, declared),
       aborted.promise,
     )
@@ -173,9 +173,9 @@ function follow(
   timeoutMs: number | undefined,
   clock: Clock,
 ): () => void {
-  const given = signals.filter((signal) => signal !== undefined)
-  const abort = (): void => controller.abort(given.find((signal) => signal.aborted)?.reason)
-  for (const signal of given) {
+  const present = signals.filter((signal) => signal !== undefined)
+  const abort = (): void => controller.abort(present.find((signal) => signal.aborted)?.reason)
+  for (const signal of present) {
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
   }
@@ -184,7 +184,7 @@ function follow(
   const stopTimer = timeoutMs === undefined ? undefined : startTimer(timeout, timeoutMs, clock)
   return () => {
     stopTimer?.()
-    for (const signal of given) signal.removeEventListener('abort', abort)
+    for (const signal of present) signal.removeEventListener('abort', abort)
   }
 }
 

@@ -30,8 +30,8 @@ async function attempt<Result>(
     const times = begun.outcome.state === 'begun' ? begun.outcome.times : 1
     const decision = await decide(scope, key, times, call)
     if (decision.action === 'result') {
-      const kept = await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
-      return kept.output as Result
+      const logged = await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
+      return logged.output as Result
     }
   }
   // Also if it is repeated: another interruption needs another decision.
@@ -45,14 +45,14 @@ async function attempt<Result>(
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const error = failureOf(thrown)
-    const kept = await record(scope, 'tool.failed', { call: id, name, error, key })
-    throw toThrow(kept.error, thrown)
+    const logged = await record(scope, 'tool.failed', { call: id, name, error, key })
+    throw toThrow(logged.error, thrown)
   } finally {
     progress.end()
   }
   await ending()
-  const kept = await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
-  return asRecorded(scope, kept.output) as Result
+  const logged = await record(scope, 'tool.completed', { call: id, name, output: result ?? null, key })
+  return asRecorded(scope, logged.output) as Result
 }
 
 /**
@@ -62,7 +62,7 @@ async function attempt<Result>(
 class Progress {
   readonly #scope: ActorScope
   readonly #about: { readonly call: string; readonly key: string }
-  #held: Promise<void> | undefined
+  #backpressure: Promise<void> | undefined
   #newest: { readonly value: unknown } | undefined
   #ended = false
 
@@ -73,9 +73,9 @@ class Progress {
 
   show(value: unknown): Promise<void> {
     if (this.#ended) return Promise.resolve()
-    if (this.#held === undefined) return this.#put(value)
+    if (this.#backpressure === undefined) return this.#put(value)
     this.#newest = { value }
-    return this.#held
+    return this.#backpressure
   }
 
   /** Drops progress that was not shown yet: the tool's result supersedes it. */
@@ -87,15 +87,15 @@ class Progress {
     const { host, actor } = this.#scope
     const { call, key } = this.#about
     const data = { call, output: value ?? null, key }
-    const held = host.show({ type: 'tool.progressed', data, ...(actor !== undefined && { actor }) })
-    if (held === undefined) return Promise.resolve()
-    this.#held = held.then(() => this.#next())
-    this.#held.catch(() => {}) // a tool need not wait; that the log is lost ends its run anyway
-    return this.#held
+    const backpressure = host.show({ type: 'tool.progressed', data, ...(actor !== undefined && { actor }) })
+    if (backpressure === undefined) return Promise.resolve()
+    this.#backpressure = backpressure.then(() => this.#next())
+    this.#backpressure.catch(() => {}) // a tool need not wait; that the log is lost ends its run anyway
+    return this.#backpressure
   }
 
   #next(): Promise<void> | undefined {
-    this.#held = undefined
+    this.#backpressure = undefined
     const newest = this.#newest
     this.#newest = undefined
     return newest === undefined || this.#ended ? undefined : this.#put(newest.value)

@@ -1,6 +1,8 @@
 /** The context of an agent: steps, tools, calls, questions and sleeps, each recorded in the log for recovery. */
 import { callComponent } from './call-component.ts'
+import { askTyped } from './ask-typed.ts'
 import {
+  type AskOptions,
   type Component,
   type Emission,
   RejectedError,
@@ -41,9 +43,9 @@ export function createContext(scope: ActorScope): RunContext {
           options,
           createContext,
         ),
-      ),
+      ) as Promise<never>,
     within: (branch) => createContext(branches.open(checkName(branch))),
-    ask: (question) => quiet(ask(scope, typeof question === 'string' ? { prompt: question } : question)),
+    ask: (question: string | AskOptions) => quiet(askTyped(question, (plain) => ask(scope, plain))) as Promise<never>,
     sleep: (milliseconds) => quiet(sleep(scope, milliseconds)),
     sleepUntil: (time) => quiet(sleepUntil(scope, typeof time === 'number' ? time : Date.parse(String(time)))),
     history: async (options = {}) => (actor !== undefined && options.of !== 'session' ? [] : host.history(options)),
@@ -131,13 +133,13 @@ async function recordedStep<Result>(
       if (signal.aborted) throw thrown
       await output?.failed(from)
       const error = failureOf(thrown)
-      const kept = await record(scope, 'step.failed', { step: key, name, error, key })
-      throw toThrow(kept.error, thrown)
+      const logged = await record(scope, 'step.failed', { step: key, name, error, key })
+      throw toThrow(logged.error, thrown)
     }
     output?.completed()
     await ending()
-    const kept = await record(scope, 'step.completed', { step: key, name, output: result, key })
-    return asRecorded(scope, kept.output as Result)
+    const logged = await record(scope, 'step.completed', { step: key, name, output: result, key })
+    return asRecorded(scope, logged.output as Result)
   })
 }
 

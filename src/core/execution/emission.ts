@@ -1,10 +1,10 @@
 /** Checks and serializes what an agent emits: the only way into a log (EVT-1). */
-import type { Emission } from '../ports/component.ts'
+import type { Emission, UnserializablePolicy } from '../ports/component.ts'
 import { type Actor, type Event, eventTable, type EventType, isEventType } from '../model/event.ts'
 import { wrongField } from '../model/wrong-field.ts'
 import { encodeBody, encodeTextBody, type RecordBody } from '../model/record.ts'
 import { RunFailure } from './run-failure.ts'
-import { type SerializeBounds, UnserializableError } from '../model/serialize.ts'
+import { OversizeError, type SerializeBounds, UnserializableError } from '../model/serialize.ts'
 
 /** An emission that is ready for the log. */
 export class EncodedEvent {
@@ -18,6 +18,55 @@ export class EncodedEvent {
     this.actor = actor
   }
 }
+
+/** The events of `together`; undefined for any other emission. */
+export function batchOf(emission: Emission): readonly Event[] | undefined {
+  return Array.isArray(emission) ? (emission as readonly Event[]) : undefined
+}
+
+/** Puts events in one turn of the event loop, so that one commit has them all. Encodes all of them first, so that none is put alone. */
+export function putTogether(
+  events: readonly Event[],
+  bounds: SerializeBounds,
+  put: (encoded: EncodedEvent) => Promise<void> | undefined,
+  actor?: Actor,
+): Promise<void> | undefined {
+  const encoded = events.map((event) => encodeEmission(event, bounds, actor))
+  const ending = encoded.find(({ type }) => eventTable[type].effect === 'terminal')
+  if (ending !== undefined)
+    throw new RunFailure('protocol_violation', `the agent yielded ${ending.type} together with other events`)
+  let wait: Promise<void> | undefined
+  for (const each of encoded) wait = put(each) ?? wait
+  return wait
+}
+
+/** With `replace`, a placeholder takes the place of an event that the log cannot hold. */
+export function encodeOrReplace(
+  emission: Emission,
+  bounds: SerializeBounds,
+  policy: UnserializablePolicy,
+  actor?: Actor,
+): EncodedEvent {
+  try {
+    return encodeEmission(emission, bounds, actor)
+  } catch (cause) {
+    const placeholder = placeholderFor(emission, policy, cause)
+    if (placeholder === undefined) throw cause
+    return encodeEmission(placeholder, bounds, actor)
+  }
+}
+
+/** Undefined if the failure stands: by policy, for an event that ends the run, or for one that is wrong in another way. */
+export function placeholderFor(emission: Emission, policy: UnserializablePolicy, cause: unknown): Event | undefined {
+  if (policy !== 'replace' || typeof emission === 'string' || !(cause instanceof RunFailure)) return undefined
+  const { code, details } = cause.failure
+  if (code !== 'unserializable' && code !== 'output_too_large') return undefined
+  if (Array.isArray(emission) || eventTable[emission.type].effect === 'terminal') return undefined
+  return { type: 'custom.emitted', data: { name: PLACEHOLDER, value: { code, ...(details as object) } } }
+}
+
+/** Name of the custom event that takes the place of one that the log cannot hold. */
+const PLACEHOLDER = 'holdfast.unserializable'
 
 /** Encodes what an agent yielded; throws a `RunFailure` that names what is wrong with it. */
 export function encodeEmission(emission: Emission, bounds: SerializeBounds, actor?: Actor): EncodedEvent {
@@ -69,12 +118,26 @@ function guard(type: EventType, encode: () => RecordBody): RecordBody {
     return encode()
   } catch (cause) {
     if (!(cause instanceof UnserializableError)) throw cause
-    throw new RunFailure('unserializable', `event ${type}: ${cause.message}`, {
-      event: type,
-      path: cause.path,
-      problem: cause.problem,
-    })
+    throw unserializableFailure(type, cause)
   }
+}
+
+/** How a run fails that emitted what the log cannot hold. */
+export function unserializableFailure(event: EventType, cause: UnserializableError): RunFailure {
+  const { path, problem, holder } = cause
+  const details = { event, path, problem, ...(holder !== undefined && { class: holder }) }
+  // The cause only goes to the server's log: what a getter threw may hold anything.
+  if (!(cause instanceof OversizeError))
+    return new RunFailure('unserializable', `event ${event}: ${cause.message}`, details, { cause })
+  const message = `event ${event}: ${cause.message}. ${remedyFor(event)}`
+  return new RunFailure('output_too_large', message, { ...details, bytesMax: cause.bytesMax })
+}
+
+function remedyFor(event: EventType): string {
+  if (/^(text|reasoning)\./.test(event)) return 'Emit it in several pieces'
+  return event === 'artifact.added'
+    ? 'Emit it in chunks with append, or emit a URL'
+    : 'Store it elsewhere and emit a reference'
 }
 
 function describe(value: unknown): string {

@@ -1,11 +1,11 @@
 /** Appends what an iterator yields to the log, under its scope's actor. */
 import type { Emission } from '../ports/component.ts'
-import { encodeEmission } from './emission.ts'
+import { batchOf, encodeOrReplace, putTogether } from './emission.ts'
 import type { ActorScope } from './actor-scope.ts'
 
 /** Resolves with what the iterator returns, or with what `endOf` makes of an emission that ends it. */
 export async function emitAll(
-  { host, actor }: ActorScope,
+  { host, actor, onUnserializable }: ActorScope,
   iterator: AsyncIterator<Emission, unknown>,
   endOf: (emission: Emission) => { readonly output: unknown } | undefined,
   aborted: Promise<never>,
@@ -16,7 +16,11 @@ export async function emitAll(
       if (done === true) return value
       const ended = endOf(value)
       if (ended !== undefined) return ended.output
-      const wait = host.put(encodeEmission(value, host.bounds, actor))
+      const batch = batchOf(value)
+      const wait =
+        batch === undefined
+          ? host.put(encodeOrReplace(value, host.bounds, onUnserializable, actor))
+          : putTogether(batch, host.bounds, (encoded) => host.put(encoded), actor)
       if (wait !== undefined) await wait
     }
   } finally {

@@ -19,7 +19,7 @@ import type { SerializeBounds } from '../model/serialize.ts'
 export interface ExecutionHost {
   readonly ledger: Ledger
   /** Holds new work until all recorded work was requested. */
-  readonly past: ReplayBarrier
+  readonly replayBarrier: ReplayBarrier
   /** Limits the run's work in progress and in total. */
   readonly fanOut: FanOut
   /** Identities of exclusive work that is being done. */
@@ -50,7 +50,7 @@ export interface ExecutionHost {
   /** Appends what no execution will emit again at the same position; a promise when the producer should wait (backpressure). */
   show(event: Event): Promise<void> | undefined
   /** Usage of an actor that ends, including the actors that it called. */
-  spent(actor: Actor, declared: Usage | undefined): Usage | undefined
+  endUsage(actor: Actor, declared: Usage | undefined): Usage | undefined
   /** An agent that is not kept while the run is paused executes, until the returned function is called. */
   holdReleasable(): () => void
   /** Pauses the run until the question is answered. */
@@ -64,7 +64,7 @@ export interface ExecutionHost {
   /** Knows when the run does nothing but sleep. */
   readonly rest: SleepDetector
   /** The agent sleeps until the returned function is called: that does not count as idle time. */
-  slept(): () => void
+  startSleep(): () => void
 }
 
 /** Thrown at an agent that still uses the context of a run that has ended. */
@@ -73,7 +73,7 @@ export function runEndedError(): DOMException {
 }
 
 export function hostOf(execution: RunExecution): ExecutionHost {
-  const { limits, output, rest } = execution
+  const { limits, output, activity } = execution
   const { ledger, replay, spending, clock, store, component, enclosures, digest } = execution.options
   const fail = async (failure: Failure): Promise<never> => {
     await execution.finish({ type: 'run.failed', data: { error: failure } })
@@ -84,7 +84,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
   const diverging = { component: component.id, policy, ledger, wait, fail }
   return {
     ledger,
-    past: new ReplayBarrier({
+    replayBarrier: new ReplayBarrier({
       ledger,
       waitMs: limits.replayWaitMs,
       clock,
@@ -97,8 +97,8 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     bounds: output.log.bounds,
     clock,
     replayWaitMs: limits.replayWaitMs,
-    rest,
-    slept: () => execution.sleep(),
+    rest: activity.rest,
+    startSleep: () => activity.sleep(),
     isReplaying: (actor) => replay?.isReplaying(actor) ?? false,
     endReplay: (actor) => replay?.retract(actor, output.log),
     endReplayOfStep: (actor) => replay?.retractOwn(actor, output.log),
@@ -113,7 +113,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     redactBy: (options) => output.log.redactBy(options),
     record: (event) => record(execution, event),
     show: (event) => show(execution, event),
-    spent: (actor, declared) => spending.end(actor, declared),
+    endUsage: (actor, declared) => spending.end(actor, declared),
     holdReleasable: () => execution.holdReleasable(),
     wait,
     history: (options) => sessionHistory(store, limits, output.log.run, options),
@@ -150,5 +150,5 @@ function show(execution: RunExecution, event: Event): Promise<void> | undefined 
   execution.touch()
   const { log } = execution.output
   log.append(event)
-  return log.pressed ? log.flush() : undefined
+  return log.isUnderBackpressure ? log.flush() : undefined
 }

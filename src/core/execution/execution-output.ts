@@ -40,7 +40,7 @@ export class ExecutionOutput {
     const { redaction } = this.#log
     if (redaction === undefined) this.#addNew(encoded)
     else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
-    if (this.#log.pressed) return this.#log.flush()
+    if (this.#log.isUnderBackpressure) return this.#log.flush()
     return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
   }
 
@@ -48,12 +48,12 @@ export class ExecutionOutput {
   settle(actor: Actor | undefined, isEnd: boolean): void {
     const { redaction } = this.#log
     if (redaction === undefined) return
-    for (const held of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(held)
+    for (const buffered of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(buffered)
   }
 
   /** Adds all buffered text. If the run is complete, retracts logged output that was not emitted again. */
   end(isComplete: boolean): void {
-    for (const held of this.#log.redaction?.endAll() ?? []) this.#addNew(held)
+    for (const buffered of this.#log.redaction?.endAll() ?? []) this.#addNew(buffered)
     if (isComplete) this.#replay?.retractAll(this.#log)
   }
 

@@ -10,39 +10,39 @@ interface PendingQuestion {
 }
 
 export class OpenQuestions {
-  readonly #asked = new Map<string, PendingQuestion>()
+  readonly #pending = new Map<string, PendingQuestion>()
 
   get first(): Question | undefined {
-    return this.#asked.values().next().value?.question
+    return this.#pending.values().next().value?.question
   }
 
   all(): Question[] {
-    return [...this.#asked.values()].map(({ question }) => question)
+    return [...this.#pending.values()].map(({ question }) => question)
   }
 
   /** How a recovered run recognizes them. */
   work(): { readonly work?: Readonly<Record<string, WorkMarks>> } {
-    const marked = [...this.#asked].flatMap(([id, { work }]) => (work === undefined ? [] : [[id, work] as const]))
+    const marked = [...this.#pending].flatMap(([id, { work }]) => (work === undefined ? [] : [[id, work] as const]))
     return marked.length === 0 ? {} : { work: Object.fromEntries(marked) }
   }
 
   /** Resolves with the answer. */
   ask(question: Question, work: WorkMarks | undefined): Promise<unknown> {
-    assert(!this.#asked.has(question.id), `question ${question.id} is asked twice`)
-    return new Promise((resolve, reject) => this.#asked.set(question.id, { question, work, resolve, reject }))
+    assert(!this.#pending.has(question.id), `question ${question.id} is asked twice`)
+    return new Promise((resolve, reject) => this.#pending.set(question.id, { question, work, resolve, reject }))
   }
 
   answer(answers: Readonly<Record<string, unknown>>): void {
-    for (const [id, { resolve }] of this.#asked) {
+    for (const [id, { resolve }] of this.#pending) {
       if (!Object.hasOwn(answers, id)) continue
-      this.#asked.delete(id)
+      this.#pending.delete(id)
       resolve(answers[id])
     }
   }
 
   /** There will be no answer. */
   close(cause: unknown): void {
-    for (const { reject } of this.#asked.values()) reject(cause)
-    this.#asked.clear()
+    for (const { reject } of this.#pending.values()) reject(cause)
+    this.#pending.clear()
   }
 }

@@ -26,11 +26,11 @@ export interface Request {
   /** What distinguishes it from work of the same name: an input, a key, a question. */
   readonly input?: unknown
   /** Name in messages and divergences. Default: `name`. */
-  readonly shown?: string
+  readonly label?: string
 }
 
 /** Takes the record of the work from the log, or a key for new work. Synchronous, so that equal requests keep their order. */
-export function request(scope: ActorScope, { kind, name, input, shown = name }: Request): Work {
+export function request(scope: ActorScope, { kind, name, input, label: shown = name }: Request): Work {
   const { host, prefix, counted, actor } = scope
   host.settle(actor)
   const enclosure = enclosureOf(scope)
@@ -83,18 +83,19 @@ export async function perform<Result>(
   if (enclosure?.isRevisited === true && record === undefined) throw notRecorded(work)
   const leave = enter(scope, work, isExclusive)
   const done = work.identity.kind === 'sleep' ? undefined : host.rest.work(ref)
-  const redone = record === undefined ? undefined : host.past.redo(ref)
+  const redone = record === undefined ? undefined : host.replayBarrier.redo(ref)
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: false }
-  const wanted = { kind: work.identity.kind, name: work.identity.name }
+  const requested = { kind: work.identity.kind, name: work.identity.name }
   try {
-    if (record === undefined && host.past.isHolding) {
+    if (record === undefined && host.replayBarrier.isHolding) {
       const isRepeat = host.ledger.isRepeat(work.identity)
-      if (!isRepeat || !isRepeatable) await host.past.admit({ wanted, enclosure, signal, instead, isRepeat })
+      if (!isRepeat || !isRepeatable)
+        await host.replayBarrier.admit({ requested, enclosure, signal, instead, isRepeat })
     }
     return await host.enclosures.run(own, () =>
       body(async () => {
         redone?.()
-        if (record !== undefined) await host.past.end(wanted, ref, enclosure, signal)
+        if (record !== undefined) await host.replayBarrier.end(requested, ref, enclosure, signal)
       }),
     )
   } catch (thrown) {

@@ -242,12 +242,16 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
   [
     'yields too much at once',
     yields('a', 'b'.repeat(2000)),
-    unserializable('text.delta', 'data.text', 'is 2002 bytes long; the limit is 1000', 'a'),
+    failed(
+      'output_too_large',
+      'event text.delta: data.text is 2002 bytes long; the limit is 1000. Emit it in several pieces',
+      'a',
+    ),
   ],
   [
     'throws too long a message',
     throws(() => new Error('b'.repeat(2000))),
-    failed('unserializable', expect.stringContaining('event run.failed: data is') as string, 'a'),
+    failed('output_too_large', expect.stringContaining('event run.failed: data is') as string, 'a'),
   ],
 
   ['is an async function', (async () => 'a') as unknown as Run, notIterable],

@@ -72,7 +72,7 @@ export class RunLog {
   }
 
   /** Backpressure: too much waits for its commit; flush before the next event. */
-  get pressed(): boolean {
+  get isUnderBackpressure(): boolean {
     return (
       this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax
     )
@@ -84,8 +84,8 @@ export class RunLog {
   }
 
   /** Adds any event, redacted; one that changes the run carries the change with it. Returns the event that was added. */
-  append<Appended extends Event>(given: Appended): Appended {
-    const event = this.redaction === undefined ? given : (this.redaction.event(given) as Appended)
+  append<Appended extends Event>(unredacted: Appended): Appended {
+    const event = this.redaction === undefined ? unredacted : (this.redaction.event(unredacted) as Appended)
     const { type, body } = encodeEvent(event, this.bounds)
     if (eventTable[type].effect === 'content') {
       this.add({ type, body })

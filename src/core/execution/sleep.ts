@@ -38,12 +38,12 @@ function finite(milliseconds: number): number {
   return Math.min(milliseconds, LAST_MS)
 }
 
-async function recordedSleep(scope: ActorScope, input: object, wanted: number): Promise<void> {
+async function recordedSleep(scope: ActorScope, input: object, until: number): Promise<void> {
   const { host } = scope
   const work = request(scope, { kind: 'sleep', name: 'sleep', input })
   const known = work.record?.until
   if (known === undefined && work.enclosure?.isRevisited === true) return
-  const wake = known ?? finite(wanted)
+  const wake = known ?? finite(until)
   const rest = wake - host.clock.now()
   const go = async (): Promise<void> => {
     if (known === undefined)
@@ -57,13 +57,13 @@ async function recordedSleep(scope: ActorScope, input: object, wanted: number): 
 
 async function asleep(scope: ActorScope, milliseconds: number): Promise<void> {
   const { host, signal } = scope
-  const woken = host.slept()
+  const endSleep = host.startSleep()
   const pause = pauseFor(milliseconds, signal, host.clock)
   try {
     if (milliseconds <= SLOT_KEPT_MS_MAX) await pause
     else await host.rest.sleep(enclosureOf(scope), pause, signal)
   } finally {
-    woken()
+    endSleep()
   }
 }
 

@@ -1,5 +1,5 @@
 /** Validates answers against the open questions of a run. */
-import { problemWith } from './answer-schema.ts'
+import { checkJson } from '../schema/check-json.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Question } from '../model/event.ts'
 import type { Run } from '../model/run.ts'
@@ -8,20 +8,20 @@ export function validateAnswers(run: Run, answers: Readonly<Record<string, unkno
   if (run.status !== 'paused')
     throw new HoldfastError('conflict', `run ${run.id} is ${run.status} and has no open question`)
   const { waiting = [] } = run
-  const asked = waiting.map(({ id }) => id)
-  const unknown = Object.keys(answers).filter((id) => !asked.includes(id))
-  const missing = asked.filter((id) => !Object.hasOwn(answers, id))
+  const openIds = waiting.map(({ id }) => id)
+  const unknown = Object.keys(answers).filter((id) => !openIds.includes(id))
+  const missing = openIds.filter((id) => !Object.hasOwn(answers, id))
   if (unknown.length === 0 && missing.length === 0) return checkValues(run, waiting, answers)
   const closed = unknown.filter((id) => QUESTION_ID.test(id))
   if (closed.length > 0)
     throw new HoldfastError(
       'conflict',
-      `question ${closed.join(', ')} is no longer open; run ${run.id} asks: ${asked.join(', ')}`,
+      `question ${closed.join(', ')} is no longer open; run ${run.id} asks: ${openIds.join(', ')}`,
       { details: { questions: run.waiting } },
     )
   const problem =
     unknown.length > 0 ? `there is no question ${unknown.join(', ')}` : `an answer to ${missing.join(', ')} is missing`
-  throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${asked.join(', ')}`, {
+  throw new HoldfastError('invalid_request', `${problem}; run ${run.id} asks: ${openIds.join(', ')}`, {
     details: { questions: run.waiting },
   })
 }
@@ -33,10 +33,12 @@ const QUESTION_ID = /^(?:uncertain:.*|diverged(?:#\d+)?|(?:.*\/)?question(?:#\d+
 function checkValues(run: Run, questions: readonly Question[], answers: Readonly<Record<string, unknown>>): void {
   for (const { id, schema, kind } of questions) {
     // An invalid tool result fails the call, and the model sees the failure.
-    const problem = kind === 'tool' ? undefined : problemWith(schema, answers[id])
-    if (problem === undefined) continue
-    throw new HoldfastError('invalid_request', `the answer to ${id} ${problem}`.slice(0, MESSAGE_CHARS_MAX), {
-      details: { questions: run.waiting },
+    const issue = kind === 'tool' ? undefined : checkJson(schema, answers[id])
+    if (issue === undefined) continue
+    const { path, message } = issue
+    const text = `the answer to ${id}${path === '' ? '' : `: ${path}`} ${message}`.slice(0, MESSAGE_CHARS_MAX)
+    throw new HoldfastError('invalid_request', text, {
+      details: { questions: run.waiting, issues: [{ ...issue, message: message.slice(0, MESSAGE_CHARS_MAX) }] },
     })
   }
 }

@@ -18,12 +18,12 @@ interface GivenUpRun {
 }
 
 export class GivenUpRuns {
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   readonly #runs = new Map<string, GivenUpRun>()
   #releasing: Promise<void> | undefined
 
-  constructor(parts: NodeDeps) {
-    this.#parts = parts
+  constructor(deps: NodeDeps) {
+    this.#deps = deps
   }
 
   add(id: string, epoch: number): void {
@@ -53,7 +53,7 @@ export class GivenUpRuns {
       await this.#release(id, run.epoch)
     } catch (caught) {
       const cause = refusalOf(caught)
-      this.#parts.logger.debug({ run: id, err: cause }, 'a run that was given up could not be released')
+      this.#deps.logger.debug({ run: id, err: cause }, 'a run that was given up could not be released')
       if (isHoldfastError(cause, 'unavailable')) {
         // Next time it comes last: a single run may be unreadable while the store is there.
         if (this.#forget(id, run)) this.#runs.set(id, run)
@@ -72,12 +72,12 @@ export class GivenUpRuns {
 
   /** The epoch decides: a run that another worker has claimed meanwhile is no longer this node's to release. */
   async #release(id: string, epoch: number): Promise<void> {
-    const { store } = this.#parts
+    const { store } = this.#deps
     const stored = await store.get(id)
     if (stored?.epoch !== epoch) return
     const { status, released } = stored.run
     if (status === 'running' && released !== true) {
-      const log = new RunLog(this.#parts, stored)
+      const log = new RunLog(this.#deps, stored)
       log.append({ type: 'run.released', data: { reason: 'store_unavailable' } })
       await log.flush()
     }

@@ -84,20 +84,20 @@ export class LedgerReader {
 
   #answer({ data, index }: Extract<LoggedEvent, { type: 'run.resumed' }>): void {
     for (const [id, result] of Object.entries(data.answers)) {
-      const asked = this.#questions.get(id)
-      if (asked?.kind === 'diverged') this.#decide(result)
+      const question = this.#questions.get(id)
+      if (question?.kind === 'diverged') this.#decide(result)
       this.#add({
         kind: 'ask',
-        whose: asked?.whose ?? actorKey(undefined),
+        whose: question?.whose ?? actorKey(undefined),
         key: id,
         name: 'question',
-        within: asked?.isOwn === true ? '' : asked?.within,
-        digest: asked?.digest,
+        within: question?.isOwn === true ? '' : question?.within,
+        digest: question?.digest,
         index,
         last: index,
         outcome: { state: 'done', result },
         covers: false,
-        awaited: asked?.within !== undefined && !asked.isOwn,
+        awaited: question?.within !== undefined && !question.isOwn,
       })
     }
   }

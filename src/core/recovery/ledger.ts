@@ -14,7 +14,7 @@ export class Ledger {
   readonly #alike = new Map<string, TwinRecords>()
   /** Sleeps by identity without their length, which may vary between attempts. */
   readonly #sleeps = new Map<string, TwinRecords>()
-  readonly #given = new Set<WorkRecord>()
+  readonly #taken = new Set<WorkRecord>()
   readonly #below = new Map<string, WorkRecord[]>()
   /** Records that new work waits for. */
   readonly #missing = new Set<WorkRecord>()
@@ -97,12 +97,12 @@ export class Ledger {
    * older logs have. A sleep of a different length takes the oldest remaining sleep: sleeping again, or holding it as new work, would
    * be worse.
    */
-  take(asked: WorkIdentity, counted: string): WorkRecord | undefined {
-    const legacy = this.#byRef.get(workRef(asked.kind, counted))
+  take(requested: WorkIdentity, counted: string): WorkRecord | undefined {
+    const legacy = this.#byRef.get(workRef(requested.kind, counted))
     if (legacy !== undefined && legacy.within === undefined) return legacy
-    const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))
+    const record = this.#next(this.#alike.get(identityText(requested))) ?? this.#next(this.#otherSleeps(requested))
     if (record === undefined) return undefined
-    this.#given.add(record)
+    this.#taken.add(record)
     this.#settle(record)
     this.#changed()
     return record
@@ -112,20 +112,20 @@ export class Ledger {
    * The log has such work, but equal requests have taken all of it. If parallel branches run in another order, this may be the request
    * that was recorded.
    */
-  isRepeat(asked: WorkIdentity): boolean {
-    const alike = this.#otherSleeps(asked) ?? this.#alike.get(identityText(asked))
+  isRepeat(requested: WorkIdentity): boolean {
+    const alike = this.#otherSleeps(requested) ?? this.#alike.get(identityText(requested))
     return alike !== undefined && this.#next(alike) === undefined
   }
 
-  #otherSleeps(asked: WorkIdentity): TwinRecords | undefined {
-    return asked.kind === 'sleep' ? this.#sleeps.get(identityText({ ...asked, digest: undefined })) : undefined
+  #otherSleeps(requested: WorkIdentity): TwinRecords | undefined {
+    return requested.kind === 'sleep' ? this.#sleeps.get(identityText({ ...requested, digest: undefined })) : undefined
   }
 
   /** The oldest record that was not taken yet. */
   #next(alike: TwinRecords | undefined): WorkRecord | undefined {
     if (alike === undefined) return undefined
-    while (alike.given < alike.records.length && this.#given.has(alike.records[alike.given]!)) alike.given++
-    return alike.records[alike.given]
+    while (alike.taken < alike.records.length && this.#taken.has(alike.records[alike.taken]!)) alike.taken++
+    return alike.records[alike.taken]
   }
 
   /** A record by its key; does not count it as requested. */
@@ -226,12 +226,12 @@ export class Ledger {
 interface TwinRecords {
   readonly records: WorkRecord[]
   /** All records before this one have been taken. */
-  given: number
+  taken: number
 }
 
 function addTwin(lists: Map<string, TwinRecords>, identity: string, record: WorkRecord): void {
   const alike = lists.get(identity)
-  if (alike === undefined) lists.set(identity, { records: [record], given: 0 })
+  if (alike === undefined) lists.set(identity, { records: [record], taken: 0 })
   else alike.records.push(record)
 }
 

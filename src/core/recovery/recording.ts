@@ -19,6 +19,8 @@ import { type DivergenceDecision, LedgerReader } from './ledger-reader.ts'
 export interface ActorOutput {
   readonly actor: Actor | undefined
   readonly emitted: EmittedList
+  /** Events of an upstream. They are not matched: the log has as many as it has. */
+  readonly received: EmittedList
 }
 
 /** By actor: `''` for the run's own component, the actor's run id otherwise. */
@@ -92,11 +94,12 @@ export class RecordingReader {
     if (!this.note(event) && isOutput(event)) this.#add(event, digestOfEnvelope(envelope))
   }
 
-  #add({ actor, index }: LoggedEvent, digest: EmittedDigest): void {
+  #add({ type, actor, index }: LoggedEvent, digest: EmittedDigest): void {
     const key = actorKey(actor)
-    const known = this.#output.get(key) ?? { actor, emitted: new EmittedList() }
-    if (known.emitted.length === 0) this.#output.set(key, known)
-    known.emitted.push(index, this.#attempt, digest)
+    const known = this.#output.get(key) ?? { actor, emitted: new EmittedList(), received: new EmittedList() }
+    this.#output.set(key, known)
+    const list = type === 'upstream.received' ? known.received : known.emitted
+    list.push(index, this.#attempt, digest)
   }
 }
 
@@ -112,13 +115,19 @@ function isOutput({ type, data }: LoggedEvent): boolean {
 type StepCompleted = Extract<LoggedEvent, { type: 'step.completed' }>
 
 function discard(output: OutputByActor, event: DiscardedAttempt): void {
-  for (const [key, { emitted }] of output) emitted.dropFrom(retractedFrom(event, key))
+  for (const [key, { emitted, received }] of output) {
+    emitted.dropFrom(retractedFrom(event, key))
+    received.dropFrom(retractedFrom(event, key))
+  }
 }
 
 /** What was emitted as part of a step is not emitted again once the step has its result. */
 function uncover(work: LedgerReader, output: OutputByActor, { data, actor }: StepCompleted): void {
-  const begun = data.key === undefined ? undefined : work.begunStep(data.key)
-  if (begun?.covers === true) output.get(actorKey(actor))?.emitted.dropFrom(begun.index)
+  const step = data.key === undefined ? undefined : work.begunStep(data.key)
+  if (step?.covers !== true) return
+  const known = output.get(actorKey(actor))
+  known?.emitted.dropFrom(step.index)
+  known?.received.dropFrom(step.index)
 }
 
 /** An actor that ended is not called again, nor are those that it called. */

@@ -67,14 +67,14 @@ export class ReplayBarrier {
 
   /** Resolves when all recorded work below a piece of work, or in the run, was requested: before that it cannot have ended. */
   async end(
-    wanted: RequestedWork,
+    requested: RequestedWork,
     ref: string | undefined,
     enclosure: Enclosure | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     if (!this.isHolding) return
     const isBelow = (record: WorkRecord): boolean => ref === undefined || this.#ledger.isBelow(record, ref)
-    await this.#hold(this.#ledger.firstMissing(isBelow), { wanted, enclosure, signal })
+    await this.#hold(this.#ledger.firstMissing(isBelow), { requested, enclosure, signal })
   }
 
   /** Marks interrupted work as being repeated, until the returned function is called. */
@@ -93,7 +93,7 @@ export class ReplayBarrier {
       if (held.isRepeat === true) return void this.#repeatsLetGo++
       const replaced = this.#replaced()
       if (replaced !== undefined) this.#ledger.pass(replaced)
-      else await this.#diverge(record, held.wanted)
+      else await this.#diverge(record, held.requested)
     }
   }
 
@@ -149,9 +149,9 @@ export class ReplayBarrier {
   }
 
   /** One decision for all held work. */
-  async #diverge({ index, kind, name, key }: WorkRecord, asked: RequestedWork): Promise<void> {
+  async #diverge({ index, kind, name, key }: WorkRecord, requested: RequestedWork): Promise<void> {
     this.#deciding ??= this.#options
-      .diverged({ index, recorded: { kind, name, key }, asked })
+      .diverged({ index, recorded: { kind, name, key }, asked: requested })
       .finally(() => (this.#deciding = undefined))
     await this.#deciding
   }
@@ -159,7 +159,7 @@ export class ReplayBarrier {
 
 /** Work that is held. */
 interface HeldWork {
-  readonly wanted: RequestedWork
+  readonly requested: RequestedWork
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal
   /** Called after a wait. May return a record that this work replaces. */

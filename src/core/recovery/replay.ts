@@ -18,8 +18,14 @@ interface ExpectedOutput extends ActorOutput {
 export class Replay {
   readonly #expected = new Map<string, ExpectedOutput>()
 
+  /** Events of an upstream that the log has, by actor, and that are still to come again. */
+  readonly #received = new Map<string, number>()
+
   constructor(output: OutputByActor) {
-    for (const [key, known] of output) if (known.emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
+    for (const [key, known] of output) {
+      if (known.emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
+      if (known.received.length > 0) this.#received.set(key, known.received.length)
+    }
   }
 
   /** Whether what an actor emits now may still be in the log. */
@@ -28,8 +34,9 @@ export class Replay {
   }
 
   /** Whether the log has the emission already. */
-  match({ body, actor }: EncodedEvent, log: RunLog): boolean {
+  match({ type, body, actor }: EncodedEvent, log: RunLog): boolean {
     const key = actorKey(actor)
+    if (type === 'upstream.received') return this.#wasReceived(key)
     const expected = this.#expected.get(key)
     if (expected === undefined) return false
     if (!expected.emitted.isAt(expected.matched, digestOfBody(body))) {
@@ -39,6 +46,13 @@ export class Replay {
     expected.matched++
     if (expected.matched === expected.emitted.length) this.#expected.delete(key)
     return true
+  }
+
+  /** By count: an upstream that is asked again may repeat its events in other words, and what is derived from them is matched. */
+  #wasReceived(key: string): boolean {
+    const left = this.#received.get(key) ?? 0
+    if (left > 0) this.#received.set(key, left - 1)
+    return left > 0
   }
 
   /** A step has ended: retracts the rest of its actor's output, which was part of it. */
@@ -63,6 +77,7 @@ export class Replay {
 
   #retract(key: string, { actor, emitted, matched }: ExpectedOutput, log: RunLog): void {
     this.#expected.delete(key)
+    this.#received.delete(key)
     const data = {
       attempt: emitted.attemptOf(matched),
       from: emitted.indexOf(matched),

@@ -1,5 +1,5 @@
 /** Retries failed run starts with exponential backoff, and fails the run after a bound unless the store is unavailable. */
-import { failUnstartable } from './claimed-run.ts'
+import { failUnstartable } from './settle-run.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
@@ -10,7 +10,7 @@ const REST_MS = 100
 const REST_MAX_MS = 5000
 
 export class StartRetries {
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   readonly #complain: (run: string, cause: unknown) => void
   /** Consecutive failed starts of each run on this node. */
   readonly #counts = new Map<string, number>()
@@ -18,8 +18,8 @@ export class StartRetries {
   readonly #resting = new Map<StoredRun, () => void>()
   #over = false
 
-  constructor(parts: NodeDeps, complain: (run: string, cause: unknown) => void) {
-    this.#parts = parts
+  constructor(deps: NodeDeps, complain: (run: string, cause: unknown) => void) {
+    this.#deps = deps
     this.#complain = complain
   }
 
@@ -33,9 +33,9 @@ export class StartRetries {
     const count = (this.#counts.get(id) ?? 0) + 1
     this.#counts.set(id, count)
     const isOurs = !(cause instanceof HoldfastError && (cause.code === 'unavailable' || cause.code === 'fenced'))
-    if (isOurs && count >= this.#parts.limits.attemptsMax) {
+    if (isOurs && count >= this.#deps.limits.attemptsMax) {
       try {
-        await failUnstartable(this.#parts, claimed, count)
+        await failUnstartable(this.#deps, claimed, count)
         this.#counts.delete(id)
         return
       } catch (failed) {
@@ -46,14 +46,14 @@ export class StartRetries {
     const delay = Math.min(REST_MS * 2 ** (count - 1), REST_MAX_MS)
     this.#resting.set(
       claimed,
-      startTimer(() => void this.giveBack(claimed), delay, this.#parts.clock),
+      startTimer(() => void this.giveBack(claimed), delay, this.#deps.clock),
     )
   }
 
   async giveBack(claimed: StoredRun): Promise<void> {
     this.#resting.get(claimed)?.()
     this.#resting.delete(claimed)
-    const { store, logger } = this.#parts
+    const { store, logger } = this.#deps
     const { run, epoch } = claimed
     // The lease expires by itself.
     await store.release(run.id, epoch).catch((cause: unknown) => {

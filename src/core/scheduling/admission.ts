@@ -6,13 +6,13 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 const RETRY_MS = 5000
 
 export class Admission {
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   /** Starts that are about to be queued from here, by owner. */
   readonly #entering = new Map<string, number>()
   #enteringAll = 0
 
-  constructor(parts: NodeDeps) {
-    this.#parts = parts
+  constructor(deps: NodeDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -21,12 +21,13 @@ export class Admission {
    * get a third each, and an owner's first run finds room.
    */
   async enter(owner: string): Promise<() => void> {
-    const { store, limits } = this.#parts
+    const { store, limits } = this.#deps
     const [all, own] = await Promise.all([store.queued(), store.queued(owner)])
     const left = limits.runsQueuedMax - all - this.#enteringAll
     if (left <= 0) throw refused(`${all} runs are queued, which is the limit`)
-    const mine = own + (this.#entering.get(owner) ?? 0)
-    if (mine >= left) throw refused(`${mine} of your runs are queued; the rest of the queue is reserved for others`)
+    const ofOwner = own + (this.#entering.get(owner) ?? 0)
+    if (ofOwner >= left)
+      throw refused(`${ofOwner} of your runs are queued; the rest of the queue is reserved for others`)
     this.#count(owner, 1)
     return () => this.#count(owner, -1)
   }

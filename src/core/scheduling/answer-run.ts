@@ -1,6 +1,6 @@
 /** Answers the questions of a paused run: claims it, checks the answers again under the claim, and resumes it. */
 import { claimPaused } from './claim-paused.ts'
-import type { Continuation } from '../recovery/claimed-run.ts'
+import type { Continuation } from '../recovery/continuation.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encodeRequested } from '../execution/encode-requested.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -16,15 +16,15 @@ export interface AnswerParts extends NodeDeps {
 }
 
 /** Resolves when the run has started again, or when its answers are recorded for a node that serves it. */
-export async function answerRun(parts: AnswerParts, run: Run, continuation: Continuation): Promise<void> {
-  const { store, registry, limits, dispatcher, execute } = parts
+export async function answerRun(deps: AnswerParts, run: Run, continuation: Continuation): Promise<void> {
+  const { store, registry, limits, dispatcher, execute } = deps
   const { id, component } = run
   const { answers } = continuation
   if (registry.find(component) === undefined && !dispatcher.isForOthers(run))
     throw new HoldfastError('unsupported', `component ${component} is not served by this server`)
   validateAnswers(run, answers)
   encodeRequested({ type: 'run.resumed', data: continuation }, limits)
-  const claimed = await claimPaused(parts, {
+  const claimed = await claimPaused(deps, {
     id,
     owner: dispatcher.owner,
     mayTakeOver: () => dispatcher.mayTakeOver,

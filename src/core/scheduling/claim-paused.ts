@@ -16,12 +16,11 @@ export interface PausedClaim {
 }
 
 /**
- * A paused run is claimed only while an answer is written. If it stays paused, the worker that claimed it died or lost the store: the lease
- * expires, and the answer is taken instead of refused because of another one that never came.
+ * Answering a paused run claims it briefly. If the claimant dies, this waits for its lease to expire and then answers. The bound is two
+ * leases: after losing the store, a node takes nothing over for one lease.
  */
-export async function claimPaused(parts: NodeDeps, { id, owner, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {
-  const { store, clock, limits } = parts
-  // Twice a lease: a node that lost the store itself takes nothing over for one.
+export async function claimPaused(deps: NodeDeps, { id, owner, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {
+  const { store, clock, limits } = deps
   for (let left = Math.ceil((2 * limits.leaseMs) / LOOK_MS); ; left--) {
     const claimed = await store.claim(id, owner, limits.leaseMs, { paused: true, takeover: mayTakeOver() })
     if (claimed !== undefined) return claimed

@@ -3,7 +3,7 @@
  * renews their leases and `AbandonedRuns` ends what nobody will execute.
  */
 import { AbandonedRuns } from './abandoned-runs.ts'
-import { type Continuation, releaseWithAnswers } from '../recovery/claimed-run.ts'
+import { type Continuation, releaseWithAnswers } from '../recovery/continuation.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { LocalExecutions } from './local-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -16,7 +16,7 @@ import { repeatTimer } from '../runtime/timer.ts'
 export class Dispatcher {
   /** Name under which this node claims runs; another one after every start. */
   readonly owner: string
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   readonly #executions: LocalExecutions
   readonly #leases: LeaseKeeper
   readonly #claimer: RunClaimer
@@ -25,30 +25,30 @@ export class Dispatcher {
   #stopTending: (() => void) | undefined
   #tending = false
 
-  constructor(parts: NodeDeps, quotas: PrincipalQuotas) {
-    this.#parts = parts
-    this.owner = parts.ids.unique()
-    this.#executions = new LocalExecutions(parts, quotas, () => this.#claimer.look())
+  constructor(deps: NodeDeps, quotas: PrincipalQuotas) {
+    this.#deps = deps
+    this.owner = deps.ids.unique()
+    this.#executions = new LocalExecutions(deps, quotas, () => this.#claimer.look())
     this.#leases = new LeaseKeeper({
-      ...parts,
+      ...deps,
       owner: this.owner,
-      components: parts.limits.runsConcurrentMax === 0 ? [] : parts.registry.list().map(({ id }) => id),
+      components: () => (deps.limits.runsConcurrentMax === 0 ? [] : deps.registry.list().map(({ id }) => id)),
       executing: () => this.#executions.current(),
       renewed: (held, before) => {
         this.#abandoned.noteStrays(held)
         this.#executions.renewed(held, before)
       },
     })
-    const shared = { ...parts, owner: this.owner, executions: this.#executions, leases: this.#leases }
+    const shared = { ...deps, owner: this.owner, executions: this.#executions, leases: this.#leases }
     this.#claimer = new RunClaimer({ ...shared, quotas })
     this.#abandoned = new AbandonedRuns(shared)
-    this.#stopWatching = parts.store.watch('*', (hint) => this.#hinted(hint))
+    this.#stopWatching = deps.store.watch('*', (hint) => this.#hinted(hint))
   }
 
   /** Looks for runs to take, now and from now on. */
   start(): void {
-    const everyMs = Math.max(this.#parts.limits.leaseMs / 3, 50)
-    this.#stopTending = repeatTimer(() => void this.#tend(), everyMs, this.#parts.clock)
+    const everyMs = Math.max(this.#deps.limits.leaseMs / 3, 50)
+    this.#stopTending = repeatTimer(() => void this.#tend(), everyMs, this.#deps.clock)
     this.#leases.start()
     this.#claimer.look()
   }
@@ -59,8 +59,8 @@ export class Dispatcher {
   }
 
   /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
-  get takenUp(): { readonly recovered: number; readonly lost: number } {
-    return this.#executions.takenUp
+  get takeovers(): { readonly recovered: number; readonly lost: number } {
+    return this.#executions.takeovers
   }
 
   get draining(): boolean {
@@ -84,7 +84,7 @@ export class Dispatcher {
   async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
     if (!this.isForOthers(claimed.run)) return this.#executions.take(claimed, continuation)
     try {
-      if (continuation !== undefined) await releaseWithAnswers(this.#parts, claimed, continuation)
+      if (continuation !== undefined) await releaseWithAnswers(this.#deps, claimed, continuation)
     } finally {
       await this.#executions.giveBack(claimed)
     }
@@ -92,14 +92,14 @@ export class Dispatcher {
 
   /** Other nodes may be able to execute it; this one is not. */
   isForOthers({ component }: Run): boolean {
-    const { store, registry, limits } = this.#parts
+    const { store, registry, limits } = this.#deps
     return store.capabilities.shared && (limits.runsConcurrentMax === 0 || registry.find(component) === undefined)
   }
 
   /** Carries out a stop if the run executes here, or nowhere. */
   async stop(id: string, request: StopRequest): Promise<void> {
     if (await this.#executions.stop(id, request)) return
-    const claimed = await this.#parts.store.claim(id, this.owner, this.#parts.limits.leaseMs, {
+    const claimed = await this.#deps.store.claim(id, this.owner, this.#deps.limits.leaseMs, {
       paused: true,
       outOfOrder: true,
       takeover: this.mayTakeOver,
@@ -114,13 +114,13 @@ export class Dispatcher {
     await this.#claimer.settled()
     await this.#executions.handOver()
     this.#stopTending?.()
-    this.#leases.stop() // not before: what still runs keeps its claims
+    this.#leases.close() // not before: what still runs keeps its claims
   }
 
   #hinted(hint: Hint): void {
     if (hint.claimable === true) this.#claimer.look()
     if (hint.stop === true) {
-      void this.#parts.store
+      void this.#deps.store
         .get(hint.run)
         .then((stored) => (stored?.stop === undefined ? undefined : this.stop(hint.run, stored.stop)))
         .catch((cause: unknown) => this.#executions.logFailure(hint.run, cause))
@@ -134,7 +134,7 @@ export class Dispatcher {
     try {
       await this.#abandoned.sweep()
     } catch (cause) {
-      this.#parts.logger.warn({ err: cause }, 'failed to look for abandoned runs')
+      this.#deps.logger.warn({ err: cause }, 'failed to look for abandoned runs')
     } finally {
       this.#tending = false
     }

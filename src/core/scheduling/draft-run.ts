@@ -1,5 +1,6 @@
 /** Turns a start request into a new run. */
 import type { BusyPolicy, Component } from '../ports/component.ts'
+import type { Clock } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { checkName } from '../model/names.ts'
@@ -9,6 +10,8 @@ import { redactorOf } from '../redaction/redactor.ts'
 import { encodeRequested, redactRequested } from '../execution/encode-requested.ts'
 import type { Run } from '../model/run.ts'
 import { serialize } from '../model/serialize.ts'
+import { issuesText, validate, type Validated } from '../schema/validate.ts'
+import { startTimer } from '../runtime/timer.ts'
 import type { NewRun } from '../ports/store.ts'
 
 export interface StartRequest {
@@ -26,14 +29,14 @@ export interface StartRequest {
 
 /** The run that a start makes of a component. */
 export async function draftRun(
-  parts: NodeDeps,
+  deps: NodeDeps,
   createdAt: number,
   owner: string,
   component: Component,
   request: StartRequest,
   policy: BusyPolicy,
 ): Promise<NewRun> {
-  const { ids, limits } = parts
+  const { ids, limits } = deps
   const { protocol, idempotencyKey } = request
   checkMetadata(request.metadata, limits)
   if (request.session !== undefined) checkName('session', request.session, limits.nameCharsMax)
@@ -51,13 +54,16 @@ export async function draftRun(
         session,
         ...(request.metadata !== undefined && { metadata: request.metadata }),
         protocol,
-        input: parseInput(component, request.input),
+        ...(component.upstream !== undefined && { upstream: component.upstream.protocol }),
+        input: request.input,
       },
     },
-    redactorOf(parts.redactor, component.redact),
+    redactorOf(deps.redactor, component.redact),
     limits,
   )
-  const { input: _input, ...shared } = created.data
+  const { input, upstream: _upstream, ...shared } = created.data
+  component.admit?.()
+  await checkInput(deps, component, request.input, input)
   const run: Run = {
     ...shared,
     id,
@@ -74,7 +80,7 @@ export async function draftRun(
     record: encodeRecord(id, 0, time, 'run.created', body),
     rejectIfBusy: policy === 'reject',
     ...(idempotencyKey !== undefined && {
-      idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request, parts, component) },
+      idempotency: { key: idempotencyKey, fingerprint: await fingerprint(request, deps, component) },
     }),
   }
 }
@@ -99,13 +105,39 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
 /** Escapes of JSON: of U+0000, and of a surrogate without its other half, which is the only kind that is escaped. */
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i
 
-function parseInput(component: Component, input: unknown): unknown {
-  if (component.parse === undefined) return input
-  try {
-    return component.parse(input)
-  } catch (cause) {
+/**
+ * Code gets the input as the log has it. If redaction changed it, that has to fit too: a run that could not parse its own input would
+ * be accepted and then fail.
+ */
+async function checkInput(
+  { clock }: NodeDeps,
+  { id, input: schema }: Component,
+  sent: unknown,
+  logged: unknown,
+): Promise<void> {
+  if (schema === undefined) return
+  const refuse = ({ issues, cause }: Validated, when: string): void => {
+    if (issues === undefined) return
     if (isHoldfastError(cause)) throw cause
-    throw new HoldfastError('invalid_request', `the input does not fit ${component.id}: ${messageOf(cause)}`, { cause })
+    throw new HoldfastError('invalid_request', `the input does not fit ${id}${when}: ${issuesText(issues)}`, {
+      details: { issues },
+    })
+  }
+  refuse(await inTime(validate(schema, sent), id, clock), '')
+  if (logged !== sent) refuse(await inTime(validate(schema, logged), id, clock), ' once it is redacted')
+}
+
+/** A schema may be asynchronous. */
+const VALIDATION_MS = 10_000
+
+async function inTime<Result>(validation: Promise<Result>, id: string, clock: Clock): Promise<Result> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const message = `the input schema of ${id} took longer than ${VALIDATION_MS} ms`
+  const stop = startTimer(() => reject(new HoldfastError('unavailable', message)), VALIDATION_MS, clock)
+  try {
+    return await Promise.race([validation, late])
+  } finally {
+    stop()
   }
 }
 

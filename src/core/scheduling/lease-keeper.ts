@@ -10,8 +10,8 @@ export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly 
 
 export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 'logger' | 'clock'> {
   readonly owner: string
-  /** What the node serves, announced to the others. */
-  readonly components: readonly string[]
+  /** What the node serves now, announced to the others. */
+  readonly components: () => readonly string[]
   readonly executing: () => Executions
   /** A renewal was answered. `before`: what was executed when it was sent, which the answer may be older than. */
   readonly renewed: (held: readonly HeldRun[], before: Executions) => void
@@ -40,7 +40,7 @@ export class LeaseKeeper {
     void this.renew()
   }
 
-  stop(): void {
+  close(): void {
     this.#stopped = true
     this.#stopTimer?.()
   }
@@ -63,7 +63,7 @@ export class LeaseKeeper {
     const sentAt = this.#elapsed()
     let delayMs: number
     try {
-      const held = await store.renew(owner, limits.leaseMs, components)
+      const held = await store.renew(owner, limits.leaseMs, components())
       this.#gap.renewed(sentAt, this.#elapsed())
       renewed(held, before)
       delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)

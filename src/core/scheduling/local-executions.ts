@@ -4,7 +4,9 @@
  */
 import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
-import { type LiveExecution, proceedWithClaim, type Continuation } from '../recovery/claimed-run.ts'
+import type { Continuation } from '../recovery/continuation.ts'
+import { proceedWithClaim } from '../recovery/proceed-with-claim.ts'
+import type { LiveExecution } from '../recovery/start-execution.ts'
 import { ParkedExecutions } from './parked-executions.ts'
 import { GivenUpRuns } from '../recovery/given-up-runs.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -21,7 +23,7 @@ import { startTimer } from '../runtime/timer.ts'
 const DRAIN_POLL_MS = 20
 
 export class LocalExecutions {
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   readonly #quotas: PrincipalQuotas
   readonly #onSlotFreed: () => void
   /** Gives back the slot that a run takes of its owner's share. */
@@ -42,31 +44,31 @@ export class LocalExecutions {
   #reserved = 0
   #draining = false
   #handingOver = false
-  #takenUp = { recovered: 0, lost: 0 }
+  #takeovers = { recovered: 0, lost: 0 }
 
   /** `onSlotFreed` is called when another run may have a slot. */
-  constructor(parts: NodeDeps, quotas: PrincipalQuotas, onSlotFreed: () => void) {
-    this.#parts = parts
+  constructor(deps: NodeDeps, quotas: PrincipalQuotas, onSlotFreed: () => void) {
+    this.#deps = deps
     this.#quotas = quotas
     this.#onSlotFreed = onSlotFreed
-    this.#parked = new ParkedExecutions(parts.limits.runsParkedMax)
-    this.#retries = new StartRetries(parts, (run, cause) => this.logFailure(run, cause))
-    this.#givenUp = new GivenUpRuns(parts)
+    this.#parked = new ParkedExecutions(deps.limits.runsParkedMax)
+    this.#retries = new StartRetries(deps, (run, cause) => this.logFailure(run, cause))
+    this.#givenUp = new GivenUpRuns(deps)
     this.#suspects = new Suspects({
-      suspectMs: parts.limits.suspectMs,
-      clock: parts.clock,
+      suspectMs: deps.limits.suspectMs,
+      clock: deps.clock,
       start: (claimed, suspicion) => void this.executeOrLog(claimed, suspicion),
       hasProgressed: (id) => this.#executions.get(id)?.hasWritten ?? false,
     })
     this.#sleeping = new SleepingRuns({
-      max: parts.limits.runsAsleepMax,
+      max: deps.limits.runsAsleepMax,
       hasRoom: () => this.hasRoom,
       isExecuting: (id) => this.#executions.has(id) || this.#starting.has(id),
       freed: (id) => {
         this.#freeSlot(id)
         this.#onSlotFreed()
       },
-      taken: (id, owner) => void this.#slots.set(id, quotas.takeSlot(owner)),
+      onSlotTaken: (id, owner) => void this.#slots.set(id, quotas.takeSlot(owner)),
     })
   }
 
@@ -77,12 +79,12 @@ export class LocalExecutions {
   }
 
   get hasRoom(): boolean {
-    return this.running < this.#parts.limits.runsConcurrentMax
+    return this.running < this.#deps.limits.runsConcurrentMax
   }
 
   /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
-  get takenUp(): { readonly recovered: number; readonly lost: number } {
-    return this.#takenUp
+  get takeovers(): { readonly recovered: number; readonly lost: number } {
+    return this.#takeovers
   }
 
   get draining(): boolean {
@@ -173,7 +175,7 @@ export class LocalExecutions {
   async drain(): Promise<void> {
     this.#draining = true
     await Promise.all(this.#suspects.close().map((claimed) => this.giveBack(claimed)))
-    const { clock, limits } = this.#parts
+    const { clock, limits } = this.#deps
     const until = elapsedOf(clock) + limits.drainTimeoutMs
     while (this.running > 0 && elapsedOf(clock) < until)
       await new Promise<void>((resolve) => startTimer(resolve, DRAIN_POLL_MS, clock))
@@ -197,21 +199,21 @@ export class LocalExecutions {
   /** Resolves when the run has started, or is settled without starting. */
   async execute(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
     const { id } = claimed.run
-    let begun: LiveExecution | undefined
+    let live: LiveExecution | undefined
     this.#starting.add(id)
     this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
     try {
-      begun = await this.#begin(claimed, continuation, suspicion)
-      if (begun === undefined) {
+      live = await this.#begin(claimed, continuation, suspicion)
+      if (live === undefined) {
         this.#suspects.ended(id)
         this.#freeSlot(id)
         return this.#onSlotFreed()
       }
-      this.#executions.set(id, begun.execution)
-      const ending = begun.ended.then((end) => this.#ended(id, end, claimed.epoch))
+      this.#executions.set(id, live.execution)
+      const ending = live.ended.then((end) => this.#ended(id, end, claimed.epoch))
       this.#ending.add(ending)
       void ending.finally(() => this.#ending.delete(ending))
-      if (this.#handingOver) await begun.execution.release()
+      if (this.#handingOver) await live.execution.release()
     } catch (cause) {
       this.#suspects.ended(id)
       this.#freeSlot(id)
@@ -223,16 +225,16 @@ export class LocalExecutions {
       this.#starting.delete(id)
     }
     // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
-    await this.#checkStop(id, begun.execution).catch((cause: unknown) => this.logFailure(id, cause))
+    await this.#checkStop(id, live.execution).catch((cause: unknown) => this.logFailure(id, cause))
   }
 
   logFailure(run: string, cause: unknown): void {
-    this.#parts.logger.warn({ run, err: cause }, 'failed to execute a run')
+    this.#deps.logger.warn({ run, err: cause }, 'failed to execute a run')
   }
 
   /** It was interrupted, and will execute again. */
   #mayBeSuspect({ run, stop }: StoredRun): boolean {
-    const recovery = this.#parts.registry.find(run.component)?.recovery ?? 'fail'
+    const recovery = this.#deps.registry.find(run.component)?.recovery ?? 'fail'
     return wasInterrupted(run) && recovery !== 'fail' && stop === undefined
   }
 
@@ -249,14 +251,14 @@ export class LocalExecutions {
     const { id, owner } = claimed.run
     const parked = this.#parked.take(id, claimed.next)
     const slot = this.#sleeping.slotOf(id, owner)
-    const { begun, takenUp } = await proceedWithClaim(this.#parts, claimed, { continuation, parked, suspicion, slot })
+    const { live, takeover } = await proceedWithClaim(this.#deps, claimed, { continuation, parked, suspicion, slot })
     this.#retries.forget(id)
-    if (takenUp !== undefined) this.#takenUp = { ...this.#takenUp, [takenUp]: this.#takenUp[takenUp] + 1 }
-    return begun
+    if (takeover !== undefined) this.#takeovers = { ...this.#takeovers, [takeover]: this.#takeovers[takeover] + 1 }
+    return live
   }
 
   async #checkStop(id: string, execution: RunExecution): Promise<void> {
-    const stop = (await this.#parts.store.get(id))?.stop
+    const stop = (await this.#deps.store.get(id))?.stop
     if (stop !== undefined) execution.stop(stop)
   }
 
@@ -268,7 +270,7 @@ export class LocalExecutions {
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
     // A store that only this process uses may be unavailable because of the run.
-    if (end === 'given up' && this.#parts.store.capabilities.shared) {
+    if (end === 'given up' && this.#deps.store.capabilities.shared) {
       this.#givenUp.add(id, epoch)
       void this.#givenUp.release()
     } else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)
@@ -282,7 +284,7 @@ export class LocalExecutions {
 
   /** A lease that cannot be released expires by itself. */
   async #release(id: string, epoch: number): Promise<void> {
-    const { store, logger } = this.#parts
+    const { store, logger } = this.#deps
     await store.release(id, epoch).catch((cause: unknown) => {
       logger.debug({ run: id, err: cause }, 'failed to release a lease')
     })

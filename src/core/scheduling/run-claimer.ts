@@ -71,16 +71,19 @@ export class RunClaimer {
       if (room <= 0 || executions.draining) return
       const found = await this.#withinShares(await this.#claimable(room))
       this.#isBehind = found.length >= room
-      const taken = await this.#takeEach(found)
+      const hasClaimed = await this.#takeEach(found)
       // Other nodes were faster; there may be as many left.
-      if (!taken && ++races < LOST_RACES_MAX) this.#lookAgain = true
+      if (!hasClaimed && ++races < LOST_RACES_MAX) this.#lookAgain = true
     }
   }
 
-  /** Runs that this node may claim. If no other node can, it also claims runs that it does not serve, to end them. */
+  /**
+   * Runs that this node may claim. If no other node can, it also claims runs that it does not serve, to end them, unless their
+   * components may still be discovered.
+   */
   #claimable(limit: number): Promise<readonly string[]> {
     const { store, registry, leases } = this.#options
-    if (!store.capabilities.shared) return store.claimable(limit)
+    if (!store.capabilities.shared && !registry.isIncomplete()) return store.claimable(limit)
     return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: leases.mayTakeOver })
   }
 

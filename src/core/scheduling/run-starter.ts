@@ -18,7 +18,7 @@ export interface StartedRun {
 }
 
 export class RunStarter {
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   readonly #dispatcher: Dispatcher
   readonly #queue: Admission
   readonly #quotas: PrincipalQuotas
@@ -26,19 +26,19 @@ export class RunStarter {
   readonly #execute: (claimed: StoredRun) => void
 
   /** `execute` gets every run that was claimed for this node when it was created. */
-  constructor(parts: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, execute: (claimed: StoredRun) => void) {
-    this.#parts = parts
+  constructor(deps: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, execute: (claimed: StoredRun) => void) {
+    this.#deps = deps
     this.#quotas = quotas
     this.#dispatcher = dispatcher
-    this.#queue = new Admission(parts)
-    this.#created = new CreationTime(parts.store, parts.clock)
+    this.#queue = new Admission(deps)
+    this.#created = new CreationTime(deps.store, deps.clock)
     this.#execute = execute
   }
 
   async start(owner: string, request: StartRequest): Promise<StartedRun> {
-    const component = this.#parts.registry.get(request.component)
+    const component = this.#deps.registry.get(request.component)
     const policy = request.busy ?? component.session ?? 'parallel'
-    const draft = await draftRun(this.#parts, await this.#created.next(), owner, component, request, policy)
+    const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)
     const known = await this.#known(draft)
     if (known !== undefined) return this.#started(known, policy, [])
     this.#quotas.takeStart(owner)
@@ -50,8 +50,8 @@ export class RunStarter {
       // A run that waits for others in its session does not need a free slot.
       if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
         leaveQueue = await this.#queue.enter(owner)
-      const claim = { owner: this.#dispatcher.owner, ttlMs: this.#parts.limits.leaseMs }
-      const created = await this.#parts.store.create(room === undefined ? draft : { ...draft, claim })
+      const claim = { owner: this.#dispatcher.owner, ttlMs: this.#deps.limits.leaseMs }
+      const created = await this.#deps.store.create(room === undefined ? draft : { ...draft, claim })
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#execute(created.stored)
       return await this.#started(created, policy, earlier)
     } finally {
@@ -63,7 +63,7 @@ export class RunStarter {
   /** A repeated start gets its run, even if no new starts are accepted. */
   async #known({ run, idempotency }: NewRun): Promise<CreateResult | undefined> {
     if (idempotency === undefined) return undefined
-    const known = await this.#parts.store.findByKey(run.owner, idempotency.key)
+    const known = await this.#deps.store.findByKey(run.owner, idempotency.key)
     if (known === undefined) return undefined
     return { kind: known.fingerprint === idempotency.fingerprint ? 'existing' : 'key_conflict', stored: known.stored }
   }
@@ -101,7 +101,7 @@ export class RunStarter {
    * whatever the clocks say. Of several concurrent starts, the last one survives.
    */
   async #interrupt(run: Run, earlier: readonly Run[]): Promise<void> {
-    const { store, clock } = this.#parts
+    const { store, clock } = this.#deps
     const known = new Set(earlier.map(({ id }) => id))
     const at = new Date(clock.now()).toISOString()
     for (const other of await this.#unfinished(run)) {
@@ -113,7 +113,7 @@ export class RunStarter {
 
   /** The other unfinished runs of a run's lane. */
   async #unfinished({ id, owner, session, lane }: Run): Promise<readonly Run[]> {
-    const { store, limits } = this.#parts
+    const { store, limits } = this.#deps
     const status: readonly RunStatus[] = ['queued', 'running', 'paused']
     const found: Run[] = []
     for (let after: string | undefined; ;) {

@@ -21,7 +21,7 @@ export interface SleepingRunsOptions {
   /** A run gave its slot up. */
   readonly freed: (id: string, owner: string) => void
   /** A run has a slot again. */
-  readonly taken: (id: string, owner: string) => void
+  readonly onSlotTaken: (id: string, owner: string) => void
 }
 
 export class SleepingRuns {
@@ -74,7 +74,7 @@ export class SleepingRuns {
     const owner = this.#asleep.get(id)
     if (owner !== undefined) {
       this.#asleep.delete(id)
-      this.#options.taken(id, owner)
+      this.#options.onSlotTaken(id, owner)
     }
     const waking = this.#waking.get(id) ?? []
     this.#waking.delete(id)

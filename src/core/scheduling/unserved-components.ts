@@ -5,22 +5,22 @@
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 
-/** How often within the time it is looked. */
+/** Checks per timeout. */
 const LOOKS = 60
 
 export class UnservedComponents {
-  readonly #parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
-  /** Since when each has been seen to be served by nobody. */
+  readonly #deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
+  /** When each component was first seen without a node that serves it. */
   #since = new Map<string, number>()
   #nextLook = 0
 
-  constructor(parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
-    this.#parts = parts
+  constructor(deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
+    this.#deps = deps
   }
 
-  /** The components that nobody has served for as long as runs are left to others. */
+  /** Components that no node has served for `unservedTimeoutMs`. */
   async due(): Promise<readonly string[]> {
-    const { store, limits, clock } = this.#parts
+    const { store, limits, clock } = this.#deps
     const now = elapsedOf(clock)
     if (now < this.#nextLook) return []
     this.#nextLook = now + limits.unservedTimeoutMs / LOOKS

@@ -1,0 +1,18 @@
+/** The terminal event that the log gets for how an agent ended. */
+import type { Event, Question, Usage } from '../model/event.ts'
+import { RunFailure } from './run-failure.ts'
+import type { TokenUsage } from './token-usage.ts'
+
+/** An agent that leaves a question unanswered can only fail. */
+export function openQuestionFailure(event: Event, unanswered: Question | undefined): RunFailure | undefined {
+  if (unanswered === undefined || event.type === 'run.failed') return undefined
+  const message = `the agent ended without waiting for its question ${JSON.stringify(unanswered.prompt)}`
+  return new RunFailure('protocol_violation', message)
+}
+
+/** Adds the usage of the run, unless it was rejected. */
+export function withUsage(terminal: Event, spending: TokenUsage): Event {
+  if (terminal.type === 'run.rejected') return terminal
+  const usage = spending.end(undefined, (terminal.data as { usage?: Usage }).usage)
+  return usage === undefined ? terminal : ({ ...terminal, data: { ...terminal.data, usage } } as Event)
+}

@@ -1,0 +1,86 @@
+/** Events of an upstream in a log: appended with what is derived, not matched in a recovery, and not kept where secrets are redacted. */
+import { expect, test } from 'vitest'
+import { hangAtFirst, World } from '../../../test/support/world.ts'
+import { openNode, typesOf } from '../../../test/support/node.ts'
+import { type Component, emit, type RunContext, together } from '../ports/component.ts'
+import type { Event, LoggedEvent } from '../model/event.ts'
+
+const received = (data: unknown): Event => emit('upstream.received', { protocol: 'x', name: 'piece', data })
+
+function subject(run: (context: RunContext) => AsyncGenerator<Event | string>): Component {
+  return { id: 'subject', kind: 'agent', recovery: 'resume', run: (_input, context) => run(context) }
+}
+
+function dataOf(log: readonly LoggedEvent[]): unknown[] {
+  return log.flatMap((event) => (event.type === 'upstream.received' ? [event.data.data] : []))
+}
+
+test('an upstream’s event and what is derived from it are one append, so that no commit has one of them alone', async () => {
+  const component = subject(async function* () {
+    yield together([received({ n: 1 }), emit('text.delta', { text: 'a' }), emit('text.delta', { text: 'b' })])
+  })
+  const node = openNode({ components: [component] })
+  const commits: string[][] = []
+  const { store } = node as unknown as {
+    store: { writer: (...args: never[]) => { append: (record: string, change?: never) => void } }
+  }
+  const writer = store.writer.bind(store)
+  store.writer = (...args) => {
+    const opened = writer(...args)
+    const append = opened.append.bind(opened)
+    let turn: string[] | undefined
+    opened.append = (record, change?: never) => {
+      if (turn === undefined) {
+        turn = []
+        commits.push(turn)
+        queueMicrotask(() => (turn = undefined))
+      }
+      turn.push(/"type":"([^"]+)"/.exec(record)![1]!)
+      append(record, change)
+    }
+    return opened
+  }
+  await node.ended(await node.start('subject'))
+  expect(commits).toContainEqual(['upstream.received', 'text.delta', 'text.delta'])
+})
+
+test('a terminal event cannot be part of a batch', async () => {
+  const component = subject(async function* () {
+    yield together([received(1), emit('run.completed', {})])
+  })
+  const node = openNode({ components: [component] })
+  const log = await node.ended(await node.start('subject'))
+  expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'protocol_violation' } } })
+  expect(typesOf(log)).not.toContain('upstream.received')
+})
+
+test('[RUN-1] a recovered run appends no event of the upstream again, even if the upstream repeats it in other words', async () => {
+  let attempt = 0
+  const component = subject(async function* (context) {
+    attempt++
+    for (let n = 0; n < 6; n++) {
+      // Events without anything derived are dropped by count, too.
+      yield together(
+        n % 2 === 0 ? [received({ n, attempt }), emit('text.delta', { text: `${n} ` })] : [received({ n, attempt })],
+      )
+      if (n === 3) await hangAtFirst(context)
+    }
+  })
+  const world = new World(component)
+  const id = await world.orphan(2)
+  const log = await world.worker().ended(id)
+  expect(dataOf(log)).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ n, attempt: n < 4 ? 1 : 2 })))
+  expect(log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : []))).toEqual(['0 ', '2 ', '4 '])
+  expect(typesOf(log)).not.toContain('attempt.discarded')
+})
+
+test('with redaction on, a secret that is cut into several events of an upstream is not kept in any of them', async () => {
+  const component = subject(async function* () {
+    for (const text of ['the key is sk-abc', 'def-123', ' and no more'])
+      yield together([received({ text }), emit('text.delta', { text, message: 'm' })])
+  })
+  const node = openNode({ components: [component], redact: { patterns: [{ name: 'key', pattern: /sk-[a-z]+-\d+/ }] } })
+  const log = await node.ended(await node.start('subject'))
+  expect(dataOf(log)).toEqual([undefined, undefined, undefined])
+  expect(JSON.stringify(log)).not.toMatch(/sk-|def-123/)
+})

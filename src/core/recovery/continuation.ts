@@ -1,0 +1,30 @@
+/** Answers to a paused run's questions, with which the run is resumed. */
+import type { NodeDeps } from '../ports/node-deps.ts'
+import { refusalOf, RunLog } from '../execution/run-log.ts'
+import type { Run } from '../model/run.ts'
+import type { StoredRun } from '../ports/store.ts'
+import { divergenceDecision } from './ledger-reader.ts'
+
+export interface Continuation {
+  readonly answers: Readonly<Record<string, unknown>>
+  readonly by?: string
+}
+
+/** Records the answers of a run that executes elsewhere: the next worker that claims it resumes with them. */
+export async function releaseWithAnswers(
+  deps: NodeDeps,
+  claimed: StoredRun,
+  continuation: Continuation,
+): Promise<void> {
+  const log = new RunLog(deps, claimed)
+  log.append({ type: 'run.resumed', data: continuation })
+  log.append({ type: 'run.released', data: { reason: 'answered' } })
+  await log.flush().catch((cause: unknown) => {
+    throw refusalOf(cause)
+  })
+}
+
+/** Whether an agent that is still in memory must restart from its log, because its code was fixed. */
+export function restartsAgent({ waiting = [] }: Run, { answers }: Continuation): boolean {
+  return waiting.some(({ id, kind }) => kind === 'diverged' && divergenceDecision(answers[id]) === 'retry')
+}

@@ -1,0 +1,147 @@
+/** Decides how a claimed run proceeds: start, resume, recover or fail. */
+import { encodeEvent } from '../execution/emission.ts'
+import type { RunExecution } from '../execution/run-execution.ts'
+import { refusalOf, RunLog } from '../execution/run-log.ts'
+import type { Event } from '../model/event.ts'
+import { eventOf } from '../model/record.ts'
+import type { Run } from '../model/run.ts'
+import type { Component } from '../ports/component.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { StoredRun } from '../ports/store.ts'
+import type { RunSlot } from '../scheduling/sleeping-runs.ts'
+import { type Continuation, restartsAgent } from './continuation.ts'
+import type { Suspicion } from './crash-suspects.ts'
+import { divergedFailure } from './divergence.ts'
+import { type ExaminedClaim, examineClaim } from './examine-claim.ts'
+import { type Recording, RecordingReader } from './recording.ts'
+import { settleRun } from './settle-run.ts'
+import { type ExecutionStart, type LiveExecution, readOrigin, startExecution } from './start-execution.ts'
+
+export interface ClaimResult {
+  /** Absent if the run was ended at once. */
+  readonly live?: LiveExecution
+  /** Set if the previous worker died or gave the run up: whether the run executes again, or failed. */
+  readonly takeover?: 'recovered' | 'lost'
+}
+
+/** What is known about a claimed run beyond its stored state. */
+interface ClaimContext {
+  readonly continuation: Continuation | undefined
+  /** Its paused execution, if that is still in memory. */
+  readonly parked: RunExecution | undefined
+  /** Set for an interrupted run that is to execute again. */
+  readonly suspicion: Suspicion | undefined
+  readonly slot: RunSlot
+}
+
+export async function proceedWithClaim(
+  deps: NodeDeps,
+  claimed: StoredRun,
+  context: ClaimContext,
+): Promise<ClaimResult> {
+  try {
+    return await settleOrExecute(deps, claimed, context)
+  } catch (cause) {
+    await context.parked?.release() // an agent that is not resumed runs its `finally` blocks
+    throw refusalOf(cause)
+  }
+}
+
+async function settleOrExecute(deps: NodeDeps, claimed: StoredRun, context: ClaimContext): Promise<ClaimResult> {
+  const { continuation, parked, suspicion, slot } = context
+  const { run } = claimed
+  const log = new RunLog(deps, claimed)
+  const isInMemory = continuation !== undefined && parked !== undefined && !restartsAgent(run, continuation)
+  // Read before anything is written: a store that goes away in between would make the run look interrupted.
+  const examined = await examineClaim(deps, claimed, { isContinued: continuation !== undefined, isInMemory, suspicion })
+  const { stop, failure, component, recording, isOrphan } = examined
+  if (stop !== undefined || failure !== undefined || component === undefined) {
+    await parked?.release()
+    await settleRun(log, stop, failure)
+    return isOrphan && stop === undefined ? { takeover: 'lost' } : {}
+  }
+  if (isInMemory) return resumeInMemory({ deps, log, component, slot }, continuation, parked)
+  const origin = await readOrigin(deps, run.id)
+  if (continuation !== undefined) {
+    await write(log, [resumed(continuation, component)], recording)
+    await parked?.release()
+  } else {
+    await write(log, startEvents(run, component, examined), recording)
+  }
+  const start = { deps, log, component, origin, slot }
+  return startUnlessFailed(start, await recording?.recording(), isOrphan)
+}
+
+async function resumeInMemory(
+  { deps, log, component, slot }: Omit<ExecutionStart, 'origin'>,
+  continuation: Continuation,
+  parked: RunExecution,
+): Promise<ClaimResult> {
+  const [written] = await write(log, [resumed(continuation, component)])
+  if (!parked.isOver) return { live: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
+  // Another branch of the agent wrote under the earlier lease and lost it: the run resumes from its log.
+  const { id } = log.run
+  const recording = await RecordingReader.read(deps.store, id, log.next, deps.limits.readBytesMax)
+  const origin = await readOrigin(deps, id)
+  return startUnlessFailed({ deps, log, component, origin, slot }, await recording.recording(), false)
+}
+
+/** Fails the run if that was the decision about its last divergence. */
+async function startUnlessFailed(
+  start: ExecutionStart,
+  recording: Recording | undefined,
+  isOrphan: boolean,
+): Promise<ClaimResult> {
+  if (recording?.decision === 'fail') {
+    const message = "the code no longer matches the run's log; its owner chose to fail the run"
+    await settleRun(start.log, undefined, divergedFailure(message))
+    return {}
+  }
+  return { live: startExecution(start, recording), ...(isOrphan && { takeover: 'recovered' }) }
+}
+
+function resumed(continuation: Continuation, component: Component): Extract<Event, { type: 'run.resumed' }> {
+  return { type: 'run.resumed', data: { ...continuation, ...versionOf(component) } }
+}
+
+/** `run.started` of the next attempt, after the retraction of the last one if the component starts afresh. */
+function startEvents(run: Run, component: Component, { isAnswered, suspect, recording }: ExaminedClaim): Event[] {
+  const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
+  const started: Event = {
+    type: 'run.started',
+    data: {
+      attempt: run.attempt + 1,
+      ...versionOf(component),
+      ...(suspect !== undefined && { suspect }),
+    },
+  }
+  return isAfresh && recording !== undefined ? [discarded(run, recording), started] : [started]
+}
+
+function discarded({ attempt }: Run, { attemptFrom: from }: RecordingReader): Event {
+  return {
+    type: 'attempt.discarded',
+    data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },
+  }
+}
+
+function versionOf({ version }: Component): { readonly version?: string } {
+  return version === undefined ? {} : { version }
+}
+
+/** Writes events, and passes them to the reader of the recording. Resolves with the events as the log has them. */
+async function write<Written extends Event>(
+  log: RunLog,
+  additions: readonly Written[],
+  recording?: RecordingReader,
+): Promise<Written[]> {
+  const written = additions.map((event) => {
+    const index = log.next
+    const appended = log.append(event)
+    const stored = eventOf(encodeEvent(appended, log.bounds).body)
+    recording?.note({ ...stored, run: log.run.id, index, time: log.run.updatedAt })
+    return appended
+  })
+  await log.flush()
+  return written
+}
