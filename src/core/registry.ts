@@ -1,16 +1,24 @@
 /** Names to components. Agent, team and workflow are kinds of component, never code paths. */
 import type { Component } from './ports/component.ts'
 import { HoldfastError } from './model/errors.ts'
+import { checkKnownOptions, oneOf } from './model/check-options.ts'
+import { componentRules, runRule } from './model/component-options.ts'
 import { checkName } from './model/names.ts'
 import { toRules } from './redaction/redaction.ts'
 
 const COMPONENT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+const kindRule = oneOf('agent', 'team', 'workflow')
 
 const VERSION_CHARS_MAX = 128
 
 export class Registry {
   #components: ReadonlyMap<string, Component>
   #list: readonly Component[]
+  /** Called when somebody asks for a component that does not exist. */
+  onUnknown: (() => void) | undefined
+  /** Whether a component that is not here may still be discovered. Its runs wait for it instead of failing. */
+  isIncomplete: () => boolean = () => false
 
   constructor(components: Iterable<Component>) {
     this.#components = named(components)
@@ -29,6 +37,7 @@ export class Registry {
 
   get(id: string): Component {
     const component = this.#components.get(id)
+    if (component === undefined) this.onUnknown?.()
     if (component === undefined) throw new HoldfastError('not_found', `no component ${JSON.stringify(id)}`)
     return component
   }
@@ -50,6 +59,11 @@ function named(components: Iterable<Component>): ReadonlyMap<string, Component> 
     }
     if (component.version !== undefined)
       checkName(`version of component ${component.id}`, component.version, VERSION_CHARS_MAX)
+    checkKnownOptions(`${component.kind} ${component.id}`, component, {
+      ...componentRules,
+      kind: kindRule,
+      run: runRule,
+    })
     if (component.redact !== undefined) toRules(component.redact)
     if (found.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
     found.set(component.id, component)

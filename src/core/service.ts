@@ -8,6 +8,7 @@ import type { CredentialWatch } from './access/credential-watch.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
 import type { DocumentPage, DocumentQuery } from './model/document.ts'
 import { HoldfastError } from './model/errors.ts'
+import type { SourceHealth } from './ports/component-source.ts'
 import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
 import { defaultLimits, type Limits } from './model/limits.ts'
@@ -38,6 +39,7 @@ export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly credentials?: CredentialWatch
   /** How responsive the process is, if that is measured. */
   readonly eventLoop?: () => EventLoopHealth
+  readonly upstreams?: () => readonly SourceHealth[]
   /** Share links; none can be made without it. */
   readonly shares?: ShareLinks
   /** Removes the credentials of a principal that are kept here, and says how many there were. */
@@ -63,7 +65,7 @@ export class Service {
   readonly limits: Limits
   /** Views of this node. To open one, a caller must have got its run from this service. */
   readonly views: ViewCache
-  readonly #parts: NodeDeps
+  readonly #deps: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
   readonly #quotas: PrincipalQuotas
@@ -76,19 +78,20 @@ export class Service {
 
   constructor(options: ServiceOptions) {
     this.limits = { ...defaultLimits, ...options.limits }
-    this.#parts = { ...options, limits: this.limits }
+    this.#deps = { ...options, limits: this.limits }
     this.#store = options.store
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
-    this.#dispatcher = new Dispatcher(this.#parts, this.#quotas)
-    this.#starts = new RunStarter(this.#parts, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
+    this.#dispatcher = new Dispatcher(this.#deps, this.#quotas)
+    this.#starts = new RunStarter(this.#deps, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
     this.views = new ViewCache(options.store, this.limits)
     this.#access = new Access(options, options.credentials)
-    this.#reader = new RunReader(this.#parts, this.#access, this.#quotas)
+    this.#reader = new RunReader(this.#deps, this.#access, this.#quotas)
     this.#health = new HealthMonitor({
-      ...this.#parts,
+      ...this.#deps,
       dispatcher: this.#dispatcher,
       reader: this.#reader,
       eventLoop: options.eventLoop,
+      upstreams: options.upstreams,
     })
     this.#shares = options.shares
     this.#removeCredentials = options.removeCredentials ?? (() => Promise.resolve(0))
@@ -99,13 +102,18 @@ export class Service {
     this.#dispatcher.start()
   }
 
-  /** Nothing more will come from here: what runs was finished or handed over. */
+  /** True after `drain`: all runs have ended or were handed over. */
   get closed(): boolean {
     return this.#reader.closed
   }
 
   components(): readonly Component[] {
-    return this.#parts.registry.list()
+    return this.#deps.registry.list()
+  }
+
+  /** A client asked for a component that does not exist: sources of components look for new ones soon. */
+  noteUnknown(): void {
+    this.#deps.registry.onUnknown?.()
   }
 
   async start(principal: Principal, request: StartRequest): Promise<StartedRun> {
@@ -119,6 +127,12 @@ export class Service {
     return this.#access.own(principal, id, 'read')
   }
 
+  /** The run that was started with an idempotency key, if the caller may read it. */
+  async findStarted(principal: Principal, idempotencyKey: string): Promise<StoredRun | undefined> {
+    const found = await this.#store.findByKey(ownerKey(principal), idempotencyKey)
+    return found === undefined ? undefined : this.get(principal, found.stored.run.id)
+  }
+
   async list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
     await shareEventLoop()
     const { limit = 50, ...filters } = request
@@ -130,11 +144,11 @@ export class Service {
   async stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
     const { run } = await this.#access.own(principal, id, 'stop')
     const by = actorOf(principal)
-    const at = new Date(this.#parts.clock.now()).toISOString()
+    const at = new Date(this.#deps.clock.now()).toISOString()
     const why = { by, ...(reason !== undefined && { reason }) }
     const { data } = redactRequested({ type: 'stop.requested', data: why }, this.#redactorFor(run), this.limits)
-    const kept = data.reason === undefined ? {} : { reason: data.reason }
-    const stored = await this.#store.requestStop(id, { at, by, ...kept })
+    const reasonField = data.reason === undefined ? {} : { reason: data.reason }
+    const stored = await this.#store.requestStop(id, { at, by, ...reasonField })
     if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
     return stored
   }
@@ -143,13 +157,21 @@ export class Service {
   async answer(principal: Principal, known: KnownRun, answers: Readonly<Record<string, unknown>>): Promise<StoredRun> {
     this.#assertOpen()
     const { run } = await this.#access.ownKnown(principal, known, 'answer')
-    const parts = {
-      ...this.#parts,
+    this.#assertDiscovered(run.component)
+    const deps = {
+      ...this.#deps,
       dispatcher: this.#dispatcher,
       execute: (claimed: StoredRun) => this.#execute(claimed),
     }
-    await answerRun(parts, run, { answers, by: actorOf(principal) })
+    await answerRun(deps, run, { answers, by: actorOf(principal) })
     return this.get(principal, run.id)
+  }
+
+  /** Otherwise an answer would end the run, because nobody could continue it. */
+  #assertDiscovered(component: string): void {
+    const { registry } = this.#deps
+    if (registry.find(component) === undefined && registry.isIncomplete())
+      throw new HoldfastError('unavailable', `component ${component} has not been discovered yet: try again later`)
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
@@ -185,7 +207,7 @@ export class Service {
   async removeSession(principal: Principal, session: string): Promise<void> {
     await this.#access.require(principal, 'remove')
     const owner = ownerKey(principal)
-    const at = new Date(this.#parts.clock.now()).toISOString()
+    const at = new Date(this.#deps.clock.now()).toISOString()
     await removeSession({
       store: this.#store,
       limits: this.limits,
@@ -214,7 +236,7 @@ export class Service {
       apiKeys = await this.#removeCredentials(who, { dryRun })
     }
     if (dryRun) await removeCredentials()
-    const { clock } = this.#parts
+    const { clock } = this.#deps
     const report = await forgetOwner({ store: this.#store, clock, owner, removeCredentials }, request)
     if (!dryRun) this.views.drop((run) => run.owner === owner)
     return { ...report, apiKeys }
@@ -225,7 +247,7 @@ export class Service {
     return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, {
       require: (action) => this.#access.requireSome(principal, action),
       admit: (owner, bytes, before) => this.#quotas.storeDocument(owner, bytes, before),
-      redactor: this.#parts.redactor,
+      redactor: this.#deps.redactor,
     })
   }
 
@@ -302,7 +324,7 @@ export class Service {
   }
 
   #redactorFor({ component }: Run): Redactor | undefined {
-    return redactorOf(this.#parts.redactor, this.#parts.registry.find(component)?.redact)
+    return redactorOf(this.#deps.redactor, this.#deps.registry.find(component)?.redact)
   }
 
   #requireShares(): ShareLinks {
@@ -317,7 +339,7 @@ export class Service {
 
   #execute(stored: StoredRun): void {
     this.#dispatcher.take(stored).catch((cause: unknown) => {
-      this.#parts.logger.warn({ run: stored.run.id, err: cause }, 'failed to execute a run; it will be retried')
+      this.#deps.logger.warn({ run: stored.run.id, err: cause }, 'failed to execute a run; it will be retried')
     })
   }
 }

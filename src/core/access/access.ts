@@ -19,18 +19,18 @@ import type { Subscription } from '../delivery/subscription.ts'
 export type KnownRun = string | StoredRun
 
 export class Access {
-  readonly #parts: Pick<NodeDeps, 'store' | 'registry'>
+  readonly #deps: Pick<NodeDeps, 'store' | 'registry'>
   readonly #credentials: CredentialWatch | undefined
 
-  constructor(parts: Pick<NodeDeps, 'store' | 'registry'>, credentials: CredentialWatch | undefined) {
-    this.#parts = parts
+  constructor(deps: Pick<NodeDeps, 'store' | 'registry'>, credentials: CredentialWatch | undefined) {
+    this.#deps = deps
     this.#credentials = credentials
   }
 
   /** A run of the caller's that it may do this to. Somebody else's does not exist for it (SEC-1). */
   async own(principal: Principal, id: string, action: Action): Promise<StoredRun> {
     await this.#credentials?.check(principal)
-    return this.#permit(principal, id, await this.#parts.store.get(id), action)
+    return this.#permit(principal, id, await this.#deps.store.get(id), action)
   }
 
   /** Like `own`, for a run that the service has just returned: does not read the store again. */
@@ -96,6 +96,6 @@ export class Access {
   }
 
   #targetOf({ id, component }: { readonly id?: string; readonly component: string }): Target {
-    return { ...(id !== undefined && { run: id }), component, kind: this.#parts.registry.find(component)?.kind }
+    return { ...(id !== undefined && { run: id }), component, kind: this.#deps.registry.find(component)?.kind }
   }
 }

@@ -72,10 +72,10 @@ export class Audit {
   }
 
   #record(entry: Omit<AuditEntry, 'at'>): void {
-    const told: AuditEntry = { at: new Date(this.#clock.now()).toISOString(), ...entry }
+    const stamped: AuditEntry = { at: new Date(this.#clock.now()).toISOString(), ...entry }
     for (const sink of this.#sinks) {
       try {
-        sink(told)
+        sink(stamped)
       } catch {
         // A listener must not affect the command.
       }

@@ -52,19 +52,19 @@ const POLL_MS = 50
 /** By then a stop is carried out, even if the agent ignores it or its worker has died. */
 const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollIntervalMs
 
-export async function forgetOwner(parts: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {
-  const { store, owner, removeCredentials, whileStopping = (wait) => wait() } = parts
+export async function forgetOwner(deps: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {
+  const { store, owner, removeCredentials, whileStopping = (wait) => wait() } = deps
   const unfinished = await unfinishedOf(store, owner)
   const { runs, documents } = await store.usage.of(owner)
   if (request.dryRun) return { runs, unfinished: unfinished.length, documents }
   if (unfinished.length > 0 && !request.stop) throw notEnded(unfinished)
   await removeCredentials()
-  if (unfinished.length > 0) await whileStopping(() => stopAll(parts, request, unfinished))
+  if (unfinished.length > 0) await whileStopping(() => stopAll(deps, request, unfinished))
   const removed = { runs: 0, documents: 0 }
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const before = removed.runs + removed.documents
-    await removeRuns(parts, request, removed)
-    await removeDocuments(parts, request, removed)
+    await removeRuns(deps, request, removed)
+    await removeDocuments(deps, request, removed)
     if (removed.runs + removed.documents === before) return { ...removed, unfinished: unfinished.length }
   }
   throw new HoldfastError('conflict', 'the principal still starts runs: revoke its credentials, and forget it again')

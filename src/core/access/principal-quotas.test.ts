@@ -22,7 +22,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
     await until('the other principal has a slot at once', () => started.includes('bert'))
     expect(started.filter((owner) => owner === 'anna')).toHaveLength(share)
     open()
-    await until('everything was driven in the end', () => started.length === 11)
+    await until('all runs have executed', () => started.length === 11)
   })
 
   test('are not exceeded when queued runs are claimed together', async () => {
@@ -34,7 +34,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
     await until('the other principal has a slot', () => started.includes('bert'))
     expect(started.length).toBeLessThanOrEqual(3)
     open()
-    await until('everything was driven in the end', () => started.length === 13)
+    await until('all runs have executed', () => started.length === 13)
   })
 
   test('are all slots for the one principal of a server without authentication', async () => {
@@ -68,7 +68,7 @@ describe('[SEC-2] the starts of one principal', () => {
   })
 })
 
-test('[SEC-2] the open streams of one principal are limited over all its runs, and a closed one frees its place', async () => {
+test('[SEC-2] the open streams of one principal are limited over all its runs, and a closed one can be replaced by another', async () => {
   const { component } = gated()
   const node = openNode({ components: [component], limits: { streamsPerPrincipalMax: 2 } })
   const runs = [await node.startAs(anna, 'subject'), await node.startAs(anna, 'subject')]

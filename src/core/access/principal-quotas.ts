@@ -99,7 +99,7 @@ function slotsPerPrincipal({ runsPerPrincipalMax, runsConcurrentMax }: Limits): 
 /** How much of something each owner holds. */
 class Shares {
   readonly most: number
-  readonly #held = new Map<string, number>()
+  readonly #counts = new Map<string, number>()
 
   constructor(most: number) {
     this.most = most
@@ -108,28 +108,28 @@ class Shares {
   /** The largest number that one holder has. */
   get highest(): number {
     let highest = 0
-    for (const held of this.#held.values()) highest = Math.max(highest, held)
+    for (const count of this.#counts.values()) highest = Math.max(highest, count)
     return highest
   }
 
   isFull(owner: string): boolean {
-    return (this.#held.get(owner) ?? 0) >= this.most
+    return (this.#counts.get(owner) ?? 0) >= this.most
   }
 
   /** The returned function gives it back, once. */
   take(owner: string): () => void {
     if (owner === localOwner) return () => {}
     this.#change(owner, 1)
-    let given = false
+    let isReturned = false
     return () => {
-      if (!given) this.#change(owner, -1)
-      given = true
+      if (!isReturned) this.#change(owner, -1)
+      isReturned = true
     }
   }
 
   #change(owner: string, change: number): void {
-    const held = (this.#held.get(owner) ?? 0) + change
-    if (held > 0) this.#held.set(owner, held)
-    else this.#held.delete(owner)
+    const count = (this.#counts.get(owner) ?? 0) + change
+    if (count > 0) this.#counts.set(owner, count)
+    else this.#counts.delete(owner)
   }
 }

@@ -51,10 +51,10 @@ const EXPIRES_MS_MAX = 365 * 24 * 3_600_000
 const PAGE = 200
 
 export class ShareLinks {
-  readonly #parts: ShareParts
+  readonly #deps: ShareParts
 
-  constructor(parts: ShareParts) {
-    this.#parts = parts
+  constructor(deps: ShareParts) {
+    this.#deps = deps
   }
 
   /** The token is given out once: nothing that is stored holds it. */
@@ -63,7 +63,7 @@ export class ShareLinks {
     run: string,
     request: ShareRequest,
   ): Promise<{ readonly share: Share; readonly token: string }> {
-    const { store, clock, ids, signer } = this.#parts
+    const { store, clock, ids, signer } = this.#deps
     const { can, expiresInMs } = checked(request)
     await this.#makeRoom(owner, run)
     const id = ids.unique()
@@ -81,7 +81,7 @@ export class ShareLinks {
 
   /** False when the run has no such link. */
   async revoke(owner: string, run: string, id: string): Promise<boolean> {
-    const { documents } = this.#parts.store
+    const { documents } = this.#deps.store
     const found = await documents.get(owner, SHARES, id)
     if (found === undefined || shareIn(found).run !== run) return false
     return documents.remove(owner, SHARES, id)
@@ -90,12 +90,12 @@ export class ShareLinks {
   /** For a run that is removed. */
   async removeAll(owner: string, run: string): Promise<void> {
     const { documents } = await this.#of(owner, run)
-    for (const { id } of documents) await this.#parts.store.documents.remove(owner, SHARES, id)
+    for (const { id } of documents) await this.#deps.store.documents.remove(owner, SHARES, id)
   }
 
   /** Who calls with a link: the owner of its run, limited to what the link allows. Throws `unauthenticated`. */
   async authenticate(token: string): Promise<Principal> {
-    const { store, signer } = this.#parts
+    const { store, signer } = this.#deps
     const [, run = '', id = '', signature = ''] = TOKEN.exec(token) ?? []
     if (run === '' || !(await signer.verify(signed(run, id), signature))) throw credentialRefused()
     const owner = (await store.get(run))?.run.owner
@@ -113,13 +113,13 @@ export class ShareLinks {
   /** Undefined for a credential that is no link. */
   async isRevoked({ id, owner }: CredentialFacts): Promise<boolean | undefined> {
     if (owner === undefined || id === undefined) return undefined
-    const { documents } = this.#parts.store
+    const { documents } = this.#deps.store
     return (await documents.get(owner, SHARES, id.slice(shareKey('').length))) === undefined
   }
 
   /** Removes the expired links of a run, and throws `quota_exceeded` if the others leave no room. */
   async #makeRoom(owner: string, run: string): Promise<void> {
-    const { store, limits } = this.#parts
+    const { store, limits } = this.#deps
     const { documents } = await this.#of(owner, run)
     const expired = documents.filter((document) => this.#isExpired(shareIn(document)))
     for (const { id } of expired) await store.documents.remove(owner, SHARES, id)
@@ -132,11 +132,11 @@ export class ShareLinks {
 
   #of(owner: string, run: string): Promise<{ readonly documents: readonly Document[] }> {
     const query = { collection: SHARES, owner, label: run, ascending: true, limit: PAGE } as const
-    return this.#parts.store.documents.list(query)
+    return this.#deps.store.documents.list(query)
   }
 
   #isExpired({ expiresAt }: Share): boolean {
-    return this.#parts.clock.now() >= Date.parse(expiresAt)
+    return this.#deps.clock.now() >= Date.parse(expiresAt)
   }
 }
 

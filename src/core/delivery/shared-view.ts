@@ -3,20 +3,13 @@
  * what every other one would fold: subscribers at the tail share each step and its encoded bytes, and those that come later start at
  * a checkpoint near their position. Nothing here is the truth: an evicted view is rebuilt from the log.
  */
-import { HoldfastError, isHoldfastError } from '../model/errors.ts'
+import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import {
-  markOf,
-  parseEnvelope,
-  type RawRecord,
-  rawRecords,
-  recordsOf,
-  type Slice,
-  type SliceRecord,
-} from '../model/record.ts'
+import { type EnvelopeRecord, markOf, parseEnvelope, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
+import { isInLog, recordsAfter } from './follow-log.ts'
 import { readLog } from './read-log.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
 
@@ -42,6 +35,19 @@ export interface ViewStep<State, Frame> {
   readonly ends: readonly number[]
 }
 
+/** A position on the log that corresponds to one among the frames. */
+export interface LogCursor {
+  /** Index of the last event of which all frames are known. */
+  readonly index: number
+  /** No frame of a later event is known. Otherwise a client that continues at the index gets some of what it has again. */
+  readonly isExact: boolean
+}
+
+interface FoldedEvent<State> {
+  readonly index: number
+  readonly after: State
+}
+
 export interface Encoding<Frame> {
   /** Encodings with the same key give the same text. */
   readonly key: string
@@ -59,6 +65,8 @@ interface ViewParts<State, Frame> {
 
 /** Events between checkpoints near the end of the log. */
 const CHECKPOINT_EVENTS = 32
+/** Bytes of log that are folded before they are charged. */
+const CHARGED_BYTES = 64 * 1024
 /** Encodings kept of one step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
 
@@ -140,6 +148,47 @@ export class SharedView<State, Frame> {
     return this.#checkpoints.findLast(fits) ?? this.start
   }
 
+  /** Number of the last frame of the events up to an index, which is in the log; one less than the first number if there is none. */
+  async frameAt(index: number): Promise<number> {
+    let { state } = this.nearest({ event: index + 1 })
+    for await (const step of this.#eventsAfter(this.nearest({ event: index + 1 }))) {
+      if (step.index > index) break
+      state = step.after
+    }
+    return this.#nextNumber(state) - 1
+  }
+
+  /** The cursor on the log of a client that has the frames up to a number. Throws `cursor_invalid` if there is no such frame. */
+  async cursorAt(frame: number): Promise<LogCursor> {
+    const from = this.nearest({ event: Infinity, frame: frame + 1 })
+    let { state, index } = from
+    for await (const step of this.#eventsAfter(from)) {
+      // The first event of which the client lacks a frame.
+      if (this.#nextNumber(step.after) > frame + 1) break
+      ;({ after: state, index } = step)
+    }
+    const last = this.#nextNumber(state) - 1
+    if (last === frame) return { index, isExact: true }
+    if ((await this.frameAt(Infinity)) >= frame) return { index, isExact: false }
+    throw new HoldfastError('cursor_invalid', `run ${this.run.id} has no frame ${frame}: the last one is ${last}`)
+  }
+
+  #nextNumber(state: State): number {
+    const { position, nextNumber = position } = this.#parts.kind
+    return nextNumber(state)
+  }
+
+  async *#eventsAfter({ index: after, state }: Checkpoint<State>): AsyncGenerator<FoldedEvent<State>, void, void> {
+    const { store, run, limits, kind } = this.#parts
+    const bounds = { bytesMax: limits.readBytesMax, atOnce: CHECKPOINT_EVENTS }
+    let at = state
+    for await (const records of recordsAfter(store, run.id, after, bounds))
+      for (const { envelope, index } of records) {
+        at = kind.projection.apply(at, parseEnvelope(envelope, run.id, index)).state
+        yield { index, after: at }
+      }
+  }
+
   /** Steps from a checkpoint to the log's current end, a page at a time. */
   async *steps(from: Checkpoint<State>): AsyncGenerator<ViewStep<State, Frame>, void, void> {
     const { store, run, limits } = this.#parts
@@ -186,24 +235,23 @@ export class SharedView<State, Frame> {
   /** Folds to the end of the log without occupying the event loop. */
   async #build(): Promise<Checkpoint<State>> {
     const { store, run, limits } = this.#parts
+    const bounds = { bytesMax: limits.readBytesMax, atOnce: CHECKPOINT_EVENTS }
     let at = await this.#verified()
-    for (;;) {
-      const slice = await readLog(store, run.id, at.index, limits.readBytesMax)
-      if (slice === undefined) return at
-      const records = rawRecords(slice)
-      for (let next = 0; next < records.length; next += CHECKPOINT_EVENTS) {
-        const turn = shareEventLoop()
-        if (turn !== undefined) await turn
-        at = this.#foldTo(at, records.slice(next, next + CHECKPOINT_EVENTS))
-        if (at.bytes > Math.max(limits.viewBytesMax, limits.foldBytesMax)) throw logTooLarge(run.id)
-        this.#note(at)
-      }
-      if (slice.closed) return at
+    let charged = 0
+    for await (const records of recordsAfter(store, run.id, at.index, bounds)) {
+      at = this.#foldTo(at, records)
+      if (at.bytes > Math.max(limits.viewBytesMax, limits.foldBytesMax)) throw logTooLarge(run.id)
+      this.#extend(at)
+      if (at.bytes - charged < CHARGED_BYTES) continue
+      charged = at.bytes
+      this.#charge()
     }
+    this.#charge()
+    return at
   }
 
   /** Nobody else is given these records, so what is parsed is not kept. */
-  #foldTo(before: Checkpoint<State>, records: readonly RawRecord[]): Checkpoint<State> {
+  #foldTo(before: Checkpoint<State>, records: readonly EnvelopeRecord[]): Checkpoint<State> {
     const { projection } = this.#parts.kind
     let { state, bytes } = before
     const { id } = this.#parts.run
@@ -219,23 +267,26 @@ export class SharedView<State, Frame> {
   async #verified(): Promise<Checkpoint<State>> {
     const tip = this.#tip
     if (tip === this.start) return tip
-    const { store, run } = this.#parts
-    const slice = await readLog(store, run.id, tip.index - 1, 1).catch((cause: unknown) => {
-      if (isHoldfastError(cause, 'cursor_invalid') || isHoldfastError(cause, 'cursor_expired')) return undefined
-      throw cause
-    })
-    const [record] = slice === undefined ? [] : rawRecords(slice)
-    if (record !== undefined && markOf(record.envelope) === tip.mark) return tip
+    if (await isInLog(this.#parts.store, this.#parts.run.id, tip)) return tip
     this.forget()
     return this.start
   }
 
   #note(checkpoint: Checkpoint<State>): void {
     if (checkpoint.index <= this.#tip.index) return
+    this.#extend(checkpoint)
+    this.#charge()
+  }
+
+  #charge(): void {
+    if (this.#tip !== this.start) this.#parts.cache.charge(this, this.#tip.bytes)
+  }
+
+  #extend(checkpoint: Checkpoint<State>): void {
+    if (checkpoint.index <= this.#tip.index) return
     const last = this.#checkpoints.at(-1) ?? this.start
     if (this.#tip !== this.start && this.#tip.index - last.index >= CHECKPOINT_EVENTS) this.#keep(this.#tip)
     this.#tip = checkpoint
-    this.#parts.cache.charge(this as unknown as SharedView<never, never>, checkpoint.bytes)
   }
 
   /** A subscriber that missed `n` events folds at most about `n` others, so old checkpoints may be far apart. */

@@ -218,6 +218,36 @@ describe('[SUB-1] a subscriber that does not read', () => {
     expect(reads.slice(3)).toEqual([0, 1, 2]) // the record at the cursor is looked at again after the pause
   })
 
+  test.each([
+    ['a fast sink that copies records gets larger pages', true, true, [801, 1600]],
+    ['a sink that copies records and is slower than the store gets none', true, false, [1, 400]],
+    ['a fast sink that reads every record gets none', false, true, [1, 400]],
+  ] as const)('%s', async (_, copiesRecords, isFast, [least, most]) => {
+    const store = openMemoryStore({ clock })
+    const scribe = await writing(store)
+    await say(scribe, ...Array.from({ length: 50 }, (__, number) => `[${number}]`))
+    const reading: (() => void)[] = []
+    const slow = overriding(store, {
+      read: async (id, after, bytesMax) => {
+        if (reading.push(() => {}) > 1 && isFast)
+          await new Promise<void>((resolve) => (reading[reading.length - 1] = resolve))
+        return store.read(id, after, bytesMax)
+      },
+    })
+    const listener = Object.assign(new Listener(), { copiesRecords, room: 1 })
+    const subscription = openFeeds(slow, { readBytesMax: 400 }).open(RUN, -1, listener)
+    while (listener.text.length < scribe.records.join('').length) {
+      await settle()
+      listener.room = 1
+      subscription.resume()
+      for (const go of reading) go()
+    }
+    expect(listener.text).toBe(scribe.records.join(''))
+    const largest = Math.max(...listener.slices.map(({ bytes }) => bytes.length))
+    expect(largest).toBeGreaterThanOrEqual(least)
+    expect(largest).toBeLessThanOrEqual(most)
+  })
+
   test('delays no other subscriber', async () => {
     const store = openMemoryStore({ clock })
     const scribe = await writing(store)

@@ -13,9 +13,13 @@ import { repeatTimer } from '../runtime/timer.ts'
 
 /** A page with fewer bytes than this share of what a read may return was most likely the last one. */
 const FULL_PAGE_SHARE = 0.5
+/** How much larger pages become for a sink that takes them faster than the store reads them: each page costs a round trip. */
+const FAST_PAGE_FACTOR = 4
 
 /** Where a subscription delivers. */
 export interface Sink {
+  /** It passes records on as they are, so that a large slice costs it no more time than a small one. */
+  readonly copiesRecords?: boolean
   /** Takes a slice; false when it has no room for another until `resume` is called. */
   write(slice: Slice): boolean
   /** The terminal event was delivered. */
@@ -172,6 +176,8 @@ export class Subscription {
   readonly #run: string
   readonly #sink: Sink
   readonly #readBytesMax: number
+  /** What the next read may return. */
+  #pageBytes: number
   readonly #onClose: () => void
   #cursor: number
   /** Mark of the record at the cursor, once one was delivered. */
@@ -193,6 +199,7 @@ export class Subscription {
     this.#cursor = after
     this.#sink = sink
     this.#readBytesMax = readBytesMax
+    this.#pageBytes = readBytesMax
     this.#onClose = onClose
   }
 
@@ -223,6 +230,10 @@ export class Subscription {
 
   /** The sink has room (again). */
   resume(): void {
+    if (this.#state === 'full' && this.#sink.copiesRecords === true) {
+      const isFasterThanStore = this.#ahead !== undefined && !this.#isAheadHere
+      this.#pageBytes = isFasterThanStore ? this.#readBytesMax * FAST_PAGE_FACTOR : this.#readBytesMax
+    }
     if (this.#state === 'tail' || this.#state === 'full') void this.#read()
   }
 
@@ -306,7 +317,7 @@ export class Subscription {
   }
 
   #readAfter(after: number): Promise<Slice | undefined> {
-    return readLog(this.#store, this.#run, after, this.#readBytesMax)
+    return readLog(this.#store, this.#run, after, this.#pageBytes)
   }
 
   /** Ends it, and passes the reason to its sink. */

@@ -3,6 +3,7 @@ import type { Projection } from '../ports/projection.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Run } from '../model/run.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
+import { SharedStructure } from './shared-structure.ts'
 import { SharedView } from './shared-view.ts'
 
 /** A protocol's projection, and what subscribers need to find their place in it. */
@@ -12,28 +13,34 @@ export interface ViewKind<State, Frame> {
   readonly projection: Projection<State, Frame>
   /** Number of the next frame, as the protocol counts them. */
   readonly position: (state: State) => number
+  /** Number of the next frame that a client can name. Default: `position`. */
+  readonly nextNumber?: (state: State) => number
   /** Whether a stream may end at a frame before its run ends. */
   readonly mayEnd: (frame: Frame) => boolean
+}
+
+/** What a node keeps of a run and can fold again. */
+interface Evictable {
+  readonly run: Run
+  forget(): void
 }
 
 /** Estimated bytes of a view without checkpoints. */
 const VIEW_BYTES = 4096
 
 export class ViewCache {
-  readonly #store: Store
-  readonly #limits: Limits
+  readonly #parts: { readonly store: Store; readonly limits: Limits; readonly cache: ViewCache }
   /** All views that somebody uses. Subscribers keep theirs alive, also when its checkpoints were evicted. */
   readonly #known = new Map<string, WeakRef<object>>()
   readonly #collected = new FinalizationRegistry<string>((key) => {
     if (this.#known.get(key)?.deref() === undefined) this.#known.delete(key)
   })
   /** Views with checkpoints, least recently used first, and the bytes that each was charged. */
-  readonly #charged = new Map<SharedView<unknown, unknown>, number>()
+  readonly #charged = new Map<Evictable, number>()
   #bytes = 0
 
   constructor(store: Store, limits: Limits) {
-    this.#store = store
-    this.#limits = limits
+    this.#parts = { store, limits, cache: this }
   }
 
   /** Bytes of the logs whose states are kept. */
@@ -48,22 +55,31 @@ export class ViewCache {
   ): SharedView<State, Frame> {
     // A log that was trimmed is another one: protocols number what is left of it differently.
     const key = JSON.stringify([run.id, first, kind.name])
-    const known = this.#known.get(key)?.deref() as SharedView<State, Frame> | undefined
+    const open = (): SharedView<State, Frame> => new SharedView({ kind, run, first, ...this.#parts })
+    return this.#shared(key, open)
+  }
+
+  /** The run's structure, for snapshots. The caller has checked that the principal may read the run. */
+  structure({ run, first }: Pick<StoredRun, 'run' | 'first'>): SharedStructure {
+    return this.#shared(JSON.stringify([run.id, first]), () => new SharedStructure({ run, first, ...this.#parts }))
+  }
+
+  #shared<Shared extends object>(key: string, open: () => Shared): Shared {
+    const known = this.#known.get(key)?.deref() as Shared | undefined
     if (known !== undefined) return known
-    const view = new SharedView({ kind, run, first, store: this.#store, limits: this.#limits, cache: this })
-    this.#known.set(key, new WeakRef(view))
-    this.#collected.register(view, key)
-    return view
+    const opened = open()
+    this.#known.set(key, new WeakRef(opened))
+    this.#collected.register(opened, key)
+    return opened
   }
 
   /** A view has folded this many bytes, and was just used. Evicts others, or the view itself if it is too large. */
-  charge(view: SharedView<never, never>, bytes: number): void {
-    const charged = view as unknown as SharedView<unknown, unknown>
-    this.#release(charged)
-    this.#charged.set(charged, bytes + VIEW_BYTES)
+  charge(view: Evictable, bytes: number): void {
+    this.#release(view)
+    this.#charged.set(view, bytes + VIEW_BYTES)
     this.#bytes += bytes + VIEW_BYTES
     for (const oldest of this.#charged.keys()) {
-      if (this.#bytes <= this.#limits.viewBytesMax) return
+      if (this.#bytes <= this.#parts.limits.viewBytesMax) return
       this.#release(oldest)
       oldest.forget()
     }
@@ -78,7 +94,7 @@ export class ViewCache {
     }
   }
 
-  #release(view: SharedView<unknown, unknown>): void {
+  #release(view: Evictable): void {
     this.#bytes -= this.#charged.get(view) ?? 0
     this.#charged.delete(view)
   }

@@ -1,4 +1,5 @@
 /** Operating errors: one class, a closed table of codes. Each protocol maps the codes to its own wire. */
+import { acrossCopies } from './across-copies.ts'
 
 export interface ErrorEntry {
   /** HTTP status before a stream has begun. */
@@ -71,6 +72,28 @@ export const errorTable = {
     retryable: false,
     meaning: 'The agent emitted a value that cannot be serialized; details name the event and the path.',
   },
+  output_too_large: {
+    status: 502,
+    retryable: false,
+    meaning:
+      'The agent emitted a value that is larger than an event may be; details name the event, the path and the limit.',
+  },
+  invalid_input: {
+    status: 502,
+    retryable: false,
+    meaning:
+      'A stored input, or one that another component passed, does not fit the input schema; details.issues name the paths.',
+  },
+  invalid_output: {
+    status: 502,
+    retryable: false,
+    meaning: 'The output of the agent does not fit its output schema; details.issues name the paths.',
+  },
+  invalid_answer: {
+    status: 502,
+    retryable: false,
+    meaning: 'Too many answers to one question did not fit its schema; details.issues name the paths.',
+  },
   protocol_violation: { status: 502, retryable: false, meaning: 'The agent emitted something that is not an event.' },
   deadline_exceeded: { status: 504, retryable: true, meaning: 'The run took longer than its deadline.' },
   idle_timeout: {
@@ -111,6 +134,10 @@ export interface HoldfastErrorOptions {
 }
 
 export class HoldfastError extends Error {
+  static {
+    acrossCopies(this, 'HoldfastError')
+  }
+
   override readonly name = 'HoldfastError'
   readonly code: ErrorCode
   readonly detail: string | undefined

@@ -94,6 +94,8 @@ export interface EventData {
     readonly session: string
     readonly metadata?: Readonly<Record<string, unknown>>
     readonly protocol?: string
+    /** Protocol of the server that does its work: its own events tell what happens, from the first one on. */
+    readonly upstream?: string
   }
   'run.started': { readonly attempt: number; readonly version?: string; readonly suspect?: Suspect }
   'run.released': { readonly reason: 'draining' | 'answered' | 'store_unavailable' }
@@ -201,6 +203,11 @@ export interface EventData {
   /** RFC 6902 operations. */
   'state.patched': { readonly patch: readonly unknown[] }
   'custom.emitted': { readonly name: string; readonly value?: unknown }
+  /**
+   * An event of the server that does the run's work, as it came; what is derived from it follows in the same append. Without `data`
+   * only what is derived was kept.
+   */
+  'upstream.received': { readonly protocol: string; readonly name: string; readonly data?: unknown }
 }
 
 export type EventType = keyof EventData
@@ -259,6 +266,7 @@ export const eventTable: Readonly<Record<EventType, EventRule>> = {
   'state.replaced': content,
   'state.patched': content,
   'custom.emitted': content,
+  'upstream.received': content,
 }
 
 /** An event before it has an index in a log. */

@@ -15,7 +15,7 @@ export interface Limits {
   /** Bytes of a run's log that are folded into one answer; of a longer log only a stream is served. */
   readonly foldBytesMax: number
   /**
-   * Bytes of logs whose views this node keeps, so that a subscriber of AgentOS, OpenAI or A2A need not wait for a fold from the first
+   * Bytes of logs whose views this node keeps, so that a subscriber of a protocol other than the native one need not wait for a fold from the first
    * event. The least recently used are folded again when needed.
    */
   readonly viewBytesMax: number
@@ -96,7 +96,7 @@ export interface Limits {
    * each interruption in a row if it does not. At most half of the suspects execute at once (RUN-6).
    */
   readonly suspectMs: number
-  /** Longest time one attempt of a run may take. */
+  /** Maximum execution time since the run last started or was answered; sleep does not count. */
   readonly runTimeoutMs: number
   /** Longest silence of an agent that is neither paused nor finished. */
   readonly runIdleTimeoutMs: number

@@ -6,8 +6,10 @@ import {
   encodeBody,
   encodeRecord,
   encodeTextBody,
+  envelopeRecords,
   events,
   lastOf,
+  parseEnvelope,
   rawRecords,
   type Slice,
   sliceAfter,
@@ -199,5 +201,30 @@ describe('the mark of the last record', () => {
   test('does not depend on what comes before it', () => {
     const last = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
     expect(lastMark(sliceOf(1, [last], false))).toBe(lastMark(sliceOf(0, [first, last], false)))
+  })
+})
+
+describe('an envelope', () => {
+  const said = ['', 'word ', '"', '\\', 'a\\"b', '"}}', '\n\n', 'Grüße 🌊', '\u2028', '{"text":"x"}', 'x'.repeat(5000)]
+  const actor = { component: 'c', run: 'run_1/a' }
+  const cases = said.flatMap((text): Event[] => [
+    { type: 'text.delta', data: { text } },
+    { type: 'text.delta', data: { text, message: 'm"1' } },
+    { type: 'text.delta', data: { text }, actor },
+    { type: 'text.completed', data: { message: text } },
+  ])
+  const slice = sliceOf(
+    0,
+    cases.map((event, index) => record(index, event)),
+    false,
+  )
+
+  test('is found in its slice', () => {
+    expect(envelopeRecords(slice)).toEqual(rawRecords(slice).map(({ index, envelope }) => ({ index, envelope })))
+  })
+
+  test('is parsed as JSON is, whatever its text', () => {
+    for (const { index, envelope } of envelopeRecords(slice))
+      expect(parseEnvelope(envelope, 'run_1', index)).toEqual(JSON.parse(envelope))
   })
 })

@@ -49,6 +49,11 @@ export interface Slice {
   readonly bytes: Uint8Array
   /** The last record is the run's terminal event. */
   readonly closed: boolean
+  /**
+   * Returns the memory of `bytes` to the store, which uses it for another page. Optional; only for the one who read the slice, and
+   * only when nobody can read `bytes` again.
+   */
+  readonly release?: () => void
 }
 
 /** Index of the last record of a slice. */
@@ -171,6 +176,11 @@ export function rawRecords(slice: Slice): RawRecord[] {
   return records
 }
 
+/** The record that was taken apart. */
+export function recordText({ index, type, envelope }: RawRecord): string {
+  return `id: ${index}\nevent: ${type}\ndata: ${envelope}\n\n`
+}
+
 export function events(slice: Slice): LoggedEvent[] {
   return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
 }
@@ -204,16 +214,50 @@ const MARKED_CHARS = 1024
 const TEXT_RECORD = '"type":"text.delta",'
 const DATA = '"data":'
 
+/** A record by its index and its envelope, for folds. */
+export interface EnvelopeRecord {
+  readonly index: number
+  readonly envelope: string
+}
+
+const ENVELOPE = '\ndata: '
+
+/** Like `rawRecords`, without the types: a fold reads them in the envelope. */
+export function envelopeRecords(slice: Slice): EnvelopeRecord[] {
+  const text = decoder.decode(slice.bytes)
+  const records: EnvelopeRecord[] = []
+  for (let at = 0; at < text.length;) {
+    const start = text.indexOf(ENVELOPE, at) + ENVELOPE.length
+    const end = text.indexOf('\n\n', start)
+    records.push({ index: slice.first + records.length, envelope: text.slice(start, end) })
+    at = end + 2
+  }
+  assert(records.length === slice.count, `a slice of ${slice.count} records holds ${records.length}`)
+  return records
+}
+
 /**
- * The event of an envelope. Most records of most runs are texts: what stands before their data is known, and only the data is parsed.
+ * The event of an envelope. Most records of most runs are texts: what stands before their data is known, and most texts need not be
+ * unescaped.
  */
 export function parseEnvelope(envelope: string, run: string, index: number): LoggedEvent {
   const timeAt = `{"run":"${run}","index":${index},"time":"`.length
   const bodyAt = timeAt + ISO_CHARS + '",'.length
-  const dataAt = bodyAt + TEXT_RECORD.length + DATA.length
   if (!envelope.startsWith(TEXT_RECORD + DATA, bodyAt)) return JSON.parse(envelope) as LoggedEvent
-  const data = JSON.parse(envelope.slice(dataAt, -1)) as EventData['text.delta']
-  return { run, index, time: copied(envelope.slice(timeAt, timeAt + ISO_CHARS)), type: 'text.delta', data }
+  const time = copied(envelope.slice(timeAt, timeAt + ISO_CHARS))
+  return { run, index, time, type: 'text.delta', data: textData(envelope, bodyAt + TEXT_RECORD.length + DATA.length) }
+}
+
+const TEXT_FIELD = '{"text":"'
+
+function textData(envelope: string, dataAt: number): EventData['text.delta'] {
+  const textAt = dataAt + TEXT_FIELD.length
+  const end = envelope.length - '"}}'.length
+  // The first quote ends the text, and nothing in it is escaped.
+  const isPlain =
+    envelope.startsWith(TEXT_FIELD, dataAt) && envelope.indexOf('"', textAt) === end && !envelope.includes('\\', textAt)
+  if (isPlain) return { text: copied(envelope.slice(textAt, end)) }
+  return JSON.parse(envelope.slice(dataAt, -1)) as EventData['text.delta']
 }
 
 /** `2026-01-01T00:00:00.000Z` */

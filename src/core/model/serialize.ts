@@ -9,11 +9,24 @@ export class UnserializableError extends Error {
   readonly path: string
   /** What is wrong with it. */
   readonly problem: string
+  /** Class of the object that holds the value; undefined for plain objects and arrays. */
+  readonly holder: string | undefined
 
-  constructor(path: string, problem: string, cause?: unknown) {
+  constructor(path: string, problem: string, cause?: unknown, holder?: string) {
     super(`${path} ${problem}`, cause === undefined ? undefined : { cause })
     this.path = path
     this.problem = problem
+    this.holder = holder
+  }
+}
+
+/** The value is too large. */
+export class OversizeError extends UnserializableError {
+  readonly bytesMax: number
+
+  constructor(path: string, problem: string, bytesMax: number) {
+    super(path, problem)
+    this.bytesMax = bytesMax
   }
 }
 
@@ -30,7 +43,7 @@ export function serialize(value: unknown, root: string, bounds: SerializeBounds)
   if (text.length * 3 > bounds.bytesMax) {
     const bytes = new TextEncoder().encode(text).length
     if (bytes > bounds.bytesMax)
-      throw new UnserializableError(root, `is ${bytes} bytes long; the limit is ${bounds.bytesMax}`)
+      throw new OversizeError(root, `is ${bytes} bytes long; the limit is ${bounds.bytesMax}`, bounds.bytesMax)
   }
   return text
 }
@@ -187,8 +200,7 @@ class Walk {
     this.#values++
     if (typeof value === 'string') this.#chars += value.length
     if (this.#values <= bytesMax && this.#chars <= FAR * bytesMax) return
-    this.#keys.length = 0
-    this.#refuse(`is larger than the limit of ${bytesMax} bytes`)
+    throw new OversizeError(this.#root, `is larger than the limit of ${bytesMax} bytes`, bytesMax)
   }
 
   #refuse(problem: string, cause?: unknown): never {
@@ -196,7 +208,17 @@ class Walk {
       if (typeof key === 'number') return `${text}[${key}]`
       return /^[A-Za-z_$][\w$]*$/.test(key) ? `${text}.${key}` : `${text}[${JSON.stringify(key)}]`
     }, this.#root)
-    throw new UnserializableError(path, problem, cause)
+    throw new UnserializableError(path, problem, cause, classOf(this.#ancestors.at(-1)))
+  }
+}
+
+/** For the log: which code to look for. */
+function classOf(holder: object | undefined): string | undefined {
+  try {
+    const name: unknown = holder?.constructor.name
+    return typeof name === 'string' && name !== '' && name !== 'Object' && name !== 'Array' ? name : undefined
+  } catch {
+    return undefined // a proxy, a getter, or an object without a prototype
   }
 }
 

@@ -34,6 +34,7 @@ const fieldsByType: Partial<Record<EventType, Fields>> = {
   'source.cited': { source: 'string' },
   'state.patched': { patch: 'list' },
   'custom.emitted': { name: 'string' },
+  'upstream.received': { protocol: 'string', name: 'string' },
 }
 
 const tables = new Map(
@@ -67,8 +68,8 @@ function fits(value: unknown, kind: FieldKind): boolean {
     case 'list':
       return Array.isArray(value)
     case 'failure': {
-      const { code, message: said } = (value ?? {}) as { code?: unknown; message?: unknown }
-      return typeof code === 'string' && typeof said === 'string'
+      const { code, message: text } = (value ?? {}) as { code?: unknown; message?: unknown }
+      return typeof code === 'string' && typeof text === 'string'
     }
   }
 }

@@ -1,7 +1,9 @@
 /** The component interface: what a user implements, and the context that it gets while it runs. */
+import { acrossCopies } from '../model/across-copies.ts'
 import type { Event, EventData, Failure, Question } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
+import type { ValueSchema } from './schema.ts'
 
 export type ComponentKind = 'agent' | 'team' | 'workflow'
 
@@ -23,6 +25,12 @@ export type UncertainPolicy = 'pause' | 'fail'
 /** What happens to a recovered run whose code no longer fits its log: it asks its owner, or fails. */
 export type DivergencePolicy = 'ask' | 'fail'
 
+/**
+ * What happens to an event that the log cannot hold. `fail`: the run fails. `replace`: a placeholder names the event and the path of the
+ * value, and the run goes on. Results of steps and tools, and the end of a run, always fail.
+ */
+export type UnserializablePolicy = 'fail' | 'replace'
+
 /** What an agent may yield: a piece of text, or an event. */
 export type Emission = string | Event
 
@@ -32,17 +40,25 @@ export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unk
 /** What a component is made of, for listings. Nothing depends on it. */
 export interface ComponentInfo {
   readonly model?: { readonly id: string; readonly provider?: string }
-  /** JSON schema of its input, for forms. `parse` validates the input. */
-  readonly inputSchema?: Readonly<Record<string, unknown>>
   /** Members of a team; `mode` is how they work together. */
   readonly members?: readonly ComponentFacts[]
   readonly mode?: string
 }
 
-/** All that is known of a component without running it. */
-export type ComponentFacts = Omit<Component, 'run' | 'parse' | 'redact'>
+export interface UpstreamInfo {
+  /** `agentos`, `openai` or `a2a`. */
+  readonly protocol: string
+  /** Name of the upstream, as configured. */
+  readonly name: string
+  /** Its id there. Clients may use it too, with the upstream's prefix. */
+  readonly id: string
+}
 
-export interface Component<Input = unknown> {
+/** All that is known of a component without running it. */
+export type ComponentFacts = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
+
+/** `Input`: what callers send. `Parsed`: what its input schema makes of that. */
+export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly id: string
   readonly kind: ComponentKind
   readonly name?: string
@@ -50,6 +66,8 @@ export interface Component<Input = unknown> {
   /** Version of its code. Runs record the versions that accepted, started and resumed them. Nothing compares versions. */
   readonly version?: string
   readonly info?: ComponentInfo
+  /** The server that does its work, if it stands for a component of another server. */
+  readonly upstream?: UpstreamInfo
   /** Default: `fail`. */
   readonly recovery?: Recovery
   /** Default: `parallel`. */
@@ -60,6 +78,8 @@ export interface Component<Input = unknown> {
   readonly uncertain?: UncertainPolicy
   /** Default: `ask`. */
   readonly onDivergence?: DivergencePolicy
+  /** Default: `fail`. */
+  readonly onUnserializable?: UnserializablePolicy
   readonly limits?: Partial<
     Pick<
       Limits,
@@ -80,9 +100,16 @@ export interface Component<Input = unknown> {
   readonly whenPaused?: 'keep' | 'release'
   /** Redaction of its runs, in addition to the server's. In a run that calls it, from its first call on. */
   readonly redact?: RedactOptions
-  /** Validates an input before the run is accepted, and throws if it is invalid. The log has what it returns. */
-  parse?(input: unknown): Input
-  run(input: Input, context: RunContext): AgentStream
+  /**
+   * Any Standard Schema: inputs that do not fit it are refused before a run is accepted. The log has the input as it was sent, and
+   * every attempt parses it again, so a transform must return the same value each time. Its JSON Schema is published, for forms.
+   */
+  readonly input?: ValueSchema<Input, Parsed>
+  /** A Standard Schema of the output. A run whose output does not fit fails with `invalid_output`. The log has what it returns. */
+  readonly output?: ValueSchema<unknown, Output>
+  /** Called before a run is accepted; what it throws refuses the start. Not called again when the run executes. */
+  readonly admit?: () => void
+  run(input: Parsed, context: RunContext): AgentStream
 }
 
 /** The context of a run. It can be destructured: `async *run(input, { step, ask })`. */
@@ -126,7 +153,12 @@ export interface RunContext {
    * Runs another component within this run: its output is in this log under its own actor, and its result is recorded, so that a
    * recovered run does not repeat it. Rejects with `WorkFailure` if it fails, which does not end this run.
    */
-  readonly call: <Input>(component: Component<Input>, input: Input, options?: CallOptions) => Promise<unknown>
+  readonly call: <Input, Output>(
+    // oxlint-disable-next-line typescript/no-explicit-any -- what its schema makes of the input is its own concern
+    component: Component<Input, Output, any>,
+    input: Input,
+    options?: CallOptions,
+  ) => Promise<Output>
   /** The same context with its own namespace for steps, tools, questions and calls: for concurrent branches. */
   readonly within: (branch: string) => RunContext
   /**
@@ -136,8 +168,11 @@ export interface RunContext {
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Waits until a time: a date, an ISO string, or milliseconds since 1970. */
   readonly sleepUntil: (time: Date | string | number) => Promise<void>
-  /** Pauses the run until somebody answers, for days if necessary. */
-  readonly ask: (question: string | AskOptions) => Promise<unknown>
+  /**
+   * Pauses the run until somebody answers, for days if necessary. With a `schema`, answers that do not fit are refused and the result
+   * is what the schema returns.
+   */
+  readonly ask: Ask
   /**
    * Inputs and outputs of earlier runs of this session and owner: those that had ended when this run first started, oldest first, as
    * many as fit. A called component gets none, unless it asks for the session's.
@@ -145,6 +180,11 @@ export interface RunContext {
   readonly history: (options?: HistoryOptions) => Promise<readonly HistoryMessage[]>
   /** Rejects the run: it ends as `run.rejected`. */
   readonly reject: (reason: string) => never
+}
+
+export interface Ask {
+  <Answer>(question: AskOptions & { readonly schema: ValueSchema<unknown, Answer> }): Promise<Answer>
+  (question: string | AskOptions): Promise<unknown>
 }
 
 export interface HistoryOptions {
@@ -205,6 +245,7 @@ export interface ToolAttempt {
   readonly progress: (value: unknown) => Promise<void>
 }
 
+/** `schema`: a Standard Schema of the answer, or a JSON Schema, whose answers have no type. */
 export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
   readonly prompt: string
   /**
@@ -218,6 +259,10 @@ export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
 
 /** Thrown by `context.reject`. An agent should not catch it. */
 export class RejectedError extends Error {
+  static {
+    acrossCopies(this, 'RejectedError')
+  }
+
   override readonly name = 'RejectedError'
 }
 
@@ -226,6 +271,10 @@ export class RejectedError extends Error {
  * that of the thrown error. `cause` is the thrown error itself, in the attempt in which it was thrown.
  */
 export class WorkFailure extends Error {
+  static {
+    acrossCopies(this, 'WorkFailure')
+  }
+
   override readonly name: string
   readonly failure: Failure
 
@@ -256,4 +305,9 @@ function thrownIn({ details }: Failure): { readonly type?: unknown; readonly cod
 /** `emit('tool.called', { … })`: an event, typed by its name. */
 export function emit<Type extends Event['type']>(type: Type, data: EventData[Type]): Event {
   return { type, data } as unknown as Event
+}
+
+/** Events that are appended together or not at all, as one emission. For adapters; wrappers of components see one opaque event. */
+export function together(events: readonly Event[]): Emission {
+  return events as unknown as Event
 }

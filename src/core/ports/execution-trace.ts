@@ -3,7 +3,7 @@
 /** Where an error was left uncaught, as Node.js names it. */
 export type UncaughtOrigin = 'uncaughtException' | 'unhandledRejection'
 
-/** A run that executes on this node. It is the value of `NodeParts.executions` in everything its code starts. */
+/** A run that executes on this node. It is the value of `NodeDeps.executions` in everything its code starts. */
 export interface ExecutionTrace {
   readonly run: string
   readonly component: string

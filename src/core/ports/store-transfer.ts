@@ -28,7 +28,7 @@ export interface StoreTransfer {
    * of the log is appended by a writer with that epoch, without a claim. Refuses with `conflict`, and changes nothing, when the id or
    * the key is in use.
    */
-  admit(kept: TransferredRun, record: string): Promise<void>
+  admit(transferred: TransferredRun, record: string): Promise<void>
   /** Takes in a document with the version and the times that it has. False, and nothing changed, when its name is in use. */
   admitDocument(document: Document): Promise<boolean>
 }

@@ -1,7 +1,7 @@
 /**
  * The store interface: logs, the index of runs, leases, hints and documents. Everything that must survive is behind it.
  *
- * A store is correct when it passes `storeConformance` of holdfast/testing; stores/memory.ts is the simplest one.
+ * A store is correct when it passes `storeConformance` of holdfast/testing/stores; stores/memory.ts is the simplest one.
  * It does not know event types: records are opaque text, and an append that changes the run carries the new `Run`.
  */
 import type { Documents } from '../model/document.ts'

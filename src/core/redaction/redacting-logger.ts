@@ -12,7 +12,7 @@ export function redactingLogger(logger: Logger, redactor: Redactor): Logger {
     (level: keyof Logger) =>
     (fields: object, message: string): void => {
       try {
-        const entries = Object.entries(fields).map(([name, value]) => [name, shown(value, redactor)])
+        const entries = Object.entries(fields).map(([name, value]) => [name, redactedValue(value, redactor)])
         logger[level](Object.fromEntries(entries) as object, redactor.text(message))
       } catch {
         logger[level]({}, 'a log line was left out: it could not be redacted')
@@ -21,7 +21,7 @@ export function redactingLogger(logger: Logger, redactor: Redactor): Logger {
   return { debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') }
 }
 
-function shown(value: unknown, redactor: Redactor): unknown {
+function redactedValue(value: unknown, redactor: Redactor): unknown {
   if (value === undefined) return undefined
   const plain = value instanceof Error ? plainError(value, CAUSES_MAX) : value
   return redactor.value(JSON.parse(serialize(plain, 'field', BOUNDS)))

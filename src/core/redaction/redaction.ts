@@ -72,17 +72,17 @@ export function toRules(options: RedactOptions): Rules {
   return rules
 }
 
-function toRedaction(given: Redaction | PatternRedaction): Redaction {
-  if (typeof given !== 'object' || given === null) throw wrong('has a pattern that is not an object')
-  const { name, charsMax = PATTERN_CHARS_MAX } = given
+function toRedaction(rule: Redaction | PatternRedaction): Redaction {
+  if (typeof rule !== 'object' || rule === null) throw wrong('has a pattern that is not an object')
+  const { name, charsMax = PATTERN_CHARS_MAX } = rule
   if (typeof name !== 'string' || !NAME.test(name))
     throw wrong(`has a pattern whose name ${JSON.stringify(name)} is not 1 to 40 lower-case letters, digits or "-"`)
   if (!Number.isSafeInteger(charsMax) || charsMax < 1 || charsMax > CHARS_MAX)
     throw wrong(`has the pattern ${name}, whose charsMax is not a whole number from 1 to ${CHARS_MAX}`)
-  if ('pattern' in given) return { name, charsMax, find: finder(name, given.pattern) }
-  checkFunction(`find of the pattern ${name}`, given.find)
-  if (given.opens !== undefined) checkFunction(`opens of the pattern ${name}`, given.opens)
-  return given.charsMax === charsMax ? given : { ...given, charsMax }
+  if ('pattern' in rule) return { name, charsMax, find: finder(name, rule.pattern) }
+  checkFunction(`find of the pattern ${name}`, rule.find)
+  if (rule.opens !== undefined) checkFunction(`opens of the pattern ${name}`, rule.opens)
+  return rule.charsMax === charsMax ? rule : { ...rule, charsMax }
 }
 
 function finder(name: string, pattern: unknown): Redaction['find'] {
@@ -93,9 +93,9 @@ function finder(name: string, pattern: unknown): Redaction['find'] {
   return (text) => text.matchAll(all).map(({ 0: match, index }) => ({ start: index, end: index + match.length }))
 }
 
-function checkFunction(what: string, given: unknown): void {
-  if (typeof given !== 'function') throw wrong(`needs a function as ${what}`)
-  if (['AsyncFunction', 'AsyncGeneratorFunction'].includes(given.constructor.name))
+function checkFunction(what: string, value: unknown): void {
+  if (typeof value !== 'function') throw wrong(`needs a function as ${what}`)
+  if (['AsyncFunction', 'AsyncGeneratorFunction'].includes(value.constructor.name))
     throw wrong(`needs a synchronous function as ${what}`)
 }
 

@@ -30,9 +30,9 @@ export class Redactor {
     try {
       return this.hooked(this.matcher.isEmpty ? event : mapContent(event, (value) => this.value(value)))
     } catch (cause) {
-      const kept = cause instanceof RedactionFailure ? withoutContent(event, cause) : undefined
-      if (kept === undefined) throw cause
-      return kept
+      const emptied = cause instanceof RedactionFailure ? withoutContent(event, cause) : undefined
+      if (emptied === undefined) throw cause
+      return emptied
     }
   }
 
@@ -70,9 +70,9 @@ function applied(event: Event, hook: RedactHook): Event {
     returned.catch(() => {}) // that it is a promise is the failure
     throw new RedactionFailure('event hook', `returned a promise for ${event.type}, and must be synchronous`)
   }
-  const kept = restoreFixed(event, returned)
-  if (kept === undefined) throw new RedactionFailure('event hook', `did not return a valid ${event.type}`)
-  return kept
+  const restored = restoreFixed(event, returned)
+  if (restored === undefined) throw new RedactionFailure('event hook', `did not return a valid ${event.type}`)
+  return restored
 }
 
 /** How a run ends, or is asked to, must be in its log, even if a hook fails for it. */

@@ -54,10 +54,11 @@ export class RunRedaction {
     const event = eventOf(encoded.body)
     const delta = DELTAS[event.type]
     if (delta !== undefined && !this.#redactor.matcher.isEmpty) return this.#pushDelta(event, delta)
-    const held = this.settle(event.actor)
+    if (event.type === 'upstream.received') return [this.#encoded(withoutData(event))]
+    const buffered = this.settle(event.actor)
     if (event.type === 'text.completed' || event.type === 'reasoning.completed')
       this.#streams.delete(keyOf(event, `${event.type.split('.')[0]}.delta`, event.data.message))
-    return [...held, this.#encoded(this.#redactor.event(event))]
+    return [...buffered, this.#encoded(this.#redactor.event(event))]
   }
 
   /** Releases the held text of an actor: something else is about to come from it. */
@@ -69,15 +70,15 @@ export class RunRedaction {
 
   /** Releases the held text of an actor that has come to its end. */
   end(actor: Actor | undefined): EncodedEvent[] {
-    const held = this.settle(actor)
+    const buffered = this.settle(actor)
     for (const [key, stream] of this.#streams) if (stream.actor === actorKey(actor)) this.#streams.delete(key)
-    return held
+    return buffered
   }
 
   endAll(): EncodedEvent[] {
-    const held = this.#flush([...this.#streams.values()])
+    const buffered = this.#flush([...this.#streams.values()])
     this.#streams.clear()
-    return held
+    return buffered
   }
 
   #pushDelta(event: Event, delta: { readonly text: string; readonly id: string }): EncodedEvent[] {
@@ -125,6 +126,14 @@ export class RunRedaction {
   #encoded(event: Event): EncodedEvent {
     return encodeEvent(event, this.#bounds)
   }
+}
+
+/** A secret may be cut into several events of an upstream, so that only what is derived from them can be redacted. */
+function withoutData({
+  data: { data: _data, ...data },
+  ...event
+}: Extract<Event, { type: 'upstream.received' }>): Event {
+  return { ...event, data }
 }
 
 function keyOf({ actor }: Event, type: string, id: unknown): string {

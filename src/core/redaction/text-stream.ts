@@ -11,7 +11,7 @@ export class TextStream {
   matcher: Matcher
   /** The end of what was released, as it was before redaction. */
   #context = ''
-  #held = ''
+  #buffered = ''
   /** What was released last is a mark: a match that continues needs no other one. */
   #endsMasked = false
   /** A match was too long to be held: the rest of it is left out. */
@@ -29,18 +29,18 @@ export class TextStream {
       this.#isSkipping = false
       this.#context = ''
     }
-    this.#held += more
+    this.#buffered += more
     return this.#release(false)
   }
 
   /** Releases all of it; what comes later may still be part of the same match. */
   flush(): string {
-    return this.#held === '' ? '' : this.#release(true)
+    return this.#buffered === '' ? '' : this.#release(true)
   }
 
   #release(all: boolean): string {
     const { holdMax } = this.matcher
-    const text = this.#context + this.#held
+    const text = this.#context + this.#buffered
     const base = this.#context.length
     const matches = this.matcher.find(text)
     let open = this.matcher.openFrom(text)
@@ -53,7 +53,7 @@ export class TextStream {
     this.#endsMasked = last?.end === to
     this.#isSkipping = this.#endsMasked && to === text.length && to - last!.start >= last!.charsMax
     this.#context = endOf(text.slice(0, to), Math.max(Math.min(open, to - LOOK_BEHIND), to - holdMax - LOOK_BEHIND))
-    this.#held = text.slice(to)
+    this.#buffered = text.slice(to)
     return released
   }
 

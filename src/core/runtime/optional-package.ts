@@ -1,7 +1,10 @@
 /** Loads packages that only some users need, on first use. */
 import { HoldfastError, messageOf } from '../model/errors.ts'
 
-/** Imports with `load`. If that fails, throws an error that says who needs which packages. Separate several names with spaces. */
+/**
+ * If it is missing, throws an error that says who needs which package, or packages separated by spaces. The import of `load` needs a
+ * literal name, which the compiler leaves alone, and comments that keep bundlers from resolving a package that may not be installed.
+ */
 export async function optionalPackage<Module>(
   user: string,
   names: string,

@@ -3,6 +3,7 @@ import type { Dispatcher } from '../scheduling/dispatcher.ts'
 import { STORE_UNAVAILABLE } from '../model/errors.ts'
 import type { EventLoopHealth } from '../ports/event-loop-health.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
+import type { SourceHealth } from '../ports/component-source.ts'
 import type { RunReader } from '../delivery/run-reader.ts'
 import type { StoreHealth } from '../ports/store.ts'
 import { StoreProbe } from './store-probe.ts'
@@ -14,6 +15,8 @@ export interface ServiceHealth {
   readonly running: number
   readonly subscribers: number
   readonly eventLoop?: EventLoopHealth
+  /** Other servers whose components are served here. */
+  readonly upstreams?: readonly SourceHealth[]
 }
 
 export interface ServiceLoad {
@@ -31,6 +34,7 @@ export interface HealthMonitorOptions extends Pick<NodeDeps, 'store' | 'limits' 
   readonly dispatcher: Dispatcher
   readonly reader: RunReader
   readonly eventLoop: (() => EventLoopHealth) | undefined
+  readonly upstreams?: (() => readonly SourceHealth[]) | undefined
 }
 
 export class HealthMonitor {
@@ -57,12 +61,13 @@ export class HealthMonitor {
   /** The node's current load, and the runs it took over since it started. */
   load(): ServiceLoad {
     const { dispatcher, reader } = this.#options
-    const { running, takenUp } = dispatcher
-    return { running, subscribers: reader.subscribers, lag: reader.lag, ...takenUp }
+    const { running, takeovers } = dispatcher
+    return { running, subscribers: reader.subscribers, lag: reader.lag, ...takeovers }
   }
 
   #healthWith(store: StoreHealth): ServiceHealth {
-    const { dispatcher, reader, eventLoop, logger } = this.#options
+    const { dispatcher, reader, eventLoop, upstreams, logger } = this.#options
+    const others = upstreams?.() ?? []
     const failure = store.ok ? undefined : store.reason
     if (failure !== this.#loggedFailure) {
       this.#loggedFailure = failure
@@ -75,6 +80,7 @@ export class HealthMonitor {
       running: dispatcher.running,
       subscribers: reader.subscribers,
       ...(eventLoop !== undefined && { eventLoop: eventLoop() }),
+      ...(others.length > 0 && { upstreams: others }),
     }
   }
 }

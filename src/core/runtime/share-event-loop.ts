@@ -9,6 +9,8 @@ import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 const READS_MS = 10
 /** Requests get less: a burst arrives in one turn, and timers, commits and streams wait until it ends. */
 const REQUESTS_MS = 2
+/** Folding a long log is work for later requests: live streams of other runs go first. */
+const FOLDS_MS = 4
 /** Maximum waiting loops that are resumed in one turn. */
 const AT_ONCE_MAX = 64
 
@@ -57,6 +59,7 @@ class LoopShare {
 
 const reads = new LoopShare(READS_MS)
 const requests = new LoopShare(REQUESTS_MS)
+const folds = new LoopShare(FOLDS_MS)
 
 /** Undefined while this turn has time left; else a promise that resolves in a later one. */
 export function shareEventLoop(): Promise<void> | undefined {
@@ -66,4 +69,9 @@ export function shareEventLoop(): Promise<void> | undefined {
 /** Like `shareEventLoop`, before each client request is handled. */
 export function paceRequests(): Promise<void> | undefined {
   return requests.take()
+}
+
+/** Like `shareEventLoop`, for folds of a whole log. */
+export function paceFolds(): Promise<void> | undefined {
+  return folds.take()
 }

@@ -13,22 +13,22 @@ const UNANSWERED_MAX = 3
 const NO_RUN = 'probe'
 
 export class StoreProbe {
-  readonly #parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
-  #asking: Promise<StoreHealth> | undefined
+  readonly #deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
+  #probing: Promise<StoreHealth> | undefined
   #pending = 0
 
-  constructor(parts: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
-    this.#parts = parts
+  constructor(deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>) {
+    this.#deps = deps
   }
 
   /** Answers within the bound; who asks meanwhile gets the same answer. */
   health(): Promise<StoreHealth> {
-    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined))
-    return this.#asking
+    this.#probing ??= this.#ask().finally(() => (this.#probing = undefined))
+    return this.#probing
   }
 
   async #ask(): Promise<StoreHealth> {
-    const { store, limits, clock } = this.#parts
+    const { store, limits, clock } = this.#deps
     const known = store.health()
     if (!known.ok) return known
     const silent: StoreHealth = {

@@ -41,10 +41,9 @@ export class TokenBuckets {
     return waitMs
   }
 
-  /** The milliseconds until a token is there, 0 when there is one; takes none. */
-  wait(key: string): number {
-    if (this.#perMs === 0) return 0
-    return this.#waitMs(this.#tokens(key))
+  /** Returns a token that was taken. */
+  giveBack(key: string): void {
+    if (this.#buckets.has(key)) this.#set(key, Math.min(this.#burst, this.#tokens(key) + 1))
   }
 
   /** Sums of fractions are a little off; a thousandth of a token does not matter. */

@@ -62,8 +62,8 @@ export class OwnedDocuments {
     for (const [what, name] of Object.entries({ collection, id, label }))
       if (name !== undefined) checkName(`${what} of a document`, name, nameCharsMax)
     if (title !== undefined) checkTitle('title of a document', title, nameCharsMax)
-    const given = this.#serialized(draft.body)
-    const body = redactor === undefined ? given : JSON.stringify(redactor.value(JSON.parse(given)))
+    const unredacted = this.#serialized(draft.body)
+    const body = redactor === undefined ? unredacted : JSON.stringify(redactor.value(JSON.parse(unredacted)))
     if (!options.beyondQuota)
       await this.#checks.admit(this.#owner, body.length, () => this.#documents.get(this.#owner, collection, id))
     return this.#documents.put(

@@ -75,9 +75,9 @@ class ExchangeReader {
       if (output === undefined || output === '') return undefined
       const run = stored.run.id
       const [created] = await this.#page(run, -1, 1)
-      const asked = askedIn((created!.data as EventData['run.created']).input)
+      const question = askedIn((created!.data as EventData['run.created']).input)
       return [
-        { role: 'user', content: asked, run },
+        { role: 'user', content: question, run },
         { role: 'assistant', content: output, run },
       ]
     } catch (cause) {

@@ -2,6 +2,7 @@
 import type { LoggedEvent } from '../model/event.ts'
 import { actorKey } from './actors.ts'
 import { type Entry, isOpen, type WorkEntry } from './entries.ts'
+import { refOf } from './saved-structure.ts'
 
 /** Omits fields of each kind of entry by itself. */
 type Without<Each, Field extends PropertyKey> = Each extends unknown ? Omit<Each, Field> : never
@@ -32,15 +33,24 @@ export class EntryList {
   }
 
   /** Undefined if entries of its kind are not kept. */
-  begin(event: LoggedEvent, begun: NewEntry, ref?: string): Entry | undefined {
-    if (!this.keeps(begun.kind)) return undefined
+  begin(event: LoggedEvent, fields: NewEntry, ref?: string): Entry | undefined {
+    if (!this.keeps(fields.kind)) return undefined
     const { index, time, actor } = event
-    const entry = this.put({ ...begun, index, time, actor: actorKey(actor), retracted: false })
-    if (ref !== undefined) {
-      this.#refs.set(`${entry.kind} ${ref}`, index)
-      this.#refOf.set(index, `${entry.kind} ${ref}`)
-    }
+    const entry = this.put({ ...fields, index, time, actor: actorKey(actor), retracted: false })
+    if (ref !== undefined) this.#name(entry, ref)
     return entry
+  }
+
+  /** Adds a saved entry after those that began before it. */
+  restore(entry: Entry): void {
+    if (!this.keeps(entry.kind)) return
+    const ref = refOf(this.put(entry))
+    if (ref !== undefined) this.#name(entry, ref)
+  }
+
+  #name({ kind, index }: Entry, ref: string): void {
+    this.#refs.set(`${kind} ${ref}`, index)
+    this.#refOf.set(index, `${kind} ${ref}`)
   }
 
   change<Changed extends Entry>(entry: Changed | undefined, changes: Partial<Changed>): Changed | undefined {

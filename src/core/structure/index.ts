@@ -22,5 +22,6 @@ export {
 } from './entries.ts'
 export type { RunLifecycle } from './lifecycle.ts'
 export { RunStructure, type StructureOptions } from './run-structure.ts'
+export type { SavedArtifact, SavedEntry, SavedStructure, SavedText, SavedUsage } from './saved-structure.ts'
 export type { TextEntry } from './texts.ts'
 export type { ModelUsage, UsageFold } from './usage.ts'

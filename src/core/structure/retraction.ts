@@ -4,7 +4,7 @@ import { actorKey, isWithin } from './actors.ts'
 
 export type DiscardedAttempt = Extract<LoggedEvent, { type: 'attempt.discarded' }>
 
-/** The index from which the output of an actor, named by its key, is retracted. Infinity if all of it stands. */
+/** The index from which the output of an actor, named by its key, is retracted. Infinity if nothing is retracted. */
 export function retractedFrom({ data: { from, scope }, actor }: DiscardedAttempt, whose: string): number {
   const discarded = actorKey(actor)
   const isConcerned = scope === 'all' || whose === discarded || (scope === 'below' && isWithin(whose, discarded))

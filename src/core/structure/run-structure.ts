@@ -8,6 +8,16 @@ import { type ActorEntry, type ArtifactPiece, type Entry, isOpen, type WorkEntry
 import { EntryList } from './entry-list.ts'
 import { lifecycleAfter, queuedRun, type RunLifecycle } from './lifecycle.ts'
 import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from './retraction.ts'
+import {
+  isText,
+  marksOf,
+  restoreEntry,
+  SAVED_VERSION,
+  saveEntries,
+  type SavedEntry,
+  type SavedStructure,
+} from './saved-structure.ts'
+import { BREAKS, BREAKS_ALL } from './text-breaks.ts'
 import { type Delta, type TextEntry, TextFold } from './texts.ts'
 import { UsageFold } from './usage.ts'
 import { callerOf, WorkFold } from './work.ts'
@@ -43,6 +53,50 @@ export class RunStructure {
   constructor({ kinds, entriesMax = ENTRIES_MAX }: StructureOptions = {}) {
     this.#entries = new EntryList(kinds, entriesMax)
     this.#work = new WorkFold(this.#entries)
+  }
+
+  /** Restores what `save` returned, also after a way through JSON. Throws if another version saved it. */
+  static restore(saved: SavedStructure, options?: StructureOptions): RunStructure {
+    if (saved.version !== SAVED_VERSION)
+      throw new TypeError(`the structure has version ${saved.version}, but this code restores version ${SAVED_VERSION}`)
+    const structure = new RunStructure(options)
+    structure.lifecycle = saved.lifecycle
+    for (const actor of saved.actors) structure.actors.set(actor.run, actor)
+    structure.usage.restore(saved.usage)
+    structure.#last = saved.time
+    for (const entry of saved.entries) structure.#restore(entry)
+    structure.#standing.sort((one, other) => one - other)
+    return structure
+  }
+
+  /** All that is needed to fold on, as JSON. Later events do not change it. */
+  save(): SavedStructure {
+    const { entries, ...rest } = this.saving()
+    return { ...rest, entries: [...entries] }
+  }
+
+  /** Like `save`, with the entries one by one: read them before the next event. */
+  saving(): Omit<SavedStructure, 'entries'> & { readonly entries: Iterable<SavedEntry> } {
+    const { lifecycle, actors, usage } = this
+    const { models, whole } = usage
+    const [marks, entries] = [this.#texts.marks(), this.entries()]
+    return {
+      version: SAVED_VERSION,
+      lifecycle,
+      actors: [...actors.values()],
+      usage: { models, ...(whole !== undefined && { whole }) },
+      time: this.#last,
+      entries: saveEntries(entries, marks),
+    }
+  }
+
+  #restore(saved: SavedEntry): void {
+    const entry = restoreEntry(saved)
+    this.#entries.restore(entry)
+    this.#work.restore(entry)
+    if ('pieces' in saved && isText(entry)) this.#texts.restore(entry, marksOf(entry.index, saved.pieces as number[]))
+    if (RETRACTABLE.has(entry.kind) && !entry.retracted) this.#stand(entry)
+    if (entry.kind === 'attempt') this.#attempt = entry.state === 'running' ? entry.index : undefined
   }
 
   /** A snapshot: later events change neither the list nor its entries. */
@@ -145,16 +199,16 @@ export class RunStructure {
   }
 
   #answer({ data, time }: Logged<'run.resumed'>): Entry | undefined {
-    const asked = this.#entries.find('questions', '')
-    return asked?.answers === undefined
-      ? this.#entries.change(asked, { answers: data.answers, endedAt: time })
+    const questions = this.#entries.find('questions', '')
+    return questions?.answers === undefined
+      ? this.#entries.change(questions, { answers: data.answers, endedAt: time })
       : undefined
   }
 
   /** The run waits no longer, or for more. */
   #endQuestions({ time }: LoggedEvent): void {
-    const asked = this.#entries.find('questions', '')
-    if (asked?.endedAt === undefined) this.#entries.change(asked, { endedAt: time })
+    const questions = this.#entries.find('questions', '')
+    if (questions?.endedAt === undefined) this.#entries.change(questions, { endedAt: time })
   }
 
   #end(event: Logged<`run.${'completed' | 'failed' | 'cancelled' | 'rejected'}`>): Entry | undefined {
@@ -203,7 +257,9 @@ export class RunStructure {
   }
 
   #retract(event: DiscardedAttempt): Entry | undefined {
-    for (const { left, retracted } of this.#texts.retract(event)) {
+    // In log order, whoever spoke first.
+    const retractions = this.#texts.retract(event).toSorted((one, other) => one.retracted.index - other.retracted.index)
+    for (const { left, retracted } of retractions) {
       if (left !== undefined) this.#entries.put(left)
       this.#entries.put(retracted)
     }
@@ -269,30 +325,3 @@ function isRetracted(entry: Entry, event: DiscardedAttempt): boolean {
 function markRetracted(entry: Entry, endedAt: string): Entry {
   return isOpen(entry) ? { ...entry, retracted: true, state: 'cut', endedAt } : { ...entry, retracted: true }
 }
-
-/** Events after which an actor's text begins anew. */
-const BREAKS: ReadonlySet<EventType> = new Set([
-  'text.completed',
-  'reasoning.completed',
-  'model.requested',
-  'tool.drafted',
-  'tool.called',
-  'step.started',
-  'step.completed',
-  'step.failed',
-  'step.skipped',
-  'actor.completed',
-  'actor.failed',
-  'state.replaced',
-  'state.patched',
-  'custom.emitted',
-])
-/** Events after which everyone's does. */
-const BREAKS_ALL: ReadonlySet<EventType> = new Set([
-  'run.started',
-  'run.paused',
-  'run.completed',
-  'run.failed',
-  'run.cancelled',
-  'run.rejected',
-])

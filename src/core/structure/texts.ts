@@ -37,25 +37,39 @@ interface Segment {
 }
 
 export class TextFold {
-  readonly #said = new Map<string, Segment[]>()
+  readonly #segments = new Map<string, Segment[]>()
 
   /** An actor's text and reasoning that stands. */
   of(whose: string): TextEntry[] {
-    return this.#said.get(whose)?.map(({ entry }) => entry) ?? []
+    return this.#segments.get(whose)?.map(({ entry }) => entry) ?? []
+  }
+
+  /** Index and position of the pieces of each entry that stands, by the entry's index. */
+  marks(): ReadonlyMap<number, readonly number[]> {
+    const found = new Map<number, readonly number[]>()
+    for (const said of this.#segments.values()) for (const { entry, marks } of said) found.set(entry.index, marks)
+    return found
+  }
+
+  /** Adds a saved entry that stands, after the others of its actor. */
+  restore(entry: TextEntry, marks: number[]): void {
+    const said = this.#segments.get(entry.actor)
+    if (said === undefined) this.#segments.set(entry.actor, [{ entry, marks }])
+    else said.push({ entry, marks })
   }
 
   /** Continues the open entry of its actor, or begins one and closes the one before. */
   add({ type, index, time, actor, data: { text, message } }: Delta): TextAddition {
     const whose = actorKey(actor)
     const kind = type === 'text.delta' ? 'text' : 'reasoning'
-    const said = this.#said.get(whose) ?? []
-    if (said.length === 0) this.#said.set(whose, said)
-    let last = said.at(-1)
+    const segments = this.#segments.get(whose) ?? []
+    if (segments.length === 0) this.#segments.set(whose, segments)
+    let last = segments.at(-1)
     let closed: TextEntry | undefined
     if (last?.entry.open !== true || last.entry.kind !== kind || last.entry.message !== message) {
       closed = this.close(whose)
       const entry = { kind, index, time, actor: whose, message, text: '', open: true, retracted: false } as const
-      said.push((last = { entry, marks: [] }))
+      segments.push((last = { entry, marks: [] }))
     }
     last.marks.push(index, last.entry.text.length)
     last.entry = { ...last.entry, text: last.entry.text + text }
@@ -64,7 +78,7 @@ export class TextFold {
 
   /** Ends the open entry of an actor. */
   close(whose: string): TextEntry | undefined {
-    const last = this.#said.get(whose)?.at(-1)
+    const last = this.#segments.get(whose)?.at(-1)
     if (last?.entry.open !== true) return undefined
     return (last.entry = { ...last.entry, open: false })
   }
@@ -72,12 +86,12 @@ export class TextFold {
   /** Newest first for each actor. */
   retract(event: DiscardedAttempt): TextRetraction[] {
     const retractions: TextRetraction[] = []
-    for (const [whose, said] of this.#said) {
+    for (const [whose, segments] of this.#segments) {
       const from = retractedFrom(event, whose)
-      for (let last = said.at(-1); last !== undefined && last.marks.at(-2)! >= from; last = said.at(-1)) {
+      for (let last = segments.at(-1); last !== undefined && last.marks.at(-2)! >= from; last = segments.at(-1)) {
         const retraction = cut(last, from)
         retractions.push(retraction)
-        if (retraction.left === undefined) said.pop()
+        if (retraction.left === undefined) segments.pop()
       }
     }
     return retractions
@@ -87,13 +101,13 @@ export class TextFold {
 /** What is left is closed: what follows begins a new entry, so that a long text is not copied by every retraction. */
 function cut(segment: Segment, from: number): TextRetraction {
   const { entry, marks } = segment
-  const gone = { ...entry, open: false, retracted: true }
-  if (entry.index >= from) return { left: undefined, retracted: gone }
+  const retracted = { ...entry, open: false, retracted: true }
+  if (entry.index >= from) return { left: undefined, retracted }
   let [index, at] = [0, 0]
   while (marks.at(-2)! >= from) {
     at = marks.pop()!
     index = marks.pop()!
   }
   segment.entry = { ...entry, text: entry.text.slice(0, at), open: false }
-  return { left: segment.entry, retracted: { ...gone, index, text: entry.text.slice(at) } }
+  return { left: segment.entry, retracted: { ...retracted, index, text: entry.text.slice(at) } }
 }

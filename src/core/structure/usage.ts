@@ -1,5 +1,6 @@
 /** Token usage of a run: by model while it is running, in total when it has ended. Retracted output was paid for and counts. */
 import type { LoggedEvent, Usage } from '../model/event.ts'
+import type { SavedUsage } from './saved-structure.ts'
 
 export interface ModelUsage {
   readonly model: string
@@ -24,6 +25,11 @@ export class UsageFold {
     if (whole !== undefined) return whole.totalTokens ?? (whole.inputTokens ?? 0) + (whole.outputTokens ?? 0)
     if (this.#models.size === 0) return undefined
     return this.models.reduce((sum, { input, output }) => sum + input + output, 0)
+  }
+
+  restore({ models, whole }: SavedUsage): void {
+    for (const usage of models) this.#models.set(usage.model, usage)
+    this.whole = whole
   }
 
   apply(event: LoggedEvent): void {

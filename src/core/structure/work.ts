@@ -1,7 +1,7 @@
 /** Folds tool calls, steps, called components and model requests, each with the step around it. */
 import type { EventType, LoggedEvent } from '../model/event.ts'
 import { actorKey } from './actors.ts'
-import type { ActorEntry, Entry, StepEntry, ToolEntry } from './entries.ts'
+import { type ActorEntry, type Entry, isOpen, type StepEntry, type ToolEntry } from './entries.ts'
 import type { EntryList } from './entry-list.ts'
 
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
@@ -13,6 +13,11 @@ export class WorkFold {
 
   constructor(entries: EntryList) {
     this.#entries = entries
+  }
+
+  /** Continues with an entry that was restored. */
+  restore(entry: Entry): void {
+    if (entry.kind === 'step' && isOpen(entry)) this.#openSteps(entry.actor).push(entry.index)
   }
 
   apply(event: LoggedEvent): Entry | undefined {
@@ -64,9 +69,9 @@ export class WorkFold {
   ): ToolEntry | undefined {
     const { call, name } = event.data
     const { key, within } = event.data as { readonly key?: string; readonly within?: string }
-    const begun = { kind: 'tool', call, name, state, draft: '', recorded: key !== undefined } as const
+    const fields = { kind: 'tool', call, name, state, draft: '', recorded: key !== undefined } as const
     const step = this.#stepAround(actorKey(event.actor), within)
-    return this.#entries.begin(event, { ...begun, step }, refOf(event, call)) as ToolEntry | undefined
+    return this.#entries.begin(event, { ...fields, step }, refOf(event, call)) as ToolEntry | undefined
   }
 
   #draftTool(event: Logged<'tool.drafted'>): Entry | undefined {
@@ -92,10 +97,10 @@ export class WorkFold {
   #startStep(event: Logged<'step.started'>): Entry | undefined {
     const { step: id, name, kind: stepKind = 'function', parent, details, key } = event.data
     const step = parent === undefined ? undefined : this.#entries.find('step', refOf(event, parent))?.index
-    const begun = { kind: 'step', id, name, stepKind, details, state: 'running', recorded: key !== undefined } as const
+    const fields = { kind: 'step', id, name, stepKind, details, state: 'running', recorded: key !== undefined } as const
     const whose = actorKey(event.actor)
     this.#openSteps(whose).push(event.index)
-    return this.#entries.begin(event, { ...begun, step }, refOf(event, id))
+    return this.#entries.begin(event, { ...fields, step }, refOf(event, id))
   }
 
   #endStep(
@@ -104,9 +109,9 @@ export class WorkFold {
   ): Entry | undefined {
     const { step: id, name } = event.data
     const ref = refOf(event, id)
-    const begun = { kind: 'step', id, name, stepKind: 'function', state: 'running' } as const
+    const fields = { kind: 'step', id, name, stepKind: 'function', state: 'running' } as const
     const recorded = (event.data as { readonly key?: string }).key !== undefined
-    const step = this.#entries.find('step', ref) ?? this.#entries.begin(event, { ...begun, recorded }, ref)
+    const step = this.#entries.find('step', ref) ?? this.#entries.begin(event, { ...fields, recorded }, ref)
     return this.#entries.change(step as StepEntry | undefined, { ...result, endedAt: event.time })
   }
 
@@ -121,8 +126,8 @@ export class WorkFold {
 
   #beginActor(event: LoggedEvent, input: unknown, step: number | undefined): ActorEntry | undefined {
     const { component, kind: componentKind = 'agent' } = event.actor ?? { component: 'component' }
-    const begun = { kind: 'actor', component, componentKind, caller: callerOf(event), state: 'running' } as const
-    const entry = this.#entries.begin(event, { ...begun, recorded: true, step, input }, actorKey(event.actor))
+    const fields = { kind: 'actor', component, componentKind, caller: callerOf(event), state: 'running' } as const
+    const entry = this.#entries.begin(event, { ...fields, recorded: true, step, input }, actorKey(event.actor))
     return entry as ActorEntry | undefined
   }
 
@@ -134,8 +139,8 @@ export class WorkFold {
   #requestModel(event: Logged<'model.requested'>): Entry | undefined {
     const { request, model } = event.data
     const step = this.#stepAround(actorKey(event.actor), undefined)
-    const begun = { kind: 'model', request, model, state: 'running', recorded: false, step } as const
-    return this.#entries.begin(event, begun, refOf(event, request))
+    const fields = { kind: 'model', request, model, state: 'running', recorded: false, step } as const
+    return this.#entries.begin(event, fields, refOf(event, request))
   }
 
   /** The step that the log names, or the innermost open one of the actor. */
@@ -148,10 +153,10 @@ export class WorkFold {
 
   /** Drops steps at its end that are over. */
   #openSteps(whose: string): number[] {
-    const begun = this.#steps.get(whose) ?? []
-    while (begun.length > 0 && !this.#isOpen(begun.at(-1)!)) begun.pop()
-    this.#steps.set(whose, begun)
-    return begun
+    const steps = this.#steps.get(whose) ?? []
+    while (steps.length > 0 && !this.#isOpen(steps.at(-1)!)) steps.pop()
+    this.#steps.set(whose, steps)
+    return steps
   }
 
   #isOpen(index: number): boolean {

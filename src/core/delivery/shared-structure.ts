@@ -1,0 +1,142 @@
+/**
+ * The structure of one run at the end of its log, shared by all who ask for a snapshot on this node: it is folded once, and encoded
+ * once for those who ask at the same time. Nothing here is the truth: an evicted structure is folded again from the log.
+ */
+import { HoldfastError } from '../model/errors.ts'
+import type { EventType } from '../model/event.ts'
+import type { Limits } from '../model/limits.ts'
+import { markOf, parseEnvelope, type RawRecord } from '../model/record.ts'
+import { isFinished, type Run } from '../model/run.ts'
+import type { Store } from '../ports/store.ts'
+import { paceFolds } from '../runtime/share-event-loop.ts'
+import { RunStructure } from '../structure/run-structure.ts'
+import { isInLog, recordsAfter } from './follow-log.ts'
+import type { ViewCache } from './view-cache.ts'
+
+export interface StructureSnapshot {
+  /** The last event that it contains; undefined if the log has none. */
+  readonly last: RawRecord | undefined
+  /** A `SavedStructure` as JSON. */
+  readonly json: string
+  /** The run has ended: nothing follows. */
+  readonly ended: boolean
+}
+
+interface StructureParts {
+  readonly run: Run
+  readonly first: number
+  readonly store: Store
+  readonly limits: Limits
+  readonly cache: ViewCache
+}
+
+interface Folded {
+  readonly structure: RunStructure
+  last: RawRecord | undefined
+  /** Bytes of log that were folded. */
+  bytes: number
+  /** Of the last event, once somebody asked. */
+  snapshot: StructureSnapshot | undefined
+}
+
+/** Events folded or entries encoded before others get the event loop. */
+const AT_ONCE = 32
+/** A snapshot may be larger than the answer to a listing: a run's text is often in its output too. */
+const ANSWERS_MAX = 2
+
+export class SharedStructure {
+  readonly #parts: StructureParts
+  #folded: Folded | undefined
+  #building: Promise<StructureSnapshot> | undefined
+
+  constructor(parts: StructureParts) {
+    this.#parts = parts
+  }
+
+  get run(): Run {
+    return this.#parts.run
+  }
+
+  forget(): void {
+    this.#folded = undefined
+  }
+
+  /**
+   * The structure at the end of the log, which the caller knows to have the events before `next`. Concurrent callers share the work.
+   * Throws `too_large` if it does not fit one response.
+   */
+  async current(next: number): Promise<StructureSnapshot> {
+    const known = await this.#building
+    if (known?.last !== undefined && known.last.index >= next - 1) return known
+    // One that begins now reads all that is there, also if the log has lost its end since.
+    this.#building ??= this.#build().finally(() => (this.#building = undefined))
+    return this.#building
+  }
+
+  async #build(): Promise<StructureSnapshot> {
+    const folded = await this.#verified()
+    this.#folded = undefined // not to be continued from, should this fail midway
+    await this.#foldOn(folded)
+    folded.snapshot ??= await this.#encode(folded)
+    this.#folded = folded
+    this.#parts.cache.charge(this, folded.bytes + folded.snapshot.json.length)
+    return folded.snapshot
+  }
+
+  async #foldOn(folded: Folded): Promise<void> {
+    const { store, run, first, limits } = this.#parts
+    const bytesMax = Math.max(limits.viewBytesMax, limits.foldBytesMax)
+    const after = folded.last?.index ?? first - 1
+    for await (const records of recordsAfter(store, run.id, after, {
+      bytesMax: limits.readBytesMax,
+      atOnce: AT_ONCE,
+    })) {
+      let type: EventType = 'run.created'
+      for (const { envelope, index } of records) {
+        const event = parseEnvelope(envelope, run.id, index)
+        folded.structure.apply(event)
+        folded.bytes += envelope.length
+        ;({ type } = event)
+      }
+      folded.last = { ...records.at(-1)!, type }
+      folded.snapshot = undefined
+      if (folded.bytes > bytesMax) throw this.#tooLarge()
+      this.#parts.cache.charge(this, folded.bytes)
+    }
+  }
+
+  async #encode({ structure, last }: Folded): Promise<StructureSnapshot> {
+    const { entries, ...rest } = structure.saving()
+    const head = JSON.stringify(rest).slice(0, -1)
+    const encoded: string[] = []
+    let charsLeft = ANSWERS_MAX * this.#parts.limits.responseBytesMax - head.length
+    for (const entry of entries) {
+      const text = JSON.stringify(entry)
+      charsLeft -= text.length + 1
+      if (charsLeft < 0) throw this.#tooLarge()
+      encoded.push(text)
+      const turn = encoded.length % AT_ONCE === 0 ? paceFolds() : undefined
+      if (turn !== undefined) await turn
+    }
+    const json = `${head},"entries":[${encoded.join(',')}]}`
+    return { last, json, ended: isFinished(structure.lifecycle.status) }
+  }
+
+  /** What was folded before, if the log still has its last event. */
+  async #verified(): Promise<Folded> {
+    const { store, run } = this.#parts
+    const folded = this.#folded
+    if (folded?.last !== undefined) {
+      const { index, envelope } = folded.last
+      if (await isInLog(store, run.id, { index, mark: markOf(envelope) })) return folded
+    }
+    return { structure: new RunStructure(), last: undefined, bytes: 0, snapshot: undefined }
+  }
+
+  #tooLarge(): HoldfastError {
+    return new HoldfastError(
+      'too_large',
+      `the structure of run ${this.run.id} is too large for a snapshot; read its events instead, for example the last ones with tail=1000`,
+    )
+  }
+}

@@ -1,0 +1,41 @@
+/** A source of components that are discovered at run time, such as those of another server. */
+import type { Component } from './component.ts'
+
+export interface ComponentSource {
+  /** Name in health reports, logs and errors. */
+  readonly name: string
+  readonly protocol: string
+  readonly url: string
+  /** Interval of discovery while it succeeds. */
+  readonly discoverIntervalMs: number
+  /** All components as they are now. Rejects if the source cannot be reached. Unchanged components are the same objects. */
+  discover(signal: AbortSignal): Promise<readonly Component[]>
+}
+
+/** What a server serves: components, and sources of more. */
+export type Served = Component | ComponentSource
+
+export function componentsIn(served: readonly Served[]): readonly Component[] {
+  return served.filter((each): each is Component => !isComponentSource(each))
+}
+
+export function sourcesIn(served: readonly Served[]): readonly ComponentSource[] {
+  return served.filter((each) => isComponentSource(each))
+}
+
+function isComponentSource(given: Served): given is ComponentSource {
+  return typeof (given as Partial<ComponentSource>).discover === 'function'
+}
+
+/** The last discovery of a source. */
+export interface SourceHealth {
+  readonly name: string
+  readonly protocol: string
+  readonly url: string
+  readonly status: 'unknown' | 'ok' | 'unreachable' | 'conflict'
+  /** Number of components that it serves here. */
+  readonly components: number
+  /** Since when it has this status. */
+  readonly since: string
+  readonly error?: string
+}

@@ -1,0 +1,57 @@
+/**
+ * Schemas of inputs, outputs and answers: the Standard Schema interface (standardschema.dev), which zod, valibot, arktype and others
+ * implement. It is declared here, so that no package is needed.
+ */
+
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': StandardSchemaProps<Input, Output>
+}
+
+export interface StandardSchemaProps<Input = unknown, Output = Input> {
+  readonly version: 1
+  /** Name of the library. */
+  readonly vendor: string
+  readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+  /** Types only; nothing at run time. */
+  readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  /** Standard JSON Schema, where the library has it. */
+  readonly jsonSchema?: JsonSchemaConverter
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+export interface JsonSchemaConverter {
+  readonly input: (options: JsonSchemaTarget) => Record<string, unknown>
+  readonly output: (options: JsonSchemaTarget) => Record<string, unknown>
+}
+
+export interface JsonSchemaTarget {
+  readonly target: 'draft-2020-12'
+  readonly libraryOptions?: Record<string, unknown> | undefined
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** A schema with its JSON Schema, for libraries from which none can be derived. */
+export interface DescribedSchema<Input = unknown, Output = Input> {
+  readonly schema: StandardSchema<Input, Output>
+  readonly jsonSchema: JsonSchema
+}
+
+/** `Input`: the values that it accepts. `Output`: what it makes of them. */
+export type ValueSchema<Input = unknown, Output = Input> =
+  | StandardSchema<Input, Output>
+  | DescribedSchema<Input, Output>
+
+/** What is wrong with a value, and where: `items[2].name`, or '' for the value itself. */
+export interface SchemaIssue {
+  readonly path: string
+  readonly message: string
+}
