@@ -1,0 +1,198 @@
+/** A transport for `useChat` that reconnects by itself, exactly after the last chunk, and whose stop is durable. */
+import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
+import { Backoff, type OnProblem } from '../client/backoff.ts'
+import { ApiError, type ClientError, ConnectionError } from '../client/errors.ts'
+import { eventsIn, piecesOf, type WaitForPiece } from '../sse/read.ts'
+
+export interface ChatTransportOptions {
+  /** Address of a component's chat, such as `/ai/assistant/chat`. */
+  readonly api: string
+  /** Sent with every request; a function is called for each. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
+  readonly credentials?: RequestCredentials
+  readonly fetch?: typeof globalThis.fetch
+  /** Failures in a row before the chat gets an error. Default: 20. */
+  readonly retries?: number
+  /** Delay before the first retry; it doubles, up to ten seconds. Default: 500. */
+  readonly retryDelayMs?: number
+  /** A connection that is silent for longer is replaced; the server sends heartbeats. Default: 45,000. */
+  readonly idleTimeoutMs?: number
+  /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
+  readonly onProblem?: OnProblem
+}
+
+type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>['sendMessages']>[0]
+type ReconnectOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>['reconnectToStream']>[0]
+
+interface Request {
+  readonly path?: string
+  readonly method?: 'POST'
+  readonly body?: object
+  readonly headers?: HeadersInit | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implements ChatTransport<Message> {
+  readonly resumeStreamIsReplay = true
+  readonly #options: ChatTransportOptions
+
+  constructor(options: ChatTransportOptions) {
+    this.#options = options
+  }
+
+  async sendMessages(options: SendOptions<Message>): Promise<ReadableStream<UIMessageChunk>> {
+    const { chatId: id, messages, trigger, messageId, abortSignal: signal, body, headers } = options
+    const sent = { method: 'POST', body: { ...body, id, messages, trigger, messageId }, signal } as const
+    // A request whose answer was lost is repeated without starting a second run.
+    const key = { 'idempotency-key': crypto.randomUUID() }
+    const backoff = this.#backoff()
+    const response = await this.#retry(backoff, { ...sent, headers: { ...plain(headers), ...key } })
+    return this.#stream(response, backoff, signal)
+  }
+
+  async reconnectToStream(options: ReconnectOptions<Message>): Promise<ReadableStream<UIMessageChunk> | null> {
+    const { chatId, abortSignal: signal, headers } = options
+    const backoff = this.#backoff()
+    const response = await this.#retry(backoff, { path: pathOf(chatId, 'stream'), headers, signal })
+    return response.status === 204 ? null : this.#stream(response, backoff, signal)
+  }
+
+  /** Stops what the chat is doing, also after a reload. Aborting a stream only disconnects from it. */
+  async stop(chatId: string): Promise<void> {
+    await this.#retry(this.#backoff(), { path: pathOf(chatId, 'stop'), method: 'POST', body: {} })
+  }
+
+  /** The newest messages of a chat, for `messages` of `useChat`. */
+  async messages(chatId: string): Promise<Message[]> {
+    const response = await this.#retry(this.#backoff(), { path: pathOf(chatId, 'messages') })
+    return ((await response.json()) as { messages: Message[] }).messages
+  }
+
+  #backoff(): Backoff {
+    const { retries = 20, retryDelayMs = 500, onProblem } = this.#options
+    return new Backoff(retries, retryDelayMs, onProblem)
+  }
+
+  #stream(first: Response, backoff: Backoff, signal: AbortSignal | undefined): ReadableStream<UIMessageChunk> {
+    const chunks = this.#chunks(first, backoff, signal)
+    return new ReadableStream({
+      async pull(controller) {
+        const { value, done } = await chunks.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => void chunks.return(),
+    })
+  }
+
+  /** The chunks of a message, each once, whatever happens to connections and servers. */
+  async *#chunks(
+    first: Response,
+    backoff: Backoff,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<UIMessageChunk, void, void> {
+    const stream = first.headers.get('x-workflow-run-id')
+    if (stream === null) throw new ConnectionError('the response is not a chat of Holdfast')
+    let received = 0
+    for (let response = first; ;) {
+      try {
+        for await (const { data } of eventsIn(piecesOf(response.body, this.#wait()))) {
+          if (data === '[DONE]') return
+          const chunk = JSON.parse(data) as UIMessageChunk
+          received++
+          backoff.progress()
+          yield chunk
+        }
+      } catch (cause) {
+        if (signal?.aborted === true) throw cause
+      }
+      await backoff.pause(new ConnectionError('the connection was lost before the end of the message'), signal)
+      response = await this.#resume(stream, received, backoff, signal)
+    }
+  }
+
+  async #resume(
+    stream: string,
+    received: number,
+    backoff: Backoff,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
+    try {
+      return await this.#retry(backoff, { path: `${pathOf(stream, 'stream')}?startIndex=${received}`, signal })
+    } catch (cause) {
+      if (!(cause instanceof ApiError) || cause.status !== 410) throw cause
+      // Retracted parts cannot be taken back here. For `useChat` this is a lost connection: it replays the message.
+      throw new TypeError('the network stream must be replayed: output that was shown has been retracted', { cause })
+    }
+  }
+
+  async #retry(backoff: Backoff, request: Request): Promise<Response> {
+    for (;;) {
+      const failure = await this.#ask(request)
+      if (failure instanceof Response) {
+        backoff.alive()
+        return failure
+      }
+      if (!failure.retryable) throw failure
+      await backoff.pause(failure, request.signal)
+    }
+  }
+
+  async #ask({ path = '', method, body, headers, signal }: Request): Promise<Response | ClientError> {
+    const { api, headers: own = {}, credentials, fetch = globalThis.fetch } = this.#options
+    const [base = '', query] = api.split('?', 2)
+    const [below = '', more] = path.split('?', 2)
+    const search = [query, more].filter((part) => part !== undefined).join('&')
+    try {
+      const response = await fetch(`${base}${below}${search === '' ? '' : `?${search}`}`, {
+        ...(method !== undefined && { method }),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(credentials !== undefined && { credentials }),
+        headers: {
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(typeof own === 'function' ? own() : own),
+          ...plain(headers),
+        },
+        signal: signal ?? null,
+      })
+      return response.ok ? response : await refusalOf(response)
+    } catch (cause) {
+      signal?.throwIfAborted()
+      return new ConnectionError('the server cannot be reached', { cause })
+    }
+  }
+
+  #wait(): WaitForPiece {
+    const { idleTimeoutMs = 45_000 } = this.#options
+    return async (piece) => {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const silence = new Promise<never>((_resolve, reject) => {
+        timer = setTimeout(() => reject(new ConnectionError('the connection is silent')), idleTimeoutMs)
+      })
+      try {
+        return await Promise.race([piece, silence])
+      } finally {
+        clearTimeout(timer)
+      }
+    }
+  }
+}
+
+async function refusalOf(response: Response): Promise<ApiError> {
+  const { status, headers } = response
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN)
+  return new ApiError(await response.text(), {
+    code: headers.get('holdfast-error') ?? `http_${status}`,
+    status,
+    retryable: status === 429 || status >= 500,
+    ...(Number.isFinite(seconds) && { retryAfterMs: seconds * 1000 }),
+  })
+}
+
+function pathOf(chat: string, what: 'stream' | 'stop' | 'messages'): string {
+  return `/${encodeURIComponent(chat)}/${what}`
+}
+
+function plain(headers: HeadersInit | undefined): Record<string, string> {
+  return Object.fromEntries(new Headers(headers))
+}

@@ -1,0 +1,2 @@
+/** `holdfast/ai-sdk`: the client side of AI SDK chats, for browsers and servers. */
+export { type ChatTransportOptions, HoldfastChatTransport } from './chat-transport.ts'

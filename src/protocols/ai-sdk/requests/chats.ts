@@ -1,0 +1,136 @@
+/** The runs of a chat: a chat is a session, and its runs are those of one component. */
+import { type Clock, systemClock } from '../../../core/ports/clock.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import { isFinished, type RunStatus } from '../../../core/model/run.ts'
+import type { Component } from '../../../core/ports/component.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import type { Service } from '../../../core/service.ts'
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
+import type { ChatStream } from '../wire/stream.ts'
+import type { Leg } from '../wire/ids.ts'
+import type { ChatView } from '../view/chat-writer.ts'
+import { chatKind } from '../view/projection.ts'
+import type { ChatFrame, ChatState } from '../view/state.ts'
+
+/** A run that has just ended is replayed, for pages that were loaded meanwhile. */
+const RECENT_MS = 60_000
+
+const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'paused']
+
+export type ToolParts = ChatView['tools']
+
+export class Chats {
+  readonly service: Service
+  readonly #clock: Clock
+
+  constructor(service: Service, clock: Clock = systemClock) {
+    this.service = service
+    this.#clock = clock
+  }
+
+  /** By id. Default: the only one. */
+  component(id: string | undefined): Component {
+    const all = this.service.components()
+    const found = id === undefined ? all[0] : all.find((component) => component.id === id)
+    if (id === undefined && all.length !== 1)
+      throw new HoldfastError('invalid_request', 'the server has several components: name one with ?component=')
+    if (found !== undefined) return found
+    this.service.noteUnknown()
+    throw new HoldfastError('not_found', `no component ${JSON.stringify(id?.slice(0, 200))}`)
+  }
+
+  /** A run of a component. Throws `not_found` for runs of others. */
+  async run(principal: Principal, component: Component, id: string): Promise<StoredRun> {
+    const stored = await this.service.get(principal, id)
+    if (stored.run.component === component.id) return stored
+    throw new HoldfastError('not_found', `no run ${id}`)
+  }
+
+  /** Newest first. */
+  async unfinished(principal: Principal, component: Component, session: string): Promise<readonly StoredRun[]> {
+    const { runs } = await this.service.list(principal, { component: component.id, session, status: UNFINISHED })
+    return runs
+  }
+
+  /** Whether there is a run in the session, of any component. */
+  async exists(principal: Principal, session: string): Promise<boolean> {
+    return (await this.service.list(principal, { session, limit: 1 })).runs.length > 0
+  }
+
+  /** The run that a returning client wants to see: the newest that has not ended, or that has ended just now. */
+  async current(principal: Principal, component: Component, session: string): Promise<StoredRun | undefined> {
+    const [unfinished] = await this.unfinished(principal, component, session)
+    if (unfinished !== undefined) return unfinished
+    const { runs } = await this.service.list(principal, { component: component.id, session, limit: 1 })
+    const ended = runs[0]?.run.finishedAt
+    return ended !== undefined && this.#clock.now() - Date.parse(ended) < RECENT_MS ? runs[0] : undefined
+  }
+
+  view(stored: StoredRun, view: ChatView): SharedView<ChatState, ChatFrame> {
+    assertUntrimmed(stored)
+    return this.service.views.open(stored, chatKind(view))
+  }
+
+  /** What a run's chat is like now. */
+  async state(stored: StoredRun, tools: ToolParts): Promise<Checkpoint<ChatState>> {
+    return this.view(stored, { leg: 0, restart: 0, tools }).current(stored.next)
+  }
+
+  /** The stream of a run that begins now. */
+  fresh(stored: StoredRun, tools: ToolParts): ChatStream {
+    return { view: this.view(stored, { leg: 0, restart: 0, tools }), leg: { run: stored.run.id, leg: 0 } }
+  }
+
+  /** The stream of a leg, or the replay of the current message; from a chunk on if `startIndex` says so. */
+  async stream(
+    stored: StoredRun,
+    { leg, startIndex = 0, tools }: { readonly leg?: number; readonly startIndex?: number; readonly tools: ToolParts },
+  ): Promise<ChatStream> {
+    const { state, index } = await this.state(stored, tools)
+    const start = leg === undefined ? state.message : { leg, restart: 0 }
+    if (start.leg > state.leg) throw new HoldfastError('not_found', `run ${stored.run.id} has no leg ${start.leg}`)
+    const view = this.view(stored, { ...start, tools })
+    const { state: shown } = await view.current(stored.next)
+    const position = positionIn(shown, startIndex, start.restart > 0 || isCut(shown, state))
+    const pausesFrom = shown.endedAt ?? (state.waiting.length > 0 ? state.askedAt : index + 1)
+    const stream: Leg = { run: stored.run.id, leg: start.leg }
+    return {
+      view,
+      leg: stream,
+      position,
+      pausesFrom,
+      from: view.nearest({ event: Math.min(pausesFrom, index), frame: position }),
+      ...(startIndex < 0 && { tail: shown.position - 1 }),
+    }
+  }
+}
+
+/** Whether a view ended because output was retracted that its clients have. */
+function isCut(shown: ChatState, { message }: ChatState): boolean {
+  return shown.shown === 'no more' && message.restart > 0
+}
+
+/** Negative: the last chunks. */
+function positionIn({ position }: ChatState, startIndex: number, isRestarted: boolean): number {
+  if (startIndex < 0) return Math.max(0, position + startIndex)
+  if (startIndex > 0 && isRestarted)
+    throw new HoldfastError('cursor_expired', 'output before this position was retracted: replay the stream from 0')
+  if (startIndex <= position) return startIndex
+  throw new HoldfastError(
+    'cursor_invalid',
+    `startIndex: the stream has ${position} chunks, so ${startIndex} is beyond its end`,
+  )
+}
+
+/** The rest of a trimmed log would look like the whole message. */
+function assertUntrimmed({ run, first }: StoredRun): void {
+  if (first === 0) return
+  throw new HoldfastError('cursor_expired', `the events of run ${run.id} before ${first} were trimmed`, {
+    details: { earliest: first },
+  })
+}
+
+export function isUnfinished({ run }: StoredRun): boolean {
+  return !isFinished(run.status)
+}

@@ -1,0 +1,61 @@
+/** Validation of request bodies. Loaded lazily. */
+import { z } from 'zod'
+import { HoldfastError } from '../../../core/model/errors.ts'
+
+/** Maximum entries per request. A body has at most 100,000 values in any case. */
+const MESSAGES_MAX = 2000
+const PARTS_MAX = 20_000
+const TEXT_CHARS_MAX = 1000
+
+/** Treats null as absent. */
+function maybe<Shape extends z.ZodType>(shape: Shape) {
+  return shape.nullish().transform((value) => value ?? undefined)
+}
+
+const name = z.string().max(TEXT_CHARS_MAX)
+
+/** Parts are read by their `type`; those that are not known are ignored, as other clients may add their own. */
+const part = z.looseObject({
+  type: name,
+  text: z.string().optional(),
+  url: z.string().optional(),
+  mediaType: name.optional(),
+  filename: name.optional(),
+  toolCallId: name.optional(),
+  toolName: name.optional(),
+  state: name.optional(),
+  input: z.unknown().optional(),
+  output: z.unknown().optional(),
+  errorText: z.string().optional(),
+  preliminary: maybe(z.boolean()),
+  data: z.unknown().optional(),
+  approval: maybe(z.looseObject({ id: name, approved: maybe(z.boolean()), reason: maybe(z.string()) })),
+})
+
+const message = z.looseObject({
+  id: name.optional(),
+  role: z.enum(['user', 'assistant', 'system']),
+  parts: z.array(part).max(PARTS_MAX),
+})
+
+export const chatBody = z.looseObject({
+  id: maybe(name),
+  messages: z.array(message).max(MESSAGES_MAX).optional(),
+  message: message.optional(),
+  trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
+  messageId: maybe(name),
+})
+
+export const stopBody = z.looseObject({ activeStreamId: maybe(name) })
+
+export type UiPart = z.infer<typeof part>
+export type UiMessage = z.infer<typeof message>
+export type ChatBody = z.infer<typeof chatBody>
+
+export function parseBody<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
+  const result = shape.safeParse(body ?? {})
+  if (result.success) return result.data
+  const { path, message: problem } = result.error.issues[0]!
+  const where = path.length === 0 ? 'the body' : path.map(String).join('.')
+  throw new HoldfastError('invalid_request', `${where}: ${problem}`.slice(0, TEXT_CHARS_MAX))
+}

@@ -1,0 +1,156 @@
+/** Applies one event to a chat: adds chunks to the message, and shows them as frames while this view is on. */
+import type { LoggedEvent } from '../../../core/model/event.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
+import type { Chunk } from '../wire/chunks.ts'
+import { toMessageId } from '../wire/ids.ts'
+import type { ChatFrame, ChatState, ChunkNode, OpenTool, OpenText, OpenWork, ViewStart } from './state.ts'
+
+export interface ChatView extends ViewStart {
+  /** Tool parts are `tool-<name>` for clients that know their tools, `dynamic-tool` for others. */
+  readonly tools: 'static' | 'dynamic'
+}
+
+export interface EmitOptions {
+  /** Default: the current one. */
+  readonly step?: number
+  readonly recorded?: boolean
+  /** Key of the actor whose output it is. Default: the event's. */
+  readonly actor?: string
+  /** The call that it ends. */
+  readonly ends?: OpenTool
+}
+
+export class ChatWriter {
+  readonly view: ChatView
+  readonly event: LoggedEvent
+  state: ChatState
+  readonly frames: ChatFrame[] = []
+
+  constructor(view: ChatView, state: ChatState, event: LoggedEvent) {
+    this.view = view
+    this.state = state
+    this.event = event
+  }
+
+  get isOwn(): boolean {
+    return this.event.actor === undefined
+  }
+
+  set(changes: Partial<ChatState>): void {
+    this.state = { ...this.state, ...changes }
+  }
+
+  setTool(id: string, tool: OpenTool | undefined): void {
+    const tools = new Map(this.state.tools)
+    if (tool === undefined) tools.delete(id)
+    else tools.set(id, tool)
+    this.set({ tools })
+  }
+
+  setWork(id: string, open: OpenWork | undefined): void {
+    const work = new Map(this.state.work)
+    if (open === undefined) work.delete(id)
+    else work.set(id, open)
+    this.set({ work })
+  }
+
+  emit(
+    chunk: Chunk,
+    { step = this.state.step, recorded = false, actor = actorKey(this.event.actor), ends }: EmitOptions = {},
+  ): void {
+    const { chunks: previous, message } = this.state
+    this.set({ chunks: { previous, chunk, log: this.event.index, actor, recorded, message: message.leg, step, ends } })
+    this.show(chunk)
+  }
+
+  /** Sends a chunk that is not part of the message's standing chunks, or repeats one that is. */
+  show(chunk: Chunk): void {
+    if (this.state.shown !== 'now') return
+    const { position } = this.state
+    this.frames.push({ position, chunk })
+    this.set({ position: position + 1 })
+  }
+
+  /** Sends the chunks that end a stream. */
+  close(end: 'pause' | 'run', chunks: readonly Chunk[]): void {
+    if (this.state.shown !== 'now') return
+    let { position } = this.state
+    const closes = end === 'pause' ? ({ closes: true } as const) : {}
+    for (const chunk of chunks) this.frames.push({ position: position++, chunk, ...closes })
+    this.frames.push({ position, chunk: '[DONE]', end, ...closes })
+    if (end === 'run') this.set({ position, shown: 'no more' })
+  }
+
+  /** Ends this view without an end of the message: the client must replay it. */
+  cut(): void {
+    if (this.state.shown !== 'now') return
+    this.frames.push({ position: this.state.position, chunk: undefined, end: 'cut' })
+    this.set({ shown: 'no more' })
+  }
+
+  /** Begins this view: the message, and the chunks that it has. */
+  begin(chunks: readonly ChunkNode[]): void {
+    const { run, session, message } = this.state
+    this.set({ shown: 'now', position: 0 })
+    const metadata = { holdfast: { run, session } }
+    this.show({ type: 'start', messageId: toMessageId({ run, leg: message.leg }), messageMetadata: metadata })
+    for (const { chunk } of chunks) this.show(chunk)
+  }
+
+  beginStep(): void {
+    this.set({ step: this.state.step + 1, stepDue: false, hasResults: false })
+    this.emit({ type: 'start-step' })
+  }
+
+  /** Begins the step that is due before the component's next output. */
+  beginDueStep(): void {
+    if (!this.state.stepDue) return
+    this.closeText()
+    this.emit({ type: 'finish-step' })
+    this.beginStep()
+  }
+
+  say(kind: OpenText['kind'], text: string, message: string | undefined): void {
+    if (text === '') return
+    const id = this.#openText(kind, message)
+    this.emit({ type: `${kind}-delta`, id, delta: text })
+    if (kind === 'text') this.set({ said: this.state.said + text.length })
+  }
+
+  closeText(): void {
+    const { text } = this.state
+    if (text === undefined) return
+    this.emit({ type: `${text.kind}-end`, id: text.id }, { actor: '' })
+    this.set({ text: undefined })
+  }
+
+  /** A part that is no text. What the component says after it is another part. */
+  addPart(chunk: Chunk): void {
+    if (this.isOwn) {
+      this.closeText()
+      this.beginDueStep()
+    }
+    this.emit(chunk)
+  }
+
+  #openText(kind: OpenText['kind'], message: string | undefined): string {
+    const { text, texts } = this.state
+    if (text?.kind === kind && text.message === message) return text.id
+    this.closeText()
+    this.beginDueStep()
+    const id = message ?? `${kind}-${texts + 1}`
+    this.set({ text: { kind, id, message }, texts: texts + 1 })
+    this.emit({ type: `${kind}-start`, id })
+    return id
+  }
+}
+
+/** The newest chunks that satisfy a condition, oldest first. */
+export function newestChunks(
+  newest: ChunkNode | undefined,
+  condition: (node: ChunkNode) => boolean,
+): readonly ChunkNode[] {
+  const found: ChunkNode[] = []
+  for (let node = newest; node !== undefined && condition(node); node = node.previous) found.push(node)
+  return found.toReversed()
+}

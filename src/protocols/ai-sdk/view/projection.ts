@@ -1,0 +1,163 @@
+/** Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions in words. */
+import type { EventType, Failure, LoggedEvent } from '../../../core/model/event.ts'
+import type { ViewKind } from '../../../core/delivery/view-cache.ts'
+import type { Projection } from '../../../core/ports/projection.ts'
+import type { Chunk, FinishReason } from '../wire/chunks.ts'
+import { ChatWriter, type ChatView } from './chat-writer.ts'
+import { addArtifact, cite } from './project-content.ts'
+import { pause, resume } from './project-pauses.ts'
+import { callTool, draftTool, endOpenTools, endTool, showProgress } from './project-tools.ts'
+import { endWork, startWork } from './project-work.ts'
+import { retract } from './retract.ts'
+import type { ChatFrame, ChatState } from './state.ts'
+
+type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
+
+export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame> {
+  return {
+    initial: ({ id, session }) => ({
+      run: id,
+      session,
+      leg: 0,
+      message: { leg: 0, restart: 0 },
+      chunks: undefined,
+      step: 0,
+      stepDue: false,
+      hasResults: false,
+      text: undefined,
+      texts: 0,
+      said: 0,
+      tools: new Map(),
+      work: new Map(),
+      waiting: [],
+      pausedAt: undefined,
+      askedAt: -1,
+      answered: new Map(),
+      restarts: 0,
+      finish: undefined,
+      usage: undefined,
+      shown: 'not yet',
+      position: 0,
+    }),
+    apply(state, event) {
+      const writer = new ChatWriter(view, state, event)
+      project(writer, event)
+      return { state: writer.state, frames: writer.frames }
+    },
+  }
+}
+
+export function chatKind(view: ChatView): ViewKind<ChatState, ChatFrame> {
+  return {
+    name: `ai-sdk ${view.leg} ${view.restart} ${view.tools}`,
+    projection: chatProjection(view),
+    position: ({ position }) => position,
+    mayEnd: (frame) => frame.end !== undefined,
+  }
+}
+
+function project(writer: ChatWriter, event: LoggedEvent): void {
+  switch (event.type) {
+    case 'run.created':
+      return begin(writer)
+    case 'run.paused':
+      return pause(writer, event)
+    case 'run.resumed':
+      return resume(writer, event)
+    case 'run.completed':
+      return complete(writer, event)
+    case 'run.failed':
+      return fail(writer, 'failed', textOf(event.data.error))
+    case 'run.rejected':
+      return fail(writer, 'rejected', event.data.reason)
+    case 'run.cancelled':
+      return cancel(writer, event)
+    case 'attempt.discarded':
+      return retract(writer, event)
+    case 'text.delta':
+      return writer.isOwn ? writer.say('text', event.data.text, event.data.message) : undefined
+    case 'reasoning.delta':
+      return writer.isOwn ? writer.say('reasoning', event.data.text, event.data.message) : undefined
+    case 'text.completed':
+    case 'reasoning.completed':
+      return writer.isOwn ? writer.closeText() : undefined
+    case 'tool.drafted':
+      return draftTool(writer, event)
+    case 'tool.called':
+      return callTool(writer, event)
+    case 'tool.progressed':
+      return showProgress(writer, event)
+    case 'tool.completed':
+    case 'tool.failed':
+      return endTool(writer, event)
+    case 'model.responded':
+      return writer.isOwn ? writer.set({ stepDue: true, finish: event.data.finish }) : undefined
+    case 'step.started':
+    case 'actor.started':
+      return startWork(writer, event)
+    case 'step.completed':
+    case 'step.failed':
+    case 'step.skipped':
+    case 'actor.completed':
+    case 'actor.failed':
+      return endWork(writer, event)
+    case 'artifact.added':
+      return addArtifact(writer, event)
+    case 'source.cited':
+      return cite(writer, event)
+    case 'state.replaced':
+      return writer.emit({ type: 'data-state', data: event.data.state })
+    case 'state.patched':
+      return writer.emit({ type: 'data-state-patch', data: event.data.patch })
+    case 'custom.emitted':
+      return writer.addPart({ type: `data-${event.data.name}`, data: event.data.value ?? null })
+    default:
+      return undefined
+  }
+}
+
+function begin(writer: ChatWriter): void {
+  const { leg, restart } = writer.view
+  if (leg === 0 && restart === 0) writer.begin([])
+  writer.beginStep()
+}
+
+function complete(writer: ChatWriter, { data: { output, usage } }: Logged<'run.completed'>): void {
+  const { said, finish } = writer.state
+  // An output that was not streamed becomes the text.
+  if (said === 0 && output !== undefined && output !== '')
+    writer.say('text', typeof output === 'string' ? output : JSON.stringify(output), undefined)
+  const metadata = { holdfast: { status: 'completed', ...(usage !== undefined && { usage }) } }
+  end(writer, [{ type: 'finish', finishReason: reasonOf(finish), messageMetadata: metadata }])
+}
+
+function reasonOf(finish: string | undefined): FinishReason {
+  return finish === 'length' || finish === 'content-filter' ? finish : 'stop'
+}
+
+/** The client ignores what follows an error; `finish` stops those that reconnect until they see it. */
+function fail(writer: ChatWriter, status: 'failed' | 'rejected', errorText: string): void {
+  const finish: Chunk = { type: 'finish', finishReason: 'error', messageMetadata: { holdfast: { status } } }
+  end(writer, [{ type: 'error', errorText }, finish])
+}
+
+/** `abort` alone says nothing to the client. */
+function cancel(writer: ChatWriter, { data: { reason } }: Logged<'run.cancelled'>): void {
+  const messageMetadata = { holdfast: { status: 'cancelled' } }
+  end(writer, [
+    { type: 'abort', ...(reason !== undefined && { reason }) },
+    { type: 'finish', finishReason: 'interrupted', messageMetadata },
+  ])
+}
+
+function end(writer: ChatWriter, chunks: readonly Chunk[]): void {
+  writer.closeText()
+  endOpenTools(writer)
+  if (writer.state.hasResults) writer.beginDueStep()
+  writer.set({ waiting: [] })
+  writer.close('run', [{ type: 'finish-step' }, ...chunks])
+}
+
+function textOf({ message, code }: Failure): string {
+  return message === '' ? code : message
+}

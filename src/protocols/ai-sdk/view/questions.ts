@@ -1,0 +1,42 @@
+/** Questions as this protocol shows them: about a tool call, or as a data part. */
+import type { Actor, Question } from '../../../core/model/event.ts'
+
+export interface AskedCall {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: unknown
+  /** The question names no call of the log: its part is made for it. */
+  readonly isMade: boolean
+}
+
+/** Calls are unique within an actor. */
+export function toolCallId(run: string, actor: Actor | undefined, call: string): string {
+  return actor === undefined ? call : `${actorName(run, actor)}:${call}`
+}
+
+/** An actor's name within its run. */
+export function actorName(run: string, actor: Actor): string {
+  return actor.run.startsWith(`${run}/`) ? actor.run.slice(run.length + 1) : actor.run
+}
+
+/** The call that is to be approved or executed. Undefined for questions that are answered in words. */
+export function askedCall(run: string, { id, kind, actor, prompt, details }: Question): AskedCall | undefined {
+  if (kind !== 'approval' && kind !== 'tool') return undefined
+  const { tool, input, call, name } = (details ?? {}) as Record<string, unknown>
+  if (typeof tool === 'string') {
+    const isMade = typeof call !== 'string'
+    return { toolCallId: isMade ? id : toolCallId(run, actor, call), toolName: tool, input: input ?? null, isMade }
+  }
+  if (kind === 'tool') return undefined
+  const toolName = typeof name === 'string' ? name : 'approval'
+  return { toolCallId: id, toolName, input: input ?? { prompt }, isMade: true }
+}
+
+/** An answer to an approval, in any of the forms that a component accepts. */
+export function decisionOf(answer: unknown): { readonly approved: boolean; readonly reason?: string } {
+  const { approved, reason } = (typeof answer === 'object' && answer !== null ? answer : { approved: answer }) as {
+    readonly approved?: unknown
+    readonly reason?: unknown
+  }
+  return { approved: approved === true, ...(typeof reason === 'string' && reason !== '' && { reason }) }
+}

@@ -1,0 +1,44 @@
+/** Stream format: server-sent events of the UI message stream, version 1. */
+import type { Notice, StreamFormat } from '../../../http/stream.ts'
+import { encodeFrames, encodeTaken, type Wire } from '../../../http/view.ts'
+import { ChatCursor, type Following } from '../view/chat-cursor.ts'
+import type { ChatFrame } from '../view/state.ts'
+import { type Leg, toStreamId } from './ids.ts'
+
+export const chatWire: Wire<ChatFrame> = {
+  contentType: 'text/event-stream; charset=utf-8',
+  // The comments of the AI SDK's own streams.
+  preamble: ': stream-open\n\n',
+  heartbeat: ': keep-alive\n\n',
+  key: 'sse',
+  encode: ({ chunk }) =>
+    chunk === undefined ? '' : `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`,
+  // A clean end without `finish` looks like success, so a stream that ends before its run is aborted.
+  notice: (_notice: Notice) => undefined,
+}
+
+export interface ChatStream extends Following {
+  readonly leg: Leg
+  /** Number of the last chunk, for clients that asked for the last ones. */
+  readonly tail?: number
+}
+
+export function chatFormat(stream: ChatStream): StreamFormat & { readonly after: number } {
+  const cursor = new ChatCursor(stream)
+  const { leg, tail, view } = stream
+  return {
+    ...chatWire,
+    headers: {
+      'x-vercel-ai-ui-message-stream': 'v1',
+      'x-workflow-run-id': toStreamId(leg),
+      'holdfast-run': leg.run,
+      ...(tail !== undefined && { 'x-workflow-stream-tail-index': String(tail) }),
+    },
+    after: cursor.after,
+    encode(slice) {
+      const { frames, shared } = cursor.take(slice)
+      return shared === undefined ? encodeFrames(chatWire, frames) : encodeTaken(view, chatWire, shared)
+    },
+    done: () => (cursor.end === 'cut' ? 'aborted' : cursor.end !== undefined),
+  }
+}
