@@ -1,0 +1,170 @@
+/** The interface of the npm package `resumable-stream`, on a Holdfast store instead of Redis. */
+import { createHash, randomUUID } from 'node:crypto'
+import { ApiError } from '../client/errors.ts'
+import type { RunHandle } from '../client/run.ts'
+import type { RunInfo } from '../client/types.ts'
+import { HoldfastError } from '../core/model/errors.ts'
+import { defaultLimits } from '../core/model/limits.ts'
+import { type Holdfast, holdfast } from '../mount/holdfast.ts'
+import type { HoldfastOptions } from '../mount/options.ts'
+import { readStream } from './read-stream.ts'
+import { type MakeStream, resumableStreams, sources, type StreamInput } from './stream-component.ts'
+
+export interface CreateResumableStreamContextOptions {
+  /** Keeps the process alive until a promise settles, such as `after` of Next.js. `null` where processes live on. */
+  readonly waitUntil: ((promise: Promise<unknown>) => void) | null
+  /** Separates the streams of several applications in one store. Default: `resumable-stream`. */
+  readonly keyPrefix?: string
+  /**
+   * As in `holdfast()`. Processes that resume each other's streams at the same time need PostgreSQL or NATS.
+   * Default: `sqlite:.holdfast/resumable-streams.db`.
+   */
+  readonly store?: HoldfastOptions['store']
+  /** Instead of `store`: an instance of yours that has `resumableStreams` among its components. */
+  readonly holdfast?: Pick<Holdfast, 'runs'>
+}
+
+export interface ResumableStreamContext {
+  /** Creates the stream, or resumes the one with this id. `null` if that is complete. */
+  resumableStream(
+    streamId: string,
+    makeStream: MakeStream,
+    skipCharacters?: number,
+  ): Promise<ReadableStream<string> | null>
+  /** Creates a stream, which replaces one with the same id. It is delivered from its start: `skipCharacters` has no effect. */
+  createNewResumableStream(
+    streamId: string,
+    makeStream: MakeStream,
+    skipCharacters?: number,
+  ): Promise<ReadableStream<string> | null>
+  /** `undefined` if there is no such stream, `null` if it is complete. */
+  resumeExistingStream(streamId: string, skipCharacters?: number): Promise<ReadableStream<string> | null | undefined>
+  /** `null` if there is no such stream, `DONE` if it is complete, `true` if it can be resumed, even if only to its error. */
+  hasExistingStream(streamId: string): Promise<null | true | 'DONE'>
+  /** Ends the readers of this context, and closes the store unless it belongs to `holdfast`. Not part of the npm package. */
+  close(): Promise<void>
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+const NAMES: Readonly<Record<keyof CreateResumableStreamContextOptions, true>> = {
+  waitUntil: true,
+  keyPrefix: true,
+  store: true,
+  holdfast: true,
+}
+
+/** Opens nothing yet. Throws `invalid_request` for invalid options. */
+export function createResumableStreamContext(options: CreateResumableStreamContextOptions): ResumableStreamContext {
+  checkOptions(options)
+  const { waitUntil, keyPrefix = 'resumable-stream' } = options
+  const own = options.holdfast === undefined ? ownInstance(options.store) : undefined
+  const { runs } = options.holdfast ?? own!
+  const closed = new AbortController()
+
+  const sessionOf = (streamId: string): string => `${keyPrefix}:${streamId}`
+  const newestRun = async (streamId: string): Promise<RunInfo | undefined> => {
+    const filter = { component: resumableStreams.id, session: sessionOf(streamId), limit: 1 }
+    return (await runs.list(filter)).runs[0]
+  }
+  const resume = ({ id, status }: RunInfo, skip: number): ReadableStream<string> | null =>
+    status === 'completed' ? null : readStream(runs.open(id), skip, closed.signal)
+
+  const start = async (streamId: string, makeStream: MakeStream, idempotencyKey?: string): Promise<RunHandle> => {
+    const input: StreamInput = { stream: streamId, source: randomUUID() }
+    sources().set(input.source, makeStream)
+    try {
+      const request = { component: resumableStreams.id, session: sessionOf(streamId), input }
+      const run = await runs.start(request, { ...(idempotencyKey !== undefined && { idempotencyKey }) })
+      const ended = untilEnded(run, closed.signal).finally(() => sources().delete(input.source))
+      waitUntil?.(ended)
+      return run
+    } catch (cause) {
+      sources().delete(input.source)
+      throw cause
+    }
+  }
+
+  return {
+    async resumableStream(streamId, makeStream, skipCharacters) {
+      const skip = checkSkip(skipCharacters)
+      const known = await newestRun(streamId)
+      if (known !== undefined) return resume(known, skip)
+      try {
+        const run = await start(streamId, makeStream, keyOf(sessionOf(streamId)))
+        return readStream(run, 0, closed.signal)
+      } catch (cause) {
+        const other = startedByAnother(cause)
+        if (other === undefined) throw cause
+        return resume(await runs.get(other), skip)
+      }
+    },
+    async createNewResumableStream(streamId, makeStream) {
+      return readStream(await start(streamId, makeStream), 0, closed.signal)
+    },
+    async resumeExistingStream(streamId, skipCharacters) {
+      const skip = checkSkip(skipCharacters)
+      const known = await newestRun(streamId)
+      return known && resume(known, skip)
+    },
+    async hasExistingStream(streamId) {
+      const known = await newestRun(streamId)
+      if (known === undefined) return null
+      return known.status === 'completed' ? 'DONE' : true
+    },
+    async close() {
+      await own?.close()
+      closed.abort(new HoldfastError('unavailable', 'the context was closed: resume the stream in another one'))
+    },
+  }
+}
+
+function ownInstance(store: HoldfastOptions['store'] = 'sqlite:.holdfast/resumable-streams.db'): Holdfast {
+  return holdfast({
+    components: [resumableStreams],
+    store,
+    // A source cannot be moved, so a run executes here at once or not at all.
+    limits: { runsPerPrincipalMax: defaultLimits.runsConcurrentMax, runsQueuedMax: 0 },
+    retention: { runs: { components: { [resumableStreams.id]: DAY_MS } } },
+  })
+}
+
+function checkOptions(options: CreateResumableStreamContextOptions): void {
+  for (const name of Object.keys(options))
+    if (!Object.hasOwn(NAMES, name))
+      throw wrong(`unknown option ${name}: use ${Object.keys(NAMES).join(', ')}. There is no Redis to configure`)
+  if (options.waitUntil !== null && typeof options.waitUntil !== 'function')
+    throw wrong('waitUntil must be a function that takes a promise, or null')
+  if (options.store !== undefined && options.holdfast !== undefined)
+    throw wrong('store and holdfast exclude each other')
+}
+
+function checkSkip(skipCharacters = 0): number {
+  if (Number.isInteger(skipCharacters) && skipCharacters >= 0) return skipCharacters
+  throw wrong(`skipCharacters is ${skipCharacters}, but must be a number of characters`)
+}
+
+function wrong(message: string): HoldfastError {
+  return new HoldfastError('invalid_request', `createResumableStreamContext(): ${message}`)
+}
+
+/** Of concurrent calls with one id, the first starts the run. A key travels in a header, so it cannot be the id itself. */
+function keyOf(session: string): string {
+  return createHash('sha256').update(session).digest('hex')
+}
+
+/** Id of the run that another call started with the same key, and with a source of its own. */
+function startedByAnother(cause: unknown): string | undefined {
+  if (!(cause instanceof ApiError) || cause.code !== 'idempotency_conflict') return undefined
+  return (cause.details as { readonly run: string }).run
+}
+
+/** Never rejects. Only the last event is delivered. */
+async function untilEnded(run: RunHandle, signal: AbortSignal): Promise<void> {
+  try {
+    const events = run.events({ types: ['run.completed'], signal })[Symbol.asyncIterator]()
+    while ((await events.next()).done !== true);
+  } catch {
+    // Its readers get the error.
+  }
+}

@@ -1,0 +1,7 @@
+/** Resumable streams without Redis: a drop-in for the npm package `resumable-stream`. */
+export {
+  createResumableStreamContext,
+  type CreateResumableStreamContextOptions,
+  type ResumableStreamContext,
+} from './context.ts'
+export { resumableStreams } from './stream-component.ts'
