@@ -272,11 +272,11 @@ describe('remote A2A: a server that violates the protocol', () => {
   const failureOf = async (url: string) => dataOf(await logOf(remote(url, { retries: 2 })), 'run.failed')[0]!.error
 
   test('a server that is unreachable fails the run as unavailable', async () => {
-    expect(await failureOf('http://127.0.0.1:1')).toMatchObject({ code: 'unavailable', retryable: true })
+    expect(await failureOf('http://127.0.0.1:1')).toMatchObject({ code: 'upstream_unreachable', retryable: true })
   })
 
   test.for([
-    ['refuses the card', () => ({ status: 403, body: 'no' }), 'agent_failed', 'answered 403: no'],
+    ['refuses the card', () => ({ status: 403, body: 'no' }), 'upstream_http_error', 'answered 403: no'],
     [
       'has a card of another kind',
       () => ({ body: '{"supportedInterfaces":[]}' }),
@@ -293,13 +293,13 @@ describe('remote A2A: a server that violates the protocol', () => {
       'says nonsense',
       (path: string) =>
         path === '/rpc' ? { type: 'text/event-stream', body: 'data: {"result":{"nonsense":1}}\n\n' } : { body: card },
-      'protocol_violation',
+      'upstream_protocol_error',
       'neither a task',
     ],
     [
       'says nothing',
       (path: string) => (path === '/rpc' ? { type: 'text/event-stream', body: '' } : { body: card }),
-      'unavailable',
+      'upstream_unreachable',
       'without sending an update',
     ],
     [
@@ -313,7 +313,7 @@ describe('remote A2A: a server that violates the protocol', () => {
                 body: 'data: {"result":{"task":{"id":"t","status":{"state":"TASK_STATE_WORKING"}}}}\n\n',
               }
             : { body: '{"error":{"code":-32001,"message":"gone"}}' },
-      'agent_failed',
+      'upstream_lost_run',
       'gone',
     ],
   ] as const)('a server that %s fails the run', async ([, answer, code, message]) => {
@@ -321,6 +321,27 @@ describe('remote A2A: a server that violates the protocol', () => {
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)
   })
+
+  test.for([
+    ['queued', 'TASK_STATE_SUBMITTED', 'run.completed', 2],
+    ['being worked on', 'TASK_STATE_WORKING', 'run.failed', 1],
+  ] as const)(
+    'a task that was %s when the server lost it ends as expected, sent again only if nobody had begun',
+    async ([, state, type, times]) => {
+      let sent = 0
+      const event = (value: object) => `data: ${JSON.stringify({ result: value })}\n\n`
+      const url = await answering((path, body) => {
+        if (path !== '/rpc') return { body: card }
+        if (!body.includes('SendStreaming')) return { body: '{"error":{"code":-32001,"message":"gone"}}' }
+        const id = `t${++sent}`
+        const began = event({ task: { id, status: { state: sent === 1 ? state : 'TASK_STATE_WORKING' } } })
+        const done = event({ statusUpdate: { taskId: id, status: { state: 'TASK_STATE_COMPLETED' } } })
+        return { type: 'text/event-stream', body: sent === 1 ? began : began + done }
+      })
+      const log = await logOf(remote(url, { retries: 2 }))
+      expect([log.at(-1)?.type, sent]).toEqual([type, times])
+    },
+  )
 
   test('gets no credential at an origin that only the card names', async () => {
     const asked: string[] = []

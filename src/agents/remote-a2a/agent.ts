@@ -11,7 +11,8 @@ import {
 } from '../../a2a/types.ts'
 import { cardUrl } from '../../a2a/card.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { aList, anAmount, anObject, aString, type OptionRules } from '../../core/model/check-options.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
@@ -33,7 +34,7 @@ export interface RemoteA2aDefinition extends CommonDefinition {
   readonly requestTimeoutMs?: number
   /** Reconnects a stream that is silent for this long. Default: 90,000. */
   readonly idleTimeoutMs?: number
-  /** Consecutive connection failures before the run fails. Default: 8. */
+  /** Consecutive connection failures before the run fails. Default: 5, which is within 8 seconds. */
   readonly retries?: number
   /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number
@@ -43,15 +44,36 @@ const defaults = {
   pollIntervalMs: 2000,
   requestTimeoutMs: 30_000,
   idleTimeoutMs: 90_000,
-  retries: 8,
+  retries: 5,
   retryDelayMs: 250,
+}
+
+/** How often a message is sent again whose task was lost in the agent's queue. */
+const RESENDS_MAX = 3
+
+function lostTask(task: string): WorkFailure {
+  const message = `the remote agent lost the queued task ${task}, and ${RESENDS_MAX} more that it was sent instead`
+  return new WorkFailure({ code: 'upstream_lost_run', message })
 }
 
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
 
+const RULES: OptionRules<RemoteA2aDefinition> = {
+  ...commonRules,
+  url: aString,
+  headers: anObject,
+  bindings: aList,
+  pollIntervalMs: anAmount,
+  requestTimeoutMs: anAmount,
+  idleTimeoutMs: anAmount,
+  retries: anAmount,
+  retryDelayMs: anAmount,
+}
+
 /** After a crash, the run continues with the same remote task: its id is in the log. */
 export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
+  checkDefinition('remoteA2aAgent', definition, RULES, ['url'])
   return {
     ...commonOf(definition),
     kind: 'agent',
@@ -69,6 +91,8 @@ type SentMessage =
 
 /** Where a leg of the task ended. */
 interface LegEnd {
+  /** The agent lost the task before it began to work on it. */
+  readonly lost?: true
   readonly status: TaskStatus
   readonly note: string
   /** Absent for a long text, which is in the log already. */
@@ -80,16 +104,19 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
   const { signal } = context
   const card = await context.step('card', () => found(settings, signal))
   const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings))
-  let message = messageOf(`${context.run}-1`, typeof input === 'object' ? input : inputText(input))
+  // A server that this run's client knows keeps its state by context.
+  const about = settings.upstream === undefined ? {} : { context: context.session }
+  let message = messageOf(`${context.run}-1`, typeof input === 'object' ? input : inputText(input), about)
   let before: LegEnd | undefined
+  let resent = 0
   try {
     for (let turn = 1; turn <= LEGS_MAX; turn++) {
       const answered = before?.status
-      const about = { signal, endsAtAuth: true, ...(answered !== undefined && { answered }) }
+      const following = { signal, endsAtAuth: true, ...(answered !== undefined && { answered }) }
       let opened: AsyncIterable<Update> | undefined
       let long: Message | undefined
       const sent: SentMessage = await context.step('send', async () => {
-        const first = await open(client.stream(message, about)[Symbol.asyncIterator]())
+        const first = await open(client.stream(message, following)[Symbol.asyncIterator]())
         opened = first.updates
         if ('answer' in first.sent && isLongText(textOf(first.sent.answer.parts))) {
           long = first.sent.answer
@@ -98,7 +125,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
         return first.sent
       })
       if ('isLong' in sent) {
-        const sendAgain = (): Promise<Opened> => open(client.stream(message, about)[Symbol.asyncIterator]())
+        const sendAgain = (): Promise<Opened> => open(client.stream(message, following)[Symbol.asyncIterator]())
         await context.stage('answer', () => answerInPieces(long, sendAgain, new ShownTask(context.run)))
         return undefined
       }
@@ -108,8 +135,14 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       }
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
       try {
-        const shown = new ShownTask(context.run, before?.marks)
-        const end = await leg(context, 'task', () => toEnd(opened ?? client.subscribe(sent.task, about), shown))
+        const shown = new ShownTask(context.run, before?.marks, opened === undefined)
+        const end = await leg(context, 'task', () =>
+          toEnd(opened ?? client.subscribe(sent.task, following), shown, opened !== undefined),
+        )
+        if (end.lost === true) {
+          if (++resent > RESENDS_MAX) throw lostTask(sent.task)
+          continue
+        }
         if (!isWaiting(end.status.state)) return outcome(end, context)
         const prompt = end.note === '' ? 'The remote agent waits for an answer' : end.note
         const details = { task: sent.task, state: stateName(end.status) }
@@ -231,11 +264,20 @@ async function* resumed(first: Update, rest: AsyncIterable<Update>): AsyncGenera
   yield* rest
 }
 
-async function* toEnd(updates: AsyncIterable<Update>, shown: ShownTask): AsyncGenerator<Emission, LegEnd, void> {
+async function* toEnd(
+  updates: AsyncIterable<Update>,
+  shown: ShownTask,
+  isFirst: boolean,
+): AsyncGenerator<Emission, LegEnd, void> {
   try {
     for await (const update of updates) yield* shown.add(update)
+    yield* shown.end()
   } catch (thrown) {
-    throw asFailure(thrown)
+    const failure = asFailure(thrown)
+    const isLost = failure instanceof WorkFailure && failure.code === 'upstream_lost_run'
+    // Nobody has begun to work on a queued task, so sending it again does nothing twice. An earlier attempt may know better.
+    if (isLost && isFirst && shown.isUntouched) return { lost: true, status: shown.status, note: '' }
+    throw failure
   }
   const { marks, output } = shown
   const end = { status: withoutText(shown.status), note: clipped(shown.note) }

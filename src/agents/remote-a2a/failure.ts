@@ -8,10 +8,15 @@ export function asFailure(thrown: unknown): unknown {
   const { message, code, retryable } = thrown
   if (thrown instanceof A2aError) {
     const details = { reason: code, wireCode: thrown.wireCode }
-    return new WorkFailure({ code: 'agent_failed', message: `the remote agent: ${message}`, details })
+    const lost = code === 'task_not_found'
+    return new WorkFailure({
+      code: lost ? 'upstream_lost_run' : 'agent_failed',
+      message: `the remote agent: ${message}`,
+      details,
+    })
   }
-  if (retryable) return new WorkFailure({ code: 'unavailable', message, retryable })
+  if (retryable) return new WorkFailure({ code: 'upstream_unreachable', message, retryable })
   if (thrown instanceof ApiError)
-    return new WorkFailure({ code: 'agent_failed', message, details: { status: thrown.status } })
-  return new WorkFailure({ code: code === 'unsupported' ? 'unsupported' : 'protocol_violation', message })
+    return new WorkFailure({ code: 'upstream_http_error', message, details: { status: thrown.status } })
+  return new WorkFailure({ code: code === 'unsupported' ? 'unsupported' : 'upstream_protocol_error', message })
 }

@@ -54,6 +54,97 @@ test.each([
   expect(megabytes).toBeLessThan(8 * MEGABYTES)
 })
 
+test('remote A2A: a value that is larger than an event is its JSON text in chunks', () => {
+  const value = { rows: Array.from({ length: 300_000 }, (_, number) => `row ${number}`) }
+  const shown = new ShownTask('t')
+  const artifact = { artifactId: 'a', parts: [{ data: value }] }
+  const added = [...shown.add({ artifactUpdate: { taskId: 't', contextId: 'c', artifact } })].map(
+    ({ data }) => data as { text: string; mediaType: string; append?: boolean; last?: boolean },
+  )
+  expect(added.length).toBeGreaterThan(1)
+  expect(added.every(({ mediaType }) => mediaType === 'application/json')).toBe(true)
+  expect(JSON.parse(added.map(({ text }) => text).join(''))).toEqual(value)
+  expect(added.map(({ append = false }) => append)).toEqual(added.map((_, place) => place > 0))
+  expect(added.findIndex(({ last }) => last === true)).toBe(added.length - 1)
+})
+
+test('remote A2A: a file that is larger than an event is an artifact in chunks that can be decoded one by one', () => {
+  const file = Buffer.alloc(5 * 1024 * 1024, 'file')
+  const parts = [{ raw: file.toString('base64'), mediaType: 'image/png', filename: 'a.png' }]
+  const shown = new ShownTask('t')
+  const events = [
+    ...shown.add({ artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts } } }),
+  ]
+  const added = events.map(({ data }) => data as { bytes: string; append?: boolean; last?: boolean; name: string })
+  expect(Buffer.concat(added.map(({ bytes }) => Buffer.from(bytes, 'base64'))).equals(file)).toBe(true)
+  expect(added.map(({ append, last }) => [append ?? false, last ?? false])).toEqual([
+    [false, false],
+    [true, false],
+    [true, false],
+    [true, true],
+  ])
+  expect(Math.max(...added.map((chunk) => JSON.stringify(chunk).length))).toBeLessThan(4 * 1024 * 1024)
+  expect(new Set(added.map(({ name }) => name))).toEqual(new Set(['a.png']))
+})
+
+test('remote A2A: a result that the agent also keeps in the history of its task is shown once', () => {
+  // As FastA2A does: chunks without a beginning, the whole at the end, and a task whose history repeats it.
+  const about = { taskId: 't', contextId: 'c' }
+  const chunk = (text: string, append: boolean): Update => ({
+    artifactUpdate: { ...about, artifact: { artifactId: 'a', parts: [{ text }] }, append },
+  })
+  const said = (role: 'ROLE_USER' | 'ROLE_AGENT', text: string, messageId: string) => ({
+    role,
+    messageId,
+    parts: [{ text }],
+  })
+  const history = [
+    said('ROLE_USER', 'go', 'm1'),
+    said('ROLE_AGENT', 'w0 w1 ', 'm2'),
+    said('ROLE_AGENT', 'By the way.', 'm3'),
+  ]
+  const end = { state: 'TASK_STATE_COMPLETED' } as const
+  const task = {
+    id: 't',
+    contextId: 'c',
+    status: end,
+    history,
+    artifacts: [{ artifactId: 'a', parts: [{ text: 'w0 w1 ' }] }],
+  }
+  const updates: Update[] = [
+    { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_SUBMITTED' }, history: history.slice(0, 1) } },
+    chunk('w0 ', true),
+    chunk('w1 ', true),
+    chunk('w0 w1 ', false),
+    { statusUpdate: { ...about, status: end } },
+    { task },
+  ]
+  const textOf = (events: Iterable<{ type: string; data: unknown }>) =>
+    [...events].flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : [])).join('')
+  const assembly = new TaskAssembler()
+  const shown = new ShownTask('run')
+  expect(textOf(updates.flatMap((update) => assembly.add(update).flatMap((news) => [...shown.add(news)])))).toBe(
+    'w0 w1 By the way.',
+  )
+  expect(textOf(new ShownTask('run').add({ task }))).toBe('By the way.w0 w1 ')
+})
+
+test('remote A2A: after a restart, a stream that begins in the middle of an artifact is shown when the whole comes', () => {
+  const about = { taskId: 't', contextId: 'c' }
+  const chunk = (text: string, append: boolean): Update => ({
+    artifactUpdate: { ...about, artifact: { artifactId: 'a', parts: [{ text }] }, append },
+  })
+  const textsOf = (events: Iterable<{ type: string; data: unknown }>) =>
+    [...events].flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : []))
+  const rejoined = new ShownTask('run', undefined, true)
+  expect(textsOf(rejoined.add(chunk('w5 ', true)))).toEqual([])
+  expect(textsOf(rejoined.add(chunk('w0 w5 ', false)))).toEqual(['w0 w5 '])
+  expect(textsOf(rejoined.end())).toEqual([])
+  const never = new ShownTask('run', undefined, true)
+  for (const text of ['w5 ', 'w6 ']) void [...never.add(chunk(text, true))]
+  expect(textsOf(never.end())).toEqual(['w5 ', 'w6 '])
+})
+
 test('remote A2A: nothing is kept of a text that is too long to be the output', async () => {
   const shown = new ShownTask('run')
   const before = await heldMegabytes()

@@ -9,10 +9,11 @@ import {
   textOf,
   type Update,
 } from '../../a2a/types.ts'
+import { repeatsArtifact } from '../../a2a/parts.ts'
 import { detached } from '../../a2a/detached.ts'
 import { emit } from '../../core/ports/component.ts'
-import type { Event } from '../../core/model/event.ts'
-import { isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
+import type { Event, EventData } from '../../core/model/event.ts'
+import { base64Pieces, fitsEvent, isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
 import { ArtifactText, checksumOf, type TextMark } from './artifact-text.ts'
 
 /** How much was shown, for a later leg of the same task. */
@@ -46,13 +47,24 @@ export class ShownTask {
   /** Characters of the values, as JSON. */
   #valueChars = 0
   #said: string | undefined = ''
+  /** Chunks of artifacts whose beginning was missed, by id: they wait for the whole. */
+  readonly #headless = new Map<string, Artifact[]>()
+  readonly #isRejoined: boolean
   status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }
 
-  constructor(id: string, marks?: Marks) {
+  /** `isRejoined`: the stream may begin in the middle of the task. */
+  constructor(id: string, marks?: Marks, isRejoined = false) {
     this.#id = id
+    this.#isRejoined = isRejoined
     for (const [artifact, { others, versions, ...text }] of Object.entries(marks?.artifacts ?? {}))
       this.#set(artifact, { shown: new ArtifactText(text), others, versions })
     this.#messages = new Set(marks?.messages)
+  }
+
+  /** The task was accepted, and nothing else is known of it. */
+  get isUntouched(): boolean {
+    const isQueued = this.status.state === 'TASK_STATE_SUBMITTED' || this.status.state === 'TASK_STATE_UNSPECIFIED'
+    return isQueued && this.#artifacts.size === 0 && this.#messages.size === 0
   }
 
   /** Text of the last status. */
@@ -100,7 +112,7 @@ export class ShownTask {
   }
 
   *#snapshot({ artifacts = [], history = [], status }: Task): Generator<Event> {
-    for (const said of history) yield* this.message(said)
+    for (const said of history) if (!repeatsArtifact(said, artifacts)) yield* this.message(said)
     for (const artifact of artifacts) yield* this.#replace(artifact, false)
     yield* this.#status(status)
   }
@@ -114,12 +126,25 @@ export class ShownTask {
     else this.#messages.add(nameOf(message))
   }
 
+  /** After the last update: what was never sent as a whole. */
+  *end(): Generator<Event> {
+    const held = [...this.#headless.values()].flat()
+    this.#headless.clear()
+    for (const artifact of held)
+      yield* this.#grow(artifact, this.#known(artifact), { more: textOf(artifact.parts), skip: 0, last: false })
+  }
+
   *#chunk(artifact: Artifact, last: boolean): Generator<Event> {
+    const held = this.#headless.get(artifact.artifactId)
+    if (held !== undefined) return void held.push(artifact)
+    if (this.#isRejoined && !this.#artifacts.has(artifact.artifactId))
+      return void this.#headless.set(artifact.artifactId, [artifact])
     yield* this.#grow(artifact, this.#known(artifact), { more: textOf(artifact.parts), skip: 0, last })
   }
 
   /** A complete artifact whose beginning was already shown, or a replacement. */
   *#replace(artifact: Artifact, last: boolean): Generator<Event> {
+    this.#headless.delete(artifact.artifactId)
     const text = textOf(artifact.parts)
     const known = this.#known(artifact)
     if (known.shown.isStartOf(text)) {
@@ -150,7 +175,7 @@ export class ShownTask {
       if (isFirst) yield emit('text.started', { message })
       for (const piece of piecesOf(more)) yield emit('text.delta', { text: piece, message })
     }
-    for (const part of others) yield this.#other(id, name, part)
+    for (const part of others) yield* this.#other(id, name, part)
     if (last && shown.chars > 0) yield emit('text.completed', { message })
   }
 
@@ -171,18 +196,30 @@ export class ShownTask {
     else this.#values = []
   }
 
-  #other(artifact: string, name: string | undefined, { mediaType, raw, url, data: value, filename: own }: Part): Event {
+  /** What is larger than an event is an artifact in chunks: a file as base64, a value as its JSON text. */
+  *#other(artifact: string, name: string | undefined, part: Part): Generator<Event> {
+    const { mediaType, url, data: value, filename = name } = part
     if (value !== undefined) this.#keep(value)
-    const title = own ?? name
-    return emit('artifact.added', {
-      artifact: `${this.#id}/${artifact}`,
-      mediaType: mediaType ?? (value === undefined ? 'application/octet-stream' : 'application/json'),
-      ...(title !== undefined && { name: title }),
-      ...(raw !== undefined && { bytes: raw }),
-      ...(url !== undefined && { url }),
-      ...(value !== undefined && { value }),
-    })
+    const contents = contentsOf(part)
+    for (const [place, content] of contents.entries()) {
+      yield emit('artifact.added', {
+        artifact: `${this.#id}/${artifact}`,
+        mediaType: mediaType ?? (value === undefined ? 'application/octet-stream' : 'application/json'),
+        ...(filename !== undefined && { name: filename }),
+        ...(url !== undefined && { url }),
+        ...content,
+        ...(place > 0 && { append: true }),
+        ...(contents.length > 1 && place === contents.length - 1 && { last: true }),
+      })
+    }
   }
+}
+
+/** The content of a part that is no text, in chunks that an event can hold. */
+function contentsOf({ raw, data: value }: Part): Pick<EventData['artifact.added'], 'bytes' | 'text' | 'value'>[] {
+  if (raw !== undefined) return [...base64Pieces(raw)].map((bytes) => ({ bytes }))
+  if (value === undefined) return [{}]
+  return fitsEvent(value) ? [{ value }] : [...piecesOf(JSON.stringify(value))].map((text) => ({ text }))
 }
 
 const SPEAKING: readonly TaskState[] = ['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING', 'TASK_STATE_COMPLETED']

@@ -6,10 +6,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { answered, answeredElsewhere, dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { ensurePython, PYTHON_INSTALL_MS, type PythonServer, startPythonServer } from '../../../test/support/python.ts'
+import { freePort } from '../../../test/support/free-port.ts'
 import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
+import { localPrincipal } from '../../core/model/principal.ts'
+import type { Run } from '../../core/model/run.ts'
+import { agentosProjection } from '../../protocols/agentos/view/projection.ts'
 import { remoteAgentOs, type RemoteAgentOsDefinition } from './agent.ts'
 
 const folder = join(import.meta.dirname, '../../../test/support/agno')
@@ -30,8 +34,12 @@ function outputOf(log: readonly LoggedEvent[]): unknown {
 }
 
 /** Stands between, notes the paths, and cuts the first answers after so many bytes. */
-async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ url: string; paths: string[] }> {
+async function relay(
+  cuts: readonly number[],
+  cut: 'break' | 'end',
+): Promise<{ url: string; paths: string[]; bodies: string[] }> {
   const paths: string[] = []
+  const bodies: string[] = []
   const server = createServer((incoming, outgoing) => {
     const allowed = cuts[paths.length]
     paths.push(incoming.url!)
@@ -55,6 +63,7 @@ async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ u
     })
     passed.on('error', () => outgoing.destroy())
     incoming.pipe(passed)
+    incoming.on('data', (chunk: Buffer) => bodies.push(chunk.toString()))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
@@ -62,7 +71,29 @@ async function relay(cuts: readonly number[], cut: 'break' | 'end'): Promise<{ u
     server.closeAllConnections()
     await closed
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, paths, bodies }
+}
+
+/** What an AgentOS client of ours is shown. */
+function framesOf(log: readonly LoggedEvent[], kind: 'agent' | 'team' | 'workflow') {
+  const projection = agentosProjection((id) => ({ kind, name: id }))
+  const { run: id, time: createdAt } = log[0]!
+  const run = {
+    id,
+    component: 'subject',
+    session: 's',
+    createdAt,
+    owner: 'o',
+    status: 'queued',
+    updatedAt: createdAt,
+    attempt: 0,
+  }
+  let state = projection.initial(run as Run)
+  return log.flatMap((event) => {
+    const next = projection.apply(state, event)
+    state = next.state
+    return next.frames
+  })
 }
 
 describe('remote AgentOS: output', () => {
@@ -92,6 +123,35 @@ describe('remote AgentOS: output', () => {
     const log = await logOf(remote('flow', { kind: 'workflow' }), 'hello')
     expect(dataOf(log, 'step.completed').map(({ name }) => name)).toContain('first')
     expect(outputOf(log)).toBe('echo hello')
+    const steps = framesOf(log, 'workflow').filter(({ event }) => event === 'StepStarted')
+    expect(steps.map(({ data }) => data['step_name'])).toEqual(['first'])
+  })
+
+  test('has what the caller said of user, state, dependencies and metadata', async () => {
+    const { url, bodies } = await relay([], 'break')
+    const node = openNode({ components: [remote('look', { url })] })
+    const { stored } = await node.service.start(localPrincipal, {
+      component: 'subject',
+      input: 'hello',
+      protocol: 'agentos',
+      session: 'forwarded',
+      metadata: {
+        team: 'blue',
+        agentos: { user_id: 'ann', session_state: { seen: 3 }, dependencies: { city: 'Bergen' }, run_id: 'mine' },
+      },
+    })
+    const log = await node.ended(stored.run.id, PATIENCE_MS)
+    expect(log.at(-1)?.type).toBe('run.completed')
+    const sent = new URLSearchParams(bodies[0])
+    expect([sent.get('user_id'), sent.get('session_state'), sent.get('dependencies'), sent.get('metadata')]).toEqual([
+      'ann',
+      '{"seen":3}',
+      '{"city":"Bergen"}',
+      '{"team":"blue"}',
+    ])
+    expect([sent.get('run_id'), sent.get('session_id')]).toEqual([stored.run.id, 'forwarded'])
+    const session = await fetch(`${agno.url}/sessions/forwarded?type=agent&user_id=ann`)
+    expect(await session.json()).toMatchObject({ user_id: 'ann', session_state: { seen: 3 } })
   })
 })
 
@@ -169,10 +229,31 @@ describe('remote AgentOS: failures', () => {
     await until('the run was cancelled there', () => paths.some((path) => path.includes('/cancel')))
   })
 
+  test('a run that stays RUNNING there without events fails after a few looks', async () => {
+    const asked: string[] = []
+    const server = createServer((incoming, outgoing) => {
+      const path = incoming.url!.replace(/\?.*/, '').replace(/run_\w+/, 'R')
+      asked.push(path)
+      if (incoming.method === 'GET') return outgoing.end('{"status":"RUNNING"}')
+      outgoing.writeHead(200, { 'content-type': 'text/event-stream' })
+      if (path.endsWith('/runs')) outgoing.write('data: {"event":"RunStarted","run_id":"R","event_index":0}\n\n')
+      outgoing.end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => server.close().closeAllConnections())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const log = await logOf(remote('story', { url }))
+    expect(dataOf(log, 'run.failed')).toMatchObject([{ error: { code: 'upstream_stalled' } }])
+    expect(asked.filter((path) => path.endsWith('/resume'))).toHaveLength(3)
+  })
+
   test('a component that does not exist, and a server that does not respond', async () => {
     const failureOf = async (component: Component) => dataOf(await logOf(component), 'run.failed')[0]!.error
-    expect(await failureOf(remote('nobody'))).toMatchObject({ code: 'agent_failed', details: { status: 404 } })
+    expect(await failureOf(remote('nobody'))).toMatchObject({ code: 'upstream_http_error', details: { status: 404 } })
     const absent = remote('story', { url: 'http://127.0.0.1:1', retries: 1 })
-    expect(await failureOf(absent)).toMatchObject({ code: 'unavailable', retryable: true })
+    expect(await failureOf(absent)).toMatchObject({ code: 'upstream_unreachable', retryable: true })
+    // With the default first delay of 250 ms these tries take less than 8 seconds.
+    const dead = remote('story', { url: `http://127.0.0.1:${await freePort()}` })
+    expect(await failureOf(dead)).toMatchObject({ code: 'upstream_unreachable', details: { tries: 6 } })
   })
 })

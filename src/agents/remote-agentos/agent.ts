@@ -1,12 +1,30 @@
 /** Component for an agent, team or workflow of a remote AgentOS: its run there is this run's work. */
-import { type Component, emit, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
-import { leg } from '../shared/leg.ts'
+import { createHash } from 'node:crypto'
+import {
+  type Component,
+  emit,
+  type Emission,
+  type RunContext,
+  type UpstreamInfo,
+  WorkFailure,
+} from '../../core/ports/component.ts'
+import {
+  aBoolean,
+  aFunction,
+  anAmount,
+  anObject,
+  aString,
+  oneOf,
+  type OptionRules,
+} from '../../core/model/check-options.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
+import { INTERNAL, leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
+import { keptUpstream, withReceived } from '../shared/received.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
-import { textOf } from '../shared/text-of.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
 import { answersTo } from './answers-to.ts'
+import { forwardedFields, remoteInput } from './forwarded.ts'
 import { ShownRun } from './shown.ts'
 import { endOf, type RemoteEvent } from './wire.ts'
 
@@ -22,27 +40,42 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
    * run. Default: true.
    */
   readonly background?: boolean
-  /** The user id of the remote run. */
+  /** The user id of the remote run. Default: the `user_id` that an AgentOS client sent. */
   readonly user?: (context: RunContext) => string
   /** Timeout until a response starts. Default: 30,000. */
   readonly requestTimeoutMs?: number
   /** Reconnects a stream that is silent for this long. Default: 120,000. */
   readonly idleTimeoutMs?: number
-  /** Consecutive connection failures before the run fails. Default: 8. */
+  /** Consecutive connection failures before the run fails. Default: 5, which is within 8 seconds. */
   readonly retries?: number
   /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number
 }
 
-const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 120_000, retries: 8, retryDelayMs: 250 }
+const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 120_000, retries: 5, retryDelayMs: 250 }
 
 type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind }
 
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
 
+const RULES: OptionRules<RemoteAgentOsDefinition> = {
+  ...commonRules,
+  url: aString,
+  component: aString,
+  kind: oneOf('agent', 'team', 'workflow'),
+  headers: anObject,
+  background: aBoolean,
+  user: aFunction,
+  requestTimeoutMs: anAmount,
+  idleTimeoutMs: anAmount,
+  retries: anAmount,
+  retryDelayMs: anAmount,
+}
+
 /** After a crash, the run continues with the same remote run: its id is in the log before it is started. */
 export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
+  checkDefinition('remoteAgentOs', definition, RULES, ['url'])
   const settings: Settings = { ...defaults, kind: 'agent', ...definition }
   return {
     ...commonOf(definition),
@@ -62,28 +95,35 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
   const { signal, session } = context
   const { kind, id, component = id, headers = {}, background, user } = settings
   const client = new AgentOsClient({ ...settings, component, headers, signal })
-  const chosen = await context.step('remote-run', () => ({ run: crypto.randomUUID(), session }))
-  const common = { background: String(background), ...(user !== undefined && { user_id: user(context) }) }
-  let send = (): AsyncGenerator<RemoteEvent, void, void> => client.start(chosen, { ...common, message: textOf(input) })
+  const chosen = { run: remoteRunId(context), session }
+  const common = { ...forwardedFields(context, user?.(context)), background: String(background) }
+  let send = (): AsyncGenerator<RemoteEvent, void, void> => client.start(chosen, remoteInput(input), common)
   let ids: RunIds = chosen
   let after: number | undefined
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
     let opened: AsyncGenerator<RemoteEvent, void, void> | undefined
     const sending = send
-    const begun = await context.step('send', async () => {
-      if (context.attempt > 1 && (await wasHeard(client, ids, turn === 1))) return { run: ids.run }
-      const first = await open(settings, signal, sending)
-      opened = first.events
-      return { run: first.run ?? ids.run }
-    })
+    const begun = await context.step(
+      'send',
+      async () => {
+        if (context.attempt > 1 && (await wasHeard(client, ids, turn === 1))) return { run: ids.run }
+        const first = await open(settings, signal, sending)
+        opened = first.events
+        return { run: first.run ?? ids.run }
+      },
+      { details: INTERNAL },
+    )
     ids = { ...chosen, run: begun.run }
     const current = ids
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
       const shown = new ShownRun(`${context.run}/${turn}`, ids.run, kind)
       const position = { ids, after, opened }
-      const { end, index }: LegEnd = await leg(context, 'remote', () =>
-        follow(client, shown, position, settings, signal),
+      const { end, index }: LegEnd = await leg(
+        context,
+        'remote',
+        () => follow(client, shown, position, { ...settings, kept: keptUpstream(settings.upstream, context) }, signal),
+        { kind: 'agent', details: INTERNAL },
       )
       if (end.event !== 'RunPaused') return yield emit('run.completed', outcome(end))
       after = index
@@ -94,6 +134,11 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
     }
   }
   throw new Error(`the remote run paused more than ${LEGS_MAX} times in one run`)
+}
+
+/** The same in every attempt, and recognizable on both sides. An actor's id has slashes, which not every server takes in a path. */
+function remoteRunId({ run: id }: RunContext): string {
+  return id.includes('/') ? `run_${createHash('sha256').update(id).digest('hex').slice(0, 32)}` : id
 }
 
 /** Whether an unrecorded request of an earlier attempt took effect. */
@@ -116,8 +161,7 @@ async function open(
       if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
       return { run: first.run_id, events: resumed(first, events) }
     } catch (thrown) {
-      if (thrown instanceof RemoteError && !thrown.unheard)
-        throw new WorkFailure({ code: 'unavailable', message: thrown.message, retryable: true })
+      if (thrown instanceof RemoteError && !thrown.unheard) throw new WorkFailure(thrown.failure)
       await patience.wait(thrown)
     }
   }
@@ -140,11 +184,13 @@ async function* follow(
   client: AgentOsClient,
   shown: ShownRun,
   { ids, after, opened }: ReplayPosition,
-  settings: Settings,
+  settings: Settings & { readonly kept: UpstreamInfo | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<Emission, LegEnd, void> {
   const patience = new RetryBudget(settings, signal)
   let last = after
+  let barren = 0
+  let silences = 0
   for (let events = opened; ; events = undefined) {
     try {
       for await (const event of events ?? reopened(client, ids, last)) {
@@ -152,14 +198,33 @@ async function* follow(
         if (index !== undefined && last !== undefined && index <= last) continue
         if (index !== undefined) last = index
         patience.reset()
-        yield* shown.add(event)
+        barren = 0
+        silences = 0
+        yield* withReceived(settings.kept, event.event, event, shown.add(event))
         if (shown.end !== undefined) return { end: shown.end, ...(last !== undefined && { index: last }) }
       }
+      if (events === undefined && ++barren >= BARREN_LOOKS_MAX) throw stalled()
       throw new RemoteError('the stream ended before the run did')
     } catch (thrown) {
+      // Nobody can be asked for the rest.
+      if (!settings.background && thrown instanceof RemoteError) throw new WorkFailure(thrown.failure)
+      // A resumed stream that is silent too: the run hangs.
+      if (isIdle(thrown) && ++silences > 1) throw new WorkFailure(thrown.failure)
       await patience.wait(thrown)
     }
   }
+}
+
+function isIdle(thrown: unknown): thrown is RemoteError {
+  return thrown instanceof RemoteError && thrown.code === 'upstream_idle'
+}
+
+/** Resumed streams that ended without an event of a run that still counts as running there. */
+const BARREN_LOOKS_MAX = 3
+
+function stalled(): WorkFailure {
+  const message = 'the remote run counts as running, but the server sends none of its events and does not end it'
+  return new WorkFailure({ code: 'upstream_stalled', message })
 }
 
 /** Missed events, then live ones; then, if the stream lacks the end, the server's stored result. */
@@ -171,7 +236,7 @@ async function* reopened(
   for await (const event of client.resume(ids, after)) if (/^[A-Z]/.test(event.event)) yield event
   const stored = await client.get(ids)
   if (stored === undefined)
-    throw new WorkFailure({ code: 'agent_failed', message: 'the remote server no longer knows the run' })
+    throw new WorkFailure({ code: 'upstream_lost_run', message: 'the remote server no longer knows the run' })
   const end = endOf(stored)
   if (end !== undefined) yield end
 }

@@ -2,6 +2,7 @@
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
+import { type FormFields, formOf, type RemoteInput } from './forwarded.ts'
 import type { RemoteEvent, StoredRun } from './wire.ts'
 
 export type RemoteKind = 'agent' | 'team' | 'workflow'
@@ -21,6 +22,9 @@ export interface RunIds {
   readonly session: string
 }
 
+/** Time limit of requests for the state of a run: a server that is alive answers them at once. */
+const REATTACH_TIMEOUT_MS = 5000
+
 export class AgentOsClient {
   readonly #options: ClientOptions
   readonly #runs: string
@@ -32,40 +36,42 @@ export class AgentOsClient {
   }
 
   /** Starts a run with our own id. If the server assigns ids itself, an idempotency key lets it recognize a repeated start. */
-  async *start(ids: RunIds, fields: Readonly<Record<string, string>>): AsyncGenerator<RemoteEvent, void, void> {
-    const asked = { ...fields, session_id: ids.session, stream: 'true' }
+  async *start(
+    ids: RunIds,
+    { message, files }: RemoteInput,
+    fields: FormFields,
+  ): AsyncGenerator<RemoteEvent, void, void> {
+    const asked = { ...fields, message, session_id: ids.session, stream: 'true' }
     const key = { 'idempotency-key': ids.run }
     try {
-      yield* this.#stream(this.#runs, { ...asked, run_id: ids.run }, key)
+      yield* this.#stream(this.#runs, formOf({ ...asked, run_id: ids.run }, files), key)
     } catch (thrown) {
       if (!refusesRunId(thrown)) throw thrown
-      yield* this.#stream(this.#runs, asked, key)
+      yield* this.#stream(this.#runs, formOf(asked, files), key)
     }
   }
 
   /** Events after an index. Default: all. */
   resume({ run, session }: RunIds, after: number | undefined): AsyncGenerator<RemoteEvent, void, void> {
-    return this.#stream(this.#of(run, '/resume'), {
-      session_id: session,
-      ...(after !== undefined && { last_event_index: String(after) }),
-    })
+    const fields = { session_id: session, ...(after !== undefined && { last_event_index: String(after) }) }
+    return this.#stream(this.#of(run, '/resume'), new URLSearchParams(fields), {}, REATTACH_TIMEOUT_MS)
   }
 
-  continue(
-    { run, session }: RunIds,
-    fields: Readonly<Record<string, string>>,
-  ): AsyncGenerator<RemoteEvent, void, void> {
-    return this.#stream(this.#of(run, '/continue'), { ...fields, session_id: session, stream: 'true' })
+  continue({ run, session }: RunIds, fields: FormFields): AsyncGenerator<RemoteEvent, void, void> {
+    const asked = { ...fields, session_id: session, stream: 'true' }
+    return this.#stream(this.#of(run, '/continue'), new URLSearchParams(asked))
   }
 
   /** The stored run; undefined if unknown. */
   async get({ run, session }: RunIds): Promise<StoredRun | undefined> {
-    const { headers, signal, requestTimeoutMs: timeoutMs } = this.#options
+    const { headers, signal, requestTimeoutMs } = this.#options
+    const timeoutMs = Math.min(requestTimeoutMs, REATTACH_TIMEOUT_MS)
     const url = `${this.#of(run)}?${new URLSearchParams({ session_id: session })}`
     const response = await request({ url, headers, signal, timeoutMs })
     if (response.status === 404) return undefined
     if (!response.ok)
       throw new RemoteError(`cannot read the remote run: the server answered ${response.status}`, {
+        code: 'upstream_http_error',
         status: response.status,
       })
     return (await readJson(response)) as StoredRun
@@ -84,12 +90,13 @@ export class AgentOsClient {
 
   async *#stream(
     url: string,
-    fields: Readonly<Record<string, string>>,
+    body: URLSearchParams | FormData,
     more: Readonly<Record<string, string>> = {},
+    timeoutMsMax = Infinity,
   ): AsyncGenerator<RemoteEvent, void, void> {
-    const { signal, requestTimeoutMs: timeoutMs, idleTimeoutMs } = this.#options
+    const { signal, requestTimeoutMs, idleTimeoutMs } = this.#options
     const headers = { ...this.#options.headers, ...more }
-    const body = new URLSearchParams(fields)
+    const timeoutMs = Math.min(requestTimeoutMs, timeoutMsMax)
     const response = await requestOk({ url, method: 'POST', headers, body, signal, timeoutMs })
     for await (const { data } of eventsOf(response, idleTimeoutMs)) yield parse(data)
   }
@@ -114,5 +121,5 @@ function parse(data: string): RemoteEvent {
 }
 
 function violation(what: string): WorkFailure {
-  return new WorkFailure({ code: 'protocol_violation', message: `the remote server sent ${what}` })
+  return new WorkFailure({ code: 'upstream_protocol_error', message: `the remote server sent ${what}` })
 }

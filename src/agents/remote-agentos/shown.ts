@@ -68,9 +68,11 @@ export class ShownRun {
 
   /** Handles the lifecycle of a nested run; returns whether the event was about one. */
   *#nested(
-    { run_id: run = '', agent_name, team_name, content, error_type }: RemoteEvent,
+    { run_id: run = '', agent_name, team_name, content, error_type, step_id }: RemoteEvent,
     name: string,
   ): Generator<Event, boolean> {
+    // What executes a step of a workflow is no further step.
+    if (this.#kind === 'workflow' && step_id !== undefined) return /^Run(Started|Completed|Error|Cancelled)$/.test(name)
     const step = `${this.#id}/${run}`
     const title = this.#steps.get(run) ?? (agent_name || team_name || 'member')
     switch (name) {

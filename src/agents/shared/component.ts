@@ -1,8 +1,11 @@
 /** Definition options that all kinds of components share. */
-import type { Component, ComponentInfo } from '../../core/ports/component.ts'
+import { checkOptions, checkRequired, type OptionRules } from '../../core/model/check-options.ts'
+import { componentRules } from '../../core/model/component-options.ts'
+import type { Component } from '../../core/ports/component.ts'
 
 type Common = Pick<
-  Component,
+  // oxlint-disable-next-line typescript/no-explicit-any -- any schemas
+  Component<any, any>,
   | 'id'
   | 'name'
   | 'description'
@@ -12,17 +15,40 @@ type Common = Pick<
   | 'disconnect'
   | 'uncertain'
   | 'onDivergence'
+  | 'onUnserializable'
   | 'limits'
   | 'redact'
+  | 'upstream'
+  | 'input'
+  | 'output'
 >
 
-export interface CommonDefinition extends Common {
-  /** JSON schema of its input for listings and for the console's form. Not used for validation. */
-  readonly inputSchema?: NonNullable<ComponentInfo['inputSchema']>
+export type CommonDefinition = Common
+
+/** Rules for the common options, for the table of a definition. */
+export const commonRules: OptionRules<CommonDefinition> = omit(componentRules, ['info', 'whenPaused', 'admit'])
+
+function omit<Rules extends object, Name extends keyof Rules>(rules: Rules, names: readonly Name[]): Omit<Rules, Name> {
+  return Object.fromEntries(Object.entries(rules).filter(([name]) => !names.includes(name as Name))) as Omit<
+    Rules,
+    Name
+  >
+}
+
+/** Checks a definition's options, of which those named are required besides the id. */
+export function checkDefinition<Definition extends { readonly id: string }>(
+  kind: string,
+  definition: Definition,
+  rules: OptionRules<Definition>,
+  required: readonly (keyof Definition & string)[],
+): void {
+  const subject = `${kind} ${definition.id}`
+  checkOptions(subject, definition, rules)
+  checkRequired(subject, definition, ['id', ...required])
 }
 
 /** Extracts the common component fields. Default recovery: `resume`. */
-export function commonOf(definition: CommonDefinition): Common & Pick<Component, 'info'> {
+export function commonOf(definition: CommonDefinition): Common {
   const {
     id,
     name,
@@ -33,10 +59,13 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     disconnect,
     uncertain,
     onDivergence,
+    onUnserializable,
     limits,
     redact,
+    upstream,
+    input,
+    output,
   } = definition
-  const { inputSchema } = definition
   return {
     id,
     recovery,
@@ -47,8 +76,11 @@ export function commonOf(definition: CommonDefinition): Common & Pick<Component,
     ...(disconnect !== undefined && { disconnect }),
     ...(uncertain !== undefined && { uncertain }),
     ...(onDivergence !== undefined && { onDivergence }),
+    ...(onUnserializable !== undefined && { onUnserializable }),
     ...(limits !== undefined && { limits }),
     ...(redact !== undefined && { redact }),
-    ...(inputSchema !== undefined && { info: { inputSchema } }),
+    ...(upstream !== undefined && { upstream }),
+    ...(input !== undefined && { input }),
+    ...(output !== undefined && { output }),
   }
 }

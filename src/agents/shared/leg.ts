@@ -3,6 +3,9 @@ import { type Emission, type RunContext, type StepDetails, WorkFailure } from '.
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 
+/** Details of steps that only serve recovery: views of workflows do not show them as steps of the workflow. */
+export const INTERNAL = { internal: true } as const
+
 type LegEnd<Result> = { readonly result: Result } | { readonly failure: Failure }
 
 /** Runs the work as a stage, once per run. Output before a failure is not retracted, because there is no retry. */

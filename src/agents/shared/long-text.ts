@@ -18,6 +18,15 @@ export function* piecesOf(text: string): Generator<string> {
   }
 }
 
+/** Base64 characters of one chunk; each four are three bytes, so that every chunk can be decoded alone. */
+const BASE64_CHARS = 2 * 1024 * 1024
+
+/** Splits base64 text into chunks that one event can hold. */
+export function* base64Pieces(text: string): Generator<string> {
+  if (text === '') yield text
+  for (let at = 0; at < text.length; at += BASE64_CHARS) yield text.slice(at, at + BASE64_CHARS)
+}
+
 /** Whether an output is too long to be recorded again. */
 export function isLongText(output: unknown): boolean {
   return typeof output === 'string' && output.length > OUTPUT_CHARS_MAX
@@ -33,7 +42,11 @@ export function clipped(text: string): string {
 /** A value that one event can hold: itself, or the beginning of its text or JSON. */
 export function fitting(value: unknown): unknown {
   if (!isLongText(value) && (typeof value !== 'object' || value === null)) return value
-  const json = JSON.stringify(value)
-  if (Buffer.byteLength(json) <= VALUE_BYTES_MAX) return value
-  return clipped(typeof value === 'string' ? value : json)
+  if (fitsEvent(value)) return value
+  return clipped(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Whether one event can hold a value. */
+export function fitsEvent(value: unknown): boolean {
+  return Buffer.byteLength(JSON.stringify(value)) <= VALUE_BYTES_MAX
 }

@@ -28,7 +28,11 @@ test.each([301, 302, 303, 307, 308])(
       timeoutMs: 30_000,
     })
     await expect(asked).rejects.toMatchObject({
-      failure: { code: 'agent_failed', message: expect.stringContaining('redirect') as string, details: { status } },
+      failure: {
+        code: 'upstream_http_error',
+        message: expect.stringContaining('redirect') as string,
+        details: { status },
+      },
     })
     expect(got).toEqual([])
   },

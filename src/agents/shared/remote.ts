@@ -1,21 +1,50 @@
 /** HTTP requests to other servers: bounded bodies, idle timeouts, clear failures. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
+import type { Failure } from '../../core/model/event.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
 import { eventsIn, piecesOf } from '../../sse/read.ts'
 import { pause } from './pause.ts'
 
+/** How a run fails because of the server that does its work, not because of what its agent did. */
+export type UpstreamCode =
+  | 'upstream_unreachable'
+  | 'upstream_http_error'
+  | 'upstream_protocol_error'
+  | 'upstream_too_large'
+  | 'upstream_cut'
+  | 'upstream_idle'
+  | 'upstream_incomplete'
+  | 'upstream_empty'
+  | 'upstream_error'
+  | 'upstream_stalled'
+  | 'upstream_lost_run'
+
+interface RemoteErrorOptions {
+  readonly code?: UpstreamCode
+  readonly status?: number
+  readonly unheard?: boolean
+}
+
 /** A failed request or stream that may succeed later. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError'
+  readonly code: UpstreamCode
   readonly status: number | undefined
   /** The other side certainly did not act on it. */
   readonly unheard: boolean
 
-  constructor(message: string, { status, unheard = false }: { status?: number; unheard?: boolean } = {}) {
+  constructor(message: string, { code = 'upstream_cut', status, unheard = false }: RemoteErrorOptions = {}) {
     super(message)
+    this.code = code
     this.status = status
     this.unheard = unheard
+  }
+
+  /** What a run fails with if nothing is tried again. */
+  get failure(): Failure {
+    const { code, message, status } = this
+    return { code, message, retryable: true, ...(status !== undefined && { details: { status } }) }
   }
 }
 
@@ -23,7 +52,7 @@ export interface RemoteRequest {
   readonly url: string
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | URLSearchParams
+  readonly body?: string | URLSearchParams | FormData
   readonly signal: AbortSignal
   /** Time limit until the response starts. */
   readonly timeoutMs: number
@@ -50,7 +79,10 @@ export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest
     if (thrown instanceof WorkFailure) throw thrown
     const { code, message } = ((thrown as Error).cause ?? {}) as { code?: unknown; message?: string }
     const unheard = code === 'ECONNREFUSED' || code === 'ENOTFOUND'
-    throw new RemoteError(`${new URL(url).host} cannot be reached: ${message ?? messageOf(thrown)}`, { unheard })
+    throw new RemoteError(`${new URL(url).host} cannot be reached: ${message ?? messageOf(thrown)}`, {
+      code: 'upstream_unreachable',
+      unheard,
+    })
   } finally {
     clearTimeout(timer)
   }
@@ -60,19 +92,23 @@ async function redirected(url: string, { status, headers, body }: Response): Pro
   await body?.cancel()
   const where = (headers.get('location') ?? 'nowhere').slice(0, REFUSAL_CHARS_MAX)
   const message = `${new URL(url).host} answered with a redirect (${status}) to ${where}, which is not followed: use that address as the url`
-  return new WorkFailure({ code: 'agent_failed', message, details: { status } })
+  return new WorkFailure({ code: 'upstream_http_error', message, details: { status } })
 }
 
 /** Like `request`, but throws for an error status: permanent or retryable. */
-export async function requestOk(asked: RemoteRequest): Promise<Response> {
-  const response = await request(asked)
+export async function requestOk(options: RemoteRequest): Promise<Response> {
+  const response = await request(options)
   if (response.ok) return response
   const { status } = response
-  const said = (await readText(response).catch(() => '')).slice(0, REFUSAL_CHARS_MAX)
-  const message = `${new URL(asked.url).host} answered ${status}${said === '' ? '' : `: ${said}`}`
+  const body = (await readText(response).catch(() => '')).slice(0, REFUSAL_CHARS_MAX)
+  const message = `${new URL(options.url).host} answered ${status}${body === '' ? '' : `: ${body}`}`
   if (status === 429 || status >= 500)
-    throw new RemoteError(message, { status, unheard: status === 429 || status === 503 })
-  throw new WorkFailure({ code: 'agent_failed', message, details: { status } })
+    throw new RemoteError(message, {
+      code: 'upstream_http_error',
+      status,
+      unheard: status === 429 || status === 503,
+    })
+  throw new WorkFailure({ code: 'upstream_http_error', message, details: { status } })
 }
 
 /** A bounded body. */
@@ -92,6 +128,7 @@ export async function readJson(response: Response): Promise<unknown> {
     return JSON.parse(text)
   } catch {
     throw new RemoteError(`an answer that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`, {
+      code: 'upstream_protocol_error',
       status: response.status,
     })
   }
@@ -112,13 +149,14 @@ export async function* eventsOf(response: Response, idleTimeoutMs: number): Asyn
 
 function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const silent = (): void => reject(new RemoteError(`no data on the stream for ${milliseconds} ms`))
+  const silent = (): void =>
+    reject(new RemoteError(`no data on the stream for ${milliseconds} ms`, { code: 'upstream_idle' }))
   const timer = setTimeout(silent, milliseconds)
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 
 function tooLarge(message: string): WorkFailure {
-  return new WorkFailure({ code: 'too_large', message: `the remote agent sent too much: ${message}` })
+  return new WorkFailure({ code: 'upstream_too_large', message: `the remote agent sent too much: ${message}` })
 }
 
 export interface RetryOptions {
@@ -152,7 +190,7 @@ export class RetryBudget {
     if (!(thrown instanceof RemoteError)) throw thrown
     if (++this.#failures > this.#options.retries) {
       const details = { tries: this.#failures, ...(thrown.status !== undefined && { status: thrown.status }) }
-      throw new WorkFailure({ code: 'unavailable', message: thrown.message, retryable: true, details })
+      throw new WorkFailure({ ...thrown.failure, details })
     }
     await pause(Math.min(this.#options.retryDelayMs * 2 ** (this.#failures - 1), DELAY_MAX_MS), this.#signal)
   }

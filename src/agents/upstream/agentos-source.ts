@@ -1,0 +1,71 @@
+/** Discovers the agents, teams and workflows of an AgentOS. */
+import type { Component, ComponentKind } from '../../core/ports/component.ts'
+import { remoteAgentOs, type RemoteAgentOsDefinition } from '../remote-agentos/agent.ts'
+import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
+import { type FoundComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
+
+export interface AgentOsUpstreamOptions extends UpstreamOptions {
+  /** Start runs in the background there, so that they can be re-attached. Default: where the component has a database. */
+  readonly background?: boolean
+  /** What happens to a run in the foreground when the gateway dies: it fails, or is started again. Default: `fail`. */
+  readonly recovery?: 'fail' | 'retry'
+}
+
+const FAMILIES: readonly (readonly [string, ComponentKind])[] = [
+  ['agents', 'agent'],
+  ['teams', 'team'],
+  ['workflows', 'workflow'],
+]
+
+export function agentOsKind(url: string, options: AgentOsUpstreamOptions): UpstreamKind {
+  const { headers = {}, background, recovery = 'fail', idleTimeoutMs, requestTimeoutMs } = options
+  const timeouts = {
+    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
+    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+  }
+  return {
+    protocol: 'agentos',
+    async find(signal) {
+      const lists = await Promise.all(
+        FAMILIES.map(async ([path, kind]) =>
+          listIn(await fetchJson(`${url}/${path}`, headers, signal)).flatMap((each) => foundIn(each, kind)),
+        ),
+      )
+      return lists.flat()
+    },
+    component({ id, kind, facts }, { assertReachable, ...common }): Component {
+      const { hasDb } = facts as { hasDb: boolean }
+      const definition: RemoteAgentOsDefinition = {
+        ...common,
+        ...timeouts,
+        url,
+        component: id,
+        kind,
+        background: background ?? hasDb,
+        recovery: (background ?? hasDb) ? 'resume' : recovery,
+      }
+      return {
+        ...remoteAgentOs(definition),
+        input: textInput,
+        admit: assertReachable,
+      }
+    },
+  }
+}
+
+/** Without a database, an AgentOS refuses runs in the background. */
+function foundIn(value: unknown, kind: ComponentKind): FoundComponent[] {
+  const found = objectIn(value)
+  const id = textIn(found, 'id')
+  if (id === undefined) return []
+  const [name, description] = [textIn(found, 'name'), textIn(found, 'description')]
+  return [
+    {
+      id,
+      kind,
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+      facts: { hasDb: textIn(found, 'db_id') !== undefined },
+    },
+  ]
+}

@@ -1,0 +1,179 @@
+/** Component for a model or agent behind a chat completions endpoint: one request there is this run's work. */
+import type { Component, Emission, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
+import { conversationInput } from './source.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import { commonOf, type CommonDefinition } from '../shared/component.ts'
+import { INTERNAL } from '../shared/leg.ts'
+import { keptUpstream, withReceived } from '../shared/received.ts'
+import { eventsOf, readJson, RemoteError, requestOk, RetryBudget, type UpstreamCode } from '../shared/remote.ts'
+import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
+import { type ChatChunk, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
+import { assertTrustworthy, type SuspectPolicies } from './policy.ts'
+import { parsedInput, ShownChat } from './shown-chat.ts'
+
+export interface ChatUpstreamDefinition extends CommonDefinition {
+  /** Base URL, which ends in `/v1` for most servers. */
+  readonly url: string
+  /** Name of the model there. */
+  readonly model: string
+  readonly upstream: UpstreamInfo
+  readonly headers?: Readonly<Record<string, string>>
+  /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
+  readonly recovery?: 'fail' | 'retry'
+  readonly suspects?: SuspectPolicies
+  /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
+  readonly sessionHeader?: string
+  readonly requestTimeoutMs?: number
+  readonly idleTimeoutMs?: number
+  /** Throws if the upstream is known to be unreachable. */
+  readonly assertReachable?: () => void
+}
+
+const defaults = { requestTimeoutMs: 120_000, idleTimeoutMs: 120_000, retries: 2, retryDelayMs: 250 }
+
+type Settings = ChatUpstreamDefinition & typeof defaults
+
+/** Requests for one run with `recovery: 'retry'`, and answers with tool results. */
+const REQUESTS_MAX = 3
+const TURNS_MAX = 100
+
+export function chatUpstream(definition: ChatUpstreamDefinition): Component {
+  const { recovery = 'fail', assertReachable = () => {} } = definition
+  const settings: Settings = { ...defaults, ...definition }
+  return {
+    ...commonOf({ ...definition, recovery }),
+    kind: 'agent',
+    input: conversationInput,
+    admit: assertReachable,
+    run: (input, context) => run(settings, input, context),
+  }
+}
+
+async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
+  let body = await chatBody(input, context, settings.sessionHeader !== undefined)
+  for (let turn = 1; turn <= TURNS_MAX; turn++) {
+    const shown = yield* answered(settings, body, context, turn)
+    // A chat client executes the calls itself, and sends their results with its next request.
+    if (shown.calls.length === 0 || isForwarded(input)) return shown.text === '' ? undefined : shown.text
+    body = { ...body, messages: [...body.messages, ...(await resultsOf(shown, context))] }
+  }
+  throw new Error(`the upstream asked for tools more than ${TURNS_MAX} times in one run`)
+}
+
+/** Asks the caller for the results of its tools, and adds them to the conversation. */
+async function resultsOf({ calls, text = '' }: ShownChat, context: RunContext): Promise<ChatBody['messages']> {
+  const asked = calls.map(async ({ call, name, arguments: input }) => {
+    const details = { tool: name, call, input: parsedInput(input) }
+    const result = await context.ask({ kind: 'tool', prompt: `What is the result of ${name}?`, details })
+    const content = typeof result === 'string' ? result : JSON.stringify(result ?? null)
+    return { role: 'tool', tool_call_id: call, content }
+  })
+  const made = calls.map(({ call: id, name, arguments: input }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: input },
+  }))
+  return [{ role: 'assistant', content: text, tool_calls: made }, ...(await Promise.all(asked))]
+}
+
+/** One answer. With `recovery: 'retry'` a broken one is retracted, and the request is sent again. */
+async function* answered(
+  settings: Settings,
+  body: ChatBody,
+  context: RunContext,
+  turn: number,
+): AsyncGenerator<Emission, ShownChat, void> {
+  for (let requests = 1; ; requests++) {
+    const shown = new ShownChat(`${context.run}/${turn}`, settings.model)
+    const attempt = (): AsyncGenerator<Emission, void, void> => stream(settings, body, shown, context)
+    try {
+      if (settings.recovery === 'retry') await context.stage('request', attempt, { details: INTERNAL })
+      else yield* attempt()
+      return shown
+    } catch (thrown) {
+      context.signal.throwIfAborted()
+      const mayRetry = thrown instanceof WorkFailure && REPEATABLE.has(thrown.failure.code)
+      if (settings.recovery !== 'retry' || requests === REQUESTS_MAX || !mayRetry) throw thrown
+    }
+  }
+}
+
+/** Failures after which the same request may get an answer. */
+const REPEATABLE: ReadonlySet<string> = new Set<UpstreamCode>([
+  'upstream_unreachable',
+  'upstream_cut',
+  'upstream_idle',
+  'upstream_incomplete',
+  'upstream_empty',
+])
+
+async function* stream(
+  settings: Settings,
+  body: ChatBody,
+  shown: ShownChat,
+  context: RunContext,
+): AsyncGenerator<Emission, void, void> {
+  try {
+    yield* received(settings, body, shown, context)
+  } catch (thrown) {
+    throw thrown instanceof RemoteError ? new WorkFailure(thrown.failure) : thrown
+  }
+}
+
+async function* received(
+  settings: Settings,
+  body: ChatBody,
+  shown: ShownChat,
+  context: RunContext,
+): AsyncGenerator<Emission, void, void> {
+  const kept = keptUpstream(settings.upstream, context)
+  const response = await send(settings, body, context)
+  const add = (chunk: ChatChunk): Generator<Emission> => withReceived(kept, CHUNK, chunk, shown.add(chunk))
+  if (!isEventStream(response)) {
+    yield* add(wholeChunk((await readJson(response)) as ChatChunk))
+  } else {
+    for await (const event of eventsOf(response, settings.idleTimeoutMs)) {
+      const parsedEvent = parseChatEvent(event)
+      if (parsedEvent.kind === 'done') break
+      if (parsedEvent.kind === 'chunk') yield* add(parsedEvent.chunk)
+      else yield* withReceived(kept, parsedEvent.name, parsedEvent.value, [])
+    }
+  }
+  assertTrustworthy(shown, settings.suspects ?? {})
+  yield* shown.end()
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return /^text\/event-stream\b/i.test(headers.get('content-type') ?? '')
+}
+
+/** Retries only what the upstream certainly did not act on. */
+async function send(settings: Settings, body: ChatBody, { signal, session }: RunContext): Promise<Response> {
+  const { url, model, headers, sessionHeader, requestTimeoutMs: timeoutMs } = settings
+  const patience = new RetryBudget(settings, signal)
+  for (;;) {
+    try {
+      return await requestOk({
+        url: `${url.replace(/\/+$/, '')}/chat/completions`,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'text/event-stream',
+          ...headers,
+          ...(sessionHeader !== undefined && { [sessionHeader]: session }),
+        },
+        body: JSON.stringify({ ...body, model, stream: true, stream_options: optionsIn(body) }),
+        signal,
+        timeoutMs,
+      })
+    } catch (thrown) {
+      if (!(thrown instanceof RemoteError) || !thrown.unheard) throw thrown
+      await patience.wait(thrown)
+    }
+  }
+}
+
+/** Usage is always asked for: the run's own accounting needs it. */
+function optionsIn({ stream_options: given }: ChatBody): object {
+  return { ...(typeof given === 'object' ? given : {}), include_usage: true }
+}

@@ -1,0 +1,139 @@
+/** An upstream as a source of components: what it serves is discovered, and requests fail at once while it is unreachable. */
+import { fromCheck } from '../../core/schema/json-schema.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
+import type { Component, ComponentKind, DisconnectPolicy, UpstreamInfo } from '../../core/ports/component.ts'
+import type { ComponentSource } from '../../core/ports/component-source.ts'
+import type { CommonDefinition } from '../shared/component.ts'
+
+export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'session'> {
+  /** Name in health reports, errors and logs. Default: the protocol. */
+  readonly name?: string
+  /** Put before the id of every component, for upstreams that have the same ids. Default: none. */
+  readonly prefix?: string
+  /** Headers of every request to the upstream, such as its key. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Interval of discovery. Default: 30,000. */
+  readonly discoverIntervalMs?: number
+  /**
+   * What happens to a run when the client that started it disconnects, in protocols where starting and following are one request.
+   * `stop` also cancels it upstream. Default: `continue`.
+   */
+  readonly onDisconnect?: DisconnectPolicy
+  /** A run fails with `upstream_idle`, or is re-attached, after this much silence. Default: 120,000. */
+  readonly idleTimeoutMs?: number
+  /** Timeout until a response starts. Default: 30,000; for chat completions 120,000. */
+  readonly requestTimeoutMs?: number
+}
+
+/** What discovery tells of a component. */
+export interface FoundComponent {
+  readonly id: string
+  readonly kind: ComponentKind
+  readonly name?: string
+  readonly description?: string
+  /** What else its component depends on. */
+  readonly facts?: unknown
+}
+
+export interface UpstreamKind {
+  readonly protocol: 'agentos' | 'openai' | 'a2a'
+  find(signal: AbortSignal): Promise<readonly FoundComponent[]>
+  component(found: FoundComponent, common: UpstreamComponent): Component
+}
+
+/** The part of a definition that all upstreams share. */
+export interface UpstreamComponent extends CommonDefinition {
+  readonly upstream: UpstreamInfo
+  readonly headers: Readonly<Record<string, string>>
+  readonly assertReachable: () => void
+}
+
+const DISCOVER_INTERVAL_MS = 30_000
+/** Components of one upstream. */
+const COMPONENTS_MAX = 10_000
+const NOT_OF_ID = /[^A-Za-z0-9._-]+/g
+const ID_CHARS_MAX = 128
+
+export class UpstreamSource implements ComponentSource {
+  readonly name: string
+  readonly url: string
+  readonly discoverIntervalMs: number
+  readonly #kind: UpstreamKind
+  readonly #options: UpstreamOptions
+  #known = new Map<string, Component>()
+  #problem: string | undefined
+
+  constructor(url: string, kind: UpstreamKind, options: UpstreamOptions) {
+    this.url = urlOf(url)
+    this.#kind = kind
+    this.#options = options
+    this.name = options.name ?? kind.protocol
+    this.discoverIntervalMs = options.discoverIntervalMs ?? DISCOVER_INTERVAL_MS
+  }
+
+  get protocol(): string {
+    return this.#kind.protocol
+  }
+
+  async discover(signal: AbortSignal): Promise<readonly Component[]> {
+    try {
+      const found = (await this.#kind.find(signal)).slice(0, COMPONENTS_MAX)
+      const known = new Map<string, Component>()
+      for (const each of found) {
+        const key = JSON.stringify(each)
+        known.set(key, this.#known.get(key) ?? this.#component(each))
+      }
+      this.#known = known
+      this.#problem = undefined
+      return [...known.values()]
+    } catch (cause) {
+      this.#problem = messageOf(cause)
+      throw cause
+    }
+  }
+
+  #component(found: FoundComponent): Component {
+    const { prefix = '', headers = {}, onDisconnect, redact, limits, session } = this.#options
+    const alias = prefix + found.id
+    const { name, description } = found
+    return this.#kind.component(found, {
+      id: alias
+        .replaceAll(NOT_OF_ID, '-')
+        .replace(/^[^A-Za-z0-9]+/, '')
+        .slice(0, ID_CHARS_MAX),
+      ...(name !== undefined && { name }),
+      ...(description !== undefined && { description }),
+      ...(onDisconnect !== undefined && { disconnect: onDisconnect }),
+      ...(redact !== undefined && { redact }),
+      ...(limits !== undefined && { limits }),
+      ...(session !== undefined && { session }),
+      headers,
+      upstream: { protocol: this.#kind.protocol, name: this.name, id: alias },
+      assertReachable: () => this.#assertReachable(),
+    })
+  }
+
+  #assertReachable(): void {
+    if (this.#problem === undefined) return
+    throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable: ${this.#problem}`)
+  }
+}
+
+/** For forms: text, or any other JSON value. */
+const FORM = { anyOf: [{ type: 'string', title: 'Input' }, {}] }
+
+/** Input of components that take text and files: a conversation is refused, so that protocols send its last message. */
+export const textInput = fromCheck((input) => {
+  const { messages } = (typeof input === 'object' && input !== null ? input : {}) as { messages?: unknown }
+  if (Array.isArray(messages)) throw new HoldfastError('invalid_request', 'the upstream takes one message at a time')
+  return input
+}, FORM)
+
+/** Input of components that take conversations too, with the caller's options. */
+export const conversationInput = fromCheck((input) => input, FORM)
+
+function urlOf(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url.replace(/\/+$/, '')
+  throw new HoldfastError('invalid_request', `an upstream needs an http(s) address, not ${JSON.stringify(url)}`)
+}

@@ -1,0 +1,141 @@
+/** `holdfast gateway --upstream NAME=URL`: serves the components of other servers. */
+import { upstream } from '../../agents/upstream/upstream.ts'
+import type { ComponentSource, Served } from '../../core/ports/component-source.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { configOptions } from '../../server/config-options.ts'
+import { configOf } from '../../server/config.ts'
+import type { Server } from '../../server/create-server.ts'
+import { toChoice, toDuration, toSwitch } from '../../server/option-values.ts'
+import { type Environment, parseOptions } from '../../server/options.ts'
+import type { Command } from '../command.ts'
+import { hostServer, type ProtocolUrls } from '../host.ts'
+import type { CommandIo } from '../io.ts'
+import { loadComponents } from '../load-components.ts'
+import { supervise } from '../supervise.ts'
+
+const protocols = ['agentos', 'openai', 'a2a'] as const
+type Protocol = (typeof protocols)[number]
+
+interface GivenUpstream {
+  readonly protocol: Protocol
+  readonly name: string
+  readonly url: string
+}
+
+const gatewayOptions = {
+  upstream: {
+    value: 'PROTOCOL[:NAME]=URL',
+    env: 'HOLDFAST_UPSTREAM',
+    repeats: true,
+    parse: toUpstreams,
+    help: 'A server whose agents are served, once per server. PROTOCOL is agentos, openai or a2a; NAME tells several of one protocol apart. Its key is read from HOLDFAST_UPSTREAM_KEY_NAME.',
+  },
+  'upstream-prefix': {
+    fallback: 'false',
+    parse: toSwitch,
+    help: "Put the upstream's name and a dash before the ids of its components, for upstreams that have the same ids.",
+  },
+  'on-disconnect': {
+    value: 'POLICY',
+    fallback: 'continue',
+    parse: toChoice(['continue', 'stop'] as const),
+    help: 'What happens to a run when the client that started it disconnects: continue, or stop, which also cancels it upstream.',
+  },
+  'upstream-idle-timeout': {
+    value: 'DURATION',
+    fallback: '120s',
+    parse: toDuration,
+    help: 'Silence of an upstream after which a run is re-attached or fails.',
+  },
+  'upstream-recovery': {
+    value: 'POLICY',
+    fallback: 'fail',
+    parse: toChoice(['fail', 'retry'] as const),
+    help: 'What happens to a run that cannot be re-attached, of an OpenAI-compatible upstream or an AgentOS without a database: fail, or retry, which asks again and retracts the first answer.',
+  },
+} as const
+
+const options = { ...gatewayOptions, ...configOptions }
+
+export const gateway: Command = {
+  operands: ['[FILE]'],
+  about: `Serves the agents, teams, workflows and models of other servers through every protocol: their streams can be resumed, shared and
+read by slow clients, and outlive connections and restarts of this process. The servers are not changed; clients get another base URL.
+
+What an upstream serves is discovered at start and every 30 seconds. An upstream that is down does not prevent the start: GET
+/health names it. With FILE, the components of a module are served too.`,
+  examples: [
+    { line: 'holdfast gateway --upstream agentos=http://localhost:8000', does: 'in front of an agno server' },
+    {
+      line: 'holdfast gateway --upstream openai=http://localhost:11434/v1 --upstream a2a=http://localhost:9000',
+      does: 'in front of Ollama and an A2A agent',
+    },
+  ],
+  options,
+  async run(argv, io) {
+    const { values, positionals } = parseOptions(options, argv, withoutKeys(io.env))
+    const config = configOf({ values, positionals })
+    if (values.upstream === undefined)
+      throw new HoldfastError('invalid_request', 'no upstream: give at least one --upstream PROTOCOL=URL')
+    if (config.supervise) return supervise('gateway', argv, config, io)
+    const sources = values.upstream.map((each) => sourceOf(each, values, io.env))
+    const [file, ...others] = positionals
+    if (others.length > 0) throw new HoldfastError('invalid_request', 'expected at most one file with components')
+    const components: Served[] = [...sources, ...(file === undefined ? [] : await loadComponents(file))]
+    return hostServer(config, components, io, (urls, server) => whatToTry(urls, server, io))
+  },
+}
+
+function toUpstreams(text: string): readonly GivenUpstream[] {
+  return text.split(/[\s,]+/).map((given) => {
+    const [, protocol, name = protocol, url] = /^(\w+)(?::([\w-]{1,40}))?=(https?:\/\/.+)$/.exec(given) ?? []
+    const known = protocols.find((each) => each === protocol)
+    if (known === undefined || url === undefined)
+      throw new Error(`${JSON.stringify(given)} is not PROTOCOL[:NAME]=URL with one of ${protocols.join(', ')}`)
+    return { protocol: known, name: name!, url }
+  })
+}
+
+const KEY = 'HOLDFAST_UPSTREAM_KEY_'
+
+/** The names of keys depend on those of upstreams, so that no table can have them. */
+function withoutKeys(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith(KEY)))
+}
+
+interface Settings {
+  readonly 'upstream-prefix': boolean
+  readonly 'on-disconnect': 'continue' | 'stop'
+  readonly 'upstream-recovery': 'fail' | 'retry'
+  readonly 'upstream-idle-timeout': number
+}
+
+function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, env: Environment): ComponentSource {
+  const key = env[KEY + name.toUpperCase().replaceAll('-', '_')]
+  const common = {
+    name,
+    onDisconnect: settings['on-disconnect'],
+    idleTimeoutMs: settings['upstream-idle-timeout'],
+    ...(settings['upstream-prefix'] && { prefix: `${name}-` }),
+    ...(key !== undefined && { headers: { authorization: `Bearer ${key}` } }),
+  }
+  switch (protocol) {
+    case 'agentos':
+      return upstream.agentos(url, { ...common, recovery: settings['upstream-recovery'] })
+    case 'openai':
+      return upstream.openai(url, { ...common, recovery: settings['upstream-recovery'] })
+    case 'a2a':
+      return upstream.a2a(url, common)
+  }
+}
+
+function whatToTry({ console }: ProtocolUrls, { service }: Server, { stderr }: CommandIo): string {
+  const lines = (service.health().upstreams ?? []).map(({ name, url: at, status, components, error }) => {
+    if (status === 'conflict') stderr.write(`Upstream ${name}: ${error}\n`)
+    return `  ${name}  ${at}  ${status === 'ok' ? `${components} components` : `${status}: ${error ?? ''}`}`
+  })
+  const ids = service.components().map(({ id }) => id)
+  const served = ids.length === 0 ? 'nothing yet' : ids.join(', ')
+  const page = console === undefined ? '' : `Console: ${console}\n`
+  return `Upstreams:\n${lines.join('\n')}\n\nServing ${served}\n${page}`
+}

@@ -1,0 +1,167 @@
+/** The faults: each is injected directly and through the gateway, and says what a client saw. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Served } from '../served.ts'
+import type { Upstream } from './upstreams.ts'
+import { resume, type Seen, stall, start, view, type ViewOptions } from './viewers.ts'
+
+export interface Cell {
+  readonly text: string
+  /** What must not happen through the gateway: a hang, a lie, a lost piece. */
+  readonly problem?: string
+}
+
+export interface Fault {
+  readonly title: string
+  direct(upstream: Upstream): Promise<Cell>
+  through(upstream: Upstream, gateway: Served): Promise<Cell>
+}
+
+const WORDS = 40
+const SCRIPT = `words ${WORDS} every 60`
+
+interface Side {
+  readonly base: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function directly({ url, headers }: Upstream): Side {
+  return { base: url, headers }
+}
+
+/** The paths of the same protocol at the gateway. */
+function throughGateway({ protocol, id }: Upstream, { url }: Served): Side {
+  const base = { agentos: url, openai: `${url}/v1`, a2a: `${url}/a2a/${id}` }[protocol]
+  return { base, headers: {} }
+}
+
+function look(
+  { base, headers }: Side,
+  { protocol, id }: Upstream,
+  script: string,
+  options?: ViewOptions,
+): Promise<Seen> {
+  return view(base, start(protocol, id, script), headers, options)
+}
+
+/** Comes back as the protocol can; through the gateway, a chat client reads the rest of the log. */
+async function comeBack({ base, headers }: Side, upstream: Upstream, seen: Seen): Promise<Seen | undefined> {
+  const again = resume(upstream.protocol, upstream.id, seen)
+  if (again !== undefined) return view(base, again, headers, { patienceMs: 20_000 })
+  if (upstream.protocol !== 'openai' || !base.endsWith('/v1') || headers['authorization'] !== undefined)
+    return undefined
+  return logOf(base.replace(/\/v1$/, ''), seen.run)
+}
+
+async function logOf(gateway: string, run: string | undefined): Promise<Seen> {
+  const response = await fetch(`${gateway}/runs/${run}/events`, { headers: { accept: 'text/event-stream' } })
+  const text = await response.text()
+  const words = [...text.matchAll(/"type":"text\.delta".*?"text":"(w\d+)/g)].map(([, word]) => word!)
+  const [, end = 'no end', code = ''] =
+    /"type":"(run\.(?:completed|failed|cancelled))"(?:.*?"code":"(\w+)")?/.exec(text) ?? []
+  return { words, end: end === 'run.failed' ? `${end} ${code}` : end, run, session: undefined, index: undefined, ms: 0 }
+}
+
+const SUCCESS = /^(RunCompleted|COMPLETED|finish_reason stop|run\.completed)$/
+
+function wordsOf(...parts: readonly (Seen | undefined)[]): number {
+  return new Set(parts.flatMap((part) => part?.words ?? [])).size
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`
+}
+
+function said(words: number, total: number): string {
+  return words === total ? 'all words' : `${words} of ${total} words`
+}
+
+async function leaveAndResume(side: Side, upstream: Upstream): Promise<Cell> {
+  const first = await look(side, upstream, SCRIPT, { leaveAfter: 5 })
+  await wait(1500)
+  const rest = await comeBack(side, upstream, first)
+  if (rest === undefined) return { text: `${said(wordsOf(first), WORDS)}; cannot be resumed` }
+  const words = wordsOf(first, rest)
+  const isWhole = words === WORDS && SUCCESS.test(rest.end)
+  const text = `${said(words, WORDS)}, ${rest.end}`
+  return isWhole ? { text } : { text, problem: text }
+}
+
+async function stalledBesideHealthy(side: Side, upstream: Upstream): Promise<Cell> {
+  const script = 'words 400 every 0 size 3000'
+  const letGo = stall(side.base, start(upstream.protocol, upstream.id, script), side.headers)
+  await wait(1500)
+  try {
+    const seen = await look(side, upstream, script, { patienceMs: 15_000 })
+    const text = `the healthy one: ${said(wordsOf(seen), 400)}, ${seen.end}`
+    return SUCCESS.test(seen.end) && wordsOf(seen) === 400 ? { text } : { text, problem: text }
+  } finally {
+    letGo()
+  }
+}
+
+async function killedUpstream(side: Side, upstream: Upstream): Promise<Cell> {
+  let killedAt = 0
+  const seen = await look(side, upstream, SCRIPT, {
+    patienceMs: 40_000,
+    onWord(count) {
+      if (count < 5 || killedAt > 0) return
+      killedAt = performance.now()
+      void upstream.kill()
+    },
+  })
+  const since = performance.now() - killedAt
+  await upstream.kill()
+  await upstream.start()
+  if (killedAt === 0)
+    return { text: `${seen.end} before the kill`, problem: 'the run did not get far enough to be killed' }
+  const text = `${seen.end}, ${seconds(since)} after the kill`
+  const isHonest = !SUCCESS.test(seen.end) && seen.end !== 'silence' && seen.end !== 'cut'
+  return isHonest ? { text } : { text, problem: text }
+}
+
+/** Some times the idle timeout of the gateway. */
+const HANG_LIMIT_MS = 90_000
+
+async function hangs(side: Side, upstream: Upstream): Promise<Cell> {
+  const seen = await look(side, upstream, 'hang 3', { patienceMs: HANG_LIMIT_MS, limitMs: HANG_LIMIT_MS })
+  // Servers with one worker are busy with it for ever.
+  await upstream.kill()
+  await upstream.start()
+  const text =
+    seen.end === 'silence' ? `no end within ${seconds(HANG_LIMIT_MS)}` : `${seen.end}, after ${seconds(seen.ms)}`
+  return seen.end === 'silence' || SUCCESS.test(seen.end) ? { text, problem: text } : { text }
+}
+
+async function crashOfModel(side: Side, upstream: Upstream, script: string): Promise<Cell> {
+  const seen = await look(side, upstream, script, { patienceMs: 30_000 })
+  return { text: `${wordsOf(seen)} words, ${seen.end}` }
+}
+
+const same = (act: (side: Side, upstream: Upstream) => Promise<Cell>): Pick<Fault, 'direct' | 'through'> => ({
+  direct: (upstream) => act(directly(upstream), upstream),
+  through: (upstream, gateway) => act(throughGateway(upstream, gateway), upstream),
+})
+
+export const faults: readonly Fault[] = [
+  { title: 'client leaves and comes back', ...same(leaveAndResume) },
+  { title: 'a viewer that does not read, beside a healthy one', ...same(stalledBesideHealthy) },
+  {
+    title: 'gateway `kill -9` and restart midway',
+    direct: () => Promise.resolve({ text: '–' }),
+    async through(upstream, gateway) {
+      const side = throughGateway(upstream, gateway)
+      const first = await look(side, upstream, SCRIPT, { leaveAfter: 5 })
+      await gateway.restart()
+      const rest = await comeBack(side, upstream, first)
+      const text = `${said(wordsOf(first, rest), WORDS)}, ${rest?.end ?? 'no end'}`
+      return rest === undefined || rest.end === 'silence' ? { text, problem: text } : { text }
+    },
+  },
+  { title: 'upstream `kill -9` midway', ...same(killedUpstream) },
+  { title: 'upstream hangs after 3 words', ...same(hangs) },
+  { title: "model's stream is cut after 3 words", ...same((side, upstream) => crashOfModel(side, upstream, 'cut 3')) },
+  {
+    title: "model's stream ends cleanly after 3 words, without a finish reason",
+    ...same((side, upstream) => crashOfModel(side, upstream, 'silent 3')),
+  },
+]
