@@ -1,32 +1,39 @@
 /** Component for an AI SDK agent object (`ToolLoopAgent`, or anything with its interface). */
 import type { ModelMessage, ToolContent } from 'ai'
 import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
-import { checkInput, messagesOf, type ModelInput, modelInputSchema } from '../model/input.ts'
+import { messagesOf, modelInput, type ModelInput } from '../model/input.ts'
 import { outputFor } from '../model/tools.ts'
 import { askDecision } from '../shared/approval.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { aFunction, anObject, type OptionRules } from '../../core/model/check-options.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { type AnyAgent, type Open, streamAgent } from './stream.ts'
 
 export interface AiAgentDefinition extends CommonDefinition {
   /** A `ToolLoopAgent`, or any other `Agent` of the AI SDK. */
   readonly agent: AnyAgent
-  /** The agent's call options, if it has any. */
+  /** The agent's call options. Default: none. */
   readonly options?: (context: RunContext) => unknown
 }
 
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
 
+const RULES: OptionRules<AiAgentDefinition> = {
+  ...commonRules,
+  agent: anObject,
+  options: aFunction,
+}
+
 /**
  * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened inside a leg. After a crash
  * the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
 export function aiAgent(definition: AiAgentDefinition): Component<ModelInput> {
+  checkDefinition('aiAgent', definition, RULES, ['agent'])
   return {
-    ...commonOf({ recovery: 'fail', inputSchema: modelInputSchema, ...definition }),
+    ...commonOf({ recovery: 'fail', input: modelInput, ...definition }),
     kind: 'agent',
-    parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }
 }

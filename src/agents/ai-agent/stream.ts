@@ -46,14 +46,14 @@ export async function* streamAgent(
   const result = await agent.stream({ messages, abortSignal: signal, options } as never)
   // These rejections also arrive in the stream, which reports them.
   for (const promised of [result.responseMessages, result.output]) Promise.resolve(promised).catch(() => {})
-  const shown = new ShownParts(id)
+  const emitted = new ShownParts(id)
   for await (const part of result.stream as AsyncIterable<StreamPart>) {
     if (part.type === 'error') throw part.error
     if (part.type === 'abort') throw new Error(part.reason ?? 'the agent was aborted')
-    const event = shown.add(part)
+    const event = emitted.add(part)
     if (event !== undefined) yield event
   }
-  const { finish, open } = shown
+  const { finish, open } = emitted
   if (finish === undefined) throw new Error('the stream of the agent ended before its response was complete')
   if (finish === 'error') throw new Error('the model stopped because of an error')
   return {

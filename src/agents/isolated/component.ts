@@ -1,10 +1,14 @@
 /** Component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails only one run. */
 import { workerData } from 'node:worker_threads'
-import type { Component, ComponentFacts } from '../../core/ports/component.ts'
+import { aCount, anObject, aString, checkOptions, type OptionRules } from '../../core/model/check-options.ts'
+import { componentRules } from '../../core/model/component-options.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { ValueSchema } from '../../core/ports/schema.ts'
 import type { RedactOptions } from '../../core/redaction/redaction.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import { IsolatedRun } from './isolated-run.ts'
-import { loadComponent } from './load-component.ts'
+import { checkOnly, fromCheck, fromJsonSchema } from '../../core/schema/json-schema.ts'
+import { loadComponent, type ComponentDescription } from './load-component.ts'
 import type { ThreadData } from './protocol.ts'
 import { Slots } from './slots.ts'
 import { IsolatedThread } from './thread.ts'
@@ -19,12 +23,21 @@ export interface IsolatedOptions<Input = unknown> {
   /** Timeout for loading the module. Default: 30,000. */
   readonly loadTimeoutMs?: number
   /**
-   * Validates an input before the run is accepted, in the server's thread. The component's own `parse` runs in the worker
-   * thread.
+   * Checks inputs in the server's thread, before a run is accepted. Default: the JSON Schema of the component's own input schema, which
+   * itself runs in the worker thread and rejects the run.
    */
-  readonly parse?: (input: unknown) => Input
-  /** Redaction for its runs, applied in the server's thread. A component with its own `redact` is refused. */
+  readonly input?: ValueSchema<Input, unknown>
+  /** Redaction for its runs, applied in the server's thread. A component with its own `redact` is refused. Default: nothing. */
   readonly redact?: RedactOptions
+}
+
+const RULES: OptionRules<IsolatedOptions> = {
+  export: aString,
+  memoryMb: aCount,
+  threadsMax: aCount,
+  loadTimeoutMs: aCount,
+  input: componentRules.input,
+  redact: anObject,
 }
 
 const MEMORY_MB = 256
@@ -44,27 +57,29 @@ export async function isolated<Input = unknown>(
     memoryMb = MEMORY_MB,
     threadsMax = THREADS_MAX,
     loadTimeoutMs = LOAD_MS,
-    parse,
+    input,
     redact,
   } = options
-  checkCount('memoryMb', memoryMb)
-  checkCount('threadsMax', threadsMax)
+  checkOptions('isolated()', options, RULES)
   const href = new URL(module).href
   if ((workerData as Partial<ThreadData> | null)?.holdfastIsolated === true)
     return (await loadComponent(href, name)) as Component<Input>
   const openThread = (): IsolatedThread => new IsolatedThread({ module: href, export: name, memoryMb })
-  const facts = await describe(openThread(), href, loadTimeoutMs)
+  const { facts, ...schemas } = await describe(openThread(), href, loadTimeoutMs)
+  const accepted = input ?? (schemas.input && fromJsonSchema<Input>(schemas.input))
   const slots = new Slots(threadsMax)
   return {
     ...facts,
     whenPaused: 'release',
-    ...(parse !== undefined && { parse }),
+    // The thread parses the input as it was sent.
+    ...(accepted !== undefined && { input: checkOnly(accepted) }),
+    ...(schemas.output !== undefined && { output: fromCheck((value) => value, schemas.output) }),
     ...(redact !== undefined && { redact }),
-    run: (input, context) => new IsolatedRun({ input, context, slots, openThread, loadTimeoutMs }),
+    run: (given, context) => new IsolatedRun({ input: given, context, slots, openThread, loadTimeoutMs }),
   }
 }
 
-async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: number): Promise<ComponentFacts> {
+async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: number): Promise<ComponentDescription> {
   const late = setTimeout(
     () => void thread.terminate(new Error(`the module did not load within ${loadTimeoutMs} ms (loadTimeoutMs)`)),
     loadTimeoutMs,
@@ -77,9 +92,4 @@ async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: n
     clearTimeout(late)
     await thread.terminate(new Error('the component is described'))
   }
-}
-
-function checkCount(option: string, value: number): void {
-  if (Number.isSafeInteger(value) && value > 0) return
-  throw new HoldfastError('invalid_request', `isolated: ${option} must be a positive integer, not ${String(value)}`)
 }

@@ -29,7 +29,7 @@ const KEPT_MAX = 1000
 /** Packs and unpacks errors on one side of a thread boundary. */
 export class ErrorTransport {
   /** Errors that were thrown on this side, by number. */
-  readonly #kept = new Map<number, unknown>()
+  readonly #originals = new Map<number, unknown>()
   readonly #numbers = new WeakMap<object, number>()
   #count = 0
 
@@ -55,7 +55,7 @@ export class ErrorTransport {
 
   /** Unpacks an error of the other side, or returns the original if it came from here. */
   unpack(packed: PackedError): unknown {
-    if (packed.ref !== undefined && this.#kept.has(packed.ref)) return this.#kept.get(packed.ref)
+    if (packed.ref !== undefined && this.#originals.has(packed.ref)) return this.#originals.get(packed.ref)
     if (packed.kind === 'value') return packed.message
     const error = rebuild(packed, packed.cause && this.unpack(packed.cause))
     if (packed.stack !== undefined) error.stack = packed.stack
@@ -68,8 +68,8 @@ export class ErrorTransport {
     if (known !== undefined) return known
     const ref = ++this.#count
     this.#numbers.set(error, ref)
-    this.#kept.set(ref, error)
-    this.#kept.delete(ref - KEPT_MAX)
+    this.#originals.set(ref, error)
+    this.#originals.delete(ref - KEPT_MAX)
     return ref
   }
 }

@@ -85,11 +85,11 @@ export class IsolatedRun implements Stream {
    */
   async #takeSlot(): Promise<() => void> {
     const { slots, context } = this.#options
-    const taken = slots.take(context.signal)
+    const pendingSlot = slots.take(context.signal)
     for (;;) {
       const nap = Promise.all([context.sleep(NAP_MS), pause(NAP_MS)])
       nap.catch(() => {}) // awaited below, unless the slot is free first
-      const slot = await Promise.race([taken, nap.then(() => undefined)])
+      const slot = await Promise.race([pendingSlot, nap.then(() => undefined)])
       if (slot !== undefined) return slot
     }
   }

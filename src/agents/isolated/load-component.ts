@@ -1,6 +1,8 @@
 /** Finds the component that a module exports, and describes it without running it. */
 import type { Component, ComponentFacts } from '../../core/ports/component.ts'
+import type { JsonSchema } from '../../core/ports/schema.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
+import { jsonSchemaOf } from '../../core/schema/json-schema.ts'
 
 export async function loadComponent(module: string, name: string | undefined): Promise<Component> {
   const exported = (await import(module)) as Record<string, unknown>
@@ -20,8 +22,24 @@ function isComponent(value: unknown): value is Component {
   return typeof id === 'string' && typeof kind === 'string' && typeof run === 'function'
 }
 
+/** A component as the server's thread knows it. */
+export interface ComponentDescription {
+  readonly facts: ComponentFacts
+  readonly input?: JsonSchema
+  readonly output?: JsonSchema
+}
+
+export function describeComponent(component: Component): ComponentDescription {
+  const { input, output } = component
+  return {
+    facts: factsOf(component),
+    ...(input !== undefined && { input: jsonSchemaOf(input, 'input') }),
+    ...(output !== undefined && { output: jsonSchemaOf(output, 'output') }),
+  }
+}
+
 /** Copies the known fields as plain data: a component may have others that cannot be cloned. */
-export function factsOf(component: Omit<Component<never>, 'run' | 'parse'>): ComponentFacts {
+export function factsOf(component: Omit<Component, 'run'>): ComponentFacts {
   if (component.redact !== undefined)
     throw new TypeError(
       `component ${component.id} has \`redact\`, which cannot cross into a thread: pass it to isolated() instead`,
@@ -43,5 +61,6 @@ const FACTS = [
   'disconnect',
   'uncertain',
   'onDivergence',
+  'onUnserializable',
   'limits',
 ] as const satisfies readonly (keyof ComponentFacts)[]

@@ -1,5 +1,8 @@
 /** Context of a component in its thread: each function calls the same function of the host's context. */
+import { askTyped } from '../../core/execution/ask-typed.ts'
+import { runComponent } from '../../core/execution/run-component.ts'
 import {
+  type AskOptions,
   type CallOptions,
   type Component,
   type Emission,
@@ -42,13 +45,15 @@ export function createThreadContext(run: ThreadRun, values: ContextValues, state
       run.lend([(invocation: InvocationId, key: string) => work(attemptOf(run, signal, invocation, key))], ([body]) =>
         run.host.call('tool', site(), pack(call, 'call'), pack(input, 'data.input'), body!),
       ) as Promise<never>,
-    call: (component, input, options = {}) => callComponent(run, site(), component, input, options),
+    call: (component, input, options = {}) =>
+      callComponent(run, site(), component as Component, input, options) as Promise<never>,
     within: (branch) => {
       const opened = run.newContextId()
       run.host.notify('within', site(), branch, opened)
       return createThreadContext(run, { ...values, id: opened }, state)
     },
-    ask: (question) => run.quiet(run.host.call('ask', site(), pack(toQuestion(question), 'question'))),
+    ask: (question: string | AskOptions) =>
+      run.quiet(askTyped(question, (plain) => run.host.call('ask', site(), pack(plain, 'question')))) as Promise<never>,
     sleep: (milliseconds) => run.quiet(run.host.call('sleep', site(), milliseconds)),
     sleepUntil: (time) => run.quiet(run.host.call('sleepUntil', site(), time)),
     history: (options) => run.quiet(run.host.call('history', site(), options)),
@@ -56,10 +61,6 @@ export function createThreadContext(run: ThreadRun, values: ContextValues, state
       throw new RejectedError(reason)
     },
   }
-}
-
-function toQuestion(question: Parameters<RunContext['ask']>[0]): object {
-  return typeof question === 'string' ? { prompt: question } : question
 }
 
 function packOptions(
@@ -112,10 +113,7 @@ function callComponent(
   input: unknown,
   { signal, ...options }: CallOptions,
 ): Promise<unknown> {
-  const open = (context: RunContext): AsyncIterable<Emission> => {
-    const parsed = component.parse === undefined ? input : component.parse(input)
-    return component.run(parsed, context)
-  }
+  const open = (context: RunContext): AsyncIterator<Emission, unknown> => runComponent(component, input, context)
   return run.lend([open], ([body]) => {
     const called = { facts: pack(factsOf(component), 'component'), run: body! }
     if (signal === undefined) return run.host.call('call', site, called, pack(input, 'data.input'), options)

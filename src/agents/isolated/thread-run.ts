@@ -1,11 +1,11 @@
 /** Thread side of an isolated run: its functions and streams, which the host calls by number, and their contexts. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Component, ComponentFacts, Emission, RunContext } from '../../core/ports/component.ts'
+import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import { RejectedError } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
-import { messageOf } from '../../core/model/errors.ts'
 import { iterate } from '../../core/execution/iterate.ts'
-import { factsOf } from './load-component.ts'
+import { runComponent } from '../../core/execution/run-component.ts'
+import { describeComponent, type ComponentDescription } from './load-component.ts'
 import { pack, type PackedValue, packEmission, packOutput } from './packing.ts'
 import type {
   ContextId,
@@ -27,7 +27,7 @@ type LentFunction = (...args: never[]) => unknown
 
 interface Stream {
   /** Called by the first `next`. */
-  readonly open: () => unknown
+  readonly open: () => AsyncIterator<Emission, unknown>
   iterator?: AsyncIterator<Emission, unknown>
   /** Work that its code requests is recorded below this invocation. */
   readonly invocation: InvocationId
@@ -40,7 +40,7 @@ export class ThreadRun implements ThreadMethods {
   readonly #streams = new Map<StreamId, Stream>()
   readonly #contexts = new Map<ContextId, ContextState>()
   readonly #enclosing = new AsyncLocalStorage<InvocationId>()
-  #lent = 0
+  #functionCount = 0
   #branches = 0
   #calls = 0
 
@@ -66,33 +66,34 @@ export class ThreadRun implements ThreadMethods {
     return this.#enclosing.getStore() ?? 0
   }
 
-  async describe(): Promise<ComponentFacts> {
-    return factsOf(await this.#load())
+  async describe(): Promise<ComponentDescription> {
+    return describeComponent(await this.#load())
   }
 
   async start(stream: StreamId, input: unknown, values: ContextValues): Promise<void> {
     const component = await this.#load()
-    const parsed = component.parse === undefined ? input : parse(component, input)
-    this.#streams.set(stream, { invocation: 0, open: () => component.run(parsed, this.#context(values)) })
+    this.#streams.set(stream, { invocation: 0, open: () => runComponent(component, input, this.#context(values)) })
   }
 
   openStage(stream: StreamId, body: FunctionId, invocation: InvocationId): void {
-    this.#streams.set(stream, { invocation, open: this.#function(body) })
+    const open = this.#function(body)
+    this.#streams.set(stream, { invocation, open: () => iterate(open()) })
   }
 
   openCall(stream: StreamId, run: FunctionId, invocation: InvocationId, values: ContextValues): void {
-    const open = this.#function(run) as (context: RunContext) => unknown
+    const open = this.#function(run) as (context: RunContext) => AsyncIterator<Emission, unknown>
     this.#streams.set(stream, { invocation, open: () => open(this.#context(values)) })
   }
 
   async next(id: StreamId): Promise<StreamResult> {
     const stream = this.#streams.get(id)!
     const { invocation } = stream
-    const { done, value } = await this.#enclosing.run(invocation, () => {
-      stream.iterator ??= iterate(stream.open())
+    const pending = this.#enclosing.run(invocation, () => {
+      stream.iterator ??= stream.open()
       return stream.iterator.next()
     })
-    if (done !== true) return { done: false, value: packEmission(value) }
+    const { done, value } = await (invocation === 0 ? pending.catch(rejectInput) : pending)
+    if (done !== true) return { done: false, value: packEmission(value, (await this.#load()).onUnserializable) }
     this.#streams.delete(id)
     return { done: true, value: invocation === 0 ? packOutput(value) : pack(value, 'data.output') }
   }
@@ -128,8 +129,8 @@ export class ThreadRun implements ThreadMethods {
   ): Promise<Result> {
     const ids = functions.map((lent) => {
       if (lent === undefined) return undefined
-      this.#functions.set(++this.#lent, lent)
-      return this.#lent
+      this.#functions.set(++this.#functionCount, lent)
+      return this.#functionCount
     })
     const take = (): void => ids.forEach((id) => id !== undefined && this.#functions.delete(id))
     return this.quiet(request(ids).finally(take))
@@ -167,10 +168,7 @@ export class ThreadRun implements ThreadMethods {
 }
 
 /** The run was accepted before its input could be parsed here, so it is refused now. */
-function parse(component: Component, input: unknown): unknown {
-  try {
-    return component.parse!(input)
-  } catch (cause) {
-    throw new RejectedError(messageOf(cause))
-  }
+function rejectInput(thrown: unknown): never {
+  if (thrown instanceof RunFailure && thrown.failure.code === 'invalid_input') throw new RejectedError(thrown.message)
+  throw thrown
 }

@@ -6,6 +6,7 @@ import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
 import { encodeBody } from '../../core/model/record.ts'
 import { UnserializableError } from '../../core/model/serialize.ts'
+import { validate } from '../../core/schema/validate.ts'
 import { labAgent } from './agent.ts'
 import { labComponents } from './kinds.ts'
 
@@ -61,7 +62,7 @@ class Seen {
       history: async () => [],
       sleep: () => Promise.reject(new Error('the lab waits by itself')),
       sleepUntil: () => Promise.reject(new Error('the lab waits by itself')),
-      async ask(question) {
+      async ask(question: unknown) {
         return { question, answer }
       },
       reject(reason) {
@@ -307,7 +308,7 @@ test('lab: a script’s output is deterministic', async () => {
   expect(await performed(script)).toEqual(await performed(script))
 })
 
-test('lab: it is served in every kind and with every recovery policy', () => {
+test('lab: it is served in every kind and with every recovery policy', async () => {
   expect(labComponents().map(({ id, kind, recovery }) => ({ id, kind, recovery }))).toEqual([
     { id: 'lab', kind: 'agent', recovery: 'fail' },
     { id: 'lab-retry', kind: 'agent', recovery: 'retry' },
@@ -316,7 +317,9 @@ test('lab: it is served in every kind and with every recovery policy', () => {
     { id: 'lab-workflow', kind: 'workflow', recovery: 'resume' },
   ])
   for (const component of labComponents()) {
-    expect(component.parse?.('text 5')).toBe('text 5')
-    expect(() => component.parse?.('txet 5')).toThrow('character 0')
+    expect(await validate(component.input!, 'text 5')).toEqual({ value: 'text 5' })
+    expect((await validate(component.input!, 'txet 5')).issues).toMatchObject([
+      { message: expect.stringContaining('character 0') },
+    ])
   }
 })

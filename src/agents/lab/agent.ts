@@ -1,21 +1,22 @@
 /** Lab agent: its input is a script, so tests can request any behaviour over any protocol (docs/lab.md). */
-import type { Component, Emission, ComponentInfo, Recovery, RunContext } from '../../core/ports/component.ts'
+import type { Component, Emission, Recovery, RunContext } from '../../core/ports/component.ts'
+import { fromCheck } from '../../core/schema/json-schema.ts'
 import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
 import { Stage } from './stage.ts'
 
 export interface LabOptions {
+  /** Default: `lab`. */
   readonly id?: string
+  /** Default: `fail`. */
   readonly recovery?: Recovery
 }
 
-export const labInfo: ComponentInfo = {
-  inputSchema: {
-    type: 'string',
-    description: 'A script: statements separated by semicolons.',
-    examples: ['text 50 every 100; tool search 300; ask "Shall I go on?"; text 20 every 50'],
-  },
-}
+export const labInput = fromCheck(checkScript, {
+  type: 'string',
+  description: 'A script: statements separated by semicolons.',
+  examples: ['text 50 every 100; tool search 300; ask "Shall I go on?"; text 20 every 50'],
+})
 
 export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Component<string> {
   return {
@@ -23,9 +24,8 @@ export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Co
     kind: 'agent',
     name: 'Lab',
     description: `Executes its input as a script, such as "text 5; tool search; throw boom". Recovery: ${recovery}.`,
-    info: labInfo,
     recovery,
-    parse: checkScript,
+    input: labInput,
     run: performScript,
   }
 }

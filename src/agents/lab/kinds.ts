@@ -1,7 +1,6 @@
 /** The lab as an agent, as a team whose member runs the script, and as a workflow whose step does. */
 import type { Component, ComponentKind } from '../../core/ports/component.ts'
-import { labAgent, labInfo } from './agent.ts'
-import { checkScript } from './script.ts'
+import { labAgent, labInput } from './agent.ts'
 
 /** Everything that `--lab` serves. */
 export function labComponents(): Component[] {
@@ -37,9 +36,8 @@ function calling(
     kind,
     name: 'Lab',
     description,
-    info: labInfo,
     recovery: 'resume',
-    parse: checkScript,
+    input: labInput,
     // oxlint-disable-next-line require-yield -- all that is emitted is the lab agent's
     async *run(script, context) {
       return await call(script, context)

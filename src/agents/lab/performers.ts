@@ -119,8 +119,8 @@ async function callTool({ name, fail, idempotent, ms }: Statement<'tool'>, stage
     })
   } catch (thrown) {
     // Only the requested failure, from this or an earlier attempt: an abort must propagate.
-    const asked = fail && (thrown === failure || thrown instanceof WorkFailure)
-    if (!asked) throw thrown
+    const isIntended = fail && (thrown === failure || thrown instanceof WorkFailure)
+    if (!isIntended) throw thrown
   }
 }
 

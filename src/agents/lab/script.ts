@@ -15,10 +15,10 @@ import {
 /** Returns the input if it is a valid script. */
 export function checkScript(input: unknown): string {
   if (typeof input !== 'string') {
-    const given = input === null ? 'null' : Array.isArray(input) ? 'an array' : `of type ${typeof input}`
+    const actual = input === null ? 'null' : Array.isArray(input) ? 'an array' : `of type ${typeof input}`
     throw new HoldfastError(
       'invalid_request',
-      `a lab script is a string such as "text 5; throw boom"; this input is ${given}`,
+      `a lab script is a string such as "text 5; throw boom"; this input is ${actual}`,
     )
   }
   parseScript(input)
@@ -42,14 +42,14 @@ class ScriptReader {
 
   script(): readonly Statement[] {
     if (this.#script.length > SCRIPT_CHARS_MAX)
-      this.#refuse(`a script of at most ${shown(SCRIPT_CHARS_MAX)} characters`, SCRIPT_CHARS_MAX)
+      this.#refuse(`a script of at most ${printed(SCRIPT_CHARS_MAX)} characters`, SCRIPT_CHARS_MAX)
     const statements: Statement[] = []
     for (;;) {
       this.#skipBlanks()
       this.#statementStart = this.#position
       if (!this.#atEnd()) {
         if (statements.length === SCRIPT_STATEMENTS_MAX)
-          this.#refuse(`the end of a script of at most ${shown(SCRIPT_STATEMENTS_MAX)} statements`)
+          this.#refuse(`the end of a script of at most ${printed(SCRIPT_STATEMENTS_MAX)} statements`)
         statements.push(this.#statement())
       }
       if (this.#position === this.#script.length) return statements
@@ -202,16 +202,16 @@ function expectation(rule: ArgumentRule): string {
     case 'number':
       return `${usage} ${range(rule)}`
     case 'name':
-      return `${usage} (up to ${shown(NAME_CHARS_MAX)} characters)`
+      return `${usage} (up to ${printed(NAME_CHARS_MAX)} characters)`
     default:
       return usage
   }
 }
 
 function range(rule: { readonly max: number }): string {
-  return `(a whole number up to ${shown(rule.max)})`
+  return `(a whole number up to ${printed(rule.max)})`
 }
 
-function shown(value: number): string {
+function printed(value: number): string {
   return value.toLocaleString('en')
 }

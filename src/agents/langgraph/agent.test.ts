@@ -84,8 +84,10 @@ test('LangGraph: a graph with custom state takes an object and returns its state
     .addEdge('add', END)
     .compile()
   expect(dataOf(await logOf(subject(graph), { count: 1 }), 'run.completed')).toMatchObject([{ output: { count: 2 } }])
-  const output = (state: unknown) => (state as { count: number }).count
-  expect(dataOf(await logOf(subject(graph, { output }), { count: 1 }), 'run.completed')).toMatchObject([{ output: 2 }])
+  const mapOutput = (state: unknown) => (state as { count: number }).count
+  expect(dataOf(await logOf(subject(graph, { mapOutput }), { count: 1 }), 'run.completed')).toMatchObject([
+    { output: 2 },
+  ])
 })
 
 function reviewed(checkpointer: BaseCheckpointSaver, done: string[]): Component {

@@ -2,7 +2,8 @@
 import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { aCount, aFunction, anObject, oneOf, type OptionRules } from '../../core/model/check-options.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { textOf } from '../shared/text-of.ts'
 import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
@@ -13,20 +14,32 @@ export interface LangGraphDefinition extends CommonDefinition {
   /** Result of `compile()`. */
   readonly graph: Graph
   /** Maps the run's input to the graph's. Default: a string becomes a user message, an object is passed unchanged. */
-  readonly input?: (input: unknown, context: RunContext) => unknown
+  readonly mapInput?: (input: unknown, context: RunContext) => unknown
   /** Maps the graph's final state to the run's output. Default: the text of the last message, or else the state. */
-  readonly output?: (state: unknown) => unknown
-  /** Thread of the graph's checkpoints. `run`: one per run. `session`: shared by the session's runs, so the graph remembers. */
+  readonly mapOutput?: (state: unknown) => unknown
+  /** Thread of the graph's checkpoints. `run`: one per run. `session`: shared by the session's runs, so the graph remembers. Default: `run`. */
   readonly thread?: 'run' | 'session'
-  /** Additional `configurable` values of the graph. */
+  /** Additional `configurable` values of the graph. Default: none. */
   readonly configurable?: (context: RunContext) => Readonly<Record<string, unknown>>
+  /** Default: LangGraph's own. */
   readonly recursionLimit?: number
 }
 
 /** Maximum supersteps and answers in one run. */
 const SUPERSTEPS_MAX = 10_000
 
+const RULES: OptionRules<LangGraphDefinition> = {
+  ...commonRules,
+  graph: anObject,
+  mapInput: aFunction,
+  mapOutput: aFunction,
+  thread: oneOf('run', 'session'),
+  configurable: aFunction,
+  recursionLimit: aCount,
+}
+
 export function langGraphAgent(definition: LangGraphDefinition): Component {
+  checkDefinition('langGraphAgent', definition, RULES, ['graph'])
   return {
     ...commonOf(definition),
     kind: 'agent',
@@ -40,27 +53,31 @@ async function* run(
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
   const name = '@langchain/langgraph'
-  const { Command } = await optionalPackage('a LangGraph agent', name, () => import('@langchain/langgraph'))
+  const { Command } = await optionalPackage(
+    'a LangGraph agent',
+    name,
+    () => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@langchain/langgraph'),
+  )
   const thread = new Thread(definition.graph, configOf(definition, context))
   // The thread's checkpoint before this run: an interrupted start is repeated from there.
   let checkpoint = await context.step('thread', () => thread.head())
-  let given = definition.input === undefined ? inputOf(input) : definition.input(input, context)
+  let graphInput = definition.mapInput === undefined ? inputOf(input) : definition.mapInput(input, context)
   let stream: GraphStream | undefined
   for (let count = 1; count <= SUPERSTEPS_MAX; count++) {
     const position = { id: `${context.run}/${count}`, after: checkpoint }
     const step: Superstep = await leg(context, 'superstep', async function* () {
-      stream ??= new GraphStream(thread, await thread.open(given, checkpoint))
-      return yield* stream.superstep(position, definition.output ?? outputOf)
+      stream ??= new GraphStream(thread, await thread.open(graphInput, checkpoint))
+      return yield* stream.superstep(position, definition.mapOutput ?? outputOf)
     })
     if (step.checkpoint !== undefined) {
       checkpoint = step.checkpoint
-      given = null
+      graphInput = null
     }
     if (step.end === undefined) continue
     const { interrupts, next, output } = step.end
     if (interrupts.length === 0 && next.length === 0) return yield emit('run.completed', { output })
     stream = undefined
-    if (interrupts.length > 0) given = new Command({ resume: await answersTo(interrupts, context) })
+    if (interrupts.length > 0) graphInput = new Command({ resume: await answersTo(interrupts, context) })
     else await passBreakpoint(next, context)
   }
   throw new Error(`the graph took more than ${SUPERSTEPS_MAX} supersteps in one run`)
@@ -91,8 +108,8 @@ async function answersTo(interrupts: readonly Interrupt[], context: RunContext):
 function questionOf(value: unknown): { prompt: string; details?: unknown } {
   if (typeof value === 'string') return { prompt: value }
   const { question, prompt, message } = (value ?? {}) as Record<string, unknown>
-  const asked = [question, prompt, message].find((text) => typeof text === 'string')
-  return { prompt: asked ?? 'The graph waits for an answer', details: value ?? null }
+  const promptText = [question, prompt, message].find((text) => typeof text === 'string')
+  return { prompt: promptText ?? 'The graph waits for an answer', details: value ?? null }
 }
 
 /** A graph compiled with `interruptBefore` or `interruptAfter` waits for permission to continue. */

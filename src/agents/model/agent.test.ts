@@ -294,7 +294,7 @@ describe('model agent: structured output', () => {
     ['is no JSON', 'Dune is great'],
   ])('[RUN-3] an answer that %s fails the run', async (_, said) => {
     const log = await logOf(() => said, { output })
-    const error = { code: 'agent_failed', details: { reason: 'output_mismatch', text: said } }
+    const error = { code: 'invalid_output', details: { issues: [{ path: expect.any(String) }], text: said } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error, usage: { inputTokens: 1 } } })
   })
 })

@@ -85,7 +85,7 @@ export class BackgroundResponse {
   /** Resolves when the id is durable. If the provider refuses, its client gets the original error. */
   async #start(api: ResponseApi): Promise<FollowedStream | Response> {
     let refusal: Response | undefined
-    let begun: StartedResponse | undefined
+    let started: StartedResponse | undefined
     const start = async (): Promise<{ response: string }> => {
       const answer = await api.start(this.#context.signal)
       if (answer instanceof Response) {
@@ -96,34 +96,34 @@ export class BackgroundResponse {
           retryable: true,
         })
       }
-      begun = answer
+      started = answer
       return { response: answer.id }
     }
     try {
       const { response: id } = await this.#context.step(`${this.#name} response`, start, { kind: 'model' })
-      return { id, ...(begun !== undefined && { live: begun.live }) }
+      return { id, ...(started !== undefined && { live: started.live }) }
     } catch (thrown) {
       if (refusal !== undefined) return refusal
       // A response whose id was not recorded cannot be found again.
-      if (begun !== undefined) await api.cancel(begun.id)
+      if (started !== undefined) await api.cancel(started.id)
       throw thrown
     }
   }
 
   async *#follow(api: ResponseApi, { id, live }: FollowedStream, signal: AbortSignal): Events {
-    const heard = new ReceivedResponse()
+    const received = new ReceivedResponse()
     let after: number | undefined
     let events = live
     for (let idle = 0; idle < CONNECTIONS_MAX; idle++) {
       try {
         if (idle > 0) await pause(RECONNECT_MS * 2 ** (idle - 1), signal)
         events ??= await api.listen(id, after, signal)
-        if (events === undefined) return yield* remainder(await this.#fetched(api, id, signal), heard, after ?? -1)
+        if (events === undefined) return yield* remainder(await this.#fetched(api, id, signal), received, after ?? -1)
         for await (const event of events) {
           if (after !== undefined && event.sequence_number <= after) continue
           after = event.sequence_number
           idle = 0
-          heard.note(event)
+          received.note(event)
           yield event
           if (isEnd(event.type)) return
         }
@@ -174,11 +174,11 @@ function brokenOff({ failure }: WorkFailure): WorkFailure {
 /** As the provider would send it. */
 function bytesOf(first: IteratorResult<ResponseEvent, void>, events: Events): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  let taken: typeof first | undefined = first
+  let pending: typeof first | undefined = first
   return new ReadableStream({
     async pull(controller) {
-      const { done, value } = taken ?? (await events.next())
-      taken = undefined
+      const { done, value } = pending ?? (await events.next())
+      pending = undefined
       if (done === true) controller.close()
       else controller.enqueue(encoder.encode(`data: ${JSON.stringify(value)}\n\n`))
     },

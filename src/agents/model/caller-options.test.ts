@@ -1,6 +1,7 @@
 /** What a caller wants of a model: what is passed on, and what the author of the agent has decided. */
 import type { ModelMessage } from 'ai'
 import { describe, expect, test } from 'vitest'
+import { validate } from '../../core/schema/validate.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { callerOptionsOf, withCaller } from './caller-options.ts'
 import { scriptedModel } from './scripted.ts'
@@ -22,9 +23,10 @@ describe('model agent: the caller’s options', () => {
     [{ toolChoice: {} }],
     [{ output: [] }],
     [{ settings: 1 }],
-  ])('are rejected when the run is started: %j', (caller) => {
+  ])('are rejected when the run is started: %j', async (caller) => {
     const agent = modelAgent({ id: 'a', model })
-    expect(() => agent.parse!({ messages, caller })).toThrow('caller')
+    const { issues } = await validate(agent.input!, { messages, caller })
+    expect(issues).toMatchObject([{ message: expect.stringContaining('caller') }])
   })
 
   test.each([undefined, {}, { instructions: '', tools: [], toolChoice: { tool: 'a' }, output: {}, settings: {} }])(

@@ -74,20 +74,20 @@ export function withCaller(
   caller: CallerOptions,
   { model, instructions, output, settings }: CallerOverrides,
 ): CallerOverrides {
-  const told = [instructions, caller.instructions].filter((text) => text !== undefined && text !== '')
-  const wanted = output ?? (caller.output === undefined ? undefined : sdk.jsonSchema(caller.output))
+  const instructionTexts = [instructions, caller.instructions].filter((text) => text !== undefined && text !== '')
+  const outputSchema = output ?? (caller.output === undefined ? undefined : sdk.jsonSchema(caller.output))
   const set = { ...settingsOf(caller), ...settings }
   return {
     model: choosing(sdk, model, caller),
-    ...(told.length > 0 && { instructions: told.join('\n\n') }),
-    ...(wanted !== undefined && { output: wanted }),
+    ...(instructionTexts.length > 0 && { instructions: instructionTexts.join('\n\n') }),
+    ...(outputSchema !== undefined && { output: outputSchema }),
     ...(Object.keys(set).length > 0 && { settings: set }),
   }
 }
 
 function settingsOf({ settings = {} }: CallerOptions): CallerSettings {
-  const given = Object.entries(settings).filter(([name]) => SETTINGS.includes(name))
-  return Object.fromEntries(given)
+  const present = Object.entries(settings).filter(([name]) => SETTINGS.includes(name))
+  return Object.fromEntries(present)
 }
 
 /** Applies to requests that end with a user message: forced after every tool result, the model would call tools forever. */

@@ -35,7 +35,7 @@ export interface ReadyCall extends AskedCall {
 interface PlannedCall {
   readonly call: AskedCall
   readonly ready?: ReadyCall
-  readonly way: 'execute' | 'approve' | 'caller' | 'refuse'
+  readonly handling: 'execute' | 'approve' | 'caller' | 'refuse'
   outcome?: CallOutcome
 }
 
@@ -50,32 +50,32 @@ export async function* makeCalls(
 ): AsyncGenerator<Emission, CallResults, void> {
   const planned: PlannedCall[] = []
   for (const [position, call] of calls.entries()) planned.push(await plan(context, call, position, options))
-  for (const { call, way, outcome } of planned) {
-    if (way === 'refuse' || way === 'caller') yield emit('tool.called', shown(call))
-    if (way === 'refuse') yield* told(call, outcome!)
+  for (const { call, handling: way, outcome } of planned) {
+    if (way === 'refuse' || way === 'caller') yield emit('tool.called', callFields(call))
+    if (way === 'refuse') yield* resultEvents(call, outcome!)
   }
   await executeAll(
-    planned.filter(({ way }) => way === 'execute'),
+    planned.filter(({ handling: way }) => way === 'execute'),
     options,
   )
   await askAll(planned, options.sdk)
   await executeAll(
-    planned.filter(({ way, outcome }) => way === 'approve' && outcome === undefined),
+    planned.filter(({ handling: way, outcome }) => way === 'approve' && outcome === undefined),
     options,
   )
-  for (const { call, ready, way, outcome } of planned) {
+  for (const { call, ready, handling: way, outcome } of planned) {
     const decided = way === 'approve' && (outcome!.state === 'denied' || ready!.tool.execute === undefined)
-    if (decided) yield emit('tool.called', shown(call))
-    if (decided || way === 'caller') yield* told(call, outcome!)
+    if (decided) yield emit('tool.called', callFields(call))
+    if (decided || way === 'caller') yield* resultEvents(call, outcome!)
   }
   const content = await Promise.all(planned.map(({ call, ready, outcome }) => resultPart(call, ready?.tool, outcome!)))
-  return { message: { role: 'tool', content }, made: planned.map(({ call, outcome }) => [call.name, outcome!]) }
+  return { message: { role: 'tool', content }, results: planned.map(({ call, outcome }) => [call.name, outcome!]) }
 }
 
 export interface CallResults {
   readonly message: ToolModelMessage
   /** Tool name and outcome of each call, in the model's order. */
-  readonly made: readonly (readonly [string, CallOutcome])[]
+  readonly results: readonly (readonly [string, CallOutcome])[]
 }
 
 async function plan(
@@ -93,15 +93,15 @@ async function plan(
   if (refusal !== undefined) return refused(call, refusal)
   const own = context.within(`${turn}.${position + 1}`)
   const ready: ReadyCall = { ...call, tool, checked: result.input, context: own }
-  if (tool.approval === 'never') return { call, ready, way: tool.execute === undefined ? 'caller' : 'execute' }
+  if (tool.approval === 'never') return { call, ready, handling: tool.execute === undefined ? 'caller' : 'execute' }
   try {
     const needed = tool.approval === 'always' || (await isApprovalNeeded(ready, messages))
-    if (needed) return { call, ready, way: 'approve' }
+    if (needed) return { call, ready, handling: 'approve' }
   } catch (thrown) {
     if (context.signal.aborted) throw thrown
     return refused(call, `whether ${call.name} needs an approval could not be found out: ${messageOf(thrown)}`)
   }
-  return { call, ready, way: tool.execute === undefined ? 'caller' : 'execute' }
+  return { call, ready, handling: tool.execute === undefined ? 'caller' : 'execute' }
 }
 
 /** Recorded, so that a call that a person refused is not executed because the function decides differently after a crash. */
@@ -113,14 +113,14 @@ function isApprovalNeeded(
 }
 
 function refused(call: AskedCall, message: string): PlannedCall {
-  return { call, way: 'refuse', outcome: { state: 'failed', failure: { code: 'invalid_request', message } } }
+  return { call, handling: 'refuse', outcome: { state: 'failed', failure: { code: 'invalid_request', message } } }
 }
 
-function shown({ id, name, input }: AskedCall): { call: string; name: string; input: unknown } {
+function callFields({ id, name, input }: AskedCall): { call: string; name: string; input: unknown } {
   return { call: id, name, input: input ?? null }
 }
 
-function* told({ id: call, name }: AskedCall, outcome: CallOutcome): Generator<Emission> {
+function* resultEvents({ id: call, name }: AskedCall, outcome: CallOutcome): Generator<Emission> {
   if (outcome.state === 'done') yield emit('tool.completed', { call, name, output: outcome.value })
   else yield emit('tool.failed', { call, name, error: outcome.failure })
 }
@@ -150,8 +150,8 @@ async function execute(
 async function askAll(planned: readonly PlannedCall[], sdk: Sdk): Promise<void> {
   await Promise.all(
     planned.map(async (item) => {
-      if (item.way === 'caller') item.outcome = await askResult(item.ready!, sdk)
-      if (item.way !== 'approve') return
+      if (item.handling === 'caller') item.outcome = await askResult(item.ready!, sdk)
+      if (item.handling !== 'approve') return
       const denial = await askApproval(item.ready!)
       if (denial !== undefined) item.outcome = denial
       else if (item.ready!.tool.execute === undefined) item.outcome = await askResult(item.ready!, sdk)

@@ -33,9 +33,9 @@ async function earlier(
 ): Promise<readonly ModelMessage[]> {
   if (history === false) return []
   if (typeof history === 'function') return context.step('history', async () => newest(await history(context)))
-  // A caller that includes assistant messages sends the whole conversation, unless it explicitly continues the session's.
-  const isWhole = messages.some(({ role }) => role !== 'user') && !(typeof input === 'object' && 'continues' in input)
-  if (isWhole) return []
+  // A caller that includes assistant messages sends the whole conversation, unless it says otherwise.
+  const given = typeof input === 'object' && 'continues' in input ? input.continues : undefined
+  if (!(given ?? messages.every(({ role }) => role === 'user'))) return []
   return (await context.history(history)).map(({ role, content }) => ({ role, content }))
 }
 

@@ -1,15 +1,16 @@
 /** Converts a run's input to model messages. */
 import type { FilePart, ModelMessage } from 'ai'
-import type { ComponentInfo } from '../../core/ports/component.ts'
+import type { JsonSchema } from '../../core/ports/schema.ts'
 import type { CallerOptions } from '../../core/model/caller-options.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
+import { fromCheck } from '../../core/schema/json-schema.ts'
 import { callerOptionsOf } from './caller-options.ts'
 
 /** A string, a string with files, a conversation, or any other JSON value, which the model gets as JSON. */
 export type ModelInput =
   | string
   | { readonly text: string; readonly files?: readonly InputFile[] }
-  | { readonly messages: readonly ModelMessage[]; readonly caller?: CallerOptions; readonly continues?: true }
+  | { readonly messages: readonly ModelMessage[]; readonly caller?: CallerOptions; readonly continues?: boolean }
 
 export interface InputFile {
   /** Such as `image/png`, or `image` if unknown. */
@@ -20,8 +21,8 @@ export interface InputFile {
   readonly name?: string
 }
 
-/** JSON schema of the input, for forms: text first. */
-export const modelInputSchema: NonNullable<ComponentInfo['inputSchema']> = {
+/** For forms: text first. */
+const JSON_SCHEMA: JsonSchema = {
   anyOf: [
     { type: 'string', title: 'Input' },
     {
@@ -48,12 +49,12 @@ export const modelInputSchema: NonNullable<ComponentInfo['inputSchema']> = {
   ],
 }
 
-/** Validates the input and returns it unchanged. */
-export function checkInput(input: unknown): ModelInput {
+/** What a model agent accepts. It returns the input unchanged. */
+export const modelInput = fromCheck<ModelInput>((input) => {
   messagesOf(input)
   callerOptionsOf(input)
   return input as ModelInput
-}
+}, JSON_SCHEMA)
 
 export function messagesOf(input: unknown): ModelMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]

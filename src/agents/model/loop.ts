@@ -1,9 +1,9 @@
 /** Agent loop: asks the model, makes its tool calls, and repeats until there is an answer. */
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
-import { messageOf } from '../../core/model/errors.ts'
 import { type CallResults, makeCalls } from './calls.ts'
-import { askModel, type AskedCall, type ModelSettings, type ModelTurn } from './request.ts'
+import { checkOutput, outputOf } from './output.ts'
+import { askModel, type AskedCall, type ModelSettings } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import type { Toolbox } from './tools.ts'
@@ -20,7 +20,7 @@ export interface LoopOptions {
   readonly concurrency: number
   readonly retry: RetryPolicy
   /** Called after each turn's tool calls. Returning an output ends the loop. */
-  readonly settle?: (made: CallResults['made']) => { readonly output: unknown } | undefined
+  readonly settle?: (results: CallResults['results']) => { readonly output: unknown } | undefined
 }
 
 /** Returns the model's answer. */
@@ -33,8 +33,8 @@ export async function* loop(context: RunContext, options: LoopOptions): AsyncGen
     if (turn >= maxSteps) throw endless(maxSteps, response.calls)
     const calls = response.calls.map((call) => cutShort(call, response.finish))
     const results = yield* makeCalls(context, calls, { sdk, tools: toolbox.tools, messages, turn, concurrency })
-    const settled = settle?.(results.made)
-    if (settled !== undefined) return settled.output
+    const settled = settle?.(results.results)
+    if (settled !== undefined) return await checkOutput(options, settled.output, response)
     messages.push({ role: 'assistant', content: response.content }, results.message)
   }
 }
@@ -52,24 +52,3 @@ function endless(maxSteps: number, calls: readonly AskedCall[]): WorkFailure {
     details: { reason: 'max_steps', maxSteps, tools: calls.map(({ name }) => name) },
   })
 }
-
-/** The text, or its value parsed by the schema. */
-async function outputOf({ sdk, output }: LoopOptions, { text, finish }: ModelTurn): Promise<unknown> {
-  if (output === undefined) return text
-  try {
-    const parsed: unknown = JSON.parse(text)
-    const result = await sdk.asSchema(output).validate?.(parsed)
-    if (result === undefined) return parsed
-    if (result.success) return result.value
-    throw result.error
-  } catch (thrown) {
-    throw new WorkFailure({
-      code: 'agent_failed',
-      message: `the model's answer does not match the output schema: ${messageOf(thrown)}`,
-      details: { reason: 'output_mismatch', finish, text: text.slice(0, MISMATCH_CHARS_MAX) },
-    })
-  }
-}
-
-/** Maximum excerpt of an answer that does not match. */
-const MISMATCH_CHARS_MAX = 2000

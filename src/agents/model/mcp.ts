@@ -42,8 +42,10 @@ export function mcp(
 ): ToolSource {
   return {
     async open(context) {
-      const given = typeof servers === 'function' ? await servers(context) : servers
-      const connections = Object.entries(given).map(([name, server]) => new Connection(name, server, context, options))
+      const serverList = typeof servers === 'function' ? await servers(context) : servers
+      const connections = Object.entries(serverList).map(
+        ([name, server]) => new Connection(name, server, context, options),
+      )
       return openAll(connections)
     },
   }
@@ -76,8 +78,8 @@ async function toolsOf(connection: Connection): Promise<ToolGroup> {
         cursor = listed.nextCursor
         if (cursor === undefined) break
       }
-      const made = client.toolsFromDefinitions({ tools }) as Record<string, Tool>
-      return { name, tools: callingThrough(connection, made) }
+      const sdkTools = client.toolsFromDefinitions({ tools }) as Record<string, Tool>
+      return { name, tools: callingThrough(connection, sdkTools) }
     })
   } catch (thrown) {
     if (signal.aborted || thrown instanceof HoldfastError) throw thrown
@@ -173,7 +175,9 @@ class Connection {
 }
 
 async function connect(server: McpServer, signal: AbortSignal, timeoutMs: number): Promise<MCPClient> {
-  const { createMCPClient } = await loadMcp(() => import('@ai-sdk/mcp'))
+  const { createMCPClient } = await loadMcp(
+    () => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@ai-sdk/mcp'),
+  )
   return createMCPClient({
     transport: await transportOf(server),
     clientName: 'holdfast',
@@ -187,7 +191,9 @@ type Transport = Parameters<typeof import('@ai-sdk/mcp').createMCPClient>[0]['tr
 async function transportOf(server: McpServer): Promise<Transport> {
   if ('url' in server)
     return { type: 'http', url: server.url, ...(server.headers && { headers: { ...server.headers } }) }
-  const { Experimental_StdioMCPTransport: StdioTransport } = await loadMcp(() => import('@ai-sdk/mcp/mcp-stdio'))
+  const { Experimental_StdioMCPTransport: StdioTransport } = await loadMcp(
+    () => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@ai-sdk/mcp/mcp-stdio'),
+  )
   const { command, args, env, cwd } = server
   return new StdioTransport({
     command,

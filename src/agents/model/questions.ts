@@ -9,8 +9,8 @@ import { check } from './tools.ts'
 export async function askApproval({ name, id, input, context }: ReadyCall): Promise<CallOutcome | undefined> {
   const { approved, reason } = await askDecision(context, { tool: name, input, call: id })
   if (approved) return undefined
-  const said = reason === undefined ? '' : `: ${reason}`
-  return { state: 'denied', failure: { code: 'forbidden', message: `the call was not approved${said}` } }
+  const because = reason === undefined ? '' : `: ${reason}`
+  return { state: 'denied', failure: { code: 'forbidden', message: `the call was not approved${because}` } }
 }
 
 /** Asks the caller to execute the tool; the answer is its result. */
@@ -20,7 +20,8 @@ export async function askResult({ name, id, input, tool, context }: ReadyCall, s
     kind: 'tool',
     prompt: `What is the result of ${name}?`,
     details: { tool: name, input: input ?? null, call: id },
-    ...(schema !== undefined && { schema }),
+    // A copy: a JSON Schema of zod is a Standard Schema too, but an invalid result fails the call instead of being asked for again.
+    ...(schema !== undefined && { schema: { ...schema } }),
   })
   if (tool.outputSchema === undefined) return { state: 'done', value }
   const result = await check(sdk, tool.outputSchema, value, `invalid result of tool ${name}`).catch(

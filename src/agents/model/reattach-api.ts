@@ -142,29 +142,29 @@ function failure(message: string, retryable: boolean, details: object): WorkFail
 /** Why the provider refuses. */
 async function refusal(id: string, response: Response): Promise<Error> {
   const { status } = response
-  const said = (await response.text()).slice(0, 500)
+  const body = (await response.text()).slice(0, 500)
   if (status === 408 || status === 409 || status === 429 || status >= 500)
-    return new Error(`the provider answered ${status}: ${said}`)
-  if (status === 400 || status === 404 || status === 410) return goneFailure(id, `${status}: ${said}`)
-  return failure(`the provider refused to return the response (${status}): ${said}`, false, { status, response: id })
+    return new Error(`the provider answered ${status}: ${body}`)
+  if (status === 400 || status === 404 || status === 410) return goneFailure(id, `${status}: ${body}`)
+  return failure(`the provider refused to return the response (${status}): ${body}`, false, { status, response: id })
 }
 
-export function goneFailure(id: string, said: string): WorkFailure {
-  const message = `the provider no longer has the response of an earlier attempt (${said})`
+export function goneFailure(id: string, body: string): WorkFailure {
+  const message = `the provider no longer has the response of an earlier attempt (${body})`
   return failure(message, true, { reason: GONE, response: id })
 }
 
 async function* until(
   signal: AbortSignal,
   connection: AbortController,
-  begun: readonly ResponseEvent[],
+  firstEvents: readonly ResponseEvent[],
   rest: AsyncIterable<ResponseEvent>,
 ): AsyncGenerator<ResponseEvent> {
   const abort = (): void => connection.abort(signal.reason)
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   try {
-    yield* begun
+    yield* firstEvents
     yield* rest
   } finally {
     signal.removeEventListener('abort', abort)

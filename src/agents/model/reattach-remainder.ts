@@ -66,13 +66,13 @@ export function endOf({ status }: FetchedResponse): string | undefined {
 
 export function* remainder(
   response: FetchedResponse,
-  heard: ReceivedResponse,
+  received: ReceivedResponse,
   after: number,
 ): Generator<ResponseEvent> {
   let sequence_number = after
   for (const event of eventsOf(response)) {
-    if (event.delta === undefined ? heard.has(event) : heard.rest(event) === '') continue
-    const delta = event.delta === undefined ? {} : { delta: heard.rest(event) }
+    if (event.delta === undefined ? received.has(event) : received.rest(event) === '') continue
+    const delta = event.delta === undefined ? {} : { delta: received.rest(event) }
     yield { ...event, ...delta, sequence_number: ++sequence_number }
   }
 }
@@ -81,29 +81,30 @@ type Unnumbered = Omit<PieceEvent, 'sequence_number'> & { readonly sequence_numb
 
 /** The whole response, each piece as one event. */
 function* eventsOf(response: FetchedResponse): Generator<Unnumbered> {
-  yield told('response.created', { response })
+  yield streamEvent('response.created', { response })
   for (const [output_index, item] of response.output.entries()) {
     const about = { output_index, item_id: item.id }
-    yield told('response.output_item.added', { output_index, item: begun(item) })
+    yield streamEvent('response.output_item.added', { output_index, item: inProgress(item) })
     for (const [content_index, { type, text }] of (item.content ?? []).entries())
-      if (type === 'output_text') yield told('response.output_text.delta', { ...about, content_index, delta: text })
+      if (type === 'output_text')
+        yield streamEvent('response.output_text.delta', { ...about, content_index, delta: text })
     for (const [summary_index, { text }] of (item.summary ?? []).entries()) {
-      yield told('response.reasoning_summary_part.added', { ...about, summary_index })
-      yield told('response.reasoning_summary_text.delta', { ...about, summary_index, delta: text })
-      yield told('response.reasoning_summary_part.done', { ...about, summary_index })
+      yield streamEvent('response.reasoning_summary_part.added', { ...about, summary_index })
+      yield streamEvent('response.reasoning_summary_text.delta', { ...about, summary_index, delta: text })
+      yield streamEvent('response.reasoning_summary_part.done', { ...about, summary_index })
     }
     if (item.type === 'function_call')
-      yield told('response.function_call_arguments.delta', { ...about, delta: item.arguments })
-    yield told('response.output_item.done', { output_index, item })
+      yield streamEvent('response.function_call_arguments.delta', { ...about, delta: item.arguments })
+    yield streamEvent('response.output_item.done', { output_index, item })
   }
-  yield told(endOf(response)!, { response })
+  yield streamEvent(endOf(response)!, { response })
 }
 
 /** The item before it had content. */
-function begun(item: OutputItem): OutputItem {
+function inProgress(item: OutputItem): OutputItem {
   return { ...item, ...(item.arguments !== undefined && { arguments: '' }) }
 }
 
-function told(type: string, data: object): Unnumbered {
+function streamEvent(type: string, data: object): Unnumbered {
   return { type, sequence_number: 0, ...data }
 }

@@ -94,17 +94,17 @@ async function* stream(
     makerOf(request.model) === undefined ? undefined : new BackgroundResponse(request.sdk, context, name)
   noteContext(context)
   const parts = new ResponseParts(id)
-  const named = nameOf(request.model)
-  let begun = false
-  yield emit('model.requested', { request: id, ...named })
+  const modelName = nameOf(request.model)
+  let hasStarted = false
+  yield emit('model.requested', { request: id, ...modelName })
   try {
     for await (const part of await open(request, signal, background)) {
-      begun = true
+      hasStarted = true
       if (part.type === 'error') throw part.error
       if (part.type === 'model-call-end') {
         const turn = { ...parts.finished(), usage: usageOf(part.usage), finish: part.finishReason }
         // Emitted before validation: an unusable response was paid for too.
-        yield emit('model.responded', { request: id, ...named, finish: turn.finish, usage: turn.usage })
+        yield emit('model.responded', { request: id, ...modelName, finish: turn.finish, usage: turn.usage })
         assertWhole(part.finishReason)
         return turn
       }
@@ -115,7 +115,7 @@ async function* stream(
   } catch (thrown) {
     await background?.abandon()
     if (signal.aborted) throw thrown
-    throw background?.failure ?? requestFailure(thrown, begun)
+    throw background?.failure ?? requestFailure(thrown, hasStarted)
   }
 }
 

@@ -28,7 +28,7 @@ interface FailureDetails {
  * Converts an error to a recordable failure, so that a recovered run decides by the same facts. An interrupted stream may be
  * retried, unless the provider says otherwise.
  */
-export function requestFailure(thrown: unknown, begun: boolean, now = Date.now()): WorkFailure {
+export function requestFailure(thrown: unknown, hasStarted: boolean, now = Date.now()): WorkFailure {
   if (thrown instanceof WorkFailure) return thrown
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as ProviderError
   const status = typeof error.statusCode === 'number' ? error.statusCode : undefined
@@ -38,7 +38,7 @@ export function requestFailure(thrown: unknown, begun: boolean, now = Date.now()
     ...(status !== undefined && { status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
-  const retryable = isRetryable(error, status, begun)
+  const retryable = isRetryable(error, status, hasStarted)
   return new WorkFailure({ code: 'agent_failed', message: describe(thrown), retryable, details })
 }
 
@@ -66,10 +66,10 @@ interface ProviderError {
   readonly cause?: { readonly code?: unknown; readonly responseHeaders?: Readonly<Record<string, string>> }
 }
 
-function isRetryable(error: ProviderError, status: number | undefined, begun: boolean): boolean {
+function isRetryable(error: ProviderError, status: number | undefined, hasStarted: boolean): boolean {
   if (typeof error.isRetryable === 'boolean') return error.isRetryable
   if (status !== undefined) return status === 408 || status === 409 || status === 429 || status >= 500
-  return begun || isNetworkCode(error.code) || isNetworkCode(error.cause?.code)
+  return hasStarted || isNetworkCode(error.code) || isNetworkCode(error.cause?.code)
 }
 
 function isNetworkCode(code: unknown): boolean {
@@ -79,9 +79,9 @@ function isNetworkCode(code: unknown): boolean {
 function retryAfter(headers: Readonly<Record<string, string>> | undefined, now: number): number | undefined {
   const precise = headers?.['retry-after-ms']
   if (precise !== undefined && precise !== '' && Number.isFinite(Number(precise))) return Math.max(0, Number(precise))
-  const given = headers?.['retry-after']
-  if (given === undefined || given === '') return undefined
-  const wait = Number.isFinite(Number(given)) ? Number(given) * 1000 : Date.parse(given) - now
+  const header = headers?.['retry-after']
+  if (header === undefined || header === '') return undefined
+  const wait = Number.isFinite(Number(header)) ? Number(header) * 1000 : Date.parse(header) - now
   return Number.isNaN(wait) ? undefined : Math.max(0, wait)
 }
 

@@ -9,6 +9,8 @@ export interface ScriptedCall {
   readonly prompt: Prompt
   /** Names of the available tools. */
   readonly tools: readonly string[]
+  /** JSON schemas of their inputs, by name. */
+  readonly toolSchemas: ReadonlyMap<string, unknown>
   /** The system message. */
   readonly instructions: string
   /** The last user message. */
@@ -34,13 +36,14 @@ export interface ScriptedResult {
 }
 
 export function describeCall({ prompt, tools, responseFormat, abortSignal }: CallOptions): ScriptedCall {
-  const asked = prompt.findLastIndex(({ role }) => role === 'user')
-  const since = prompt.slice(asked + 1)
+  const lastUser = prompt.findLastIndex(({ role }) => role === 'user')
+  const since = prompt.slice(lastUser + 1)
   return {
     prompt,
     tools: (tools ?? []).map(({ name }) => name),
+    toolSchemas: new Map((tools ?? []).map((tool) => [tool.name, 'inputSchema' in tool ? tool.inputSchema : {}])),
     instructions: prompt.flatMap((message) => (message.role === 'system' ? [message.content] : [])).join('\n'),
-    text: asked < 0 ? '' : textOf(prompt[asked]!),
+    text: lastUser < 0 ? '' : textOf(prompt[lastUser]!),
     results: since.flatMap(resultsOf),
     turn: since.filter(({ role }) => role === 'assistant').length + 1,
     responses: prompt.filter(({ role }) => role === 'assistant').length,

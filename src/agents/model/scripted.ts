@@ -31,6 +31,7 @@ export type ScriptedPart =
 export type ScriptedOutput = string | Iterable<ScriptedPart> | AsyncIterable<ScriptedPart>
 
 export interface ScriptedModelOptions {
+  /** Default: `scripted`. */
   readonly id?: string
   /** Throwing before the first part fails the request; throwing later interrupts the stream. */
   readonly script: (call: ScriptedCall) => ScriptedOutput | Promise<ScriptedOutput>
@@ -79,7 +80,7 @@ function streamOf(parts: AsyncGenerator<StreamPart, void, void>): ReadableStream
 
 async function* perform(
   call: ScriptedCall,
-  said: ScriptedOutput,
+  output: ScriptedOutput,
   wordsPerSecond: number | undefined,
 ): AsyncGenerator<StreamPart, void, void> {
   const { signal } = call
@@ -87,7 +88,7 @@ async function* perform(
   let calls = 0
   let number = 0
   yield { type: 'stream-start', warnings: [] }
-  for await (const part of typeof said === 'string' ? [said] : said) {
+  for await (const part of typeof output === 'string' ? [output] : output) {
     for (const chunk of chunksOf(part, `${number++}`, `call_${call.responses + 1}_${calls + 1}`)) {
       signal?.throwIfAborted()
       const spoken = 'delta' in chunk ? wordsIn(chunk.delta) : 0

@@ -6,7 +6,11 @@ export type Sdk = typeof import('ai')
 let loaded: Promise<Sdk> | undefined
 
 export function loadSdk(): Promise<Sdk> {
-  loaded ??= optionalPackage('a component with a model', 'ai', () => import('ai'))
+  loaded ??= optionalPackage(
+    'a component with a model',
+    'ai',
+    () => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ 'ai'),
+  )
   loaded.catch(() => (loaded = undefined)) // it may be installed before the next run
   return loaded
 }

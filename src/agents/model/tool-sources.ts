@@ -28,8 +28,8 @@ export interface RunTools {
 }
 
 /** Opens all sources; if one fails, closes the others. */
-export async function openTools(given: AgentTools | undefined, context: RunContext): Promise<RunTools> {
-  const sources = given === undefined ? [] : isList(given) ? given : [given]
+export async function openTools(tools: AgentTools | undefined, context: RunContext): Promise<RunTools> {
+  const sources = tools === undefined ? [] : isList(tools) ? tools : [tools]
   const settled = await Promise.allSettled(sources.map((source) => open(source, context)))
   const opened = settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const close = async (): Promise<void> => void (await Promise.allSettled(opened.map((each) => each.close())))
@@ -48,12 +48,12 @@ async function open(source: ToolSet | ToolSource | ToolsOfRun, context: RunConte
   return { groups: [{ tools }], close: async () => {} }
 }
 
-function isList(given: AgentTools): given is readonly (ToolSet | ToolSource | ToolsOfRun)[] {
-  return Array.isArray(given)
+function isList(tools: AgentTools): tools is readonly (ToolSet | ToolSource | ToolsOfRun)[] {
+  return Array.isArray(tools)
 }
 
-function isSource(given: ToolSet | ToolSource | ToolsOfRun): given is ToolSource {
-  return typeof (given as Partial<ToolSource>).open === 'function'
+function isSource(source: ToolSet | ToolSource | ToolsOfRun): source is ToolSource {
+  return typeof (source as Partial<ToolSource>).open === 'function'
 }
 
 function named(groups: readonly ToolGroup[]): ToolSet {

@@ -61,10 +61,10 @@ export interface Toolbox {
  * The SDK parses a call's input without validating it: an input that a schema transforms, such as a date, would change in the
  * log. It is validated when the call is made.
  */
-export async function toolboxOf(sdk: Sdk, given: ToolSet): Promise<Toolbox> {
+export async function toolboxOf(sdk: Sdk, toolSet: ToolSet): Promise<Toolbox> {
   const declared: Record<string, Tool> = {}
   const tools = new Map<string, LoopTool>()
-  for (const [name, tool] of Object.entries(given as Record<string, Tool>)) {
+  for (const [name, tool] of Object.entries(toolSet as Record<string, Tool>)) {
     if (tool.type === 'provider') declared[name] = tool
     else declared[name] = await described(sdk, tool)
     if (tool.isProviderExecuted !== true) tools.set(name, loopTool(sdk, name, tool))

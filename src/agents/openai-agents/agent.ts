@@ -3,7 +3,8 @@ import type { Agent, AgentInputItem, Runner, RunToolApprovalItem } from '@openai
 import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import { aCount, aFunction, anObject, type OptionRules } from '../../core/model/check-options.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { leg } from '../shared/leg.ts'
 import { textOf } from '../shared/text-of.ts'
 import { shownEvents } from './events.ts'
@@ -16,9 +17,10 @@ export type AnyAgent = Agent<any, any>
 export interface OpenAiAgentDefinition extends CommonDefinition {
   readonly agent: AnyAgent
   /** Maps the run's input. Default: the input as text. */
-  readonly input?: (input: unknown, context: RunContext) => string | AgentInputItem[]
-  /** The SDK's context for tools. Must be JSON for a run to survive a pause. */
+  readonly mapInput?: (input: unknown, context: RunContext) => string | AgentInputItem[]
+  /** The SDK's context for tools. Must be JSON for a run to survive a pause. Default: none. */
   readonly context?: (context: RunContext) => unknown
+  /** Default: the SDK's own. */
   readonly maxTurns?: number
   /** A configured SDK runner. Default: a new one. */
   readonly runner?: Runner
@@ -43,11 +45,21 @@ interface PendingApproval {
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
 
+const RULES: OptionRules<OpenAiAgentDefinition> = {
+  ...commonRules,
+  agent: anObject,
+  mapInput: aFunction,
+  context: aFunction,
+  maxTurns: aCount,
+  runner: anObject,
+}
+
 /**
  * Runs the agent unchanged from one question to the next. The log does not know what happened inside such a leg, so after a
  * crash the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
 export function openAiAgent(definition: OpenAiAgentDefinition): Component {
+  checkDefinition('openAiAgent', definition, RULES, ['agent'])
   return {
     ...commonOf({ recovery: 'fail', ...definition }),
     kind: 'agent',
@@ -61,13 +73,17 @@ async function* run(
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
   const user = 'an agent of the OpenAI Agents SDK'
-  const sdk = await optionalPackage(user, '@openai/agents', () => import('@openai/agents'))
-  const first = definition.input === undefined ? textOf(input) : definition.input(input, context)
+  const sdk = await optionalPackage(
+    user,
+    '@openai/agents',
+    () => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@openai/agents'),
+  )
+  const first = definition.mapInput === undefined ? textOf(input) : definition.mapInput(input, context)
   let decided: DecidedApproval | undefined
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
     const id = `${context.run}/${turn}`
-    const given = decided
-    const end: LegEnd = await leg(context, 'agent', () => streamLeg(sdk, definition, context, id, given ?? first))
+    const runInput = decided
+    const end: LegEnd = await leg(context, 'agent', () => streamLeg(sdk, definition, context, id, runInput ?? first))
     if (end.state === undefined) return yield emit('run.completed', { output: end.output })
     const decisions = await Promise.all(end.waiting.map((waiting) => askDecision(context, waiting)))
     decided = { state: end.state, decisions }
@@ -85,10 +101,10 @@ async function* streamLeg(
   { agent, runner = new sdk.Runner(), maxTurns, context: contextOf }: OpenAiAgentDefinition,
   context: RunContext,
   id: string,
-  given: DecidedApproval | string | AgentInputItem[],
+  runInput: DecidedApproval | string | AgentInputItem[],
 ): AsyncGenerator<Emission, LegEnd, void> {
   const { signal } = context
-  const start = typeof given === 'object' && 'state' in given ? await restored(sdk, agent, given) : given
+  const start = typeof runInput === 'object' && 'state' in runInput ? await restored(sdk, agent, runInput) : runInput
   const stream = await runner.run(agent, start, {
     stream: true,
     signal,

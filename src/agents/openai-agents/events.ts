@@ -10,14 +10,14 @@ export async function* shownEvents(
   id: string,
   first: string,
 ): AsyncGenerator<Emission, void, void> {
-  const shown = new ShownEvents(id)
-  yield* shown.turnTo(first)
+  const emitted = new ShownEvents(id)
+  yield* emitted.turnTo(first)
   for await (const event of stream) {
-    if (event.type === 'agent_updated_stream_event') yield* shown.turnTo(event.agent.name)
-    else if (event.type === 'run_item_stream_event') yield* shown.item(event)
-    else yield* shown.raw(event.data)
+    if (event.type === 'agent_updated_stream_event') yield* emitted.turnTo(event.agent.name)
+    else if (event.type === 'run_item_stream_event') yield* emitted.item(event)
+    else yield* emitted.raw(event.data)
   }
-  yield* shown.end()
+  yield* emitted.end()
 }
 
 /** The fields used of raw model events, in the SDK's form or, as `model`, in the provider's. */

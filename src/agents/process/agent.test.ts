@@ -32,6 +32,47 @@ async function failureOf(component: Component): Promise<Failure> {
   return dataOf(await logOf(component), 'run.failed')[0]!.error
 }
 
+describe('process agent: plain text', () => {
+  const cat = (more: Partial<ProcessAgentDefinition>): Component =>
+    processAgent({ id: 'subject', command: 'cat', stdout: 'text', ...more })
+
+  test('a program that knows nothing of Holdfast reads the input and prints the answer', async () => {
+    const log = await logOf(cat({ command: 'tr', args: ['a-z', 'A-Z'] }), 'hello, sea')
+    expect(textOf(log)).toBe('HELLO, SEA')
+    expect(log.at(-1)?.type).toBe('run.completed')
+  })
+
+  test('an input that is not text arrives as JSON', async () => {
+    expect(textOf(await logOf(cat({}), { order: [7] }))).toBe('{"order":[7]}')
+  })
+
+  test('output arrives while the program runs, whole characters only', async () => {
+    const program = `process.stdout.write(Buffer.from([0x61, 0xc3])); process.stdin.once('data', () => process.stdout.write(Buffer.from([0xa9, 0x62])))`
+    const log = await logOf(node(program, { stdout: 'text' }), 'go')
+    expect(textOf(log)).toBe('aéb')
+  })
+
+  test('an exit code other than 0 fails the run, after what was printed [RUN-3]', async () => {
+    const log = await logOf(node(`process.stdout.write('half'); process.exitCode = 3`, { stdout: 'text' }))
+    expect(textOf(log)).toBe('half')
+    expect(dataOf(log, 'run.failed')[0]?.error).toMatchObject({
+      code: 'agent_failed',
+      message: 'the process exited with code 3',
+      details: { exitCode: 3 },
+    })
+  })
+
+  test('output that is not UTF-8 fails the run', async () => {
+    const failure = await failureOf(node(`process.stdout.write(Buffer.from([0xff]))`, { stdout: 'text' }))
+    expect(failure).toMatchObject({ code: 'protocol_violation', message: 'the output is not UTF-8' })
+  })
+
+  test('a large input reaches a program that reads slowly', async () => {
+    const input = 'x'.repeat(1_000_000)
+    expect(textOf(await logOf(cat({ command: 'wc', args: ['-c'] }), input)).trim()).toBe('1000000')
+  })
+})
+
 describe('process agent: output', () => {
   test('a Python process emits text, events and a result', async () => {
     const log = await logOf(

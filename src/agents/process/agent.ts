@@ -1,7 +1,17 @@
-/** Component for a program in any language: started once per run, speaks JSON lines on stdin and stdout. */
+/** Component for a program in any language: started once per run, speaks JSON lines, or plain text, on stdin and stdout. */
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import {
+  aCount,
+  aFunction,
+  aList,
+  anAmount,
+  anObject,
+  aString,
+  oneOf,
+  type OptionRules,
+} from '../../core/model/check-options.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { Child, type Exit } from './child.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { LineError } from './lines.ts'
@@ -10,11 +20,18 @@ import { writeLine } from './write-line.ts'
 
 export interface ProcessAgentDefinition extends CommonDefinition {
   readonly command: string
+  /** Default: none. */
   readonly args?: readonly string[]
+  /** Default: the working directory of the server. */
   readonly cwd?: string
   /** The whole environment. Default: `PATH`, `HOME`, the locale and similar variables, but none of the server's other ones. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Maximum length of a line. Default: 4 MiB. */
+  /**
+   * `lines`: JSON lines in both directions. `text`: for programs that know nothing of Holdfast. The input goes to stdin, which then ends;
+   * what the program prints is the answer, and its exit code the outcome. Default: `lines`.
+   */
+  readonly stdout?: 'lines' | 'text'
+  /** Maximum length of a line of JSON. Default: 4 MiB. */
   readonly lineBytesMax?: number
   /** Time to exit after its result, and after SIGTERM. Default: 3,000. */
   readonly graceMs?: number
@@ -25,11 +42,24 @@ export interface ProcessAgentDefinition extends CommonDefinition {
 const LINE_BYTES_MAX = 4 * 1024 * 1024
 const GRACE_MS = 3000
 
+const RULES: OptionRules<ProcessAgentDefinition> = {
+  ...commonRules,
+  command: aString,
+  stdout: oneOf('lines', 'text'),
+  args: aList,
+  cwd: aString,
+  env: anObject,
+  lineBytesMax: aCount,
+  graceMs: anAmount,
+  stderr: aFunction,
+}
+
 /**
  * The program does not know about earlier attempts, so after a crash the run fails, unless the definition says `resume`: then
  * it is started again, its output is matched with the log, and recorded answers are replayed.
  */
 export function processAgent(definition: ProcessAgentDefinition): Component {
+  checkDefinition('processAgent', definition, RULES, ['command'])
   return {
     ...commonOf({ recovery: 'fail', ...definition }),
     kind: 'agent',
@@ -48,6 +78,7 @@ async function* run(
   const stop = (): void => void child.kill()
   signal.addEventListener('abort', stop, { once: true })
   try {
+    if (definition.stdout === 'text') return yield* relay(child, input)
     await child.write({ type: 'start', input: input ?? null, run: id, session, owner, metadata, attempt })
     const result = yield* converse(child, context)
     const exit = await child.finish()
@@ -65,6 +96,14 @@ async function* run(
     signal.removeEventListener('abort', stop)
     await child.kill()
   }
+}
+
+/** The output of a program that speaks plain text, as it is printed. */
+async function* relay(child: Child, input: unknown): AsyncGenerator<Emission, void, void> {
+  await child.end(typeof input === 'string' ? input : JSON.stringify(input ?? null))
+  for await (const text of child.text()) yield text
+  const exit = await child.exit
+  if (exit.code !== 0) throw failed(`the process ${described(exit)}`, exit)
 }
 
 function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: RunContext): Child {

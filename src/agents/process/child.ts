@@ -3,6 +3,7 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { linesOf } from './lines.ts'
+import { textOf } from './text.ts'
 
 export interface ChildOptions {
   readonly command: string
@@ -60,9 +61,24 @@ export class Child {
     return done === true ? undefined : value
   }
 
+  /** All output as text, in pieces as they are printed. Instead of `next`. */
+  text(): AsyncGenerator<string, void, void> {
+    return textOf(this.#child.stdout)
+  }
+
   async write(message: object): Promise<void> {
+    await this.#send(`${JSON.stringify(message)}\n`)
+  }
+
+  /** Sends the last of its input. */
+  async end(text: string): Promise<void> {
+    await this.#send(text)
+    this.#child.stdin.end()
+  }
+
+  async #send(text: string): Promise<void> {
     if (this.#child.stdin.destroyed || this.#child.stdin.writableEnded) return
-    if (this.#child.stdin.write(`${JSON.stringify(message)}\n`)) return
+    if (this.#child.stdin.write(text)) return
     // A child that does not read its input either exits or is killed.
     await Promise.race([once(this.#child.stdin, 'drain'), this.exit]).catch(() => {})
   }

@@ -16,43 +16,43 @@ export class MessageError extends Error {
 }
 
 export function parseMessage(line: string): Message {
-  const said = objectOf(line)
-  const { type } = said
-  if (type === undefined && typeof said.text === 'string') return { type: 'text', text: said.text }
+  const message = objectOf(line)
+  const { type } = message
+  if (type === undefined && typeof message.text === 'string') return { type: 'text', text: message.text }
   switch (type) {
     case 'ask':
-      return { type, id: said.id ?? null, question: questionOf(said) }
+      return { type, id: message.id ?? null, question: questionOf(message) }
     case 'result':
       return {
         type,
-        ...(said.output !== undefined && { output: said.output }),
-        ...(isObject(said.usage) && { usage: said.usage }),
+        ...(message.output !== undefined && { output: message.output }),
+        ...(isObject(message.usage) && { usage: message.usage }),
       }
     case 'error':
-      return { type, failure: failureOf(said) }
+      return { type, failure: failureOf(message) }
     case 'reject':
-      return { type, reason: typeof said.reason === 'string' ? said.reason : 'the process refused the run' }
+      return { type, reason: typeof message.reason === 'string' ? message.reason : 'the process refused the run' }
     default:
-      return { type: 'event', event: eventOf(said) }
+      return { type: 'event', event: eventOf(message) }
   }
 }
 
 function objectOf(line: string): Record<string, unknown> {
-  let said: unknown
+  let message: unknown
   try {
-    said = JSON.parse(line)
+    message = JSON.parse(line)
   } catch {
-    throw new MessageError(`the process wrote a line that is not JSON: ${shown(line)}`)
+    throw new MessageError(`the process wrote a line that is not JSON: ${preview(line)}`)
   }
-  if (!isObject(said)) throw new MessageError(`the process wrote a line that is not a JSON object: ${shown(line)}`)
-  return said
+  if (!isObject(message)) throw new MessageError(`the process wrote a line that is not a JSON object: ${preview(line)}`)
+  return message
 }
 
 /** The run's outcome is not an event here: a process reports it with `result`, `error` or `reject`. */
-function eventOf(said: Record<string, unknown>): Event {
-  const { type, data } = said
+function eventOf(message: Record<string, unknown>): Event {
+  const { type, data } = message
   if (!isEventType(type) || !eventTable[type].agent || eventTable[type].effect !== 'content')
-    throw new MessageError(`the process wrote a message of an unknown type: ${shown(JSON.stringify(said))}`)
+    throw new MessageError(`the process wrote a message of an unknown type: ${preview(JSON.stringify(message))}`)
   if (!isObject(data)) throw new MessageError(`the process wrote ${type} without \`data\``)
   return { type, data } as unknown as Event
 }
@@ -63,7 +63,7 @@ function questionOf({ prompt, kind, schema, details, timeoutMs }: Record<string,
   if (typeof prompt !== 'string') throw new MessageError('the process asked without a `prompt`')
   const known = QUESTION_KINDS.find((name) => name === (kind ?? 'input'))
   if (known === undefined)
-    throw new MessageError(`the process asked a question of unknown kind ${shown(JSON.stringify(kind))}`)
+    throw new MessageError(`the process asked a question of unknown kind ${preview(JSON.stringify(kind))}`)
   return {
     prompt,
     kind: known,
@@ -88,6 +88,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 const SHOWN_CHARS_MAX = 200
 
-function shown(text: string): string {
+function preview(text: string): string {
   return JSON.stringify(text.length > SHOWN_CHARS_MAX ? `${text.slice(0, SHOWN_CHARS_MAX)}…` : text)
 }

@@ -35,10 +35,10 @@ async function resultOf(context: RunContext, member: Component, task: unknown): 
 }
 
 export function withResults(task: readonly ModelMessage[], answers: readonly MemberResult[]): ModelMessage[] {
-  const told = answers.map(({ member, answer, problem }) =>
+  const replies = answers.map(({ member, answer, problem }) =>
     problem === undefined ? `${member} answered:\n${written(answer)}` : `${member} failed: ${problem}`,
   )
-  return [...task, { role: 'user', content: told.join('\n\n') }]
+  return [...task, { role: 'user', content: replies.join('\n\n') }]
 }
 
 function written(answer: unknown): string {

@@ -19,7 +19,7 @@ export interface Delegation {
   readonly declared: Tool
   readonly tool: LoopTool
   /** The answer of the chosen member, once there is one. */
-  readonly answer: (made: CallResults['made']) => { readonly output: unknown } | undefined
+  readonly answer: (results: CallResults['results']) => { readonly output: unknown } | undefined
 }
 
 export async function delegateTool(
@@ -50,10 +50,10 @@ export async function delegateTool(
 }
 
 function bounded(max: number): NonNullable<LoopTool['admit']> {
-  let given = 0
+  let delegations = 0
   return () => {
-    if (given >= max) return `no task can be given any more: there were ${max}, which is the bound`
-    given++
+    if (delegations >= max) return `no task can be given any more: there were ${max}, which is the bound`
+    delegations++
     return undefined
   }
 }
@@ -70,7 +70,7 @@ function oneAtATime(max: number): NonNullable<LoopTool['admit']> {
   }
 }
 
-function firstResult(made: CallResults['made']): { readonly output: unknown } | undefined {
-  const [, outcome] = made.find(([name, { state }]) => name === DELEGATE && state === 'done') ?? []
+function firstResult(results: CallResults['results']): { readonly output: unknown } | undefined {
+  const [, outcome] = results.find(([name, { state }]) => name === DELEGATE && state === 'done') ?? []
   return outcome?.state === 'done' ? { output: outcome.value } : undefined
 }

@@ -9,12 +9,13 @@ export function callMember(context: RunContext, member: Component, task: unknown
 
 /** If an agent has no output, its emitted text is the answer. */
 function withOutput(member: Component): Component {
-  const { id, kind, uncertain } = member
+  const { id, kind, uncertain, input: accepted, output } = member
   return {
     id,
     kind,
     ...(uncertain !== undefined && { uncertain }),
-    parse: (input) => (member.parse === undefined ? input : member.parse(input)),
+    ...(accepted !== undefined && { input: accepted }),
+    ...(output !== undefined && { output }),
     run: (input, context) => listen(member, input, context),
   }
 }
@@ -25,13 +26,13 @@ async function* listen(
   context: RunContext,
 ): AsyncGenerator<Emission, unknown, void> {
   const iterator = iterate(member.run(input, context))
-  let said = ''
+  let text = ''
   try {
     for (;;) {
       const { done, value } = await iterator.next()
-      if (done === true) return value ?? orNothing(said)
-      said += textOf(value)
-      yield isCompletion(value) ? { ...value, data: { output: orNothing(said), ...value.data } } : value
+      if (done === true) return value ?? orNothing(text)
+      text += textOf(value)
+      yield isCompletion(value) ? { ...value, data: { output: orNothing(text), ...value.data } } : value
     }
   } finally {
     await iterator.return?.()
@@ -47,6 +48,6 @@ function isCompletion(emission: Emission): emission is Extract<Event, { type: 'r
   return typeof emission === 'object' && emission?.type === 'run.completed'
 }
 
-function orNothing(said: string): string | undefined {
-  return said === '' ? undefined : said
+function orNothing(text: string): string | undefined {
+  return text === '' ? undefined : text
 }

@@ -1,15 +1,28 @@
 /** Team: a model leads members, which are components of any kind, including teams. */
-import type { LanguageModel } from 'ai'
+import type { FlexibleSchema, LanguageModel } from 'ai'
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
-import { type CommonDefinition, commonOf } from '../shared/component.ts'
+import {
+  aCount,
+  aList,
+  anAmount,
+  anObject,
+  anything,
+  aString,
+  oneOf,
+  type OptionRules,
+} from '../../core/model/check-options.ts'
+import { aModel, historyRule, toolsRule } from '../model/rules.ts'
+import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { CONCURRENCY, MAX_STEPS } from '../model/agent.ts'
 import { callerOptionsOf, callerTools, withCaller } from '../model/caller-options.ts'
 import { type AgentHistory, conversation } from '../model/history.ts'
-import { checkInput, type ModelInput, modelInputSchema } from '../model/input.ts'
+import { modelInput, type ModelInput } from '../model/input.ts'
 import { loop, type LoopOptions } from '../model/loop.ts'
+import { listedOutput } from '../model/output.ts'
 import { describeModel, type ModelSettings } from '../model/request.ts'
 import { RETRIES, RETRY_DELAY_MS } from '../model/retry.ts'
 import { loadSdk } from '../model/sdk.ts'
+import { modelInUse } from '../model/test-model.ts'
 import { type AgentTools, openTools } from '../model/tool-sources.ts'
 import { type Toolbox, toolboxOf } from '../model/tools.ts'
 import { resultsOf, withResults } from './broadcast.ts'
@@ -21,14 +34,19 @@ import { DELEGATE, delegateTool } from './delegation.ts'
  */
 export type TeamMode = 'coordinate' | 'route' | 'broadcast'
 
-export interface TeamDefinition extends CommonDefinition {
+export interface TeamDefinition extends Omit<CommonDefinition, 'output'> {
   readonly members: readonly Component[]
+  /** Default: `coordinate`. */
   readonly mode?: TeamMode
   /** The leader's model. */
   readonly model: LanguageModel
+  /** The leader's system message. Default: none. */
   readonly instructions?: string
-  /** The leader's own tools. */
+  /** Requires the leader's answer to be JSON of this schema. The run's output is the parsed value. Default: text. */
+  readonly output?: FlexibleSchema
+  /** The leader's own tools. Default: none. */
   readonly tools?: AgentTools
+  /** Default: the model's own. */
   readonly settings?: ModelSettings
   /** Maximum requests to the leader's model, not counting retries. Default: 20. */
   readonly maxSteps?: number
@@ -36,7 +54,9 @@ export interface TeamDefinition extends CommonDefinition {
   readonly maxDelegations?: number
   /** Members that work concurrently. Default: 8. */
   readonly concurrency?: number
+  /** How often a failed or interrupted request to the leader's model is retried; 0: never. Default: 2. */
   readonly modelRetries?: number
+  /** Delay before the first retry; doubles up to 30 seconds. Default: 500. */
   readonly retryDelayMs?: number
   /** Conversation history for the leader. Default: the session's earlier runs of this team. */
   readonly history?: AgentHistory
@@ -44,22 +64,38 @@ export interface TeamDefinition extends CommonDefinition {
 
 const MAX_DELEGATIONS = 20
 
+const RULES: OptionRules<TeamDefinition> = {
+  ...commonRules,
+  members: aList,
+  mode: oneOf('coordinate', 'route', 'broadcast'),
+  model: aModel,
+  instructions: aString,
+  tools: toolsRule,
+  output: anything,
+  maxSteps: aCount,
+  maxDelegations: aCount,
+  concurrency: aCount,
+  modelRetries: anAmount,
+  retryDelayMs: anAmount,
+  settings: anObject,
+  history: historyRule,
+}
+
 export function team(definition: TeamDefinition): Component<ModelInput> {
-  const { id, members } = definition
+  checkDefinition('team', definition, RULES, ['members', 'model'])
+  const { id, members, output, ...rest } = definition
   const ids = new Set(members.map((member) => member.id))
   if (ids.size === 0 || ids.size < members.length)
     throw new TypeError(`team ${id} needs at least one member, each with a unique id`)
-  const common = commonOf({ inputSchema: modelInputSchema, ...definition })
   return {
-    ...common,
+    ...commonOf({ id, input: modelInput, ...rest }),
+    ...listedOutput(output),
     kind: 'team',
     info: {
-      ...common.info,
       model: describeModel(definition.model),
       members,
       mode: definition.mode ?? 'coordinate',
     },
-    parse: checkInput,
     run: (input, context) => run(definition, input, context),
   }
 }
@@ -119,13 +155,14 @@ async function* delegate(
 
 function leader(
   definition: TeamDefinition,
-): Pick<LoopOptions, 'model' | 'instructions' | 'settings' | 'maxSteps' | 'retry'> {
-  const { model, settings, maxSteps = MAX_STEPS, modelRetries, retryDelayMs } = definition
+): Pick<LoopOptions, 'model' | 'instructions' | 'output' | 'settings' | 'maxSteps' | 'retry'> {
+  const { model, output, settings, maxSteps = MAX_STEPS, modelRetries, retryDelayMs } = definition
   return {
-    model,
+    model: modelInUse(model),
     instructions: instructionsOf(definition),
     maxSteps,
     retry: { retries: modelRetries ?? RETRIES, delayMs: retryDelayMs ?? RETRY_DELAY_MS },
+    ...(output !== undefined && { output }),
     ...(settings !== undefined && { settings }),
   }
 }

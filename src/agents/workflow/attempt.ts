@@ -13,7 +13,7 @@ export interface AttemptInput {
 export interface Attempt {
   readonly node: StepNode
   readonly input: unknown
-  readonly told: AttemptInput
+  readonly human: AttemptInput
   /** Ledger keys of the attempt. */
   readonly own: RunContext
   /** Whether its output is retracted if it fails. */
@@ -23,15 +23,19 @@ export interface Attempt {
 /** Result of an attempt. A failure is `fresh` if it happened now, not in an earlier execution of the run. */
 export type AttemptResult = { readonly output: unknown } | { readonly thrown: unknown; readonly fresh: boolean }
 
-export async function attempt(position: WorkflowPosition, about: StepDetails, given: Attempt): Promise<AttemptResult> {
-  const { work, recall } = executorOf(position, given)
+export async function attempt(
+  position: WorkflowPosition,
+  about: StepDetails,
+  request: Attempt,
+): Promise<AttemptResult> {
+  const { work, recall } = executorOf(position, request)
   let fresh = false
   const once = (): Promise<unknown> => {
     fresh = true
     return work()
   }
   try {
-    return { output: await position.context.step(given.node.name, once, { ...about, revisit: recall }) }
+    return { output: await position.context.step(request.node.name, once, { ...about, revisit: recall }) }
   } catch (thrown) {
     return { thrown, fresh }
   }
@@ -43,20 +47,23 @@ interface Executor {
   readonly recall: () => Promise<unknown>
 }
 
-function executorOf(position: WorkflowPosition, asked: Attempt): Executor {
-  const { node, input, retract } = asked
+function executorOf(position: WorkflowPosition, request: Attempt): Executor {
+  const { node, input, retract } = request
   const { run, name, timeoutMs } = node
-  const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(position, run, asked) : undefined
+  const component = typeof run !== 'function' ? run : isGenerator(run) ? componentOf(position, run, request) : undefined
   if (component === undefined)
-    return { work: () => callFunction(position, run as StepFunction<unknown, unknown>, asked), recall: async () => {} }
-  const given = component === run ? inputOf(position, asked) : input
+    return {
+      work: () => callFunction(position, run as StepFunction<unknown, unknown>, request),
+      recall: async () => {},
+    }
+  const componentInput = component === run ? inputOf(position, request) : input
   const options = {
     name,
     signal: position.signal,
     retractFailure: retract,
     ...(timeoutMs !== undefined && { timeoutMs }),
   }
-  const call = (): Promise<unknown> => position.context.call(component, given, options)
+  const call = (): Promise<unknown> => position.context.call(component, componentInput, options)
   return { work: call, recall: call }
 }
 
@@ -70,7 +77,7 @@ function isGenerator(run: StepFunction<unknown, unknown>): boolean {
 function componentOf(
   { outputs }: WorkflowPosition,
   run: StepFunction<unknown, unknown>,
-  { node, told }: Attempt,
+  { node, human: told }: Attempt,
 ): Component {
   return {
     id: node.name,
@@ -83,7 +90,7 @@ function componentOf(
 async function callFunction(
   { signal: around, outputs }: WorkflowPosition,
   run: StepFunction<unknown, unknown>,
-  { node, input, told, own }: Attempt,
+  { node, input, human: told, own }: Attempt,
 ): Promise<unknown> {
   const controller = new AbortController()
   const signal = AbortSignal.any([around, controller.signal])
@@ -111,11 +118,11 @@ function stepContext(
   context: RunContext,
   signal: AbortSignal,
   outputs: FlowFacts['outputs'],
-  told: AttemptInput,
+  human: AttemptInput,
 ): StepContext {
   return {
     ...context,
-    ...told,
+    ...human,
     signal,
     outputs,
     get replaying() {
@@ -125,10 +132,10 @@ function stepContext(
 }
 
 /** The input of a component. */
-function inputOf(position: WorkflowPosition, { node, input, told, own }: Attempt): unknown {
+function inputOf(position: WorkflowPosition, { node, input, human: told, own }: Attempt): unknown {
   if (node.input !== undefined) return node.input(input, stepContext(own, position.signal, position.outputs, told))
   if (told.answer === undefined && told.feedback === undefined) return input
   if (typeof input !== 'string') return { input, ...told }
-  const said = [told.answer, told.feedback].filter((value) => value !== undefined)
-  return [input, ...said.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))].join('\n\n')
+  const humanTexts = [told.answer, told.feedback].filter((value) => value !== undefined)
+  return [input, ...humanTexts.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))].join('\n\n')
 }

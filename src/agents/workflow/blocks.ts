@@ -1,7 +1,17 @@
 /** Builders for the parts of a workflow: `step`, `parallel`, `loop`, `condition`, `router`, `steps`. */
 import type { Component } from '../../core/ports/component.ts'
 import { CONCURRENCY, CONCURRENCY_MAX, ITERATIONS, ITERATIONS_MAX } from './bounds.ts'
-import { checkBound, checkFunction, checkName, checkOptions, fail, isComponent, nodeOf, nodesOf } from './checks.ts'
+import {
+  checkBound,
+  checkFunction,
+  checkName,
+  checkNames,
+  checkOptions,
+  fail,
+  isComponent,
+  nodeOf,
+  nodesOf,
+} from './checks.ts'
 import type {
   AnyStep,
   Choice,
@@ -39,6 +49,19 @@ export interface ComponentStep<In, ComponentInput, Name extends string> extends 
   readonly input?: (input: In, context: StepContext) => ComponentInput
 }
 
+const STEP_OPTIONS = [
+  'name',
+  'run',
+  'input',
+  'description',
+  'retry',
+  'timeoutMs',
+  'onError',
+  'confirm',
+  'question',
+  'review',
+] satisfies (keyof ComponentStep<unknown, unknown, string>)[]
+
 /** One piece of work, done by a function, an agent, a team or another workflow. A skipped step passes its input on. */
 export function step<In, Out, const Name extends string>(
   definition: FunctionStep<In, Out, Name>,
@@ -52,6 +75,7 @@ export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<
   checkName('a step', name)
   const what = `step ${JSON.stringify(name)}`
   if (typeof run !== 'function' && !isComponent(run)) fail(`${what} needs a function or a component as its \`run\``)
+  checkNames(what, definition, STEP_OPTIONS)
   checkOptions(what, definition)
   const kind = typeof run === 'function' ? 'function' : run.kind
   return { ...definition, type: 'step', kind }
@@ -67,6 +91,7 @@ export function parallel<const Name extends string, const Branches extends reado
   const { name, concurrency = CONCURRENCY } = definition
   checkName('a parallel block', name)
   const what = `parallel ${JSON.stringify(name)}`
+  checkNames(what, definition, ['name', 'branches', 'concurrency'])
   checkBound(`concurrency of ${what}`, concurrency, CONCURRENCY_MAX)
   return { type: 'parallel', name, branches: nodesOf(what, 'branches', definition.branches), concurrency }
 }
@@ -92,6 +117,7 @@ export function loop<const Name extends string, Body extends AnyStep>(
   const { name, maxIterations = ITERATIONS } = definition
   checkName('a loop', name)
   const what = `loop ${JSON.stringify(name)}`
+  checkNames(what, definition, ['name', 'body', 'maxIterations', 'until', 'while'])
   checkBound(`maxIterations of ${what}`, maxIterations, ITERATIONS_MAX)
   const body = nodeOf(what, 'body', definition.body)
   if ('until' in definition) {
@@ -118,6 +144,7 @@ export function condition<
   const { name, when } = definition
   checkName('a condition', name)
   const what = `condition ${JSON.stringify(name)}`
+  checkNames(what, definition, ['name', 'when', 'do', 'else'])
   checkFunction(`when of ${what}`, when)
   return {
     type: 'condition',
@@ -138,6 +165,7 @@ export function router<const Name extends string, const Choices extends readonly
   const { name, choose, multiple = false } = definition
   checkName('a router', name)
   const what = `router ${JSON.stringify(name)}`
+  checkNames(what, definition, ['name', 'choices', 'choose', 'multiple'])
   const choices = nodesOf(what, 'choices', definition.choices)
   if (typeof choose === 'object' && choose !== null) return { type: 'router', name, choices, choose, multiple }
   if (choose === 'ask') return { type: 'router', name, choices, choose: { prompt: `${name}: which way?` }, multiple }

@@ -1,4 +1,5 @@
 /** Validates workflows when they are defined. */
+import { anything, checkOptions as checkAll } from '../../core/model/check-options.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { ATTEMPTS_MAX, DEPTH_MAX, REVIEW_ROUNDS_MAX, STEPS_MAX, TIMER_MAX_MS } from './bounds.ts'
 import type { Node, StepNode, StepOptions } from './definition.ts'
@@ -22,6 +23,11 @@ export function checkBound(what: string, value: unknown, max: number): void {
 
 export function checkFunction(what: string, value: unknown): void {
   if (typeof value !== 'function') fail(`${what} must be a function`)
+}
+
+/** Refuses options that a builder does not have. */
+export function checkNames(what: string, definition: object, names: readonly string[]): void {
+  checkAll(what, definition, Object.fromEntries(names.map((name) => [name, anything])))
 }
 
 export function checkOptions(

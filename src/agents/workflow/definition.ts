@@ -47,16 +47,19 @@ export interface Review extends QuestionOptions {
 }
 
 export interface StepOptions {
+  /** For people. Default: none. */
   readonly description?: string
+  /** Default: no retries. */
   readonly retry?: Retry
-  /** Timeout of one attempt, including waits for people inside it. */
+  /** Timeout of one attempt, including waits for people inside it. Default: none. */
   readonly timeoutMs?: number
+  /** Default: `fail`. */
   readonly onError?: OnError
-  /** A person must agree before the step runs. */
+  /** A person must agree before the step runs. Default: no confirmation. */
   readonly confirm?: string | Confirmation
-  /** A question to ask before the step runs. */
+  /** A question to ask before the step runs. Default: none. */
   readonly question?: string | StepQuestion
-  /** A person must accept the step's output, and may edit it or send it back. */
+  /** A person must accept the step's output, and may edit it or send it back. Default: no review. */
   readonly review?: string | Review
 }
 

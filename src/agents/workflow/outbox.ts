@@ -3,7 +3,7 @@ import type { Event } from '../../core/model/event.ts'
 
 interface QueuedEmission {
   readonly event: Event
-  readonly taken: () => void
+  readonly onTaken: () => void
 }
 
 export class Outbox {
@@ -15,7 +15,7 @@ export class Outbox {
   send(event: Event): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     if (this.#closed) resolve()
-    else this.#letters.push({ event, taken: resolve })
+    else this.#letters.push({ event, onTaken: resolve })
     this.#wake()
     return promise
   }
@@ -32,7 +32,7 @@ export class Outbox {
       for (;;) {
         for (let letter = this.#letters.shift(); letter !== undefined; letter = this.#letters.shift()) {
           yield letter.event
-          letter.taken()
+          letter.onTaken()
         }
         if (this.#closed) return
         await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -40,7 +40,7 @@ export class Outbox {
     } finally {
       // The consumer stopped; senders must not wait for it.
       this.#closed = true
-      for (const { taken } of this.#letters) taken()
+      for (const { onTaken: taken } of this.#letters) taken()
     }
   }
 }

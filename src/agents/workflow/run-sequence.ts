@@ -111,11 +111,11 @@ async function iterate(position: WorkflowPosition, node: LoopNode, input: unknow
   for (let iteration = 1; iteration <= maxIterations; iteration++) {
     const name = `iteration-${iteration}`
     const inner = inside(position, name)
-    const given = current
+    const iterationInput = current
     const { output, done } = await recordBlock(position, {
       name,
       about: about(position, 'sequence', { iteration, maxIterations }),
-      walk: async () => outputOf(await runNode(inner, body, given, 0), given),
+      walk: async () => outputOf(await runNode(inner, body, iterationInput, 0), iterationInput),
       conclude: async (result) => ({
         output: result,
         done: await node.ends(result, { ...factsOf(position), iteration }),
@@ -136,13 +136,13 @@ async function runCondition(
   const { name } = node
   const inner = inside(position, name)
   const result = await decide(position, inner, name, () => node.when(input, factsOf(position)))
-  const taken = result ? node.do : node.else
-  const branch = taken === undefined ? null : result ? 'do' : 'else'
+  const branchNode = result ? node.do : node.else
+  const branch = branchNode === undefined ? null : result ? 'do' : 'else'
   const body = inside(inner, result ? 'do' : 'else', inner.parent)
   return recordBlock(position, {
     name,
     about: about(position, 'condition', { index, result, branch }),
-    walk: async () => (taken === undefined ? input : outputOf(await runNode(body, taken, input, 0), input)),
+    walk: async () => (branchNode === undefined ? input : outputOf(await runNode(body, branchNode, input, 0), input)),
   })
 }
 
@@ -155,12 +155,12 @@ async function runRouter(
   const { name, choices } = node
   const inner = inside(position, name)
   const selected = await select(position, inner, node, input, index)
-  const taken = selected.map((chosen) => choices.find((choice) => choice.name === chosen)!)
+  const chosenNodes = selected.map((chosen) => choices.find((choice) => choice.name === chosen)!)
   const body = inside(inner, 'chosen', inner.parent)
   return recordBlock(position, {
     name,
     about: about(position, 'router', { index, selected, choices: choices.map((choice) => choice.name) }),
-    walk: () => runSequence(body, taken, input),
+    walk: () => runSequence(body, chosenNodes, input),
   })
 }
 
@@ -177,8 +177,8 @@ async function select(
       const answer = await how(input, factsOf(position))
       const chosen: readonly unknown[] = Array.isArray(answer) ? answer : [answer]
       if (isSelection(chosen, choices, multiple)) return chosen
-      const wanted = `${multiple ? 'some' : 'one'} of ${choices.join(', ')}`
-      throw new TypeError(`router ${name} chose ${JSON.stringify(answer)} and not ${wanted}`)
+      const expected = `${multiple ? 'some' : 'one'} of ${choices.join(', ')}`
+      throw new TypeError(`router ${name} chose ${JSON.stringify(answer)} and not ${expected}`)
     })
   const facts = { step: idIn(position, name), name, kind: 'router', index }
   const asker: QuestionContext = { context: inner.context, signal: position.signal, facts }

@@ -33,25 +33,25 @@ export async function runStep(
   const asker: QuestionContext = { context: position.context.within(name), signal: position.signal, facts }
   const doing: StepInProgress = { position, node, input, index, asker }
   if (node.confirm !== undefined) {
-    const { onReject = 'skip', ...asked } = asObject(node.confirm)
-    const answer = await confirm(asker, asked, input)
+    const { onReject = 'skip', ...prompt } = asObject(node.confirm)
+    const answer = await confirm(asker, prompt, input)
     if (!answer.approved && onReject === 'skip') return skip(doing, answer.reason ?? 'it was not confirmed')
     if (!answer.approved) throw rejected(facts.step, answer.reason ?? `step ${name} was not confirmed`)
   }
   const answer = node.question === undefined ? undefined : await question(asker, asObject(node.question), input)
-  const told = answer === undefined ? {} : { answer }
-  return node.review === undefined ? settle(doing, told, 1) : reviewed(doing, told)
+  const human = answer === undefined ? {} : { answer }
+  return node.review === undefined ? settle(doing, human, 1) : reviewed(doing, human)
 }
 
 /** Repeats the step until its output is accepted. */
-async function reviewed(doing: StepInProgress, told: AttemptInput): Promise<StepOutcome> {
+async function reviewed(doing: StepInProgress, human: AttemptInput): Promise<StepOutcome> {
   const { node, asker } = doing
-  const { rounds = REVIEW_ROUNDS, ...asked } = asObject(node.review!)
+  const { rounds = REVIEW_ROUNDS, ...prompt } = asObject(node.review!)
   let feedback: string | undefined
   for (let round = 1; round <= rounds; round++) {
-    const outcome = await settle(doing, { ...told, ...(feedback !== undefined && { feedback }) }, round)
+    const outcome = await settle(doing, { ...human, ...(feedback !== undefined && { feedback }) }, round)
     if ('skipped' in outcome) return outcome
-    const verdict = await review(asker, asked, { output: outcome.output ?? null, round, rounds })
+    const verdict = await review(asker, prompt, { output: outcome.output ?? null, round, rounds })
     if (verdict.action === 'accept') return outcome
     if (verdict.action === 'edit') return { output: verdict.output }
     feedback = verdict.feedback ?? 'It was not accepted.'
@@ -63,11 +63,11 @@ async function reviewed(doing: StepInProgress, told: AttemptInput): Promise<Step
 }
 
 /** Attempts the step and handles its failure as declared. */
-async function settle(doing: StepInProgress, told: AttemptInput, round: number): Promise<StepOutcome> {
+async function settle(doing: StepInProgress, human: AttemptInput, round: number): Promise<StepOutcome> {
   const { node, asker } = doing
   const { onError = 'fail' } = node
   for (let time = 0; time <= RETRIES_BY_HAND_MAX; time++) {
-    const result = await tryAll(doing, told, round)
+    const result = await tryAll(doing, human, round)
     if ('output' in result) return result
     const { failure } = result
     const decided = onError === 'pause' ? await remedy(asker, failure) : onError
@@ -79,7 +79,7 @@ async function settle(doing: StepInProgress, told: AttemptInput, round: number):
 
 type StepSettlement = { readonly output: unknown } | { readonly failure: Failure }
 
-async function tryAll(doing: StepInProgress, told: AttemptInput, round: number): Promise<StepSettlement> {
+async function tryAll(doing: StepInProgress, human: AttemptInput, round: number): Promise<StepSettlement> {
   const { position, node, input, index, asker } = doing
   const { attempts, ...backoff }: Retry = node.retry ?? { attempts: 1 }
   for (let number = 1; ; number++) {
@@ -94,12 +94,12 @@ async function tryAll(doing: StepInProgress, told: AttemptInput, round: number):
     const last = number >= attempts
     const retract = !last || node.onError === 'skip' || node.onError === 'pause'
     const own = asker.context.within('try')
-    const tried = await attempt(position, about, { node, input, told, own, retract })
-    if ('output' in tried) return tried
-    const failure = explain(position, tried.thrown)
+    const result = await attempt(position, about, { node, input, human, own, retract })
+    if ('output' in result) return result
+    const failure = explain(position, result.thrown)
     if (last) return { failure }
     // Failures of an earlier execution have already waited.
-    if (tried.fresh) await orAborted(position.signal, own.sleep(wait(backoff, number)))
+    if (result.fresh) await orAborted(position.signal, own.sleep(wait(backoff, number)))
   }
 }
 
@@ -133,6 +133,6 @@ function withStep(failure: Failure, step: string): Failure {
   return { ...failure, details: { step, ...(failure.details as object | undefined) } }
 }
 
-function asObject<Asked>(asked: string | Asked): Asked | (Partial<Asked> & { readonly prompt: string }) {
-  return typeof asked === 'string' ? ({ prompt: asked } as Partial<Asked> & { readonly prompt: string }) : asked
+function asObject<Prompt>(prompt: string | Prompt): Prompt | (Partial<Prompt> & { readonly prompt: string }) {
+  return typeof prompt === 'string' ? ({ prompt } as Partial<Prompt> & { readonly prompt: string }) : prompt
 }

@@ -1,5 +1,9 @@
 /** Workflows: steps in a declared order, each recorded, so that a crash costs at most the steps in progress. */
-import type { Component, ComponentInfo } from '../../core/ports/component.ts'
+import { aList, checkOptions, checkRequired, type OptionRules } from '../../core/model/check-options.ts'
+import { componentRules } from '../../core/model/component-options.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { ValueSchema } from '../../core/ports/schema.ts'
+import { checkOnly } from '../../core/schema/json-schema.ts'
 import { checkSize, isComponent, nodesOf } from './checks.ts'
 import type { AnyStep, ConnectedSteps, FirstInput, Node } from './definition.ts'
 import { runSequence } from './run-sequence.ts'
@@ -8,8 +12,10 @@ import { positionOf } from './position.ts'
 
 export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Omit<
   Component<FirstInput<Items>>,
-  'kind' | 'run'
+  'kind' | 'run' | 'input'
 > {
+  /** Schema of the input; the first step gets what it returns. Default: that of the first step. */
+  readonly input?: ValueSchema<unknown, FirstInput<Items>>
   readonly steps: Items & ConnectedSteps<Items>
 }
 
@@ -19,23 +25,31 @@ export interface Workflow<Input = unknown> extends Component<Input> {
   readonly steps: readonly Node[]
 }
 
+const RULES: OptionRules<WorkflowDefinition<readonly AnyStep[]>> = {
+  ...componentRules,
+  steps: aList,
+}
+
 /** Defines a workflow. Its output is its last step's. Default recovery: `resume`. */
 export function workflow<const Items extends readonly AnyStep[]>(
   definition: WorkflowDefinition<Items>,
 ): Workflow<FirstInput<Items>> {
+  const { input, ...rest } = definition
   const what = `workflow ${definition.id}`
+  checkOptions(what, definition, RULES)
+  checkRequired(what, definition, ['id', 'steps'])
   const steps = nodesOf(what, 'steps', definition.steps)
   checkSize(what, steps)
   return {
     recovery: 'resume',
-    ...definition,
-    ...infoOf(definition.info, steps[0]!),
+    ...rest,
+    ...inputOf(input, steps[0]!),
     kind: 'workflow',
     steps,
-    async *run(input, context) {
+    async *run(given, context) {
       const outbox = new Outbox()
       const position = positionOf(context, (event) => outbox.send(event))
-      const flow = runSequence(position, steps, input).finally(() => outbox.close())
+      const flow = runSequence(position, steps, given).finally(() => outbox.close())
       flow.catch(() => {}) // reported below, unless the run ends first
       yield* outbox.events()
       return flow
@@ -43,15 +57,18 @@ export function workflow<const Items extends readonly AnyStep[]>(
   }
 }
 
-/** Default input schema: that of the first step. */
-function infoOf(info: ComponentInfo | undefined, first: Node): { readonly info?: ComponentInfo } {
-  const inputSchema = info?.inputSchema ?? inputSchemaOf(first)
-  return inputSchema === undefined ? {} : { info: { ...info, inputSchema } }
+/** By default, inputs must fit the schema of the first step, which parses them itself. */
+function inputOf<Input>(
+  input: ValueSchema<unknown, Input> | undefined,
+  first: Node,
+): { readonly input?: ValueSchema<Input> } {
+  const accepted = input ?? inputOfNode(first)
+  return accepted === undefined ? {} : { input: accepted as ValueSchema<Input> }
 }
 
 /** Undefined if the input goes to several steps, or to a function, which may accept anything. */
-function inputSchemaOf(node: Node): ComponentInfo['inputSchema'] {
-  if (node.type === 'sequence') return node.steps[0] && inputSchemaOf(node.steps[0])
+function inputOfNode(node: Node): ValueSchema | undefined {
+  if (node.type === 'sequence') return node.steps[0] && inputOfNode(node.steps[0])
   if (node.type !== 'step' || node.input !== undefined || !isComponent(node.run)) return undefined
-  return node.run.info?.inputSchema
+  return node.run.input && checkOnly(node.run.input)
 }

@@ -1,0 +1,14 @@
+/** The model that a test uses instead of those of the components: it reaches members, steps and called agents too. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { LanguageModel } from 'ai'
+
+const replacement = new AsyncLocalStorage<LanguageModel>()
+
+/** Everything that is started within uses this model. */
+export function withTestModel<Result>(model: LanguageModel, work: () => Result): Result {
+  return replacement.run(model, work)
+}
+
+export function modelInUse(own: LanguageModel): LanguageModel {
+  return replacement.getStore() ?? own
+}
