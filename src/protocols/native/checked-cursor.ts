@@ -5,7 +5,7 @@
 import { parseCursor } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Principal } from '../../core/model/principal.ts'
-import { sliceBefore } from '../../core/model/record.ts'
+import { type RawRecord, rawRecords, recordText, sliceBefore } from '../../core/model/record.ts'
 import type { Service } from '../../core/service.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import { checksumOf } from '../../sse/checksum.ts'
@@ -18,6 +18,22 @@ export interface CheckedCursor {
 export function parseCheckedCursor(text: string, run: string): CheckedCursor {
   const [, position = text, checksum] = /^(.*)~([0-9a-f]{8})$/s.exec(text) ?? []
   return { index: parseCursor(position, run), checksum }
+}
+
+/** The cursor after a record, with its checksum. */
+export function checkedCursorOf(record: RawRecord): string {
+  return `${record.index}~${checksumOf(new TextEncoder().encode(recordText(record)))}`
+}
+
+/** The cursor at an index of the log, with the checksum of its record if there is one. */
+export async function checkedCursorAt(
+  service: Service,
+  principal: Principal,
+  stored: StoredRun,
+  index: number,
+): Promise<string> {
+  const slice = index < stored.first ? undefined : await service.read(principal, stored, index - 1, 1)
+  return slice === undefined ? String(index) : checkedCursorOf(rawRecords(slice)[0]!)
 }
 
 /** Throws `log_changed` if the log's record does not match the cursor. Trimmed records are not checked. */

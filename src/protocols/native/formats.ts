@@ -1,32 +1,99 @@
 /** Stream formats of the log: server-sent events and NDJSON. */
 import type { HoldfastError } from '../../core/model/errors.ts'
 import type { Limits } from '../../core/model/limits.ts'
+import { lastOf, type RawRecord, recordText, type Slice } from '../../core/model/record.ts'
 import type { Notice, StreamFormat } from '../../http/stream.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../sse/index.ts'
-import { envelopes } from './wire.ts'
+import { checkedCursorOf } from './checked-cursor.ts'
+import type { EventFilter } from './event-filter.ts'
+import { envelopes, lastRecord } from './wire.ts'
 
-/** Records are stored as frames and sent unchanged. Frames that are not in the log have no id and a name in `stream.`. */
-export function sseFormat(run: string, limits: Limits): StreamFormat {
+export interface LogFormat extends StreamFormat {
+  records(records: readonly RawRecord[]): Uint8Array | string
+  /** A frame that moves the client's cursor without an event. `cursor` has the checksum of its record. */
+  moved(name: 'snapshot' | 'progress', cursor: string, data: string): string
+}
+
+/**
+ * Records are stored as frames and sent unchanged. Frames that are not in the log have a name in `stream.`, and no id unless they
+ * move the cursor.
+ */
+export function sseFormat(run: string, limits: Limits): LogFormat {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     headers: { 'holdfast-run': run },
     preamble: encodeRetry(limits.retryDelayMs),
     heartbeat: HEARTBEAT,
+    copiesRecords: true,
     encode: (slice) => slice.bytes,
+    records: sharedFrames,
+    moved: (name, cursor, data) => `id: ${cursor}\nevent: stream.${name}\ndata: ${data}\n\n`,
     notice: (notice) => encodeFrame({ event: `stream.${notice.kind}`, data: describe(run, notice, limits) }),
   }
 }
 
+const encoder = new TextEncoder()
+const frames = new WeakMap<readonly RawRecord[], Uint8Array>()
+
+/** Subscribers with the same filter get the same records at the tail, and share their bytes. */
+function sharedFrames(records: readonly RawRecord[]): Uint8Array {
+  let encoded = frames.get(records)
+  if (encoded === undefined) frames.set(records, (encoded = encoder.encode(records.map(recordText).join(''))))
+  return encoded
+}
+
 /** Each line is an envelope, an empty heartbeat, or an object with `stream` that is not in the log. */
-export function ndjsonFormat(run: string, limits: Limits): StreamFormat {
+export function ndjsonFormat(run: string, limits: Limits): LogFormat {
   return {
     contentType: 'application/x-ndjson; charset=utf-8',
     headers: { 'holdfast-run': run },
     preamble: '\n',
     heartbeat: '\n',
     encode: (slice) => `${envelopes(slice).join('\n')}\n`,
+    records: (records) => records.map(({ envelope }) => `${envelope}\n`).join(''),
+    moved: (name, _cursor, data) => `{"stream":"${name}",${data.slice(1)}\n`,
     notice: (notice) => `${JSON.stringify({ stream: notice.kind, ...describe(run, notice, limits) })}\n`,
   }
+}
+
+/** Events without a match after which the client is told how far the log was read, so that it need not be read again. */
+const PROGRESS_EVENTS = 1000
+
+/** A stream of some of the log's records. Its cursors are those of the log: it resumes without a gap and without a repeat. */
+export function filteredFormat(run: string, format: LogFormat, filter: EventFilter): StreamFormat {
+  /** The last record that was read, and the last index that the client knows. */
+  let read: RawRecord | undefined
+  let told = -1
+  const progress = (): string => {
+    if (read === undefined || read.index <= told) return ''
+    told = read.index
+    return format.moved('progress', checkedCursorOf(read), progressData(run, read.index, checkedCursorOf(read)))
+  }
+  return {
+    ...format,
+    copiesRecords: false,
+    encode(slice: Slice) {
+      if (told < 0) told = slice.first - 1
+      const records = filter.recordsOf(slice)
+      read = lastRecord(slice)
+      told = records.at(-1)?.index ?? told
+      const isFar = lastOf(slice) - told >= PROGRESS_EVENTS
+      if (records.length === 0) return isFar ? progress() : ''
+      const encoded = format.records(records)
+      return isFar ? joined(encoded, progress()) : encoded
+    },
+    progress: () => progress() || undefined,
+    notice: (notice) => (notice.kind === 'closing' ? progress() : '') + format.notice(notice)!,
+  }
+}
+
+function joined(encoded: Uint8Array | string, rest: string): string {
+  return (typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)) + rest
+}
+
+/** `id` is the cursor with the checksum of its record, for a client that reads no ids. */
+export function progressData(run: string, cursor: number, id: string): string {
+  return JSON.stringify({ run, cursor, id })
 }
 
 function describe(run: string, notice: Notice, limits: Limits): object {

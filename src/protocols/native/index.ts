@@ -3,28 +3,43 @@ import type { Service } from '../../core/service.ts'
 import type { HealthFields } from '../../http/health.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Protocol, Route } from '../../http/route.ts'
+import type { LinkedProtocol } from '../../http/run-link.ts'
 import type { Streams } from '../../http/stream.ts'
 import { toProblem } from './errors.ts'
+import { type LinkedPaths, NativeLinks } from './links.ts'
 import { nativeRoutes } from './routes.ts'
+import { runLinksRoute } from './run-links.ts'
+
+const atRoot: LinkedPaths = new Map([
+  ['native', ''],
+  ['console', '/console'],
+])
 
 export function nativeProtocol(
   service: Service,
   streams: Streams,
   version: string,
   healthFields: HealthFields = {},
+  paths: LinkedPaths = atRoot,
+  linked: readonly LinkedProtocol[] = [],
 ): Protocol {
-  const routes = [...nativeRoutes(service, streams, healthFields), openApiRoute(version)]
+  const links = new NativeLinks(paths)
+  const routes = [
+    ...nativeRoutes(service, streams, healthFields, links),
+    runLinksRoute(service, links, linked),
+    openApiRoute(version, links),
+  ]
   return { name: 'native', routes, error: toProblem }
 }
 
-function openApiRoute(version: string): Route {
+function openApiRoute(version: string, links: NativeLinks): Route {
   return {
     method: 'GET',
     path: '/openapi.json',
     public: true,
     async handle(call) {
       const { openApiDocument } = await import('./openapi.ts')
-      respondJson(call.response, 200, openApiDocument(version, call.base))
+      respondJson(call.response, 200, openApiDocument(version, links.base(call)))
     },
   }
 }

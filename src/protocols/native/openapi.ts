@@ -5,6 +5,7 @@ import {
   eventShape,
   forgetBody,
   forgottenShape,
+  linksShape,
   answerBody,
   problemShape,
   renameBody,
@@ -27,12 +28,13 @@ const shapes = {
   Forget: forgetBody,
   Forgotten: forgottenShape,
   Run: runShape,
+  Links: linksShape,
   Event: eventShape,
   Component: componentShape,
   Problem: problemShape,
 }
 
-/** `base`: path of the mount point. */
+/** `base`: path of the protocol. */
 export function openApiDocument(version: string, base = ''): object {
   return {
     openapi: '3.1.0',
@@ -98,13 +100,26 @@ const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' },
 const sessionId = { ...id, description: 'Session id.' }
 const text = { type: 'string' }
 const count = { type: 'integer', minimum: 1 }
+const index = { type: 'integer', minimum: 0 }
 const milliseconds = { type: 'integer', minimum: 0 }
 const location = { location: { schema: text, description: 'Path of the run.' } }
 const total = { type: 'integer', description: 'How many match, on all pages.' }
+const snapshot = {
+  type: 'object',
+  description: 'If requested: the structure of the run after the event `cursor`.',
+  properties: {
+    run: text,
+    cursor: { type: 'integer' },
+    id: { type: 'string', description: 'The cursor with a checksum, for Last-Event-ID.' },
+    earliest: { type: 'integer', description: 'Only of a trimmed log.' },
+    structure: { type: 'object', description: 'For `RunStructure.restore` of `holdfast/structure`.' },
+  },
+  required: ['run', 'cursor', 'id', 'structure'],
+}
 const page = list(
   'events',
   'Event',
-  { cursor: { type: 'integer' }, done: { type: 'boolean' }, earliest: { type: 'integer' } },
+  { snapshot, cursor: { type: 'integer' }, done: { type: 'boolean' }, earliest: { type: 'integer' } },
   ['events', 'cursor', 'done'],
 )
 const healthResponses = {
@@ -180,7 +195,23 @@ const paths = {
           description:
             'Id of the last event that the client has. With `~` and the CRC-32 of its frame, the server verifies it against the log.',
         },
-        query('after', text, 'Like Last-Event-ID, for clients that cannot set headers.'),
+        query('after', text, 'Like Last-Event-ID, for clients that cannot set headers. `end`: only new events.'),
+        query('tail', index, 'Starts with this many of the last events.'),
+        query(
+          'snapshot',
+          { enum: ['1'] },
+          "Starts with the run's structure, followed by the events after it. Not if Last-Event-ID is sent.",
+        ),
+        query(
+          'types',
+          text,
+          'Only events of these types, separated by commas; `tool.*` for all of a kind. The terminal event and `attempt.discarded` are always delivered.',
+        ),
+        query(
+          'actors',
+          text,
+          "Only events of these actors, by run id or component, separated by commas; the run's id for its own component.",
+        ),
         query('share', text, 'The token of a share link, instead of a credential.'),
         query('format', { enum: ['sse', 'json', 'ndjson'] }, 'Instead of Accept.'),
         query('wait', milliseconds, 'JSON: how long to wait for a new event.'),
@@ -197,8 +228,19 @@ const paths = {
         },
         204: { description: 'The run has ended and the client has every event.' },
         303: { description: 'Redirects a browser with a share link to the page of the run.' },
-        ...problems(400, 404, 410),
+        ...problems(400, 404, 409, 410, 413),
       },
+    },
+  },
+  '/runs/{id}/links': {
+    parameters: [id],
+    get: {
+      summary: 'What each protocol calls the run, and a position in the positions of all protocols.',
+      parameters: [
+        query('protocol', text, 'Protocol of the position. Default: the end of the log.'),
+        query('position', { type: 'integer', minimum: -1 }, 'Number of the last event that the client has.'),
+      ],
+      responses: { 200: json('Links.', ref('Links')), ...problems(400, 404, 410) },
     },
   },
   '/runs/{id}/stop': {

@@ -14,6 +14,7 @@ import type { Call, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { follow, serveEvents } from './events.ts'
 import { forgetRoute } from './forget.ts'
+import type { NativeLinks } from './links.ts'
 import { readNumber } from './read-number.ts'
 import { sessionRoutes } from './sessions.ts'
 import { shareRoutes } from './shares.ts'
@@ -23,14 +24,19 @@ import { toComponent, toRun } from './wire.ts'
 /** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
-export function nativeRoutes(service: Service, streams: Streams, healthFields: HealthFields): Route[] {
+export function nativeRoutes(
+  service: Service,
+  streams: Streams,
+  healthFields: HealthFields,
+  links: NativeLinks,
+): Route[] {
   return [
     {
       method: 'GET',
       path: '/components',
       handle: (call) => respondJson(call.response, 200, { components: service.components().map(toComponent) }),
     },
-    { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams) },
+    { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams, links) },
     { method: 'GET', path: '/runs', handle: (call) => listRuns(call, service) },
     { method: 'GET', path: '/runs/{id}', shareable: true, handle: (call) => getRun(call, service) },
     { method: 'DELETE', path: '/runs/{id}', handle: (call) => removeRun(call, service) },
@@ -38,18 +44,18 @@ export function nativeRoutes(service: Service, streams: Streams, healthFields: H
       method: 'GET',
       path: '/runs/{id}/events',
       shareable: true,
-      handle: (call) => serveEvents(call, service, streams),
+      handle: (call) => serveEvents(call, service, streams, links),
     },
     { method: 'POST', path: '/runs/{id}/stop', shareable: true, handle: (call) => stopRun(call, service) },
     { method: 'POST', path: '/runs/{id}/answers', shareable: true, handle: (call) => continueRun(call, service) },
-    ...shareRoutes(service),
+    ...shareRoutes(service, links),
     ...sessionRoutes(service),
     forgetRoute(service),
     ...healthRoutes(service, healthFields),
   ]
 }
 
-async function startRun(call: Call, service: Service, streams: Streams): Promise<void> {
+async function startRun(call: Call, service: Service, streams: Streams, links: NativeLinks): Promise<void> {
   const { parseBody, startBody } = await loadShapes()
   const body = parseBody(startBody, await readJson(call.request, service.limits.bodyBytesMax))
   const idempotencyKey = readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.nameCharsMax)
@@ -65,10 +71,10 @@ async function startRun(call: Call, service: Service, streams: Streams): Promise
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
   const { id } = stored.run
-  const headers = { location: `${call.base}/runs/${id}`, ...(!created && { 'idempotency-replayed': 'true' }) }
+  const headers = { location: links.run(call, id), ...(!created && { 'idempotency-replayed': 'true' }) }
   if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
-  await follow(call, service, streams, stored, undefined, 'sse')
+  await follow(call, service, streams, stored, { kind: 'earliest' }, 'sse')
 }
 
 async function listRuns(call: Call, service: Service): Promise<void> {

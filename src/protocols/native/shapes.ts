@@ -164,6 +164,31 @@ export const runShape = z.object({
 })
 export type RunShape = z.infer<typeof runShape>
 
+export const linkShape = z.object({
+  protocol: z.string(),
+  id: z.string().describe('What the protocol calls the run.'),
+  session: z.string().describe('What the protocol calls its session.'),
+  url: z.string().describe('Path of the run.'),
+  position: z
+    .int()
+    .optional()
+    .describe(
+      'Number of the last event up to the cursor; -1 before the first. Absent if the log was trimmed or is too large.',
+    ),
+  resume: z
+    .object({ url: z.string(), headers: z.record(z.string(), z.string()).optional() })
+    .describe('The GET request that streams what follows the position.'),
+})
+export type LinkShape = z.infer<typeof linkShape>
+
+export const linksShape = z.object({
+  run: z.string(),
+  cursor: z.int().describe('Index of the last event of the log of which the client has everything.'),
+  exact: z.boolean().describe('False if the client also has a part of the next event, which another protocol repeats.'),
+  links: z.array(linkShape),
+})
+export type LinksShape = z.infer<typeof linksShape>
+
 export const eventShape = z.object({
   run: z.string(),
   index: z.int(),
@@ -179,7 +204,8 @@ export const componentShape = z.object({
   name: z.string().optional(),
   description: z.string().optional(),
   version: z.string().optional(),
-  inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON schema of its input, if declared.'),
+  inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of its input, if it has one.'),
+  outputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of its output, if it has one.'),
   recovery: z.enum(['fail', 'retry', 'resume']),
   session: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),
 })

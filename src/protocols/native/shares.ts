@@ -4,20 +4,21 @@ import type { Share } from '../../core/access/share-links.ts'
 import { readJson } from '../../http/body.ts'
 import { respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
+import type { NativeLinks } from './links.ts'
 import type { ShareShape } from './shapes.ts'
 
 /** Default lifetime of a link. */
 const EXPIRES_MS = 24 * 3_600_000
 
-export function shareRoutes(service: Service): Route[] {
+export function shareRoutes(service: Service, links: NativeLinks): Route[] {
   return [
-    { method: 'POST', path: '/runs/{id}/shares', handle: (call) => createShare(call, service) },
+    { method: 'POST', path: '/runs/{id}/shares', handle: (call) => createShare(call, service, links) },
     { method: 'GET', path: '/runs/{id}/shares', handle: (call) => listShares(call, service) },
     { method: 'DELETE', path: '/runs/{id}/shares/{share}', handle: (call) => revokeShare(call, service) },
   ]
 }
 
-async function createShare(call: Call, service: Service): Promise<void> {
+async function createShare(call: Call, service: Service, links: NativeLinks): Promise<void> {
   const id = call.params['id']!
   await service.get(call.principal, id)
   const { parseBody, shareBody } = await import('./shapes.ts')
@@ -27,7 +28,7 @@ async function createShare(call: Call, service: Service): Promise<void> {
     expiresInMs: body.expiresInMs ?? EXPIRES_MS,
   })
   respondJson(call.response, 201, toShare(share, token), {
-    location: `${call.base}/runs/${encodeURIComponent(id)}/shares/${share.id}`,
+    location: `${links.run(call, id)}/shares/${share.id}`,
   })
 }
 
@@ -50,9 +51,4 @@ function toShare({ id, run, can, createdAt, expiresAt }: Share, token?: string):
     expiresAt,
     ...(token !== undefined && { path: `/runs/${encodeURIComponent(run)}/events?share=${token}` }),
   }
-}
-
-/** Redirect target for browsers: the page of the run. The fragment never leaves the browser. */
-export function pageOf(run: string, token: string): string {
-  return `../../console/runs/${encodeURIComponent(run)}#share=${token}`
 }

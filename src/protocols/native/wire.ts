@@ -1,6 +1,7 @@
 /** Converts core objects to response shapes. */
 import type { Component } from '../../core/ports/component.ts'
-import { rawRecords, type Slice } from '../../core/model/record.ts'
+import { lastOf, type RawRecord, rawRecords, type Slice, sliceAfter } from '../../core/model/record.ts'
+import { jsonSchemaOf } from '../../core/schema/json-schema.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { ComponentShape, RunShape } from './shapes.ts'
 
@@ -18,14 +19,15 @@ export function toRun({ run, first, next, stop, damage }: StoredRun, output?: un
 }
 
 export function toComponent(component: Component): ComponentShape {
-  const { id, kind, name: title, description, version, info, recovery, session } = component
+  const { id, kind, name: title, description, version, input, output, recovery, session } = component
   return {
     id,
     kind,
     ...(title !== undefined && { name: title }),
     ...(description !== undefined && { description }),
     ...(version !== undefined && { version }),
-    ...(info?.inputSchema !== undefined && { inputSchema: info.inputSchema }),
+    ...(input !== undefined && { inputSchema: { ...jsonSchemaOf(input, 'input') } }),
+    ...(output !== undefined && { outputSchema: { ...jsonSchemaOf(output, 'output') } }),
     recovery: recovery ?? 'fail',
     session: session ?? 'parallel',
   }
@@ -34,4 +36,13 @@ export function toComponent(component: Component): ComponentShape {
 /** The stored envelopes of a slice. */
 export function envelopes(slice: Slice): string[] {
   return rawRecords(slice).map(({ envelope }) => envelope)
+}
+
+const lastRecords = new WeakMap<Slice, RawRecord>()
+
+/** The last record of a slice; all who are given the same slice share it. */
+export function lastRecord(slice: Slice): RawRecord {
+  let last = lastRecords.get(slice)
+  if (last === undefined) lastRecords.set(slice, (last = rawRecords(sliceAfter(slice, lastOf(slice) - 1))[0]!))
+  return last
 }

@@ -1,11 +1,11 @@
-/** What goes wrong before a stream has begun is told as problem JSON, and what goes wrong in a run is told by the run. */
+/** Errors before a stream starts are problem JSON; errors inside a run are events of the run. */
 import { describe, expect, test } from 'vitest'
+import { fromCheck } from '../../../src/core/schema/json-schema.ts'
 import { agent } from '../../../src/agents/generator.ts'
 import { systemIds } from '../../../src/core/ports/clock.ts'
 import { type ErrorCode, errorTable, HoldfastError } from '../../../src/core/model/errors.ts'
 import { type Logger, silentLogger } from '../../../src/core/ports/logger.ts'
 import { problemShape } from '../../../src/protocols/native/shapes.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
@@ -102,6 +102,10 @@ const provoked: Readonly<Record<string, Provoke>> = {
 const neverAnswered: readonly ErrorCode[] = [
   'agent_failed',
   'unserializable',
+  'output_too_large',
+  'invalid_input',
+  'invalid_output',
+  'invalid_answer',
   'protocol_violation',
   'deadline_exceeded',
   'idle_timeout',
@@ -154,7 +158,7 @@ test('native errors: unavailable during a drain has Retry-After', async () => {
   const server = await serveNative({ limits: { drainTimeoutMs: 500 } })
   const { id } = await startRun(server, 'sleep 300')
   await untilStatus(server, id, ['running'])
-  const stopped = server.stop()
+  const stopped = server.close()
   const answer = await postRun(server, '')
   expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable' } })
   expect(answer.headers.get('retry-after')).toBe('1')
@@ -338,7 +342,7 @@ describe('native errors: a failure of a run', () => {
     ['agent_failed', 'throw-string', {}],
     ['agent_failed', 'fail on purpose', {}],
     ['unserializable', 'text 1; function', {}],
-    ['unserializable', 'big 30', { eventBytesMax: 10_000 }],
+    ['output_too_large', 'big 30', { eventBytesMax: 10_000 }],
     ['protocol_violation', 'bogus', {}],
     ['deadline_exceeded', 'text 1000 every 5', { runTimeoutMs: 50 }],
     ['idle_timeout', 'hang', { runIdleTimeoutMs: 50 }],
@@ -364,18 +368,15 @@ async function serveWithKeys(): Promise<NativeServer & { readonly key: string; r
   const keys = `${temporaryFolder()}/keys.json`
   const { key } = await createKey(keys, { name: 'mine' })
   const { key: otherKey } = await createKey(keys, { name: 'theirs' })
-  return { ...(await serveNative({ authenticator: await openAuthenticator({ keys }) })), key, otherKey }
+  return { ...(await serveNative({ auth: { keys } })), key, otherKey }
 }
 
 /** A component that refuses every input with an error of its own. */
 function refusing(code: ErrorCode, details: Readonly<Record<string, unknown>> = {}) {
-  return agent<never>({
-    id: 'refusing',
-    parse() {
-      throw new HoldfastError(code, 'not this input', { details })
-    },
-    async *run() {},
-  })
+  const refuse = (): never => {
+    throw new HoldfastError(code, 'not this input', { details })
+  }
+  return agent({ id: 'refusing', input: fromCheck(refuse, {}), async *run() {} })
 }
 
 function recorder(lines: [Record<string, unknown>, string][]): Logger {

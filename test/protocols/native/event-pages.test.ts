@@ -106,7 +106,7 @@ describe('native: pages of JSON', () => {
     const { events } = await untilStatus(server, id, ['running'])
     const waiting = wait(server, id, events - 1, 60_000)
     await until('it waits', () => server.service.health().subscribers === 1)
-    await server.stop()
+    await server.close()
     const page = await waiting
     expect(page.done).toBe(false)
     expect(page.cursor).toBe(events - 1 + page.events.length)

@@ -41,6 +41,7 @@ const clients: Readonly<
 }
 
 describe.each(Object.entries(clients))('the EventSource of %s', (_name, client) => {
+  // Skipped where Chromium is missing and cannot be installed; never in CI.
   test.skipIf(!client.has).each([
     ['live', 'text 12 every 10; tool search', [3, 4]],
     ['replayed', 'text 200; say "dünen 🌊"; big 100', [50]],

@@ -106,7 +106,7 @@ test('[LOG-5] native: the bytes are the same live, on replay and after the store
   const live = followRun(before, id)
   await live.ended
   const replayed = await readLog(before, id)
-  await before.stop()
+  await before.close()
   const after = await serveNative({ store: await openSqliteStore({ path }) })
   expect(replayed.equals(live.log)).toBe(true)
   expect((await readLog(after, id)).equals(live.log)).toBe(true)
@@ -198,7 +198,7 @@ describe('native: an open stream', () => {
     const ndjson = exchange(server.port, requestText(`GET ${server.base}/runs/${id}/events?format=ndjson`))
     await until('both streams have the last text', () => sse.events === 4)
     await until('there are two subscribers', () => server.service.health().subscribers === 2)
-    await server.stop()
+    await server.close()
     expect(await sse.ended).toBe('closed')
     const notice = `"run":"${id}","reason":"draining","cursor":${sse.events - 1},"retryMs":20}`
     expect(sse.asides.at(-1)).toBe(`event: stream.closing\ndata: {${notice}\n\n`)
@@ -289,7 +289,7 @@ function firstBytes(url: string): Promise<{ status: number | undefined; first: s
   })
 }
 
-/** Follows a run, and takes nothing after the first bytes until it is told to. */
+/** Follows a run, and reads nothing after the first bytes until asked to. */
 function slowReader(target: Target, id: string): Promise<{ readOn(): Promise<{ last: string; complete: boolean }> }> {
   return new Promise((resolve, reject) => {
     const request = get(`${target.url}/runs/${id}/events`, { agent: false }, (response) => {

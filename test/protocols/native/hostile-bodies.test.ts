@@ -1,4 +1,4 @@
-/** Bodies that are meant to harm are refused, and the server goes on. */
+/** Hostile bodies are refused, and the server survives. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Worker } from 'node:worker_threads'

@@ -1,8 +1,7 @@
-/** Pages of other sites, and connections that are meant to harm: refused or cut, and the server goes on. */
+/** Pages of other sites, and hostile connections: refused or closed, and the server survives. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server as HttpServer } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { call, followRun, getRun, startRun, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -53,7 +52,7 @@ describe('native: a page of another site', () => {
   test('may use any host name if authentication is on', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     const { key } = await createKey(keys, { name: 'ci' })
-    const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+    const server = await serveNative({ auth: { keys } })
     const headers = { Host: 'agents.example', Authorization: `Bearer ${key}`, Connection: 'close' }
     expect(statusOf(await exchange(server.port, requestText('GET /components', headers)))).toBe(200)
   })

@@ -1,4 +1,4 @@
-/** Heads, paths and queries that are meant to harm are refused, and the server goes on. */
+/** Hostile headers, paths and queries are refused, and the server survives. */
 import { Agent, request as httpRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { problemShape } from '../../../src/protocols/native/shapes.ts'

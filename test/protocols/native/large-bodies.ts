@@ -1,4 +1,4 @@
-/** A client in a thread of its own, so that it writes while the server responds. Reports what became of each request. */
+/** A client in a thread of its own, so that it writes while the server responds. Reports the result of each request. */
 import { request } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 

@@ -20,7 +20,6 @@ import {
   startBody,
   stopBody,
 } from '../../../src/protocols/native/shapes.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { version } from '../../../src/server/version.ts'
 import { followRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
@@ -205,8 +204,14 @@ describe('OpenAPI: real responses', () => {
     for (const format of ['sse', 'json', 'ndjson'])
       await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=${format}`)
     await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=99`) // 400
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=1~00000000`) // 409
+    for (const query of ['snapshot=1', 'tail=1', 'types=tool.*', 'actors=lab'])
+      await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=json&${query}`)
     await expectDeclared(server, 'POST /runs', '/runs', { ...json({ component: 'lab', input: 'throw boom' }), ...sse })
+    await expectDeclared(server, 'GET /runs/{id}/links', `/runs/${id}/links`)
+    await expectDeclared(server, 'GET /runs/{id}/links', `/runs/${id}/links?protocol=agentos`) // 400
     await server.store.trim(id, 3)
+    await expectDeclared(server, 'GET /runs/{id}/links', `/runs/${id}/links?protocol=agentos&position=0`) // 410
     await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?after=0`) // 410
     await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?format=json`)
     await expectDeclared(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 'late' }))
@@ -243,7 +248,13 @@ describe('OpenAPI: real responses', () => {
     await expectDeclared(server, 'POST /runs/{id}/answers', `/runs/${id}/answers`, json({ answer: 1 }))
     await expectDeclared(server, 'POST /runs/{id}/answers', `/runs/${id}/answers`, json({}))
     await expectDeclared(server, 'POST /runs/{id}/stop', `/runs/${id}/stop`, json({ reason: 7 }))
-    for (const name of ['GET /runs/{id}', 'DELETE /runs/{id}', 'GET /runs/{id}/events', 'POST /runs/{id}/stop']) {
+    for (const name of [
+      'GET /runs/{id}',
+      'DELETE /runs/{id}',
+      'GET /runs/{id}/events',
+      'GET /runs/{id}/links',
+      'POST /runs/{id}/stop',
+    ]) {
       await expectDeclared(server, name, name.split(' ')[1]!.replace('{id}', 'run_0'))
     }
     await expectDeclared(server, 'POST /runs/{id}/answers', '/runs/run_0/answers', json({ answer: 1 }))
@@ -253,6 +264,13 @@ describe('OpenAPI: real responses', () => {
     const large = json({ component: 'lab', input: 'x'.repeat(2000) })
     await expectDeclared(server, 'POST /runs', '/runs', large)
     stream.cut()
+  })
+
+  test('the response to a snapshot that is too large is as declared', async () => {
+    const server = await serveNative({ limits: { responseBytesMax: 1024 } })
+    const { id } = await startRun(server, 'big 3')
+    await untilFinished(server, id)
+    await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?snapshot=1`) // 413
   })
 
   test('responses for a forgotten principal and for one over its storage quota are as declared', async () => {
@@ -268,7 +286,7 @@ describe('OpenAPI: real responses', () => {
     const keys = `${temporaryFolder()}/keys.json`
     const { key: token } = await createKey(keys, { name: 'ci' })
     const limits = { storedBytesPerPrincipalMax: 1 }
-    const full = await serveNative({ authenticator: await openAuthenticator({ keys }), limits })
+    const full = await serveNative({ auth: { keys }, limits })
     await startRun({ url: full.url, token }, 'text 1')
     const start = json({ component: 'lab', input: 'text 1' })
     await expectDeclared({ ...full, token }, 'POST /runs', '/runs', start) // 507
@@ -328,7 +346,7 @@ describe('OpenAPI: real responses', () => {
   test('responses to an unauthenticated client and to a page of another site are as declared', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     await createKey(keys, { name: 'ci' })
-    const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+    const server = await serveNative({ auth: { keys } })
     for (const { path, method, operation } of operations()) {
       if (operation.security?.length === 0) continue
       await expectDeclared(server, `${method.toUpperCase()} ${path}`, path.replace('{id}', 'run_0'))
