@@ -5,7 +5,7 @@ import type { AuthScheme } from '../../core/model/principal.ts'
 import type { Service } from '../../core/service.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
-import { Agents } from './requests/agents.ts'
+import { type Agent, Agents } from './requests/agents.ts'
 import { serveCard } from './routes/card.ts'
 import { toStatusResponse } from './wire/errors.ts'
 import { serveRpc } from './routes/jsonrpc.ts'
@@ -27,29 +27,34 @@ export interface A2aProtocolOptions {
   readonly auth: AuthScheme
   readonly version: string
   readonly options: A2aOptions
+  /** Path below the mount point, such as `/a2a`, for the addresses on cards. */
+  readonly path: string
 }
 
-const WELL_KNOWN = '/.well-known/agent-card.json'
+/** The second is the path of 0.2. */
+const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json']
 
 export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
   const { options, clock = systemClock } = parts
   const startedAt = clock.now()
   const agents = new Agents(parts)
-  const card = (call: Call): Promise<void> => {
-    const { component } = call.params
-    const agent = component === undefined ? agents.default() : agents.get(component)
-    return serveCard(call, agent, options, startedAt)
-  }
-  const rpc = (call: Call): Promise<void> => serveRpc(call, agents.get(call.params['component']!), parts)
+  const agentOf = ({ params: { component } }: Call): Agent =>
+    component === undefined ? agents.default() : agents.get(component)
+  const card = (call: Call): Promise<void> => serveCard(call, agentOf(call), options, startedAt)
+  const rpc = (call: Call): Promise<void> => serveRpc(call, agentOf(call), parts)
   const rest: ServeMethod = (call, method, version) =>
     serveRest(call, agents.get(call.params['component']!), parts, { method, version })
   return {
     name: 'a2a',
     routes: [
-      { method: 'GET', path: WELL_KNOWN, public: true, handle: card },
-      { method: 'GET', path: `/a2a/{component}${WELL_KNOWN}`, public: true, handle: card },
+      ...WELL_KNOWN.flatMap((path): Route[] => [
+        { method: 'GET', path, public: true, handle: card },
+        { method: 'GET', path: `/a2a/{component}${path}`, public: true, handle: card },
+      ]),
       ...(pushOptions(options) === undefined ? [] : deadLetterRoutes(parts.service)),
       { method: 'GET', path: '/a2a/{component}', public: true, handle: card },
+      // The default agent, where clients of servers with one agent look for it.
+      { method: 'POST', path: '/', handle: rpc },
       { method: 'POST', path: '/a2a/{component}', handle: rpc },
       { method: 'POST', path: '/a2a/{component}/', handle: rpc },
       ...restRoutes('/a2a/{component}/v1', '0.3', rest),

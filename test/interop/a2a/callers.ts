@@ -83,7 +83,7 @@ export const callers: Readonly<Record<string, Connect>> = {
   'our client of 0.3': (options) => ourCaller(options, '0.3'),
 }
 
-/** The official clients forget, when 0.3 comes as protocol buffers, that a chunk is to be appended. */
+/** With 0.3 over protocol buffers the official clients drop the `append` flag of a chunk. */
 export function forgetsAppend(name: string, transport: Transport): boolean {
   return transport !== 'JSONRPC' && name.includes('the official') && name.endsWith('0.3')
 }

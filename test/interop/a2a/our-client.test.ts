@@ -67,7 +67,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
       return found.status.state === 'TASK_STATE_COMPLETED' && found
     })
     expect(textsOf(task)).toBe('one two three')
-    // The server of 0.3 does not tell none from no limit.
+    // The 0.3 server cannot distinguish "none" from "no limit".
     const { history = [] } = await client.get(id, { historyLength: version === '0.3' ? 1 : 0 })
     expect(history.length).toBe(version === '0.3' ? 1 : 0)
     client.close()

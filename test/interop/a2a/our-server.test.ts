@@ -1,9 +1,12 @@
 /** Rows 1 to 3 of the matrix: our server with the official clients of 1.0 and 0.3, and with ours, over each binding, every scenario. */
-import { describe, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { agent } from '../../../src/agents/generator.ts'
-import { serveInProcess } from '../../support/in-process.ts'
+import type { Server } from '../../../src/server/create-server.ts'
+import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { type InProcessOptions, openInProcess, serveInProcess } from '../../support/in-process.ts'
+import { temporarySuiteFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
 import { receive } from '../../protocols/a2a/receiver.ts'
 import { parrot } from '../../protocols/a2a/serve.ts'
@@ -21,8 +24,8 @@ import {
 
 const LONG = 'é漢🙂 '.repeat(110_000)
 
-/** Does what its message says. `released` lets the run go on that waits for it. */
-function subject(released: Promise<void>) {
+/** Does what its message says. `released` lets the waiting run continue. */
+function subject(released: () => Promise<void>) {
   return agent<unknown>({
     id: 'subject',
     recovery: 'resume',
@@ -47,7 +50,7 @@ function subject(released: Promise<void>) {
       }
       if (!text.startsWith('count')) return
       yield 'one '
-      if (text === 'count slowly') await released
+      if (text === 'count slowly') await released()
       yield 'two '
       yield 'three'
     },
@@ -81,23 +84,43 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     readonly stop: () => Promise<void>
   }
 
-  async function open(component = 'subject', a2a: A2aOptions = {}, key?: string): Promise<Opened> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const server = await serveInProcess({
-      components: [subject(promise), parrot],
-      a2a: {
-        // gRPC of 0.3 reaches no other agent.
-        default: component,
-        push: { loopback: true, limits: { lookMs: 20 } },
-        agents: { parrot: { answersDirectly: true } },
-        ...(transport === 'GRPC' && { grpcPort: 0 }),
-        ...a2a,
-      },
-      ...(key !== undefined && { authenticator: await openAuthenticator({ securityKey: key }) }),
-    })
+  /** Most tests of a cell share a server. Their runs do not meet, except in lists. */
+  let shared: Promise<Server> | undefined
+  const path = join(temporarySuiteFolder(), 'runs.db')
+  afterAll(async () => (await shared)?.close())
+  /** Holds the runs of the current test. */
+  let gate = Promise.withResolvers<void>()
+
+  const options = (component: string, a2a: A2aOptions): InProcessOptions => ({
+    components: [subject(() => gate.promise), parrot],
+    a2a: {
+      // gRPC of 0.3 reaches no other agent.
+      default: component,
+      push: { loopback: true, limits: { lookMs: 20 } },
+      agents: { parrot: { answersDirectly: true } },
+      ...(transport === 'GRPC' && { grpcPort: 0 }),
+      ...a2a,
+    },
+  })
+
+  async function callersOf(server: Server, component: string): Promise<Opened> {
+    const { resolve } = (gate = Promise.withResolvers<void>())
     const again: Opened['again'] = (how = {}) =>
       callers[name]!({ url: `${server.url}/a2a/${component}`, transport, ...how })
-    return { caller: await again(), again, release: resolve, stop: () => server.stop() }
+    return { caller: await again(), again, release: resolve, stop: () => server.close() }
+  }
+
+  async function open(): Promise<Opened> {
+    return callersOf(await (shared ??= openInProcess({ ...options('subject', {}), path })), 'subject')
+  }
+
+  /** A server for this test alone. */
+  async function openOwn(component = 'subject', a2a: A2aOptions = {}, key?: string): Promise<Opened> {
+    const guarded = key === undefined ? {} : { auth: { securityKey: key } }
+    return callersOf(
+      await serveInProcess({ ...options(component, a2a), ...guarded, store: openMemoryStore() }),
+      component,
+    )
   }
 
   test('sends, waits, and gets the whole task', async () => {
@@ -125,7 +148,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   })
 
   test('gets an answer that is only a message', async () => {
-    const { caller } = await open('parrot')
+    const { caller } = await openOwn('parrot')
     expect(await caller.send('hello')).toEqual({ message: 'hello' })
     expect(await all(caller.stream('hello'))).toEqual([{ message: 'hello' }])
   })
@@ -219,7 +242,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   })
 
   test('[SUB-3] gets an error when the server ends a stream, not an end', async () => {
-    const { caller, stop } = await open()
+    const { caller, stop } = await openOwn()
     const seen: SeenEvent[] = []
     const ended = all(caller.stream('endless'), seen).then(
       () => 'as if it were done',
@@ -255,7 +278,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     const { id } = taskOf(await caller.send('count'))
     expect((await caller.get(id)).history).toEqual(['count'])
     expect((await caller.get(id, 1)).history).toEqual(['count'])
-    // 0.3 as protocol buffers does not tell none from no limit.
+    // 0.3 as protocol buffers cannot distinguish "none" from "no limit".
     expect((await caller.get(id, isOlder ? 1 : 0)).history).toEqual(isOlder ? ['count'] : [])
   })
 
@@ -267,8 +290,8 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     expect(told(await all(caller.stream('long')))).toEqual([LONG])
   })
 
-  test('[RUN-4] gets the same task for a message that is sent again', async () => {
-    const { caller } = await open()
+  test('[RUN-4] gets the same task for a message that is sent again, on a server that deduplicates them', async () => {
+    const { caller } = await openOwn('subject', { idempotent: true })
     const [first, second] = [
       await caller.send('count', { message: 'm-1' }),
       await caller.send('count', { message: 'm-1' }),
@@ -278,7 +301,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
 
   // 0.3 has no list of tasks: there is nothing to skip.
   test.each(isOlder ? [] : ['1.0'])('lists tasks page by page in %s', async () => {
-    const { caller } = await open()
+    const { caller } = await openOwn()
     for (let count = 0; count < 3; count++) await caller.send('count')
     const first = await caller.list!(2, '')
     const rest = await caller.list!(2, first.next)
@@ -298,7 +321,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
 
   test('gets the extended card when authenticated', async () => {
     const key = 'a-key-that-is-long-enough'
-    const { caller, again } = await open('subject', {}, key)
+    const { caller, again } = await openOwn('subject', {}, key)
     await expect(caller.send('count')).rejects.toThrow(/./)
     const known = await again({ key })
     expect(await known.extendedTags()).toContain('recovery:resume')
@@ -307,7 +330,9 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
 
   test('must activate an extension that the agent requires', async () => {
     const uri = 'https://example.com/extensions/needed'
-    const { caller, again } = await open('subject', { agents: { subject: { extensions: [{ uri, required: true }] } } })
+    const { caller, again } = await openOwn('subject', {
+      agents: { subject: { extensions: [{ uri, required: true }] } },
+    })
     await expect(caller.send('count')).rejects.toThrow(/extension/i)
     expect(taskOf(await (await again({ extension: uri })).send('count')).state).toBe('completed')
   })

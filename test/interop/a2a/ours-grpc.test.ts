@@ -61,7 +61,7 @@ describe.each(['1.0', '0.3'] as const)('our A2A client and server over gRPC in %
       cuts++
     }
     expect(cuts).toBeGreaterThan(4)
-    // As if it had not been: what was missed comes in the pieces that it was said in.
+    // As if it had not been cut: missed text arrives in its original deltas.
     expect(chunksOf(seen)).toHaveLength(60)
     expect(numbersIn(seen)).toEqual(numbers(60))
     expect(stream.task).toMatchObject({ status: { state: 'TASK_STATE_COMPLETED' } })

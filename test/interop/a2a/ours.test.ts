@@ -1,4 +1,4 @@
-/** Our client with our server: with the extension for it, a stream goes on exactly where it was cut, on another process too. */
+/** Our client with our server: with the resume extension a stream resumes exactly where it was cut, also on another process. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   A2aClient,
@@ -9,7 +9,6 @@ import {
   textOf,
   type Update,
 } from '../../../src/a2a/index.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { type InProcessOptions, serveInProcess } from '../../support/in-process.ts'
 import { startServer } from '../../support/process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
@@ -123,8 +122,8 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('our A2A client and ser
 
   test('[SEC-1] a client with a credential gets the extended card, and one without is rejected', async () => {
     const key = 'a-key-that-is-long-enough'
-    const authenticator = await openAuthenticator({ securityKey: key })
-    const server = await serveInProcess({ ...options(binding), authenticator })
+    const auth = { securityKey: key }
+    const server = await serveInProcess({ ...options(binding), auth })
     const haste = { ...HASTE, bindings: [binding] }
     const stranger = await connected(`${server.url}/a2a/lab`, haste)
     await expect(stranger.send('text 1')).rejects.toMatchObject({ retryable: false })

@@ -1,4 +1,4 @@
-/** What a consumer of our client makes of what it is told, and a network that ends streams where it likes. */
+/** What a consumer of our client receives, over a network that cuts streams at any point. */
 import { type SendResult, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
 
 export async function collected(updates: AsyncIterable<Update>, into: Update[] = []): Promise<Update[]> {

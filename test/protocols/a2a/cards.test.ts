@@ -2,9 +2,9 @@ import { generateKeyPairSync } from 'node:crypto'
 import { type AgentCard as OfficialCard, verifyAgentCardSignature } from '@a2a-js/sdk'
 import { flattenedVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
+import type { Authenticator } from '../../../src/core/model/principal.ts'
 import { canonical } from '../../../src/protocols/a2a/wire/signing.ts'
 import type { AgentCard, AgentInterface } from '../../../src/protocols/a2a/wire/wire.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { Peer } from './peer.ts'
 import { current, message, rpc, serveA2a } from './serve.ts'
 
@@ -148,9 +148,9 @@ test('A2A: the official SDK verifies the signature, also of the card for both ve
   const agents = {
     lab: { skills: [skill], extensions: [{ uri: 'https://example.com/x', params: { b: 1, a: [true] } }] },
   }
-  const authenticator = await openAuthenticator({ securityKey: 'a-key-that-is-long-enough' })
+  const auth = { securityKey: 'a-key-that-is-long-enough' }
   const signer = { key: privateKey, alg: 'ES256', kid: 'key-1' }
-  const server = await serveA2a({ authenticator, a2a: { signer, agents, url: PUBLIC_URL } })
+  const server = await serveA2a({ auth, a2a: { signer, agents, url: PUBLIC_URL } })
   const verifier = verifyAgentCardSignature(() => Promise.resolve(publicKey))
   for (const headers of [{ 'a2a-version': '1.0' }, {}]) {
     const card = (await cardAt(server.agent(), headers)) as unknown as OfficialCard
@@ -164,8 +164,8 @@ describe('A2A with authentication', () => {
   const authorization = { authorization: `Bearer ${key}` }
 
   test('the card names the scheme and is public, and authenticated callers get an extended card', async () => {
-    const authenticator = await openAuthenticator({ securityKey: key })
-    const server = await serveA2a({ authenticator })
+    const auth = { securityKey: key }
+    const server = await serveA2a({ auth })
     const card = await cardAt(server.agent())
     expect(card).toMatchObject({
       capabilities: { extendedAgentCard: true },
@@ -183,11 +183,11 @@ describe('A2A with authentication', () => {
 
   test('[SEC-1] another principal’s task does not exist for any operation', async () => {
     const people: Record<string, string> = { ada: 'ada', bob: 'bob' }
-    const authenticator = {
-      scheme: 'keys' as const,
+    const auth: Authenticator = {
+      scheme: 'keys',
       authenticate: ({ bearer = '' }) => Promise.resolve({ id: people[bearer]! }),
     }
-    const server = await serveA2a({ authenticator })
+    const server = await serveA2a({ auth })
     const as = (who: string) => ({ authorization: `Bearer ${who}` })
     const { result } = await rpc(server.agent(), 'SendMessage', { message: message('ask Go?') }, as('ada'))
     const { id } = (result as { task: { id: string } }).task

@@ -77,7 +77,7 @@ describe('defects of FastA2A', () => {
 
   test('7: storing and publishing are two steps, and a crash between them loses the event', async () => {
     const store = openMemoryStore()
-    // No hint ever comes, as after a crash between the two: the log is what is told.
+    // No hint arrives, as after a crash between commit and hint: the stream reads the log.
     const server = await serveA2a({
       store: overriding(store, { watch: () => () => {} }),
       limits: { pollIntervalMs: 20 },
@@ -183,7 +183,7 @@ describe('findings of the reviews of pull request 43', () => {
     const racing = overriding(store, {
       async read(...parameters) {
         const slice = await store.read(...parameters)
-        // The stream has read all there is. Before it is told so, the worker does all of its work.
+        // The stream has read the whole log. Before it learns that, the worker does all of its work.
         if (slice === undefined && isFirst) {
           isFirst = false
           isRead.resolve()

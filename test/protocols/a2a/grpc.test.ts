@@ -5,7 +5,6 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'
 import { A2aClient } from '../../../src/a2a/index.ts'
 import { silentLogger } from '../../../src/core/ports/logger.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
@@ -84,7 +83,7 @@ test('A2A over gRPC: the reason of an error is in the details of its status', as
 test('[SEC-1] A2A over gRPC: the metadata identifies the caller, who sees only its own tasks', async () => {
   const keys = join(temporaryFolder(), 'keys')
   const [mine = '', theirs = ''] = await createKeys(keys, ['mine', 'theirs'])
-  const server = await serveGrpc({ authenticator: await openAuthenticator({ keys }) })
+  const server = await serveGrpc({ auth: { keys } })
   const peer = new Peer(await addressOf(server))
   const as = (key: string) => ({ authorization: `Bearer ${key}` })
   const { task } = await peer.call('SendMessage', { message: message('text 1') }, as(mine))
@@ -150,7 +149,7 @@ test('[SUB-1] A2A over gRPC: a client that reads nothing for too long is disconn
   const logger = { ...silentLogger, info: (_fields: object, text: string) => void said.push(text) }
   const server = await serveGrpc({ components: [flood], limits: { subscriberStallTimeoutMs: 200 }, logger })
   const peer = new Peer(await addressOf(server))
-  // Not a client of gRPC: that reads on, whatever it is told.
+  // Not a gRPC client: that keeps reading.
   const session = connect(`http://${await addressOf(server)}`)
   onTestFinished(() => session.destroy())
   const { path, bytes } = peer.request('SendStreamingMessage', { message: message('go'), tenant: 'flood' })
@@ -199,7 +198,7 @@ test('[SUB-3] A2A over gRPC: a server that shuts down tells its clients that the
   const ended = new Promise((resolve) => stream.once('error', resolve))
   await new Promise((resolve) => stream.once('data', resolve))
   stream.resume()
-  void server.stop()
+  void server.close()
   expect(await ended).toMatchObject({ code: grpc.status.UNAVAILABLE })
 })
 

@@ -1,11 +1,10 @@
 /** gRPC clients that take too much: nothing of a message is read before its caller is known, and little at a time after that. */
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { heldMegabytes } from '../../support/memory.ts'
 import { longestTurnMs } from '../../support/turns.ts'
 import { until } from '../../support/until.ts'
-import { type A2aServer, serveA2a } from './serve.ts'
+import { type A2aServer, grpcAddress, serveA2a } from './serve.ts'
 
 const KEY = 'open-sesame-0123456789'
 
@@ -14,17 +13,12 @@ const DEADLINE_EXCEEDED = '4'
 const UNAUTHENTICATED = '16'
 
 async function serveGuarded(limits: NonNullable<Parameters<typeof serveA2a>[0]>['limits'] = {}): Promise<A2aServer> {
-  const authenticator = await openAuthenticator({ securityKey: KEY })
-  return serveA2a({ authenticator, limits, a2a: { default: 'lab', grpcPort: 0 } })
+  const auth = { securityKey: KEY }
+  return serveA2a({ auth, limits, a2a: { default: 'lab', grpcPort: 0 } })
 }
 
 async function session(server: A2aServer): Promise<ClientHttp2Session> {
-  const card = await fetch(`${server.agent('lab')}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
-  const { supportedInterfaces } = (await card.json()) as {
-    supportedInterfaces: { url: string; protocolBinding: string }[]
-  }
-  const { url } = supportedInterfaces.find(({ protocolBinding }) => protocolBinding === 'GRPC')!
-  const opened = connect(`http://${url}`, { maxSessionMemory: 1000 })
+  const opened = connect(`http://${await grpcAddress(server)}`, { maxSessionMemory: 1000 })
   onTestFinished(() => opened.destroy())
   opened.on('error', () => {})
   return opened
@@ -33,7 +27,7 @@ async function session(server: A2aServer): Promise<ClientHttp2Session> {
 interface Sent {
   /** The status of the answer. */
   readonly status: Promise<string>
-  /** What is said with it. */
+  /** Its message. */
   readonly message: () => string
   /** Resolves when the server has taken all bytes. */
   readonly taken: Promise<void>

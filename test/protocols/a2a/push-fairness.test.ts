@@ -2,7 +2,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
@@ -14,7 +13,7 @@ const push = { loopback: true, limits: { lookMs: 20, deliveriesMax: 12, timeoutM
 async function serveTwo(limits: object = {}) {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
-  const server = await serveA2a({ a2a: { push }, authenticator: await openAuthenticator({ keys: path }), limits })
+  const server = await serveA2a({ a2a: { push }, auth: { keys: path }, limits })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   return { server, anna: as(anna!), bert: as(bert!) }
 }
@@ -48,7 +47,7 @@ test('push: three hundred dead receivers of many principals, also on the same ho
   const limits = { lookMs: 20, timeoutMs: 120_000 }
   const server = await serveA2a({
     a2a: { push: { loopback: true, limits } },
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
   })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   const never = new Promise<number>(() => {})
@@ -78,7 +77,7 @@ test('push: the first deliveries of many principals are bounded too [SEC-2]', as
   const limits = { ...push.limits, deliveriesMax: 1 }
   const server = await serveA2a({
     a2a: { push: { loopback: true, limits } },
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
   })
   const waiting: (() => void)[] = []
   let most = 0

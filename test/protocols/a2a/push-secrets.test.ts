@@ -47,7 +47,7 @@ test('[SEC-1] A2A: no file of the store has a webhook’s credentials in plain t
     ...secrets,
   })
   const live = bytesOf(path)
-  await server.stop()
+  await server.close()
   const closed = bytesOf(path)
   for (const bytes of [live, closed]) {
     expect(bytes).toContain('hook-of-the-test')
@@ -110,7 +110,7 @@ test('A2A: a webhook gets its credentials after the secret key was rotated', asy
   const first = await serveFile(path, [old])
   const { id: taskId } = await send(first.agent(), 'ask Go?')
   await rpc(first.agent(), 'CreateTaskPushNotificationConfig', { taskId, url: receiver.url, ...secrets })
-  await first.stop()
+  await first.close()
   const before = receiver.received.length
   const second = await serveFile(path, [young, old])
   await rpc(second.agent(), 'CancelTask', { id: taskId })
@@ -127,7 +127,7 @@ test('A2A: a webhook whose key is no longer configured becomes a dead letter tha
   const first = await serveFile(path, [newKey()])
   const { id: taskId } = await send(first.agent(), 'ask Go?')
   await rpc(first.agent(), 'CreateTaskPushNotificationConfig', { taskId, url: receiver.url, ...secrets })
-  await first.stop()
+  await first.close()
   const before = receiver.received.length
   const second = await serveFile(path, [newKey()])
   await rpc(second.agent(), 'CancelTask', { id: taskId })

@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { systemClock, systemIds } from '../../../src/core/ports/clock.ts'
 import { silentLogger } from '../../../src/core/ports/logger.ts'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 import { isAllowed, type Lookup } from '../../../src/protocols/a2a/push/addresses.ts'
 import { Courier } from '../../../src/protocols/a2a/push/courier.ts'
@@ -218,7 +217,7 @@ function nodeOf({ service }: A2aServer, parts: Partial<PushParts> = {}): Pushes 
   const ids = systemIds(systemClock)
   const options = { loopback: true, limits }
   const node = new Pushes({ service, clock: systemClock, ids, logger: silentLogger, shared: true, options, ...parts })
-  onTestFinished(() => node.stop())
+  onTestFinished(() => node.close())
   return node
 }
 
@@ -228,7 +227,7 @@ test('push: one of several nodes delivers', async () => {
   const receivers = await Promise.all([receive(), receive(), receive()])
   for (const { url } of receivers) await send(server.agent(), 'text 10 every 2', {}, pushTo(url))
   for (const receiver of receivers) await until('the end is told', () => isOver(receiver))
-  for (const each of nodes) await each.stop()
+  for (const each of nodes) await each.close()
   for (const { received } of receivers) expect(sequences(received)).toEqual(received.map((_push, index) => index))
 })
 
@@ -249,9 +248,9 @@ test('push: when two nodes claim a delivery at once, one delivers', async () => 
 test('[SEC-1] push: an undeliverable push is a dead letter of its owner, who can retry it', async () => {
   const folder = temporaryFolder()
   const [mine = '', theirs = ''] = await createKeys(join(folder, 'keys'), ['mine', 'theirs'])
-  const authenticator = await openAuthenticator({ keys: join(folder, 'keys') })
+  const auth = { keys: join(folder, 'keys') }
   const patient = { push: { loopback: true, limits: { ...limits, attemptsMax: 3 } } }
-  const server = await serveA2a({ authenticator, a2a: patient })
+  const server = await serveA2a({ auth, a2a: patient })
   let status = 500
   const receiver = await receive({ answer: (count) => (count > 2 ? status : 200) })
   const headers = { authorization: `Bearer ${mine}` }

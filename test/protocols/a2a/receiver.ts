@@ -1,4 +1,4 @@
-/** Receives pushes: a real HTTP server that says what came, and answers as it is told. */
+/** Receives pushes: a real HTTP server that records requests and responds as configured. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -14,7 +14,7 @@ export interface Received {
 
 export interface ReceiverOptions {
   readonly port?: number
-  /** The answer to each push; 200 where nothing is said. A promise is an answer that takes its time. */
+  /** The response to each push. Default: 200. A promise delays the response. */
   readonly answer?: (count: number, received: Received) => number | Promise<number>
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -57,7 +57,7 @@ export async function receive({ port = 0, answer = () => 200, headers = {} }: Re
   return { url: `http://127.0.0.1:${bound}/hook`, port: bound, received, taken, close }
 }
 
-/** The numbers of the events that pushes tell of, as their keys have them. */
+/** The event numbers in the keys of the pushes. */
 export function sequences(pushes: readonly Received[]): number[] {
   return pushes.map(({ headers }) => Number(String(headers['idempotency-key']).split('/').at(-1)))
 }

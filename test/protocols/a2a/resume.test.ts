@@ -142,7 +142,7 @@ describe('A2A with the resume extension: a position with the checksum of its eve
     const path = temporaryDatabase()
     const first = await serveInProcess({ path })
     const task = await send(`${first.url}/a2a/lab`, 'text 2; ask Go on?; text 20')
-    await first.stop()
+    await first.close()
     const backup = temporaryDatabase()
     copyFileSync(path, backup)
     const servers = [await serveInProcess({ path }), await serveInProcess({ path: backup })] as const

@@ -54,6 +54,15 @@ export async function serveA2a({
   return { ...server, agent: (component = 'lab') => `${server.url}/a2a/${component}` }
 }
 
+/** Host and port of the server's gRPC binding, from a card. */
+export async function grpcAddress(server: A2aServer): Promise<string> {
+  const card = await fetch(`${server.agent('lab')}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
+  const { supportedInterfaces } = (await card.json()) as {
+    supportedInterfaces: { url: string; protocolBinding: string }[]
+  }
+  return supportedInterfaces.find(({ protocolBinding }) => protocolBinding === 'GRPC')!.url
+}
+
 export interface RpcAnswer {
   readonly result?: unknown
   readonly error?: {

@@ -61,7 +61,7 @@ test('[O-9] A2A: a task that ends before its stream reads the log is sent whole,
   const store = openMemoryStore()
   const isOver = Promise.withResolvers<void>()
   let reads = 0
-  // The worker reads the input once; whoever reads after that waits until the task has ended.
+  // The worker reads the input once; later readers wait until the task has ended.
   const slow = overriding(store, {
     watch: () => () => {},
     read: async (...parameters) => {
@@ -449,7 +449,7 @@ test('A2A: a stream that the server closes ends with an error, since a plain end
   const server = await serveA2a({ limits: { drainTimeoutMs: 0 } })
   const opened = stream(server.agent('lab-resume'), 'text 1; hang')
   await until('it is open', () => seen(opened)[2])
-  await server.stop()
+  await server.close()
   const last: SeenUpdate = (await drained(opened)).at(-1)!
   expect(last.error).toMatchObject({ code: -32603, message: expect.stringContaining('subscribe again') as string })
 })

@@ -42,7 +42,7 @@ const behaviours: readonly (readonly [string, Behaviour])[] = [
 /** For the kit of 1.0. */
 export const tckAgent = agentThat('tck', say('Hello from TCK'))
 
-/** For the kit of 0.3, which goes on with the tasks that it began. */
+/** For the 0.3 kit, which continues tasks that it started. */
 export const legacyTckAgent = agentThat('tck-legacy', askOn)
 
 function agentThat(id: string, otherwise: Behaviour): Component {
@@ -58,13 +58,11 @@ function agentThat(id: string, otherwise: Behaviour): Component {
 }
 
 /**
- * The kit gives several messages the same id, so an id is no reason to take one for another; it asks for the statuses of 1.0.0; and
- * it takes no card that says anything to clients of 0.3.
+ * The kit asks for the statuses of 1.0.0, and takes no card that says anything to clients of 0.3.
  */
 export const tckOptions: A2aOptions = {
   default: 'tck',
   unversionedCard: '1.0',
-  idempotent: false,
   errorTable: '1.0.0',
   agents: { tck: { answersDirectly: true } },
 }

@@ -2,6 +2,8 @@
 import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/model/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/model/principal.ts'
+import { paceRequests } from '../../../core/runtime/share-event-loop.ts'
+import { bearerIn } from '../../../http/bearer.ts'
 import type { RequestRate } from '../../../http/request-rate.ts'
 import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
 
@@ -36,35 +38,37 @@ export class Admission {
   }
 
   readonly interceptor: Grpc.ServerInterceptor = ({ path }, call) => {
-    let end: (() => void) | undefined
+    const reading = new Reading()
     return new this.#options.grpc.ServerInterceptingCall(call, {
       start: (start) =>
         start({
           onReceiveMetadata: (metadata, next) => {
-            const admitted = this.#admit(metadata, call, (ended) => (end = ended))
             // gRPC reads nothing from the stream before `next`.
             void settle(
-              admitted,
+              this.#admit(metadata, call, reading),
               () => next(metadata),
               (cause) => call.sendStatus(this.#options.statusOf(path, cause)),
             )
           },
           onReceiveMessage: (message, next) => {
-            end?.()
+            reading.end()
             next(message)
           },
-          onCancel: () => end?.(),
+          onCancel: () => reading.end(),
         }),
     })
   }
 
+  /** Resolves to false if the call is cancelled first. */
   async #admit(
     metadata: Grpc.Metadata,
     call: Parameters<Grpc.ServerInterceptor>[1],
-    reading: (ended: () => void) => void,
-  ): Promise<void> {
+    reading: Reading,
+  ): Promise<boolean> {
     const { authenticator, proxies, rate, grpc, messageTimeoutMs } = this.#options
-    const [, bearer] = /^Bearer\s+(\S+)\s*$/i.exec(metadata.get('authorization').map(String).join(',')) ?? []
+    await paceRequests()
+    if (reading.hasEnded) return false
+    const bearer = bearerIn(metadata.get('authorization').map(String).join(','))
     const from = proxies.addressOf(
       call.getPeer().replace(/:\d+$/, ''),
       metadata.get('x-forwarded-for').map(String).join(','),
@@ -74,17 +78,19 @@ export class Admission {
       authenticator.authenticate({ ...(bearer !== undefined && { bearer }), from }),
     )
     rate.admit(principal)
+    if (reading.hasEnded) return false
     this.#principals.set(metadata, principal)
     const slot = this.#slotsOf(principal).take()
     const deadline = setTimeout(() => {
       const details = `the message did not arrive within ${messageTimeoutMs / 1000} s`
       call.sendStatus({ code: grpc.status.DEADLINE_EXCEEDED, details })
     }, messageTimeoutMs)
-    reading(() => {
+    reading.onEnd(() => {
       clearTimeout(deadline)
       slot.release()
     })
     await slot.taken
+    return true
   }
 
   #slotsOf(principal: Principal): Slots {
@@ -95,13 +101,33 @@ export class Admission {
   }
 }
 
-async function settle(work: Promise<void>, done: () => void, failed: (cause: unknown) => void): Promise<void> {
+/** Until a call's message has arrived or the call is cancelled, which may be before it is admitted. */
+class Reading {
+  hasEnded = false
+  #release = (): void => {}
+
+  onEnd(release: () => void): void {
+    this.#release = release
+  }
+
+  end(): void {
+    this.hasEnded = true
+    this.#release()
+  }
+}
+
+async function settle(
+  admission: Promise<boolean>,
+  admitted: () => void,
+  failed: (cause: unknown) => void,
+): Promise<void> {
+  let isAdmitted: boolean
   try {
-    await work
+    isAdmitted = await admission
   } catch (cause) {
     return failed(cause)
   }
-  done()
+  if (isAdmitted) admitted()
 }
 
 /** A FIFO semaphore. */

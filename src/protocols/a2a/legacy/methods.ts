@@ -11,11 +11,15 @@ import { toPushConfig, toSend } from './requests.ts'
 
 type LegacyMethod = (agent: Agent, caller: OperationCaller, params: unknown) => Promise<LegacyResult>
 
+const sendStream: LegacyMethod = (agent, caller, params) => methods.SendStreamingMessage(agent, caller, toSend(params))
+
 export const legacyMethods = {
   async 'message/send'(agent, caller, params) {
     return { result: fromSend((await methods.SendMessage(agent, caller, toSend(params))).result) }
   },
-  'message/stream': (agent, caller, params) => methods.SendStreamingMessage(agent, caller, toSend(params)),
+  'message/stream': sendStream,
+  // Its name before 0.2.
+  'tasks/sendSubscribe': sendStream,
   async 'tasks/get'(agent, caller, params) {
     return { result: fromTask((await methods.GetTask(agent, caller, params)).result) }
   },
@@ -58,7 +62,7 @@ export function isLegacyMethod(name: string): name is keyof typeof legacyMethods
 
 /** Methods that respond with a stream. */
 export function isLegacyStream(name: keyof typeof legacyMethods): boolean {
-  return name === 'message/stream' || name === 'tasks/resubscribe'
+  return name === 'message/stream' || name === 'tasks/sendSubscribe' || name === 'tasks/resubscribe'
 }
 
 /** In 0.3, `id` is the task id. */

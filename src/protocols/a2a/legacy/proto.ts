@@ -1,6 +1,6 @@
 /** HTTP+JSON of 0.3: the ProtoJSON format, which differs from its JSON-RPC format and from 1.0. */
 import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-words.ts'
-import { isRaw } from '../../../a2a/raw.ts'
+import { inCamelCase, isRaw, type Raw } from '../../../a2a/raw.ts'
 import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
 import { isFinal } from './result.ts'
@@ -53,14 +53,18 @@ export function protoCard(card: AgentCard): object {
 }
 
 export function toProtoSend(body: unknown): unknown {
-  if (!isRaw(body)) return body
-  const { message, request, configuration, metadata } = body
+  const fields = fieldsOf(body)
+  if (fields === undefined) return body
+  const { message, request, configuration, metadata } = fields
   return { message: toProtoMessage(message ?? request), configuration: toProtoConfiguration(configuration), metadata }
 }
 
 /** ProtoJSON omits false values. */
 function toProtoConfiguration(value: unknown): unknown {
-  return toConfiguration(isRaw(value) ? { blocking: false, ...value } : value)
+  const fields = fieldsOf(value)
+  if (fields === undefined) return value
+  const { pushNotificationConfig, pushNotification = pushNotificationConfig, ...rest } = fields
+  return toConfiguration({ blocking: false, ...rest, pushNotification: toPushFields(pushNotification) })
 }
 
 const roles: ReadonlyMap<string, string> = new Map([
@@ -72,8 +76,9 @@ const roles: ReadonlyMap<string, string> = new Map([
 
 /** Later 0.3 releases also accept `parts`. */
 function toProtoMessage(value: unknown): unknown {
-  if (!isRaw(value)) return value
-  const { content, parts = content, role, ...rest } = value
+  const fields = fieldsOf(value)
+  if (fields === undefined) return value
+  const { content, parts = content, role, ...rest } = fields
   return {
     ...rest,
     role: roles.get(String(role)) ?? role,
@@ -85,8 +90,9 @@ function toProtoPart(value: unknown): unknown {
   if (!isRaw(value)) return value
   const { text, file, data, metadata } = value
   const about = metadata === undefined ? {} : { metadata }
-  if (isRaw(file)) {
-    const { fileWithUri, fileWithBytes, uri = fileWithUri, bytes = fileWithBytes, name, mimeType } = file
+  const fileFields = fieldsOf(file)
+  if (fileFields !== undefined) {
+    const { fileWithUri, fileWithBytes, uri = fileWithUri, bytes = fileWithBytes, name, mimeType } = fileFields
     return { url: uri, raw: bytes, filename: name, mediaType: mimeType, ...about }
   }
   return { text, ...(data !== undefined && { data: isRaw(data) && 'data' in data ? data['data'] : data }), ...about }
@@ -94,8 +100,19 @@ function toProtoPart(value: unknown): unknown {
 
 /** Accepts the format of the official SDK's client and the ProtoJSON request. */
 export function toProtoPush(body: unknown, taskId: string): unknown {
-  const { config = body, configId } = isRaw(body) ? body : {}
-  const inner = isRaw(config) && isRaw(config['pushNotificationConfig']) ? config['pushNotificationConfig'] : config
-  const request = toPushConfig(isRaw(inner) ? inner : {}, taskId)
+  const { config = body, configId } = fieldsOf(body) ?? {}
+  const fields = fieldsOf(config) ?? {}
+  const request = toPushConfig(toPushFields(fields['pushNotificationConfig'] ?? fields), taskId)
   return isRaw(request) && request['id'] === undefined ? { ...request, id: configId } : request
+}
+
+function toPushFields(value: unknown): unknown {
+  const fields = fieldsOf(value)
+  if (fields === undefined) return value
+  return { ...fields, authentication: inCamelCase(fields['authentication']) }
+}
+
+function fieldsOf(value: unknown): Raw | undefined {
+  const fields = inCamelCase(value)
+  return isRaw(fields) ? fields : undefined
 }

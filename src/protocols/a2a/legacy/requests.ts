@@ -12,15 +12,18 @@ function toMessage(value: unknown): unknown {
   return { ...rest, role: roles.get(String(role)) ?? role, parts: Array.isArray(parts) ? parts.map(toPart) : parts }
 }
 
+/** 0.2 called the kind of a part its `type`. FastA2A's client sends parts of 1.0, which have no kind, with methods of 0.3. */
 function toPart(value: unknown): unknown {
   if (!isRaw(value)) return value
-  const { kind, text, file, data, metadata } = value
+  const { type, kind = type, text, file, data, metadata } = value
   const about = metadata === undefined ? {} : { metadata }
   if (kind === 'text') return { text, ...about }
   if (kind === 'data') return { data: unwrapped(data, metadata), ...about }
-  if (kind !== 'file' || !isRaw(file)) return {}
-  const { bytes, uri, name, mimeType } = file
-  return { raw: bytes, url: uri, filename: name, mediaType: mimeType, ...about }
+  if (isRaw(file) && (kind === undefined || kind === 'file')) {
+    const { bytes, uri, name, mimeType } = file
+    return { raw: bytes, url: uri, filename: name, mediaType: mimeType, ...about }
+  }
+  return kind === undefined ? value : {}
 }
 
 /** Values that 0.3 cannot represent are wrapped. */

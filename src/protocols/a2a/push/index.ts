@@ -60,7 +60,7 @@ export class Pushes {
   }
 
   /** Aborts active requests; the next node sends them again (at-least-once). */
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     this.#stopping.abort()
     await this.#looking
     await Promise.all(this.#active.values())

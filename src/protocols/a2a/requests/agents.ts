@@ -16,6 +16,8 @@ export interface AgentsOptions {
   readonly auth: AuthScheme
   readonly version: string
   readonly options: A2aOptions
+  /** Path of the protocol below the mount point, such as `/a2a`. */
+  readonly path: string
 }
 
 export class Agent {
@@ -24,10 +26,10 @@ export class Agent {
   /** Cached per address, because signing is expensive. */
   #signed: { readonly url: string; readonly card: Promise<AgentCard> } | undefined
 
-  constructor(component: Component, isDefault: boolean, { service, ids, auth, version, options }: AgentsOptions) {
+  constructor(component: Component, isDefault: boolean, { service, ids, auth, version, options, path }: AgentsOptions) {
     this.operations = new Operations(service, component, options, ids)
     const hasExtendedCard = auth !== 'none'
-    this.#facts = { component, about: this.operations.about, options, auth, version, hasExtendedCard, isDefault }
+    this.#facts = { component, about: this.operations.about, options, auth, version, path, hasExtendedCard, isDefault }
   }
 
   /** An extended card needs authentication. */
@@ -62,6 +64,7 @@ export class Agents {
 
   get(id: string): Agent {
     const component = this.#options.service.components().find((each) => each.id === id)
+    if (component === undefined) this.#options.service.noteUnknown()
     if (component === undefined) throw new HoldfastError('not_found', `agent ${id.slice(0, 100)} not found`)
     const known = this.#agents.get(id)
     // Components may be replaced while the server runs.

@@ -3,7 +3,7 @@ import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
 import { START } from '../../../core/model/cursor.ts'
-import { isHoldfastError } from '../../../core/model/errors.ts'
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import { isFinished, type Run } from '../../../core/model/run.ts'
@@ -99,6 +99,7 @@ export class Operations {
   }
 
   async stream(caller: OperationCaller, request: SendRequest): Promise<TaskStream> {
+    this.#requireStreaming()
     const { run, beginning, answers } = await this.#accept(caller, request, true)
     const historyLength = request.configuration?.historyLength
     return { run, beginning, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
@@ -139,6 +140,7 @@ export class Operations {
   }
 
   async subscribe(caller: OperationCaller, id: string): Promise<TaskStream> {
+    this.#requireStreaming()
     await this.#task(caller, id)
     const stored = await this.#service.get(caller.principal, id)
     const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
@@ -191,6 +193,14 @@ export class Operations {
     )
   }
 
+  #requireStreaming(): void {
+    if (this.about.streaming === false)
+      throw a2aError(
+        'UNSUPPORTED_OPERATION',
+        `${this.component.id} does not stream: send the message without streaming`,
+      )
+  }
+
   #requirePush(): void {
     if (pushOptions(this.#options) === undefined)
       throw a2aError('PUSH_NOTIFICATION_NOT_SUPPORTED', `${this.component.id} sends no push notifications`)
@@ -205,7 +215,13 @@ export class Operations {
     const sent =
       taskId === ''
         ? await this.#start(caller, request, follows)
-        : await continueTask(this.#service, caller.principal, await this.#task(caller, taskId), message, this.#once)
+        : await continueTask(
+            this.#service,
+            caller.principal,
+            await this.#task(caller, taskId),
+            message,
+            this.#deduplicates(caller),
+          )
     const push = configuration?.taskPushNotificationConfig
     if (push !== undefined)
       await this.createPushConfig(caller, sent.run.id, push, sent.beginning.kind === 'start' ? START : undefined)
@@ -217,7 +233,7 @@ export class Operations {
     const { nameCharsMax } = this.#service.limits
     if (contextId.length > nameCharsMax) throw invalidParams(`contextId has more than ${nameCharsMax} characters`)
     const idempotencyKey = await this.#keyOf(caller, message)
-    const { stored }: StartedRun = await this.#service.start(caller.principal, {
+    const starting = this.#service.start(caller.principal, {
       component: this.component.id,
       input: inputOf(message.parts),
       protocol: 'a2a',
@@ -226,18 +242,21 @@ export class Operations {
       ...(contextId !== '' && { session: contextId }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     })
+    const { stored }: StartedRun = await starting.catch((cause: unknown) => {
+      throw isHoldfastError(cause, 'idempotency_conflict') ? reusedMessage(caller, message, cause) : cause
+    })
     return { run: stored.run, beginning: { kind: 'start' } }
   }
 
-  /** Whether repeated messages are deduplicated. */
-  get #once(): boolean {
-    return this.#options.idempotent !== false
+  /** Whether a message id identifies a message. Clients that do not know the resume extension often reuse ids. */
+  #deduplicates({ extensions }: OperationCaller): boolean {
+    return this.#options.idempotent ?? extensions.has(RESUME_EXTENSION)
   }
 
   /** Messages are deduplicated by context and message id, or by the client's idempotency key. */
   async #keyOf(caller: OperationCaller, { messageId, contextId = '' }: Message): Promise<string | undefined> {
     if (caller.idempotencyKey !== undefined) return `a2a ${await digestOf([caller.idempotencyKey])}`
-    if (!this.#once) return undefined
+    if (!this.#deduplicates(caller)) return undefined
     return `a2a ${await digestOf([this.component.id, caller.tenant, contextId, messageId])}`
   }
 
@@ -306,6 +325,16 @@ export class Operations {
     }
     return stored
   }
+}
+
+function reusedMessage(
+  { idempotencyKey }: OperationCaller,
+  { messageId }: Message,
+  cause: HoldfastError,
+): HoldfastError {
+  if (idempotencyKey !== undefined) return cause
+  const id = JSON.stringify(messageId.slice(0, 100))
+  return new HoldfastError(cause.code, `messageId ${id} was sent before with another body: use a new id`, { cause })
 }
 
 /** An immediate response is due once it is known to be a task rather than a message. */

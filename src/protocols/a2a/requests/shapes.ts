@@ -1,5 +1,6 @@
 /** Schemas of A2A 1.0 requests. As in ProtoJSON, unknown fields are dropped and null means absent. */
 import { z } from 'zod'
+import { inCamelCase } from '../../../a2a/raw.ts'
 import { listOf } from '../../../http/list-shape.ts'
 import { invalidParams } from '../wire/errors.ts'
 import { taskStates, type TaskState } from '../view/states.ts'
@@ -22,15 +23,6 @@ const FIELDS_MAX = 20
 /** A message object. Accepts protobuf field names too, such as `task_id` for `taskId`. */
 function wire<Fields extends z.ZodRawShape>(fields: Fields) {
   return z.preprocess(inCamelCase, z.object(fields))
-}
-
-function inCamelCase(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.replaceAll(/_([a-z])/g, capital), item]))
-}
-
-function capital(_match: string, letter: string): string {
-  return letter.toUpperCase()
 }
 
 /** Treats null as absent. */

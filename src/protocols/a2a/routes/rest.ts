@@ -2,10 +2,10 @@
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import { readJson } from '../../../http/body.ts'
 import { discardRest } from '../../../http/discard.ts'
-import { respondEmpty, respondError, respondText, setRetryAfter } from '../../../http/respond.ts'
+import { respondError, respondText, setRetryAfter } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Agent } from '../requests/agents.ts'
-import { a2aError, describeError, toStatusResponse, toStatusBody } from '../wire/errors.ts'
+import { a2aError, toLegacyStatus, toStatusResponse, toStatusBody } from '../wire/errors.ts'
 import { type Binding, known } from './jsonrpc.ts'
 import {
   protoCard,
@@ -53,8 +53,8 @@ async function respondFailure(call: Call, binding: Binding, version: Version, ca
   const table = binding.options.errorTable ?? '1.0.1'
   setRetryAfter(call.response, error)
   if (version === '1.0') return respondError(call.response, toStatusResponse(error, table, contentType(call)))
-  const { status, code, message } = describeError(error, table)
-  respondError(call.response, { status, contentType: 'application/json', body: JSON.stringify({ code, message }) })
+  const { status, body } = toLegacyStatus(error, table)
+  respondError(call.response, { status, contentType: 'application/json', body: JSON.stringify(body) })
 }
 
 /** `…/tasks/x:cancel`: the verb follows the last colon. */
@@ -126,7 +126,7 @@ async function paramsOf(
     case 'DeleteTaskPushNotificationConfig':
       return { taskId: id, id: params['config'] }
     case 'ListTaskPushNotificationConfigs':
-      return { taskId: id, pageSize: numberIn(query, 'pageSize'), pageToken: query.get('pageToken') }
+      return { taskId: id, pageSize: numberIn(query, 'pageSize'), pageToken: textIn(query, 'pageToken') }
     case 'GetExtendedAgentCard':
       return {}
     default:
@@ -150,27 +150,33 @@ async function readRequest(call: Call, bytesMax: number): Promise<unknown> {
 }
 
 function listQuery(query: URLSearchParams): object {
-  const flag = query.get('includeArtifacts')
+  const flag = textIn(query, 'includeArtifacts')
   return {
-    contextId: query.get('contextId'),
-    status: query.get('status'),
+    contextId: textIn(query, 'contextId'),
+    status: textIn(query, 'status'),
     pageSize: numberIn(query, 'pageSize'),
-    pageToken: query.get('pageToken'),
+    pageToken: textIn(query, 'pageToken'),
     historyLength: numberIn(query, 'historyLength'),
-    statusTimestampAfter: query.get('statusTimestampAfter'),
+    statusTimestampAfter: textIn(query, 'statusTimestampAfter'),
     includeArtifacts: flag === null ? null : flag === 'true' ? true : flag === 'false' ? false : flag,
   }
 }
 
+/** A query parameter by its JSON name or its protobuf name: `historyLength` or `history_length`. */
+function textIn(query: URLSearchParams, name: string): string | null {
+  return query.get(name) ?? query.get(name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+}
+
 /** Returns invalid numbers as text, for the schema to report. */
 function numberIn(query: URLSearchParams, name: string): unknown {
-  const text = query.get(name)
+  const text = textIn(query, name)
   return text !== null && /^-?\d{1,15}$/.test(text) ? Number(text) : text
 }
 
 function respond(call: Call, method: MethodName, result: unknown): void {
-  if (method === 'DeleteTaskPushNotificationConfig') return respondEmpty(call.response, 204)
-  respondText(call.response, 200, contentType(call), JSON.stringify(result))
+  // The JSON of google.protobuf.Empty. The official Python client cannot read a 204.
+  const body = method === 'DeleteTaskPushNotificationConfig' ? {} : result
+  respondText(call.response, 200, contentType(call), JSON.stringify(body))
 }
 
 /** The media type of 1.0.1, for clients that accept it. */

@@ -12,6 +12,8 @@ export interface CardFacts {
   readonly auth: AuthScheme
   /** Version of the server. */
   readonly version: string
+  /** Path of the protocol below the server's address. */
+  readonly path: string
   readonly hasExtendedCard: boolean
   /** The agent at the root of the server. */
   readonly isDefault: boolean
@@ -20,12 +22,12 @@ export interface CardFacts {
 /** `url`: address of the server. */
 export function cardOf(facts: CardFacts, url: string): AgentCard {
   const { component, about, options, auth, version, hasExtendedCard } = facts
-  const { provider, documentationUrl, iconUrl } = about
+  const { provider, documentationUrl, iconUrl, inputModes = ANY_MODE, outputModes = ANY_MODE } = about
   return {
     name: component.name ?? component.id,
     description: describe(component),
     supportedInterfaces: [
-      ...interfacesOf(`${url}/a2a/${encodeURIComponent(component.id)}`),
+      ...interfacesOf(`${url}${facts.path}/${encodeURIComponent(component.id)}`),
       ...(options.grpcUrl === undefined ? [] : grpcInterfaces(options.grpcUrl, facts)),
     ],
     ...(provider !== undefined && { provider }),
@@ -33,17 +35,20 @@ export function cardOf(facts: CardFacts, url: string): AgentCard {
     ...(documentationUrl !== undefined && { documentationUrl }),
     ...(iconUrl !== undefined && { iconUrl }),
     capabilities: {
-      streaming: true,
+      streaming: about.streaming ?? true,
       pushNotifications: pushOptions(options) !== undefined,
       extendedAgentCard: hasExtendedCard,
       extensions: extensionsOf(about),
     },
     ...(auth !== 'none' && bearer),
-    defaultInputModes: about.inputModes ?? ['text/plain', 'application/json', '*/*'],
-    defaultOutputModes: about.outputModes ?? ['text/plain', 'application/json', '*/*'],
-    skills: about.skills ?? [skillOf(component)],
+    defaultInputModes: inputModes,
+    defaultOutputModes: outputModes,
+    // Optional in the specification, but FastA2A's client refuses a skill without them.
+    skills: (about.skills ?? [skillOf(component)]).map((skill) => withModes(skill, inputModes, outputModes)),
   }
 }
+
+const ANY_MODE: readonly string[] = ['text/plain', 'application/json', '*/*']
 
 const bearer = {
   securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
@@ -72,6 +77,10 @@ function grpcInterfaces(url: string, { component, isDefault }: CardFacts): Agent
 function skillOf(component: Component): AgentSkill {
   const { id, name = id, kind } = component
   return { id, name, description: describe(component), tags: [kind] }
+}
+
+function withModes(skill: AgentSkill, inputModes: readonly string[], outputModes: readonly string[]): AgentSkill {
+  return { ...skill, inputModes: skill.inputModes ?? inputModes, outputModes: skill.outputModes ?? outputModes }
 }
 
 function describe({ id, kind, description }: Component): string {

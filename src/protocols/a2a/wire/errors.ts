@@ -78,6 +78,10 @@ const wordings: Readonly<Record<ErrorCode, ErrorText>> = {
   internal: ours,
   agent_failed: ours,
   unserializable: ours,
+  output_too_large: ours,
+  invalid_input: ours,
+  invalid_output: ours,
+  invalid_answer: ours,
   protocol_violation: ours,
   deadline_exceeded: ours,
   idle_timeout: ours,
@@ -141,6 +145,8 @@ export interface ErrorDescription {
   readonly status: number
   readonly grpc: GrpcStatus
   readonly message: string
+  /** Undefined for errors that A2A does not define. */
+  readonly reason?: Reason | undefined
   /** `google.rpc` messages, each with its `@type`. */
   readonly details: readonly object[]
 }
@@ -157,6 +163,7 @@ export function describeError(error: HoldfastError, table: ErrorTable): ErrorDes
     status: old?.status ?? wording.status,
     grpc: old?.grpc ?? wording.grpc,
     message: error.message,
+    reason,
     details: [
       ...(reason === undefined ? [] : [errorInfo(reason, about.metadata)]),
       ...(about.fields === undefined || about.fields.length === 0 ? [] : [badRequest(about.fields)]),
@@ -195,6 +202,20 @@ export function toRpcError(error: HoldfastError, table: ErrorTable): RpcErrorObj
 export function toStatusBody(error: HoldfastError, table: ErrorTable): object {
   const { status, grpc, message, details } = describeError(error, table)
   return { error: { code: status, status: grpc, message, details: [...details, ...retryInfo(error)] } }
+}
+
+/** 0.3 defines no body for errors of HTTP+JSON. The official Python client reads the class of its exception from `type`. */
+export function toLegacyStatus(
+  error: HoldfastError,
+  table: ErrorTable,
+): { readonly status: number; readonly body: object } {
+  const { status, code, message, reason } = describeError(error, table)
+  return { status, body: { code, message, ...(reason !== undefined && { type: className(reason) }) } }
+}
+
+/** `TaskNotFoundError` for `TASK_NOT_FOUND`. */
+function className(reason: Reason): string {
+  return `${reason.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase())}Error`
 }
 
 export function toStatusResponse(

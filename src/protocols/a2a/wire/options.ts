@@ -17,7 +17,9 @@ export interface A2aOptions {
   readonly unversionedCard?: 'both' | '1.0'
   /** Signs cards and pushes. Needs `url`. */
   readonly signer?: CardSigner
-  /** Deduplicate repeated messages. Default: true. */
+  /**
+   * Deduplicate messages by `messageId`. Many clients reuse ids, so by default only clients that activate the resume extension get it.
+   */
   readonly idempotent?: boolean
   /** Enables and configures push notifications. Default: disabled. */
   readonly push?: boolean | PushOptions
@@ -56,6 +58,8 @@ export function pushOptions({ push = false, signer, secrets }: A2aOptions): Push
 }
 
 export interface AgentCardOptions {
+  /** Serve streams and subscriptions. `false`: refuse them, and say so on the card. Default: true. */
+  readonly streaming?: boolean
   readonly version?: string
   readonly provider?: AgentCard['provider']
   readonly documentationUrl?: string
