@@ -96,7 +96,7 @@ beforeAll(async () => {
   for (const { path, body } of places) for (const value of ['[{}]', '"text 1"']) await post(path, body(value))
 })
 
-afterAll(() => server.stop())
+afterAll(() => server.close())
 
 /** The least of three tries: a stall that belongs to the request is in each of them, one of the machine or the collector is not. */
 async function stallOf(work: () => Promise<unknown>): Promise<number> {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   wholeMs = threadCpuMs() - before
 })
 
-afterAll(() => server.stop())
+afterAll(() => server.close())
 
 async function ask(path: string): Promise<number> {
   const response = await fetch(server.url + path, { headers: { 'A2A-Version': '1.0' } })

@@ -1,6 +1,7 @@
 /** Names and metadata of any characters: taken and given back unchanged by every protocol, or refused before anything is started. */
 import { describe, expect, test } from 'vitest'
 import { decodeHeader } from '../../src/http/header-text.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
 import { call } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 
@@ -14,7 +15,7 @@ const refused = ['', 'a\r\nb', 'a\0b', '\u007F', '\u0085', '\uD800', 'x'.repeat(
 
 describe.each(taken)('session %j', (session) => {
   test('is the same in the native protocol and in the header and object of OpenAI', async () => {
-    const server = await serveInProcess()
+    const server = await serveInProcess({ store: openMemoryStore() })
     const started = await call<Run>(server, 'POST', '/runs', { body: { component: 'lab', input: 'text 1', session } })
     expect(started).toMatchObject({ status: 202, body: { session } })
     const shown = await call(server, 'GET', `/v1/responses/resp_${started.body.id.slice('run_'.length)}`)
@@ -23,7 +24,7 @@ describe.each(taken)('session %j', (session) => {
   })
 
   test.each([true, false])('continues in a chat by the header of the last response, stream: %s', async (stream) => {
-    const server = await serveInProcess()
+    const server = await serveInProcess({ store: openMemoryStore() })
     const body = { model: 'lab', messages: [{ role: 'user', content: 'text 1' }], stream }
     const headers = { 'holdfast-session': encodeURIComponent(session) }
     const first = await call(server, 'POST', '/v1/chat/completions', { body, headers })
@@ -53,7 +54,7 @@ describe.each(refused)('session %j', (session) => {
       },
     ],
   ])('is rejected by %s, and no run is started', async (_name, path, body) => {
-    const server = await serveInProcess()
+    const server = await serveInProcess({ store: openMemoryStore() })
     const { status } = await call(server, 'POST', path, { body, headers: { 'a2a-version': '1.0' } })
     expect(status).toBeGreaterThanOrEqual(400)
     expect(status).toBeLessThan(500)
@@ -67,7 +68,7 @@ test.each<[object, number]>([
   [{ a: ['\uDFFF'] }, 400],
   [{ a: '\\u0000', b: '\\', c: '🌊\n' }, 202],
 ])('native: a start with metadata %j responds with %i', async (metadata, status) => {
-  const server = await serveInProcess()
+  const server = await serveInProcess({ store: openMemoryStore() })
   const answer = await call(server, 'POST', '/runs', { body: { component: 'lab', input: 'text 1', metadata } })
   expect(answer.status).toBe(status)
 })

@@ -3,7 +3,6 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
@@ -62,7 +61,7 @@ test('audit log and throttling of wrong credentials use the client’s address b
   const entries: AuditEntry[] = []
   const grpcPort = await freePort()
   const server = await serveA2a({
-    authenticator: await openAuthenticator({ keys }),
+    auth: { keys },
     audit: (entry) => entries.push(entry),
     trustProxy: ['loopback'],
     limits: { loginFailuresBurstMax: 2 },

@@ -1,11 +1,10 @@
-/** What one principal may take, said in each protocol's own form. */
+/** Quotas of a principal, reported in each protocol's form. */
 import { join } from 'node:path'
 import { type ServiceError, status } from '@grpc/grpc-js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { Clock } from '../../src/core/ports/clock.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -20,7 +19,7 @@ const still: Clock = { now: () => Date.now(), elapsed: () => 0 }
 async function serveTwo(limits: Partial<Limits>) {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
-  const server = await serveNative({ authenticator: await openAuthenticator({ keys: path }), limits, clock: still })
+  const server = await serveNative({ auth: { keys: path }, limits, clock: still })
   const ask = async (key: string | undefined, path_: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(server.url + path_, {
       method: body === undefined ? 'GET' : 'POST',
@@ -87,7 +86,7 @@ test('[SEC-2] wrong credentials are throttled by address, and credentials known 
   expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
   expect(refused.retryAfter).toBeGreaterThan(0)
   expect((await ask(anna, '/runs')).status).toBe(200)
-  // Nobody who guesses is told by the answer that a guess was right.
+  // The response does not reveal that a guess was right.
   expect((await ask(bert, '/runs')).status).toBe(429)
 })
 
@@ -109,7 +108,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before authentica
   const [anna] = await createKeys(path, ['anna'])
   const grpcPort = await freePort()
   const server = await serveA2a({
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
     clock: still,
     limits: { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 },
     a2a: { default: 'lab', grpcPort },
@@ -141,7 +140,7 @@ test('[SEC-2] gRPC calls count as requests of their principal, and beyond its ra
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
   const grpcPort = await freePort()
   await serveA2a({
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
     clock: still,
     limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
     a2a: { default: 'lab', grpcPort },
@@ -161,7 +160,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   await createKeys(path, ['anna'])
   const grpcPort = await freePort()
   await serveA2a({
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
     clock: still,
     limits: { loginFailuresBurstMax: 2 },
     a2a: { default: 'lab', grpcPort },
@@ -220,7 +219,7 @@ test('[SEC-2] messages on a WebSocket count as requests of its principal, and be
   const path = join(temporaryFolder(), 'keys.json')
   const [anna] = await createKeys(path, ['anna'])
   const server = await serveNative({
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
     clock: still,
     limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
   })

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { status as codes } from '@grpc/grpc-js'
 import { describe, expect, test } from 'vitest'
 import type { Limits } from '../../src/core/model/limits.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { call, followRun, startRun, type Target, untilStatus } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
@@ -17,7 +16,7 @@ async function serve(limits: Partial<Limits>): Promise<Served> {
   const [key] = await createKeys(path, ['anna'])
   const grpcPort = await freePort()
   const server = await serveA2a({
-    authenticator: await openAuthenticator({ keys: path }),
+    auth: { keys: path },
     limits,
     a2a: { default: 'lab', grpcPort },
   })

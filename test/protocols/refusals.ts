@@ -15,9 +15,9 @@ export interface Served {
 export interface Refusal {
   /** Of HTTP; undefined where the binding has none. */
   readonly status?: number
-  /** In seconds; undefined where nothing is said. */
+  /** In seconds; undefined if absent. */
   readonly retryAfter?: number
-  /** The whole of what was said. */
+  /** The whole response. */
   readonly body: unknown
 }
 
@@ -31,7 +31,7 @@ export type Way = (served: Served, start: Start) => Promise<Refusal>
 let messages = 0
 const messageId = (): string => `m-${++messages}`
 
-/** Of a stream only what comes first: the rest is for whoever follows it. */
+/** Of a stream, only the first part. */
 async function post({ url, key }: Served, path: string, init: RequestInit): Promise<Refusal> {
   const cut = new AbortController()
   const headers = { authorization: `Bearer ${key}`, ...(init.headers as Record<string, string>) }

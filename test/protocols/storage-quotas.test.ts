@@ -2,7 +2,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Limits } from '../../src/core/model/limits.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { serveNative } from './native/serve.ts'
@@ -12,7 +11,7 @@ async function serveTwo(limits: Partial<Limits>) {
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
   let ahead = 0
   const clock = { now: () => Date.now(), elapsed: () => performance.now() + ahead }
-  const server = await serveNative({ authenticator: await openAuthenticator({ keys: path }), limits, clock })
+  const server = await serveNative({ auth: { keys: path }, limits, clock })
   const ask = async (key: string, method: string, target: string, body?: unknown, headers: object = {}) => {
     const response = await fetch(server.url + target, {
       method,

@@ -6,22 +6,29 @@ import { toProblemResponse } from '../../http/problem.ts'
 import { type ConsoleFiles, openFiles } from './files.ts'
 import { serveFrames, type WireView } from './frames.ts'
 import { LiveRuns } from './live-runs.ts'
-import { mountedPage } from './mounted-page.ts'
+import { mountedPage, type PagePaths } from './mounted-page.ts'
 import { describeServer, type ServerFacts } from './server-facts.ts'
 
 export interface ConsoleOptions extends ServerFacts {
   readonly service: Service
   /** Views of other protocols. */
   readonly views: readonly WireView[]
+  readonly paths: PagePaths
   readonly files?: ConsoleFiles
 }
 
-export function consoleProtocol({ service, views, files = openFiles(), ...facts }: ConsoleOptions): Protocol {
+export function consoleProtocol(options: ConsoleOptions): Protocol {
+  const { service, views, paths, files = openFiles(), ...facts } = options
   const runs = new LiveRuns(service)
   return {
     name: 'console',
     routes: [
-      ...PAGES.map((path): Route => ({ method: 'GET', path, public: true, handle: (call) => servePage(call, files) })),
+      ...PAGES.map((path): Route => ({
+        method: 'GET',
+        path,
+        public: true,
+        handle: (call) => servePage(call, files, paths),
+      })),
       { method: 'GET', path: '/console/api/server', handle: (call) => describeServer(call, service, facts, views) },
       { method: 'GET', path: '/console/api/runs', handle: (call) => runs.serve(call) },
       {
@@ -74,9 +81,9 @@ const PAGE_HEADERS = {
   'cache-control': 'no-cache',
 }
 
-async function servePage(call: Call, files: ConsoleFiles): Promise<void> {
+async function servePage(call: Call, files: ConsoleFiles, paths: PagePaths): Promise<void> {
   const { page } = await files.load()
-  respondText(call.response, 200, 'text/html; charset=utf-8', mountedPage(page, call.base), PAGE_HEADERS)
+  respondText(call.response, 200, 'text/html; charset=utf-8', mountedPage(page, call.base, paths), PAGE_HEADERS)
 }
 
 async function serveAsset(call: Call, files: ConsoleFiles): Promise<void> {

@@ -24,9 +24,10 @@ export function modelRoutes(service: Service): Route[] {
 /** Components have no creation date, and the process start time would be misleading. */
 const CREATED = 0
 
-function toModel({ id, name, description }: Component): object {
+/** A model of an upstream has its own id, which may have characters that ours cannot have. */
+function toModel({ id, name, description, upstream }: Component): object {
   return {
-    id,
+    id: upstream?.id ?? id,
     object: 'model',
     created: CREATED,
     owned_by: 'holdfast',

@@ -1,7 +1,6 @@
 /** Who may do what: keys, tokens, principals, and pages of other sites. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { framesIn, idsOf, postForm, serveAgentOs, stream } from './serve.ts'
@@ -10,7 +9,7 @@ const SECRET = 'a-key-that-everybody-shares'
 
 describe('AgentOS: the security key', () => {
   test('admits its holders, and only public routes are open to everybody', async () => {
-    const server = await serveAgentOs({ authenticator: await openAuthenticator({ securityKey: SECRET }) })
+    const server = await serveAgentOs({ auth: { securityKey: SECRET } })
     for (const path of ['/', '/health', '/info']) expect((await fetch(server.url + path)).status).toBe(200)
     for (const path of ['/agents', '/config', '/sessions']) {
       const without = await fetch(server.url + path)
@@ -27,7 +26,7 @@ describe('AgentOS: the security key', () => {
   test('can be combined with keys of principals, who do not see the runs of its holders', async () => {
     const keys = join(temporaryFolder(), 'keys.json')
     const [ann] = await createKeys(keys, ['ann'])
-    const server = await serveAgentOs({ authenticator: await openAuthenticator({ keys, securityKey: SECRET }) })
+    const server = await serveAgentOs({ auth: { keys, securityKey: SECRET } })
     const { run } = idsOf(await stream(server, '/agents/lab/runs', { message: 'text 1' }, { token: SECRET }))
     expect((await postForm(server, `/agents/lab/runs/${run}/resume`, {}, { token: SECRET })).status).toBe(200)
     expect((await postForm(server, `/agents/lab/runs/${run}/resume`, {}, { token: ann! })).status).toBe(404)
@@ -37,7 +36,7 @@ describe('AgentOS: the security key', () => {
 test("[SEC-1] AgentOS: another principal's runs and sessions do not exist, on every route that names one", async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const [ann, ben] = await createKeys(keys, ['ann', 'ben'])
-  const server = await serveAgentOs({ authenticator: await openAuthenticator({ keys }) })
+  const server = await serveAgentOs({ auth: { keys } })
   const { run, session } = idsOf(await stream(server, '/agents/clerk/runs', { message: 'send' }, { token: ann! }))
   const query = `?session_id=${session}`
   const requests: readonly (readonly [string, string])[] = [
@@ -73,7 +72,7 @@ test("[SEC-1] AgentOS: another principal's runs and sessions do not exist, on ev
   }
   const mine = await fetch(`${server.url}/sessions`, { headers: { authorization: `Bearer ${ben}` } })
   expect(((await mine.json()) as { data: unknown[] }).data).toEqual([])
-  // It is still there, and still waits, for whoever it belongs to.
+  // For its owner it still exists and is still paused.
   const frames = framesIn(
     await (await postForm(server, `/agents/clerk/runs/${run}/resume`, {}, { token: ann! })).text(),
   )

@@ -7,7 +7,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Page } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { INSTALL_MS } from '../../support/apt.ts'
 import { hasChromium, useChromium } from '../../browser/chromium.ts'
 import { type AgentOsServeOptions, serveAgentOs } from './serve.ts'
@@ -33,7 +32,7 @@ interface World {
   readonly url: string
 }
 
-/** The page has a server of its own, at another origin than ours, which ours allows unless it is told otherwise. */
+/** The page has its own server at another origin, which ours allows by default. */
 async function openWorld(options: AgentOsServeOptions = {}): Promise<World> {
   const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'))
   site.listen(0, '127.0.0.1')
@@ -146,7 +145,7 @@ describe.skipIf(!hasChromium)("agno's chat page", () => {
     'sends the token that its user has set',
     async () => {
       const key = 'a-key-that-everybody-shares'
-      const { page, url } = await openWorld({ authenticator: await openAuthenticator({ securityKey: key }) })
+      const { page, url } = await openWorld({ auth: { securityKey: key } })
       expect((await send(page, { url: `${url}/agents` })).status).toBe(401)
       expect((await send(page, { url: `${url}/agents`, token: key })).status).toBe(200)
       const form = { message: 'say hello', stream: 'true', session_id: '' }

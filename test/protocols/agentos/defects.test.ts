@@ -131,7 +131,7 @@ test('AgentOS: a server that shuts down during a non-streaming request tells the
   const server = await serveAgentOs()
   const waiting = postForm(server, '/agents/lab-resume/runs', { message: 'text 1; hang', stream: 'false' })
   await cutAfter(server, '/agents/lab-resume/runs', { message: 'text 1; hang' }, 2)
-  await server.stop()
+  await server.close()
   const response = await waiting
   expect([response.status, await response.json()]).toMatchObject([503, { detail: expect.any(String) }])
 })

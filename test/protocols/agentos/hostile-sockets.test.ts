@@ -2,7 +2,6 @@
 import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import type { Server } from '../../../src/server/create-server.ts'
 import { heldMegabytes } from '../../support/memory.ts'
 import { until } from '../../support/until.ts'
@@ -11,7 +10,7 @@ import { type AgentOsServeOptions, serveAgentOs } from './serve.ts'
 const MB = 1_000_000
 
 async function serveGuarded(options: AgentOsServeOptions = {}): Promise<Server> {
-  return serveAgentOs({ authenticator: await openAuthenticator({ securityKey: 'open-sesame-0123456789' }), ...options })
+  return serveAgentOs({ auth: { securityKey: 'open-sesame-0123456789' }, ...options })
 }
 
 /** A connection that is upgraded and then read by nobody. */

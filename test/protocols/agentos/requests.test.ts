@@ -1,6 +1,9 @@
 /** What requests may look like, and how those that are wrong are answered. */
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { getJson, postForm, sendJson, serveAgentOs } from './serve.ts'
+import { createKeys } from '../../support/keys.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { framesIn, getJson, postForm, sendJson, serveAgentOs } from './serve.ts'
 
 describe('AgentOS: a start', () => {
   test('accepts a urlencoded form, a multipart form and JSON', async () => {
@@ -42,6 +45,31 @@ describe('AgentOS: a start', () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { detail: 'Unsupported file type: program.exe' }])
   })
 
+  test('accepts a run id of the client, which names the run everywhere and starts it once', async () => {
+    const keys = join(temporaryFolder(), 'keys.json')
+    const [ann, bob] = (await createKeys(keys, ['ann', 'bob'])) as [string, string]
+    const server = await serveAgentOs({ auth: { keys } })
+    const form = { stream: 'false', run_id: 'mine', session_id: 's' }
+    const start = (token: string, message = 'hello') =>
+      postForm(server, '/agents/echo/runs', { ...form, message }, { token })
+    const first = (await (await start(ann)).json()) as Record<string, unknown>
+    expect(first).toMatchObject({ run_id: 'mine', status: 'COMPLETED', content: { input: 'hello' } })
+    expect(await (await start(ann)).json()).toMatchObject({
+      created_at: first['created_at'],
+      content: first['content'],
+    })
+    expect((await start(ann, 'another message')).status).toBe(409)
+    const get = (token: string) =>
+      fetch(`${server.url}/agents/echo/runs/mine?session_id=s`, { headers: { authorization: `Bearer ${token}` } })
+    expect(await (await get(ann)).json()).toMatchObject({ run_id: 'mine', status: 'COMPLETED' })
+    expect((await get(bob)).status).toBe(404)
+    expect(await (await start(bob, 'of bob')).json()).toMatchObject({ run_id: 'mine', content: { input: 'of bob' } })
+    const resumed = await postForm(server, '/agents/echo/runs/mine/resume', { session_id: 's' }, { token: ann })
+    const frames = framesIn(await resumed.text())
+    expect(new Set(frames.map(({ data }) => data['run_id']))).toEqual(new Set(['mine']))
+    expect(frames.at(-1)?.event).toBe('RunCompleted')
+  })
+
   test('passes the other fields of the request to the component', async () => {
     const server = await serveAgentOs()
     const response = await postForm(server, '/agents/echo/runs', {
@@ -70,7 +98,6 @@ describe('AgentOS: a start', () => {
       [{ message: 'x', session_state: '{' }, 400, expect.stringContaining('session_state is not JSON')],
       [{ message: 'x', metadata: '[1]' }, 400, 'metadata must be a JSON object'],
       [{ message: 'x', images: '[{}]' }, 400, expect.stringContaining('images[0]')],
-      [{ message: 'x', run_id: 'mine' }, 400, expect.stringContaining('Idempotency-Key')],
       [{ message: 'x', session_id: 'x'.repeat(300) }, 422, [{ loc: ['body', 'session_id'] }]],
     ] as const) {
       const response = await postForm(server, '/agents/echo/runs', fields)
@@ -103,24 +130,8 @@ describe('AgentOS: a start', () => {
 })
 
 describe('AgentOS: the server', () => {
-  test('redirects a browser from its root to the console, and describes itself to other clients', async () => {
-    const { url } = await serveAgentOs()
-    const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
-    const led = await fetch(`${url}/`, { headers: browser, redirect: 'manual' })
-    expect([led.status, led.headers.get('location')]).toEqual([302, `${url.slice(new URL(url).origin.length)}/console`])
-    for (const accept of ['*/*', 'application/json']) {
-      const told = await fetch(`${url}/`, { headers: { accept }, redirect: 'manual' })
-      expect([told.status, await told.json()]).toMatchObject([200, { id: 'holdfast' }])
-    }
-  })
-
   test('describes itself, its components and its authentication', async () => {
     const server = await serveAgentOs()
-    expect((await getJson(server, '/')).body).toEqual({
-      name: 'AgentOS API',
-      id: 'holdfast',
-      version: expect.any(String),
-    })
     expect((await getJson(server, '/health')).body).toMatchObject({
       status: 'ok',
       instantiated_at: expect.stringMatching(/Z$/),

@@ -212,7 +212,7 @@ describe('AgentOS /resume: another process', () => {
     const path = temporaryDatabase()
     const first = await serveAgentOs({ store: await openSqliteStore({ path }) })
     const live = await stream(first, '/teams/newsroom/runs', { message: 'the sea' })
-    await first.stop()
+    await first.close()
     const second = await serveAgentOs({ store: await openSqliteStore({ path }) })
     const frames = await resume(second, '/teams/newsroom', idsOf(live).run)
     expect(frames[0]!.data).toMatchObject({ event: 'replay', status: 'COMPLETED', total_events: live.length })
@@ -225,7 +225,7 @@ describe('AgentOS /resume: another process', () => {
     const open = postForm(first, '/agents/lab-resume/runs', { message: 'text 40 every 10' })
     const { run } = idsOf(await cutAfter(first, '/agents/lab-resume/runs', { message: 'text 40 every 10' }, 5))
     const expired = open.then((response) => response.text()).then(framesIn)
-    await first.stop()
+    await first.close()
     expect((await expired).at(-1)!.data).toMatchObject({
       event: 'stream_expired',
       message: expect.stringContaining('Resume'),

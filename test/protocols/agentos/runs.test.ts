@@ -258,7 +258,7 @@ describe('AgentOS: a run and its client', () => {
     const resume = { last_event_index: '5', session_id: session }
     const response = await postForm(server, `${path}/${run}/resume`, resume)
     let text = ''
-    // Nothing more is said before the client is told that it is subscribed: what was missed comes first.
+    // Nothing new arrives before the `subscribed` message: missed events come first.
     for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
       text += chunk
       if (text.includes('event: subscribed')) goOn.resolve()

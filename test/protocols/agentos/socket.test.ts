@@ -1,7 +1,6 @@
 /** The WebSockets: one for each family, with one framing, and with what `/resume` promises. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import type { Server } from '../../../src/server/create-server.ts'
 import { until } from '../../support/until.ts'
 import { idsOf, postForm, serveAgentOs, stream, upTo } from './serve.ts'
@@ -158,7 +157,7 @@ test('AgentOS WebSocket: an invalid message gets an error, and the connection st
 describe('AgentOS WebSocket: a server with authentication', () => {
   test('requires a key first, and limits the number of attempts', async () => {
     const server = await serveAgentOs({
-      authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
+      auth: { securityKey: 'open-sesame-and-close' },
     })
     const client = await new Client(server, '/agents/ws').open()
     expect(client.messages[0]).toMatchObject({ requires_auth: true })
@@ -213,7 +212,7 @@ test('AgentOS WebSocket: a server that shuts down tells its clients where to res
   const client = await new Client(server, '/agents/ws').open()
   client.send({ action: 'start-agent', agent_id: 'lab-resume', message: 'text 1; hang' })
   await client.seen('RunContent')
-  await server.stop()
+  await server.close()
   expect(await client.closed).toBe(1001)
   expect(client.messages.at(-1)).toMatchObject({ event: 'stream_expired', message: expect.stringContaining('Resume') })
 })

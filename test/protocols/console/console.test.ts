@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RunPage } from '../../../src/core/ports/store.ts'
 import { searchRuns } from '../../../src/protocols/console/search-runs.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { createFakeClock } from '../../../src/testing/fake-clock.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
@@ -189,7 +188,7 @@ describe('console: the frames of a run', () => {
 test('[SEC-1] console: its requests need a key if the server has one, and return only the caller’s data', async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const tokens = await createKeys(keys, ['ada', 'bob'])
-  const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+  const server = await serveNative({ auth: { keys } })
   const [ada, bob] = tokens.map((token) => ({ url: server.url, token }))
   const { id } = await startRun(ada!, 'say x')
   for (const path of ['/console/api/runs', '/console/api/server', `/console/api/runs/${id}/frames?as=native`])
@@ -204,7 +203,7 @@ test('[SEC-1] console: facts about the whole server need the scope admin if the 
   const keys = join(temporaryFolder(), 'keys.json')
   const { key: admin } = await createKey(keys, { name: 'operator', scopes: ['admin'] })
   const { key: tenant } = await createKey(keys, { name: 'tenant' })
-  const server = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+  const server = await serveNative({ auth: { keys } })
   const ask = (token: string): ReturnType<typeof call> => call({ url: server.url, token }, 'GET', '/console/api/server')
   expect(await ask(admin)).toMatchObject({ status: 200, body: { process: { pid: process.pid } } })
   expect((await ask(tenant)).status).toBe(403)

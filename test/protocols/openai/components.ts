@@ -5,7 +5,7 @@ import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import { team } from '../../../src/agents/team/team.ts'
 
-/** Wants the caller's tool `weather` for each city that it is asked about, and then says what it was told. */
+/** Calls the caller's tool `weather` for each city in the question, and then repeats the results. */
 const forecasting = scriptedModel({
   script: ({ text, tools, results, instructions, format, prompt }) => {
     if (text === 'instructions') return `told: ${instructions}`

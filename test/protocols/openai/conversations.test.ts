@@ -10,7 +10,7 @@ import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { call, getRun } from '../../support/http.ts'
 import { type OpenAiServer, raw, runsOf, serveOpenAi } from './serve.ts'
 
-/** Says all that it has been told, by whom, oldest first. */
+/** Repeats all messages that it got, with their roles, oldest first. */
 const rememberer = modelAgent({
   id: 'rememberer',
   model: scriptedModel({

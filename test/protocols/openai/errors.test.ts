@@ -1,4 +1,4 @@
-/** What is wrong with a request is told in the form of the API, by the class that the official client has for it, and starts nothing. */
+/** Request errors have the API's form, map to the official client's error classes, and start nothing. */
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/generator.ts'

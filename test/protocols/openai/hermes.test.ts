@@ -250,7 +250,7 @@ test('#112361: a streamed run could not be streamed again after a restart', asyn
   const { id } = await clientOf(before).responses.create({ model: 'lab', input: 'text 3; tool search' })
   const address = `/v1/responses/${id}?stream=true`
   const { text } = await raw(before, address)
-  await before.stop()
+  await before.close()
   const after = await serveOpenAi({ store: await openSqliteStore({ path }) })
   expect(framesIn((await raw(after, address)).text)).toEqual(framesIn(text))
 })

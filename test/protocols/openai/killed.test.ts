@@ -1,4 +1,4 @@
-/** A server that dies in the middle: every client is told, and what became of its run can be asked of the next process. */
+/** A server that dies during a run: every client gets an error, and the next process knows the run's outcome. */
 import { describe, expect, test } from 'vitest'
 import OpenAI from 'openai'
 import { call } from '../../support/http.ts'

@@ -10,7 +10,7 @@ interface Case {
   readonly name: string
   readonly model?: string
   readonly input: string
-  /** Done while the run goes on. */
+  /** Done while the run executes. */
   readonly meanwhile?: (server: OpenAiServer) => Promise<unknown>
   /** Each byte of a character comes alone. */
   readonly split?: true
@@ -67,7 +67,7 @@ describe.each(failures)('failure: $name', ({ model = 'lab', input, meanwhile }) 
 describe('failure: a server that is drained midway', () => {
   test.each(ways)('[RUN-3] $name', async ({ ask }) => {
     const server = await serveOpenAi()
-    const drained = untilRun(server, 4).then(() => server.stop())
+    const drained = untilRun(server, 4).then(() => server.close())
     const got = await ask({ base: server.base, model: 'lab', input: 'text 3; hang' })
     expect(got.raised).toBeTruthy()
     expect(SUCCESS).not.toContain(got.finish)
@@ -81,7 +81,7 @@ async function throughSplitBytes({ url }: OpenAiServer): Promise<string> {
   return `${relay.url}${url.slice(new URL(url).origin.length)}/v1`
 }
 
-/** What the component of the newest run said itself. */
+/** The own text of the newest run's component. */
 async function textOf(server: OpenAiServer): Promise<string> {
   const { id } = await untilRun(server)
   const events = await readEvents(server, id)

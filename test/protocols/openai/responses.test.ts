@@ -4,7 +4,6 @@ import OpenAI from 'openai'
 import type { Responses } from 'openai/resources'
 import OpenAI6 from 'openai-v6'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
-import { openAuthenticator } from '../../../src/server/auth/index.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -226,7 +225,7 @@ describe('OpenAI: a response', () => {
   test('[SEC-1] a response of another principal does not exist, on any route', async () => {
     const keys = `${temporaryFolder()}/keys.json`
     const [annKey, bobKey] = await createKeys(keys, ['ann', 'bob'])
-    const server = await serveOpenAi({ authenticator: await openAuthenticator({ keys }) })
+    const server = await serveOpenAi({ auth: { keys } })
     const [ann, bob] = [clientOf(server, annKey), clientOf(server, bobKey)]
     const { id } = await ann.responses.create({ model: 'lab', input: 'text 1' })
     const conversation = await ann.conversations.create({})

@@ -28,7 +28,7 @@ export async function splitBytes(target: string): Promise<Relay> {
   }
 }
 
-/** Of a byte that begins or goes on with a character nothing else is in the same packet; plain ASCII goes as it comes. */
+/** Sends each byte of a multi-byte character in a packet of its own; ASCII is sent as it is. */
 async function handOn(upstream: Socket, client: Socket): Promise<void> {
   try {
     for await (const chunk of upstream as AsyncIterable<Buffer>) {

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 
 export interface Got {
   readonly text: string
-  /** What told the program that there is no success: an exception, an error part, or a status. */
+  /** How the program learned of the failure: an exception, an error part, or a status. */
   readonly raised: unknown
   /** What the client says about the end. */
   readonly finish: unknown
@@ -24,7 +24,7 @@ export interface Asked {
 
 export interface Way {
   readonly name: string
-  /** Text comes as it is said; otherwise all at once. */
+  /** Text is streamed; otherwise it arrives at once. */
   readonly streams: boolean
   readonly ask: (asked: Asked) => Promise<Got>
 }

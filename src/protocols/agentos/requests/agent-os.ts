@@ -54,6 +54,11 @@ export class AgentOsViews {
   }
 }
 
+/** Names the run that a client started under an id of its own. The same start again is the same run (RUN-4). */
+export function keyOfRunId(id: string): string {
+  return `agentos:run_id:${id}`
+}
+
 export class AgentOs {
   readonly service: Service
   readonly streams: Streams
@@ -76,7 +81,9 @@ export class AgentOs {
   /** The component in the path, if it belongs to the family. */
   component(family: Family, call: Call): Component {
     const id = call.params['id']!
-    const found = this.components(family).find((component) => component.id === id)
+    const components = this.components(family)
+    const found = components.find((each) => each.id === id) ?? components.find((each) => each.upstream?.id === id)
+    if (found === undefined) this.service.noteUnknown()
     if (found === undefined) throw new HoldfastError('not_found', `${family.title} not found`)
     return found
   }
@@ -88,10 +95,11 @@ export class AgentOs {
     id: string,
     session: string | undefined,
   ): Promise<StoredRun | undefined> {
-    const stored = await this.service.get(principal, id).catch((cause: unknown) => {
+    const found = await this.service.get(principal, id).catch((cause: unknown) => {
       if (isHoldfastError(cause, 'not_found')) return undefined
       throw cause
     })
+    const stored = found ?? (await this.service.findStarted(principal, keyOfRunId(id)))
     if (stored === undefined || stored.run.component !== component) return undefined
     return session === undefined || stored.run.session === session ? stored : undefined
   }

@@ -6,6 +6,8 @@ import { type Fields, jsonField, listField, nameField, objectField, switchField,
 
 export interface RunForm {
   readonly input: unknown
+  /** The run id that the client chose. */
+  readonly runId?: string
   readonly session: string | undefined
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly stream: boolean
@@ -19,8 +21,9 @@ export interface RunForm {
 export function parseRunForm({ fields, files }: Form, nameCharsMax: number): RunForm {
   const message = messageOf(fields)
   const given = [...files.map(fileOf), ...MEDIA_FIELDS.flatMap((name) => mediaIn(fields, name))]
-  refuseRunId(fields)
+  const runId = nameField(fields, 'run_id', RUN_ID_CHARS_MAX)
   return {
+    ...(runId !== undefined && { runId }),
     input: given.length === 0 ? message : { text: message, files: given },
     session: nameField(fields, 'session_id', nameCharsMax),
     metadata: metadataOf(fields, nameCharsMax),
@@ -49,14 +52,7 @@ function messageOf(fields: Fields): string {
   return typeof message === 'string' ? message : JSON.stringify(message)
 }
 
-/** Clients cannot choose run ids; retries use an idempotency key instead. */
-function refuseRunId(fields: Fields): void {
-  if (fields['run_id'] === undefined) return
-  throw new HoldfastError(
-    'invalid_request',
-    'the server assigns run_id; to retry a start safely, send an Idempotency-Key header',
-  )
-}
+const RUN_ID_CHARS_MAX = 128
 
 const OBJECTS = ['session_state', 'dependencies'] as const
 const VALUES = ['knowledge_filters', 'output_schema', 'factory_input'] as const

@@ -34,7 +34,7 @@ async function listCheckpoints(call: Call, os: AgentOs, family: Family): Promise
   const state = await stateOf(call, os, family)
   const messages = conversationOf(rootOf(state))
   respondJson(call.response, 200, {
-    run_id: state.run,
+    run_id: state.shownId,
     session_id: state.session,
     checkpoints: messages.map((_, index) => checkpoint(state, messages, index)),
   })
@@ -62,7 +62,7 @@ function checkpoint(state: State, messages: readonly Message[], index: number): 
   const isLastQuestion = index === messages.findLastIndex((message) => message.role === 'user')
   return {
     checkpoint_id: String(index + 1),
-    run_id: state.run,
+    run_id: state.shownId,
     session_id: state.session,
     message_index: index,
     continue_from: isLatest ? 'end' : isLastQuestion ? 'last_user' : null,

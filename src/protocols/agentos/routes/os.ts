@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
 import { respondJson } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
+import type { Route } from '../../../http/route.ts'
 import { componentSummary, DB_ID, modelNamed } from '../wire/components.ts'
 import { families } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -10,8 +10,6 @@ import type { AgentOs } from '../requests/agent-os.ts'
 export interface ServerFacts {
   readonly auth: AuthScheme
   readonly version: string
-  /** The console is served beside it. */
-  readonly hasConsole: boolean
 }
 
 const OS_ID = 'holdfast'
@@ -30,7 +28,6 @@ const AUTH_MODES: Readonly<Record<AuthScheme, string>> = {
 
 export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
   return [
-    { method: 'GET', path: '/', public: true, handle: (call) => greet(call, facts) },
     { ...get('/info', () => infoOf(os, facts)), public: true },
     get('/config', () => configOf(os)),
     get('/models', () => modelsOf(os)),
@@ -40,15 +37,6 @@ export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
 
 function get(path: string, body: () => unknown): Route {
   return { method: 'GET', path, handle: ({ response }) => respondJson(response, 200, body()) }
-}
-
-/** Responds with JSON to programs, and redirects browsers to the console. */
-function greet({ request, response, base }: Call, { version, hasConsole }: ServerFacts): void {
-  if (hasConsole && (request.headers.accept ?? '').includes('text/html')) {
-    response.writeHead(302, { location: `${base}/console`, 'cache-control': 'no-store' })
-    return void response.end()
-  }
-  respondJson(response, 200, { name: 'AgentOS API', id: OS_ID, version })
 }
 
 function infoOf(os: AgentOs, { auth, version }: ServerFacts): object {

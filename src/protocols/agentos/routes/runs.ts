@@ -15,8 +15,8 @@ import { type Family, statusesNamed, statusNames } from '../wire/families.ts'
 import { type Fields, nameField, switchField, textField } from '../requests/fields.ts'
 import { follow, followFrom } from './follow.ts'
 import { modesOf, parseRunForm, type RunModes } from '../requests/input.ts'
-import type { AgentOs } from '../requests/agent-os.ts'
-import { ownMetadata } from '../view/projection.ts'
+import { type AgentOs, keyOfRunId } from '../requests/agent-os.ts'
+import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { inputText, listedRun, runOutput } from '../view/run-output.ts'
 import { resumeRun } from './resume.ts'
 import { respondRuns, runsOf } from '../view/session-runs.ts'
@@ -41,8 +41,10 @@ async function startRun(call: Call, os: AgentOs, family: Family): Promise<void> 
   const { service } = os
   const component = os.component(family, call)
   const { bodyBytesMax, nameCharsMax } = service.limits
-  const { input, session, metadata, ...modes } = parseRunForm(await readForm(call.request, bodyBytesMax), nameCharsMax)
-  const idempotencyKey = readIdempotencyKey(call.request.headers['idempotency-key'], nameCharsMax)
+  const form = parseRunForm(await readForm(call.request, bodyBytesMax), nameCharsMax)
+  const { input, session, metadata, runId, ...modes } = form
+  const idempotencyKey =
+    runId === undefined ? readIdempotencyKey(call.request.headers['idempotency-key'], nameCharsMax) : keyOfRunId(runId)
   const { stored } = await service.start(call.principal, {
     component: component.id,
     input,
@@ -72,7 +74,11 @@ async function answer(
 ): Promise<void> {
   const { id, session, status } = stored.run
   if (!modes.stream && modes.background)
-    return respondJson(call.response, 202, { run_id: id, session_id: session, status: statusNames[status] })
+    return respondJson(call.response, 202, {
+      run_id: shownRunId(stored.run),
+      session_id: session,
+      status: statusNames[status],
+    })
   const leaves = modes.cancelOnDisconnect ?? (!modes.background && component.disconnect === 'stop')
   if (leaves) stopWhenGone(call, os.service, id)
   if (modes.stream) return follow(call, os, await followFrom(os, stored, since))

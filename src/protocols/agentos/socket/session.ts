@@ -18,7 +18,7 @@ import { type Follow, followFrom } from '../routes/follow.ts'
 import { resumeAfter } from '../routes/resume.ts'
 import { parseRunForm } from '../requests/input.ts'
 import { type Meta, metasOf, notFound, positionIn } from '../view/metas.ts'
-import type { AgentOs } from '../requests/agent-os.ts'
+import { type AgentOs, keyOfRunId } from '../requests/agent-os.ts'
 import { inputText } from '../view/run-output.ts'
 import { noteStart } from '../view/sessions.ts'
 import { Login } from './login.ts'
@@ -182,7 +182,10 @@ export class SocketSession {
     const component = this.#component(fields)
     const { nameCharsMax } = this.#os.service.limits
     const { action: _action, [this.#family.idField]: _id, ...form } = fields
-    const { input, session, metadata } = parseRunForm({ fields: { message: '', ...form }, files: [] }, nameCharsMax)
+    const { input, session, metadata, runId } = parseRunForm(
+      { fields: { message: '', ...form }, files: [] },
+      nameCharsMax,
+    )
     const { stored } = await this.#os.service.start(principal, {
       component: component.id,
       input,
@@ -190,6 +193,7 @@ export class SocketSession {
       follows: true,
       ...(session !== undefined && { session }),
       ...(metadata !== undefined && { metadata }),
+      ...(runId !== undefined && { idempotencyKey: keyOfRunId(runId) }),
     })
     const user = textField(fields, 'user_id')
     await noteStart(this.#os, principal, stored.run.session, inputText(input), user)

@@ -1,7 +1,7 @@
 /** Collects the numbered frames of one log event, and the state after them. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import { families, type Family } from '../wire/families.ts'
-import { rootOf, secondsOf, type Speaker, type State, type Step } from './state.ts'
+import { rootOf, secondsOf, shownIdOf, type Speaker, type State, type Step } from './state.ts'
 
 export interface Frame {
   /** `event_index`, also the frame's id. */
@@ -21,6 +21,8 @@ export class FrameWriter {
   readonly event: LoggedEvent
   readonly frames: Frame[] = []
   state: State
+  /** Nothing is shown of what is derived from an upstream's event. */
+  isMuted = false
 
   constructor(state: State, event: LoggedEvent) {
     this.state = state
@@ -79,8 +81,13 @@ export class FrameWriter {
     }))
   }
 
+  /** An event of an upstream, with its own fields. */
+  relay(name: string, fields: Fields, pauses = false): void {
+    this.#put(name, () => fields, pauses)
+  }
+
   #put(event: string, build: () => Fields, pauses = false): void {
-    if (!this.state.allEvents && !isContent(event)) return
+    if (this.isMuted || (!this.state.allEvents && !isContent(event))) return
     const index = this.state.next
     this.state = { ...this.state, next: index + 1 }
     this.frames.push(new LazyFrame(index, event, this.event.index, pauses, build))
@@ -94,8 +101,8 @@ export class FrameWriter {
       event,
       [family.idField]: component,
       [family.nameField]: name,
-      run_id: run,
-      ...(parent !== undefined && { parent_run_id: parent }),
+      run_id: shownIdOf(state, run),
+      ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
       session_id: state.session,
       ...locationOf(state, speaker),
       nested_depth: depth,
@@ -110,8 +117,8 @@ export class FrameWriter {
       workflow_id: component,
       workflow_name: name,
       session_id: state.session,
-      run_id: run,
-      ...(parent !== undefined && { parent_run_id: parent }),
+      run_id: shownIdOf(state, run),
+      ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
       ...(step !== undefined && { step_id: step.id }),
       ...(step?.parent !== undefined && { parent_step_id: step.parent }),
       nested_depth: depth,
@@ -140,13 +147,14 @@ class LazyFrame implements Frame {
 }
 
 /** The workflow position of a speaker. */
-function locationOf({ speakers, steps }: State, { workflow, step: id }: Speaker): Fields {
+function locationOf(state: State, { workflow, step: id }: Speaker): Fields {
+  const { speakers, steps } = state
   if (workflow === undefined) return {}
   const around = speakers.get(workflow)
   const step = id === undefined ? undefined : steps.get(id)
   return {
     workflow_id: around?.component,
-    workflow_run_id: workflow,
+    workflow_run_id: shownIdOf(state, workflow),
     ...(step !== undefined && { step_id: step.id, step_name: step.name, step_index: step.index }),
   }
 }

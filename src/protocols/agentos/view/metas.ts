@@ -46,7 +46,7 @@ function replay(state: State, position: StreamPosition): Meta {
   const message = `Run ${status}. Replaying ${position.missed} missed events (of ${total} total).`
   return {
     event: 'replay',
-    run_id: state.run,
+    run_id: state.shownId,
     status,
     total_events: position.missed,
     total_buffered: total,
@@ -59,7 +59,7 @@ function replay(state: State, position: StreamPosition): Meta {
 function catchingUp(state: State, position: StreamPosition): Meta {
   return {
     event: 'catch_up',
-    run_id: state.run,
+    run_id: state.shownId,
     status: liveStatus(state),
     missed_events: position.missed,
     current_event_count: state.next,
@@ -71,7 +71,7 @@ function catchingUp(state: State, position: StreamPosition): Meta {
 function subscribed(family: Family, state: State, position: StreamPosition): Meta {
   return {
     event: 'subscribed',
-    run_id: state.run,
+    run_id: state.shownId,
     status: liveStatus(state),
     current_event_count: state.next,
     message: `Subscribed to ${family.kind} run. Receiving live events.${remark(state, position)}`,

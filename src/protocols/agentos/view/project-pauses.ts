@@ -14,12 +14,20 @@ import type { FrameWriter } from './frame-writer.ts'
 import { type Logged, rootOf, type State, type Step } from './state.ts'
 import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
+import { forgetEnd, relayedEnd, silently } from './relay.ts'
 import { values } from './trail.ts'
 
 export function runPaused(writer: FrameWriter, { data, time }: Logged<'run.paused'>): void {
   const known = new Set(writer.state.questions.map(({ id }) => id))
   writer.state = { ...writer.state, status: 'paused', questions: data.questions, askedAt: time }
-  const root = endReasoning(writer, rootOf(writer.state))
+  const root = silently(writer, () => endReasoning(writer, rootOf(writer.state)))
+  const relayed = relayedEnd(writer.state, 'paused')
+  forgetEnd(writer)
+  // Answers name our questions, which have the tool calls of the upstream.
+  if (relayed !== undefined && root.kind !== 'workflow') {
+    const { tools, requirements } = pauseOf(writer.state)
+    return writer.relay(families[root.kind].events.paused, { ...relayed, tools, requirements }, true)
+  }
   if (root.kind === 'workflow') {
     for (const question of data.questions) if (!known.has(question.id)) gatePaused(writer, question)
     return writer.tell(root, families.workflow.events.paused, workflowPause(writer.state), true)
@@ -28,8 +36,14 @@ export function runPaused(writer: FrameWriter, { data, time }: Logged<'run.pause
   writer.tell(root, families[root.kind].events.paused, pauseOf(writer.state), true)
 }
 
+interface PauseFields {
+  readonly tools: readonly object[]
+  readonly requirements: readonly object[]
+  readonly content: unknown
+}
+
 /** Requirements of a paused agent or team. */
-export function pauseOf(state: State): object {
+export function pauseOf(state: State): PauseFields {
   const root = rootOf(state)
   const { questions, speakers, askedAt } = state
   return {

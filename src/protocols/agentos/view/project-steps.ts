@@ -94,9 +94,10 @@ function executed({ results }: Step): object {
   return { executed_steps: values(results).length, step_results: values(results) }
 }
 
-/** AgentOS has no events for steps of agents and decisions of blocks, which only serve recovery. */
+/** AgentOS has no events for steps of agents. Decisions of blocks and internal steps only serve recovery. */
 function isShown(speaker: Speaker, details: unknown): boolean {
-  return speaker.kind === 'workflow' && (details as { decides?: unknown } | undefined)?.decides === undefined
+  const { decides, internal } = (details ?? {}) as { decides?: unknown; internal?: unknown }
+  return speaker.kind === 'workflow' && decides === undefined && internal !== true
 }
 
 export function stepStarted(writer: FrameWriter, { data }: Logged<'step.started'>): void {

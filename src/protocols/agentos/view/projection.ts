@@ -12,9 +12,20 @@ import * as content from './project-content.ts'
 import * as pauses from './project-pauses.ts'
 import * as steps from './project-steps.ts'
 import { type Frame, FrameWriter } from './frame-writer.ts'
+import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { contentType } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
 import { values, retract } from './trail.ts'
+import {
+  awaitRelay,
+  beginRelay,
+  isDerived,
+  lacksStart,
+  noteStarted,
+  relayedEnd,
+  silently,
+  upstreamReceived,
+} from './relay.ts'
 import { memberOutput } from './run-output.ts'
 
 /** A component's metadata. */
@@ -25,6 +36,8 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
     initial: (run) => initial(run, describe),
     apply(state, event) {
       const writer = new FrameWriter(begun(state, event), event)
+      if (lacksStart(writer.state, event)) started(writer, rootOf(writer.state))
+      writer.isMuted = isDerived(writer.state, event.type)
       const handler = handlers[event.type] as Handler<EventType>
       handler(writer, event, describe)
       return { state: { ...writer.state, last: event.index }, frames: writer.frames }
@@ -39,6 +52,7 @@ function initial({ id, component, session, createdAt, metadata }: Run, describe:
   const { user_id: userId, stream_events: streamEvents } = ownMetadata(metadata)
   return {
     run: id,
+    shownId: shownRunId({ id, ...(metadata !== undefined && { metadata }) }),
     session,
     status: 'queued',
     createdAt,
@@ -52,11 +66,6 @@ function initial({ id, component, session, createdAt, metadata }: Run, describe:
     questions: [],
     askedAt: createdAt,
   }
-}
-
-/** Run metadata of this protocol. */
-export function ownMetadata(metadata: Run['metadata']): Readonly<Record<string, unknown>> {
-  return (metadata?.['agentos'] ?? {}) as Readonly<Record<string, unknown>>
 }
 
 function newSpeaker(
@@ -86,7 +95,7 @@ type Handler<Type extends EventType> = (writer: FrameWriter, event: Logged<Type>
 const nothing = (): void => {}
 
 const handlers: { readonly [Type in EventType]: Handler<Type> } = {
-  'run.created': (writer, { data }) => void writer.keep({ ...rootOf(writer.state), input: data.input }),
+  'run.created': runCreated,
   'run.started': runStarted,
   'run.released': nothing,
   'run.paused': pauses.runPaused,
@@ -123,16 +132,23 @@ const handlers: { readonly [Type in EventType]: Handler<Type> } = {
   'state.replaced': content.stateChanged,
   'state.patched': content.stateChanged,
   'custom.emitted': content.customEmitted,
+  'upstream.received': upstreamReceived,
+}
+
+function runCreated(writer: FrameWriter, event: Logged<'run.created'>): void {
+  beginRelay(writer, event)
+  writer.keep({ ...rootOf(writer.state), input: event.data.input })
 }
 
 /** Recovery after a crash continues the same sequence of frames. */
-function runStarted(writer: FrameWriter, { data }: Logged<'run.started'>): void {
+function runStarted(writer: FrameWriter, event: Logged<'run.started'>): void {
   writer.state = { ...writer.state, status: 'running' }
-  if (data.attempt === 1) started(writer, rootOf(writer.state))
+  if (!awaitRelay(writer) && event.data.attempt === 1) started(writer, rootOf(writer.state))
 }
 
 function started(writer: FrameWriter, speaker: Speaker): void {
   const { events } = families[speaker.kind]
+  if (speaker.run === writer.state.run) noteStarted(writer)
   writer.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
 }
 
@@ -185,16 +201,23 @@ function actorFailed(writer: FrameWriter, { data }: Logged<'actor.failed'>): voi
 function runCompleted(writer: FrameWriter, { data }: Logged<'run.completed'>): void {
   const root = endRun(writer, 'completed', { output: data.output })
   const usage = data.usage ?? root.usage
+  const relayed = relayedEnd(writer.state, 'completed')
+  if (relayed !== undefined) return writer.relay(families[root.kind].events.completed, relayed)
   completed(writer, writer.keep({ ...root, ...(usage !== undefined && { usage }) }))
 }
 
 function runFailed(writer: FrameWriter, error: Failure): void {
+  const relayed = relayedEnd(writer.state, 'failed')
+  if (relayed !== undefined) {
+    const root = endRun(writer, 'failed', { error })
+    return writer.relay(families[root.kind].events.failed, relayed)
+  }
   failed(writer, endRun(writer, error.code === 'rejected' ? 'rejected' : 'failed', { error }), error)
 }
 
 /** Final: a stopped run must not look completed (RUN-3). */
 function runCancelled(writer: FrameWriter, { data }: Logged<'run.cancelled'>): void {
-  const reason = data.reason ?? `Run ${writer.state.run} was cancelled`
+  const reason = data.reason ?? `Run ${writer.state.shownId} was cancelled`
   const root = rootOf(writer.state)
   for (const speaker of writer.state.speakers.values()) {
     if (speaker.run === root.run || speaker.status !== 'running') continue
@@ -213,7 +236,7 @@ function cancelled(writer: FrameWriter, speaker: Speaker, reason: string): void 
 
 function endRun(writer: FrameWriter, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
   writer.state = { ...writer.state, status, questions: [], outcome }
-  const root = content.endReasoning(writer, rootOf(writer.state))
+  const root = silently(writer, () => content.endReasoning(writer, rootOf(writer.state)))
   return writer.keep({ ...root, status, outcome })
 }
 

@@ -5,8 +5,9 @@ import { messagesOf } from './messages.ts'
 import { metricsOf } from './metrics.ts'
 import { toolExecution } from './project-content.ts'
 import { pauseOf, workflowPause } from './project-pauses.ts'
+import { relayedOutput } from './relay.ts'
 import { asText, contentType, type ToolExecution } from '../wire/shapes.ts'
-import { rootOf, secondsOf, type Speaker, type State } from './state.ts'
+import { rootOf, secondsOf, shownIdOf, type Speaker, type State } from './state.ts'
 import { values } from './trail.ts'
 
 type Output = Readonly<Record<string, unknown>>
@@ -16,6 +17,7 @@ export function runOutput(state: State): Output {
   const root = rootOf(state)
   return {
     ...outputOf(state, root),
+    ...relayedOutput(state),
     ...(state.userId !== undefined && { user_id: state.userId }),
     ...(state.metadata !== undefined && { metadata: state.metadata }),
     ...(state.status === 'paused' && (root.kind === 'workflow' ? workflowPause(state) : pauseOf(state))),
@@ -41,11 +43,11 @@ function outputOf(state: State, speaker: Speaker): Output {
   // A failed run's content is the error; its earlier text is in the messages.
   const content = outcome?.error?.message ?? contentOf(state, speaker) ?? outcome?.reason
   const common = {
-    run_id: speaker.run,
+    run_id: shownIdOf(state, speaker.run),
     [idField]: speaker.component,
     [nameField]: speaker.name,
     session_id: state.session,
-    ...(parent !== undefined && { parent_run_id: parent }),
+    ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
     ...(step !== undefined && { workflow_step_id: step }),
     ...(content !== undefined && { content }),
     content_type: contentType(content),
@@ -109,8 +111,8 @@ export function previewedRun(state: State): Output {
   const { kind, run, component, parent } = rootOf(state)
   const { content, run_input: input, user_id: user, status } = listedRun(state)
   return {
-    run_id: run,
-    ...(parent !== undefined && { parent_run_id: parent }),
+    run_id: shownIdOf(state, run),
+    ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
     [families[kind].idField]: component,
     ...(user !== undefined && { user_id: user }),
     status,

@@ -1,4 +1,5 @@
 /** State of the projection: speakers, their content without retracted output, and steps. */
+import type { Relay } from './relay.ts'
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import type { Actor, Failure, LoggedEvent, Question, StepKind, Usage } from '../../../core/model/event.ts'
 import type { RunStatus } from '../../../core/model/run.ts'
@@ -7,6 +8,8 @@ import type { Trail } from './trail.ts'
 
 export interface State {
   readonly run: string
+  /** `run_id` on the wire. */
+  readonly shownId: string
   readonly session: string
   readonly status: RunStatus
   readonly createdAt: string
@@ -14,6 +17,8 @@ export interface State {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** False if the client asked for content events only. */
   readonly allEvents: boolean
+  /** Only for a run whose work an AgentOS upstream does. */
+  readonly relay?: Relay
   /** `event_index` of the next frame. */
   readonly next: number
   /** Index of the last folded log event. */
@@ -117,6 +122,11 @@ export interface Step {
   readonly executor?: string
   readonly results: Trail<StepOutput>
   readonly begun: number
+}
+
+/** The id that clients see: the run's own may have been chosen by one of them. */
+export function shownIdOf({ run, shownId }: State, id: string): string {
+  return id === run ? shownId : id
 }
 
 export function rootOf(state: State): Speaker {

@@ -1,16 +1,7 @@
 /** Converts chat completion messages to a conversation. */
 import type { CallerOptions } from '../../../core/model/caller-options.ts'
-import {
-  callerOf,
-  callInput,
-  type ContentPart,
-  type Conversation,
-  filePart,
-  imagePart,
-  type Message,
-  plainText,
-  settingsOf,
-} from '../requests/input.ts'
+import type { ContentPart, Conversation, Message } from '../../../core/model/conversation.ts'
+import { callerOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { unsupported } from '../wire/errors.ts'
 import type { ChatBody, ChatMessage } from './shapes.ts'

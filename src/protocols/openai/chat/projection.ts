@@ -5,6 +5,8 @@ import type { Projection } from '../../../core/ports/projection.ts'
 import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
+import { type ChatRelay, isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
+import { wholeCompletion } from './whole-completion.ts'
 import { toChatUsage } from './usage.ts'
 
 export interface ChatState {
@@ -17,6 +19,8 @@ export interface ChatState {
   readonly end: ChatEnd | undefined
   /** Open questions to a person. */
   readonly waiting: readonly Question[]
+  /** Only for a run whose work an upstream with chat completions does. */
+  readonly relay?: ChatRelay
 }
 
 export type ChatEnd =
@@ -26,6 +30,8 @@ export type ChatEnd =
 
 export interface ChatFrame {
   readonly data: object | '[DONE]'
+  /** Name of an upstream's own event. Default: none. */
+  readonly event?: string
   /** Final frame. */
   readonly last: boolean
 }
@@ -36,6 +42,8 @@ export interface ChatView {
   readonly includeUsage?: boolean
   /** Report server-side tool calls in an extra field of otherwise empty chunks. */
   readonly progress?: boolean
+  /** The complete object is needed, not its stream. */
+  readonly whole?: boolean
 }
 
 export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame> {
@@ -50,14 +58,16 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       waiting: [],
     }),
     apply(before, event) {
+      if (event.type === 'upstream.received') return received(before, event, view)
       const { reply, pieces } = tell(before.reply, event)
-      let state: ChatState = { ...before, reply }
+      const relay = relayAfter(before.relay, event)
+      let state: ChatState = { ...before, reply, ...(relay !== undefined && { relay }) }
       if (event.type === 'run.resumed' && state.waiting.length > 0) state = { ...state, waiting: [] }
       let { cut } = before
       const frames: ChatFrame[] = []
       for (const piece of pieces) {
         state = note(state, piece)
-        if (!cut) frames.push(...framesOf(state, piece, view))
+        if (!cut && !isRelayed(relay, event, piece)) frames.push(...framesOf(state, piece, view))
         cut ||= piece.type === 'retracted'
       }
       return { state: { ...state, cut }, frames }
@@ -99,7 +109,7 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
   const chunk = (delta: object, extra: object = {}): ChatFrame => frame(chunkOf(state, delta, null, extra))
   switch (piece.type) {
     case 'begun':
-      return [chunk({ role: 'assistant', content: '' })]
+      return state.relay?.isVerbatim === true ? [] : [chunk({ role: 'assistant', content: '' })]
     case 'text':
       return [chunk({ content: piece.text })]
     case 'reasoning':
@@ -119,6 +129,7 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
     case 'calls':
       return [chunk({ tool_calls: piece.calls.map(callDelta) }), ...endFrames(state, 'tool_calls', includeUsage)]
     case 'completed':
+      if (state.relay?.isVerbatim === true) return relayedEnd(state.relay, includeUsage)
       return endFrames(state, piece.finish, includeUsage)
     default:
       return []
@@ -161,6 +172,8 @@ function callDelta({ id, name, arguments: input }: CallerCall, index: number): o
 
 /** The complete object, after a successful end. */
 export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: Verdict }>): object {
+  const relayed = state.relay?.isVerbatim === true ? state.relay.whole : undefined
+  if (relayed !== undefined) return wholeCompletion(relayed)
   const { reply, model, created, reasoning } = state
   const usage = toChatUsage(reply.usage)
   const calls = 'calls' in end ? end.calls : undefined

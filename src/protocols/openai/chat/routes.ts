@@ -9,7 +9,7 @@ import { foldRun } from '../../../http/view.ts'
 import { sessionNamed } from '../conversations/stored.ts'
 import { toVerdictResponse, unsupported, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
-import { inputFor } from '../requests/input.ts'
+import { inputFor } from '../../../core/model/conversation.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../requests/request.ts'
 import { assertUntrimmed, followRun, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
@@ -50,7 +50,10 @@ async function wishesFor(call: Call, service: Service, body: ChatBody, given: un
   const conversation = header(call, SESSION_HEADER, service.limits.nameCharsMax)
   return {
     component,
-    input: () => inputFor(component, toConversation(body, conversation !== undefined)),
+    input: () =>
+      component.upstream?.protocol === 'openai'
+        ? forwarded(given)
+        : inputFor(component, toConversation(body, conversation !== undefined)),
     body: given,
     session: await sessionNamed(service, call.principal, conversation),
     metadata: body.metadata ?? {},
@@ -62,6 +65,12 @@ async function wishesFor(call: Call, service: Service, body: ChatBody, given: un
   }
 }
 
+/** The whole request, for an upstream that speaks the same protocol. How the answer is delivered is decided here. */
+function forwarded(given: unknown): object {
+  const { model: _model, stream: _stream, stream_options: _options, ...chat } = given as Record<string, unknown>
+  return { chat }
+}
+
 async function completeAtOnce(
   call: Call,
   service: Service,
@@ -69,7 +78,8 @@ async function completeAtOnce(
   next: number,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const state = await foldRun(service, call.principal, part.run, chatProjection({ part: part.number }), {
+  const projection = chatProjection({ part: part.number, whole: true })
+  const state = await foldRun(service, call.principal, part.run, projection, {
     // Questions before the end of the log have been answered.
     until: ({ end, waiting }, { index }) => end !== undefined || (waiting.length > 0 && index >= next - 1),
     wait: call.signal,
@@ -84,6 +94,6 @@ async function completeAtOnce(
 export const chatWire = {
   ...streamHead,
   key: 'sse',
-  encode: ({ data }: ChatFrame) => encodeData(data),
+  encode: ({ data, event }: ChatFrame) => encodeData(data, event),
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, (error) => encodeData({ error })),
 }

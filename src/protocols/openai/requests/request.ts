@@ -11,8 +11,10 @@ const DISCONNECT_HEADER = 'holdfast-disconnect'
 const PROGRESS_HEADER = 'holdfast-progress'
 
 export function findComponent(service: Service, model: string): Component {
-  const found = service.components().find(({ id }) => id === model)
+  const components = service.components()
+  const found = components.find(({ id }) => id === model) ?? components.find((each) => each.upstream?.id === model)
   if (found !== undefined) return found
+  service.noteUnknown()
   throw notFound(
     `The model ${JSON.stringify(model.slice(0, 200))} does not exist; GET /v1/models lists those that do.`,
     {

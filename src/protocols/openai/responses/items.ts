@@ -3,17 +3,8 @@ import type { CallerOptions } from '../../../core/model/caller-options.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { refusal, unsupported } from '../wire/errors.ts'
 import { type Part, toItemId } from '../wire/ids.ts'
-import {
-  callerOf,
-  callInput,
-  type ContentPart,
-  type Conversation,
-  filePart,
-  imagePart,
-  type Message,
-  plainText,
-  settingsOf,
-} from '../requests/input.ts'
+import type { ContentPart, Conversation, Message } from '../../../core/model/conversation.ts'
+import { callerOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
 import type { InputItem, InputPart, ResponseBody } from './shapes.ts'
 import type { OutputItem } from './state.ts'
 

@@ -33,6 +33,7 @@ export function responseKind(part: number): ViewKind<ResponseState, ResponseFram
     projection: responseProjection(part),
     // `[DONE]` has no number, but a client that has all numbers still needs it.
     position: (state) => state.sequence + (isEnded(state) ? 1 : 0),
+    nextNumber: ({ sequence }) => sequence,
     mayEnd: ({ last }) => last,
   }
 }

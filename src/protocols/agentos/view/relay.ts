@@ -1,0 +1,115 @@
+/**
+ * The events of an AgentOS upstream, shown as they came: with all their fields, and only the ids of this server. What is derived from
+ * them updates the state and is not shown. Terminal frames come from our terminal event, with the fields of the upstream's (RUN-3).
+ */
+import { type EventType, eventTable, type LoggedEvent } from '../../../core/model/event.ts'
+import type { ComponentKind } from '../../../core/ports/component.ts'
+import { families, type LifecycleNames } from '../wire/families.ts'
+import type { FrameWriter } from './frame-writer.ts'
+import { type Logged, rootOf, type State } from './state.ts'
+
+export type UpstreamFields = Readonly<Record<string, unknown>>
+
+export interface Relay {
+  /** Its own run id. */
+  readonly run: string | undefined
+  /** Its last event is shown as it came, and what follows is derived from it. */
+  readonly isVerbatim: boolean
+  /** The start of the run was shown. */
+  readonly hasStarted: boolean
+  /** How the run ended or paused there; shown with our own event. */
+  readonly end: UpstreamFields | undefined
+}
+
+const beginning: Relay = { run: undefined, isVerbatim: false, hasStarted: false, end: undefined }
+
+export function beginRelay(writer: FrameWriter, { data }: Logged<'run.created'>): void {
+  if (data.upstream === 'agentos') writer.state = { ...writer.state, relay: beginning }
+}
+
+/** A start is shown by the upstream's own event. Later attempts show what is derived, until the next event comes. */
+export function awaitRelay(writer: FrameWriter): boolean {
+  const { relay } = writer.state
+  if (relay !== undefined) writer.state = { ...writer.state, relay: { ...relay, isVerbatim: false } }
+  return relay !== undefined
+}
+
+/** Whether the frames of an event are those of the upstream's event before it. */
+export function isDerived({ relay }: State, type: EventType): boolean {
+  return relay?.isVerbatim === true && eventTable[type].effect === 'content' && type !== 'upstream.received'
+}
+
+/** Whether the start has to be shown before an event, because the upstream has not said anything. */
+export function lacksStart({ relay }: State, { type, data }: LoggedEvent): boolean {
+  if (relay === undefined || relay.hasStarted || relay.isVerbatim) return false
+  const { effect } = eventTable[type]
+  if (effect === 'terminal' || effect === 'pause') return true
+  // Recorded work is not shown.
+  return effect === 'content' && type !== 'upstream.received' && (data as { key?: unknown }).key === undefined
+}
+
+/** Does without frames what the upstream has shown by events of its own. */
+export function silently<Result>(writer: FrameWriter, work: () => Result): Result {
+  writer.isMuted = writer.state.relay?.isVerbatim === true
+  const result = work()
+  writer.isMuted = false
+  return result
+}
+
+export function noteStarted(writer: FrameWriter): void {
+  const { relay } = writer.state
+  if (relay !== undefined) writer.state = { ...writer.state, relay: { ...relay, hasStarted: true } }
+}
+
+export function upstreamReceived(writer: FrameWriter, { data }: Logged<'upstream.received'>): void {
+  const { relay } = writer.state
+  if (relay === undefined || data.protocol !== 'agentos' || writer.event.actor !== undefined) return
+  const fields = data.data as UpstreamFields | undefined
+  if (fields === undefined) {
+    writer.state = { ...writer.state, relay: { ...relay, isVerbatim: false } }
+    return
+  }
+  const { run_id: id } = fields
+  const run = relay.run ?? (typeof id === 'string' ? id : undefined)
+  const isEnd = (id === undefined || id === run) && lifecycleOf(data.name, rootOf(writer.state).kind) !== undefined
+  const next: Relay = { ...relay, run, isVerbatim: true, hasStarted: true }
+  writer.state = { ...writer.state, relay: isEnd ? { ...next, end: fields } : next }
+  if (!isEnd) writer.relay(data.name, ownFields(writer.state, fields))
+}
+
+type EndName = Exclude<keyof LifecycleNames, 'started'>
+
+const ENDS: readonly EndName[] = ['completed', 'failed', 'cancelled', 'paused']
+
+function lifecycleOf(name: string, kind: ComponentKind): EndName | undefined {
+  const { events } = families[kind]
+  return ENDS.find((end) => events[end] === name)
+}
+
+/** The fields of the upstream's event for such an end, with our ids; undefined if it said something else, or nothing. */
+export function relayedEnd(state: State, how: EndName): UpstreamFields | undefined {
+  const end = state.relay?.end
+  if (end === undefined || lifecycleOf(String(end['event']), rootOf(state).kind) !== how) return undefined
+  return ownFields(state, end)
+}
+
+/** Replaces its run id by ours, wherever it stands. */
+function ownFields({ relay, shownId }: State, fields: UpstreamFields): UpstreamFields {
+  const theirs = relay?.run
+  if (theirs === undefined || theirs === shownId) return fields
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value === theirs ? shownId : value]))
+}
+
+/** After a pause, the next end is another one. */
+export function forgetEnd(writer: FrameWriter): void {
+  const { relay } = writer.state
+  if (relay !== undefined) writer.state = { ...writer.state, relay: { ...relay, end: undefined } }
+}
+
+/** What a whole run has of the event that ended it upstream. */
+export function relayedOutput(state: State): UpstreamFields {
+  const fields = relayedEnd(state, 'completed')
+  if (fields === undefined || state.status !== 'completed') return {}
+  const { event: _event, event_index: _index, created_at: _created, nested_depth: _depth, ...output } = fields
+  return output
+}

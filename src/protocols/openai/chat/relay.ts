@@ -1,0 +1,84 @@
+/**
+ * The chunks of an upstream with chat completions, shown as they came. Those from the finish reason on wait for our terminal event, so
+ * that success is said only for `run.completed` (RUN-3).
+ */
+import type { LoggedEvent } from '../../../core/model/event.ts'
+import { eventTable } from '../../../core/model/event.ts'
+import type { Piece } from '../view/reply.ts'
+import type { ChatFrame, ChatState, ChatView } from './projection.ts'
+import { type Chunk, mergeChunk } from './whole-completion.ts'
+
+export interface ChatRelay {
+  /** The last event of the upstream was kept, and what follows is derived from it. */
+  readonly isVerbatim: boolean
+  /** Chunks that end the answer. */
+  readonly held: readonly Chunk[]
+  /** All chunks in one, if the complete object is needed. */
+  readonly whole: Chunk | undefined
+}
+
+type Received = Extract<LoggedEvent, { type: 'upstream.received' }>
+
+const CHUNK = 'chat.completion.chunk'
+
+/** An attempt that starts afresh shows what is derived, until the upstream says something. */
+export function relayAfter(relay: ChatRelay | undefined, event: LoggedEvent): ChatRelay | undefined {
+  if (event.type === 'run.created')
+    return event.data.upstream === 'openai' ? { isVerbatim: true, held: [], whole: undefined } : undefined
+  if (event.type === 'run.started' && event.data.attempt > 1) return relay && { ...relay, isVerbatim: false }
+  if (event.type === 'attempt.discarded') return relay && { ...relay, isVerbatim: false, held: [], whole: undefined }
+  return relay
+}
+
+/** Whether the upstream's own chunk has shown a piece. */
+export function isRelayed(relay: ChatRelay | undefined, event: LoggedEvent, { type }: Piece): boolean {
+  const isContent = eventTable[event.type].effect === 'content' || event.type === 'run.completed'
+  return relay?.isVerbatim === true && isContent && type !== 'completed' && type !== 'retracted'
+}
+
+export function received(
+  state: ChatState,
+  { data, actor }: Received,
+  view: ChatView,
+): { readonly state: ChatState; readonly frames: readonly ChatFrame[] } {
+  const { relay } = state
+  if (relay === undefined || actor !== undefined || data.protocol !== 'openai') return { state, frames: [] }
+  if (data.data === undefined) return { state: { ...state, relay: { ...relay, isVerbatim: false } }, frames: [] }
+  if (data.name !== CHUNK)
+    return { state, frames: state.cut ? [] : [{ data: data.data as object, event: data.name, last: false }] }
+  const chunk = data.data as Chunk
+  const whole = view.whole === true ? mergeChunk(relay.whole, chunk) : undefined
+  const isEnd = relay.held.length > 0 || isFinish(chunk)
+  const next: ChatRelay = { isVerbatim: true, held: isEnd ? [...relay.held, chunk] : relay.held, whole }
+  const isShown = !isEnd && !state.cut && !isFailure(chunk)
+  return {
+    state: { ...state, relay: next },
+    frames: isShown ? [{ data: shown(chunk, view.includeUsage === true), last: false }] : [],
+  }
+}
+
+function isFinish({ choices }: Chunk): boolean {
+  return Array.isArray(choices) && choices.some((choice) => (choice as { finish_reason?: unknown }).finish_reason)
+}
+
+/** Our own error follows. */
+function isFailure({ error }: Chunk): boolean {
+  return error !== undefined && error !== null
+}
+
+/** The end as the upstream said it. */
+export function relayedEnd({ held }: ChatRelay, includeUsage: boolean): ChatFrame[] {
+  const frames = held.filter((chunk) => includeUsage || !isUsageOnly(chunk))
+  return [...frames.map((chunk) => ({ data: shown(chunk, includeUsage), last: false })), { data: '[DONE]', last: true }]
+}
+
+/** The gateway always asks for usage; a client that did not gets no chunk for it. */
+function isUsageOnly({ choices, usage }: Chunk): boolean {
+  return Array.isArray(choices) && choices.length === 0 && usage !== undefined && usage !== null
+}
+
+function shown(chunk: Chunk, includeUsage: boolean): Chunk {
+  if (includeUsage || chunk['usage'] !== null) return chunk
+  const { usage: _usage, ...rest } = chunk
+  return rest
+}
