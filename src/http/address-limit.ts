@@ -7,7 +7,7 @@ export interface AddressLimitOptions {
 
 export class AddressLimit {
   readonly #options: AddressLimitOptions
-  readonly #held = new Map<string, number>()
+  readonly #counts = new Map<string, number>()
   #total = 0
 
   constructor(options: AddressLimitOptions) {
@@ -17,9 +17,9 @@ export class AddressLimit {
   /** Acquires a slot and returns its idempotent release function, or undefined if no slot is free. */
   acquire(address: string | undefined): (() => void) | undefined {
     const network = networkOf(address)
-    const held = this.#held.get(network) ?? 0
-    if (held >= this.#options.perAddressMax || this.#total >= this.#options.totalMax) return undefined
-    this.#held.set(network, held + 1)
+    const count = this.#counts.get(network) ?? 0
+    if (count >= this.#options.perAddressMax || this.#total >= this.#options.totalMax) return undefined
+    this.#counts.set(network, count + 1)
     this.#total++
     let released = false
     return () => {
@@ -30,9 +30,9 @@ export class AddressLimit {
   }
 
   #release(network: string): void {
-    const held = this.#held.get(network)! - 1
-    if (held === 0) this.#held.delete(network)
-    else this.#held.set(network, held)
+    const count = this.#counts.get(network)! - 1
+    if (count === 0) this.#counts.delete(network)
+    else this.#counts.set(network, count)
     this.#total--
   }
 }

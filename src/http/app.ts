@@ -5,7 +5,8 @@ import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
 import { paceRequests } from '../core/runtime/share-event-loop.ts'
-import { locate, type Target } from './base-path.ts'
+import { isHostsRoot, locate, type Target } from './base-path.ts'
+import { bearerIn } from './bearer.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
@@ -61,7 +62,8 @@ async function serveRequest(
   try {
     const peer = options.proxies.peerOf(request)
     const target = locate(request, peer, basePath)
-    if (unclaimed !== undefined && (target === undefined || !mounts.claims(target.path))) return unclaimed()
+    if (unclaimed !== undefined && (target === undefined || isHostsRoot(target) || !mounts.claims(target.path)))
+      return unclaimed()
     if (respondCors(request, response, options.pages.cors)) return
     if (target === undefined)
       throw new HoldfastError('not_found', `no route for ${loggedPath(request)}: the server is mounted at ${basePath}`)
@@ -94,11 +96,11 @@ async function call(
   const principal =
     route.public === true ? { id: 'public' } : await principalOf(request, peer, target, route, authenticator, rate)
   if (principal.share !== undefined) response.setHeader('referrer-policy', 'no-referrer') // the URL may contain the share link
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
+  const disconnected = new AbortController()
+  response.once('close', () => disconnected.abort())
   const { query, base } = target
-  const given: Call = { request, peer, response, params, query, base, principal, signal: gone.signal, logger }
-  await route.handle(given)
+  const handled: Call = { request, peer, response, params, query, base, principal, signal: disconnected.signal, logger }
+  await route.handle(handled)
   cutIfNotTaken(response, stallMs)
 }
 
@@ -110,10 +112,10 @@ async function principalOf(
   authenticator: Authenticator,
   rate: RequestRate,
 ): Promise<Principal> {
-  const shown = credential(request, peer, target, route)
-  const given = authenticator.scheme === 'host' ? { ...shown, request: hostRequestOf(request) } : shown
-  const principal = await rate.authenticate(shown.from, shownBy(request, target, authenticator), () =>
-    authenticator.authenticate(given),
+  const presented = credential(request, peer, target, route)
+  const credentials = authenticator.scheme === 'host' ? { ...presented, request: hostRequestOf(request) } : presented
+  const principal = await rate.authenticate(presented.from, shownBy(request, target, authenticator), () =>
+    authenticator.authenticate(credentials),
   )
   rate.admit(principal)
   return principal
@@ -121,7 +123,7 @@ async function principalOf(
 
 /** What a request shows of its sender, to tell known callers from strangers. Host applications know theirs by cookies. */
 function shownBy(request: HttpRequest, target: Target, { scheme }: Authenticator): string | undefined {
-  const bearer = bearerOf(request)
+  const bearer = bearerIn(request.headers.authorization)
   return shareIn(target, bearer) ?? bearer ?? (scheme === 'host' ? request.headers.cookie : undefined)
 }
 
@@ -133,16 +135,12 @@ function cutIfNotTaken(response: HttpResponse, stallMs: number): void {
 
 /** A share link comes as a bearer token, or as a query parameter from an EventSource, which cannot set headers. */
 function credential(request: HttpRequest, { address: from }: Peer, target: Target, route: Route): Credential {
-  const bearer = bearerOf(request)
+  const bearer = bearerIn(request.headers.authorization)
   const known = from === undefined ? {} : { from }
   const share = shareIn(target, bearer)
   if (share === undefined) return { ...known, ...(bearer !== undefined && { bearer }) }
   if (route.shareable === true) return { ...known, share }
   throw new HoldfastError('unauthenticated', 'a share link is not accepted here: it only gives access to one run')
-}
-
-function bearerOf({ headers }: HttpRequest): string | undefined {
-  return /^Bearer\s+(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1]
 }
 
 function shareIn({ query }: Target, bearer: string | undefined): string | undefined {
@@ -159,16 +157,16 @@ async function fail(
   const requestId = newId(options.ids)
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
   const fields = { requestId, method: request.method, path: loggedPath(request) }
-  const gone = response.destroyed || (request.destroyed && !request.complete)
-  if (gone) options.logger.debug({ ...fields, code: error.code }, error.message)
+  const isDisconnected = response.destroyed || (request.destroyed && !request.complete)
+  if (isDisconnected) options.logger.debug({ ...fields, code: error.code }, error.message)
   else logFailure(options.logger, error, fields)
-  if (gone || response.headersSent) return void response.destroy()
+  if (isDisconnected || response.headersSent) return void response.destroy()
   try {
-    const told = protocol.error(error, requestId)
+    const rendered = protocol.error(error, requestId)
     setRetryAfter(response, error)
     if (error.code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
     await discardRest(request, response)
-    respondError(response, told)
+    respondError(response, rendered)
   } catch (defect) {
     options.logger.error({ ...fields, err: defect }, 'failed to render the error response')
     response.writeHead(500).end()

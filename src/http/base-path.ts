@@ -42,6 +42,11 @@ export function locate(request: RoutedRequest, peer: Peer, basePath: string): Ta
   return { path, query: new URLSearchParams(search), base }
 }
 
+/** Whether it belongs to the application that the server is mounted in: a server without a base path leaves it its root. */
+export function isHostsRoot({ path, base }: Target): boolean {
+  return path === '/' && base === ''
+}
+
 function split(url: string): { readonly path: string; readonly search: string } {
   // Clients that treat the server as a proxy send an absolute URL.
   const target = url.replace(/^https?:\/\/[^/?]*/i, '')

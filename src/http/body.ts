@@ -32,13 +32,13 @@ export async function readBody(request: HttpRequest, bytesMax: number): Promise<
 /** Body parsers of a host application leave what they read in `body`, and some the bytes in `rawBody`. */
 function bodyReadBefore(request: HttpRequest): Buffer {
   const { body, rawBody } = request as { readonly body?: unknown; readonly rawBody?: unknown }
-  const given = rawBody ?? body
-  if (given instanceof Uint8Array) return Buffer.from(given)
-  if (typeof given === 'string') return Buffer.from(given)
+  const parsed = rawBody ?? body
+  if (parsed instanceof Uint8Array) return Buffer.from(parsed)
+  if (typeof parsed === 'string') return Buffer.from(parsed)
   const type = request.headers['content-type'] ?? ''
-  if (given !== undefined && /json\b/i.test(type)) return Buffer.from(JSON.stringify(given))
-  if (typeof given === 'object' && given !== null && /^application\/x-www-form-urlencoded/i.test(type))
-    return Buffer.from(new URLSearchParams(given as Record<string, string>).toString())
+  if (parsed !== undefined && /json\b/i.test(type)) return Buffer.from(JSON.stringify(parsed))
+  if (typeof parsed === 'object' && parsed !== null && /^application\/x-www-form-urlencoded/i.test(type))
+    return Buffer.from(new URLSearchParams(parsed as Record<string, string>).toString())
   if (Number(request.headers['content-length'] ?? 0) === 0 && request.headers['transfer-encoding'] === undefined)
     return Buffer.alloc(0)
   throw new HoldfastError(
@@ -47,12 +47,16 @@ function bodyReadBefore(request: HttpRequest): Buffer {
   )
 }
 
-/** The parsed JSON body; undefined if the body is empty. */
-export async function readJson(request: HttpRequest, bytesMax: number): Promise<unknown> {
+/** The parsed JSON body; undefined if the body is empty. `anyType`: for clients that send JSON as text. */
+export async function readJson(
+  request: HttpRequest,
+  bytesMax: number,
+  { anyType = false }: { readonly anyType?: boolean } = {},
+): Promise<unknown> {
   const body = await readBody(request, bytesMax)
   if (body.length === 0) return undefined
   const type = request.headers['content-type'] ?? ''
-  if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
+  if (!anyType && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {
     throw new HoldfastError(
       'invalid_request',
       `the content type is ${type === '' ? 'missing' : JSON.stringify(type)}; send application/json`,

@@ -43,4 +43,13 @@ function isForeign({ method, headers }: HttpRequest): boolean {
   return method === 'GET' || (method === 'OPTIONS' && headers['access-control-request-method'] !== undefined)
 }
 
-const EXPOSED = 'Location, Retry-After, Holdfast-Run, Idempotency-Replayed, WWW-Authenticate, X-Request-Id'
+const EXPOSED = [
+  'Location',
+  'Retry-After',
+  'Holdfast-Run',
+  'Idempotency-Replayed',
+  'WWW-Authenticate',
+  'X-Request-Id',
+  'X-Workflow-Run-Id',
+  'X-Workflow-Stream-Tail-Index',
+].join(', ')

@@ -42,8 +42,11 @@ export interface HttpResponse {
   readonly writableLength: number
   setHeader(name: string, value: number | string | readonly string[]): unknown
   writeHead(status: number, headers?: OutgoingHttpHeaders): this
-  /** Returns false if the caller should wait for `drain`. */
-  write(chunk: string | Uint8Array): boolean
+  /**
+   * Returns false if the caller should wait for `drain`. Node's own responses call `onWritten` when they no longer need the chunk;
+   * others may never call it.
+   */
+  write(chunk: string | Uint8Array, onWritten?: (error?: Error | null) => void): boolean
   end(chunk?: string | Uint8Array): unknown
   destroy(): unknown
   /** Calls back after this time without progress of the connection. */

@@ -24,9 +24,14 @@ export function healthRoutes(service: Service, fields: HealthFields): Route[] {
   ]
 }
 
-/** Anybody may ask: why a store is unavailable is in the log. */
-function reportHealth(call: Call, { ok, store, ...rest }: ServiceHealth, fields: HealthFields): void {
+/** Anybody may ask: why a store or an upstream is unavailable is in the log. */
+function reportHealth(call: Call, { ok, store, upstreams, ...rest }: ServiceHealth, fields: HealthFields): void {
   const status = ok ? 'ok' : 'unavailable'
-  const shown = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
-  respondJson(call.response, ok ? 200 : 503, { status, store: shown, ...rest, ...fields })
+  const publicHealth = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }
+  respondJson(call.response, ok ? 200 : 503, { status, store: publicHealth, ...rest, ...namedOf(upstreams), ...fields })
+}
+
+function namedOf(upstreams: ServiceHealth['upstreams']): object {
+  if (upstreams === undefined) return {}
+  return { upstreams: upstreams.map(({ url: _url, error: _error, ...each }) => each) }
 }

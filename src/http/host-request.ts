@@ -37,15 +37,15 @@ class NodeHostRequest implements HostRequest {
 
 /** Leaves out what a `Headers` object does not take. */
 function headersOf({ headers }: HttpRequest | IncomingMessage): Headers {
-  const made = new Headers()
+  const accepted = new Headers()
   for (const [name, value] of Object.entries(headers)) {
     for (const each of [value ?? []].flat()) {
       try {
-        made.append(name, each)
+        accepted.append(name, each)
       } catch {
         // Node accepts bytes that are no characters.
       }
     }
   }
-  return made
+  return accepted
 }

@@ -1,10 +1,11 @@
-/** The server's protocols. Each owns some path prefixes and is loaded on the first request for one of them. */
+/** The server's protocols. Each claims some paths and is loaded on the first request for one of them. */
+import { covers, type PathClaim, toClaim } from './path-claims.ts'
 import { type Match, type Protocol, RouteTable } from './route.ts'
 import type { Upgrade } from './upgrade.ts'
 
 export interface Mount {
-  /** First segments of its paths: `runs` for `/runs/{id}`, an empty one for `/`. */
-  readonly segments: readonly string[]
+  /** What it owns, as `toClaim` reads it: `/v1` and all below it, `/` alone. */
+  readonly claims: readonly string[]
   /** WebSocket paths. */
   readonly upgrades?: readonly string[]
   load(): Promise<Protocol>
@@ -19,7 +20,10 @@ export class Mounts {
   /** Handles paths that no protocol owns. */
   readonly first: Protocol
   readonly #first: LoadedProtocol
-  readonly #mounts: ReadonlyMap<Mount, readonly string[]>
+  readonly #firstSegments: ReadonlySet<string>
+  readonly #mounts: readonly Mount[]
+  /** By the first segment, which is never a parameter. */
+  readonly #claims = new Map<string, { readonly mount: Mount; readonly claim: PathClaim }[]>()
   readonly #loading = new Map<Mount, Promise<LoadedProtocol>>()
   readonly #loaded = new Set<LoadedProtocol>()
 
@@ -27,13 +31,18 @@ export class Mounts {
     this.first = first
     this.#first = loaded(first)
     this.#loaded.add(this.#first)
-    this.#mounts = new Map(mounts.map((mount) => [mount, mount.segments]))
+    this.#firstSegments = new Set(first.routes.map(({ path }) => firstSegment(path)))
+    this.#mounts = mounts
+    for (const mount of mounts)
+      for (const claim of mount.claims.map(toClaim)) {
+        const segment = claim.segments[0] ?? ''
+        this.#claims.set(segment, [...(this.#claims.get(segment) ?? []), { mount, claim }])
+      }
   }
 
   /** Whether the path, or others that begin like it, belong to a protocol. Loads nothing. */
   claims(path: string): boolean {
-    const segment = path.split('/', 2)[1] ?? ''
-    return this.first.routes.some((route) => route.path.split('/', 2)[1] === segment) || this.#owners(path).length > 0
+    return this.#firstSegments.has(firstSegment(path)) || this.#owners(path).length > 0
   }
 
   async match(method: string, path: string): Promise<Match> {
@@ -64,7 +73,7 @@ export class Mounts {
 
   /** Loads the remaining protocols, so that no later request waits for it. */
   async loadAll(): Promise<void> {
-    for (const mount of this.#mounts.keys()) await this.#load(mount)
+    for (const mount of this.#mounts) await this.#load(mount)
   }
 
   /** Closes what protocols hold open besides streams. */
@@ -73,8 +82,11 @@ export class Mounts {
   }
 
   #owners(path: string): Mount[] {
-    const segment = path.split('/', 2)[1] ?? ''
-    return [...this.#mounts].filter(([, segments]) => segments.includes(segment)).map(([mount]) => mount)
+    const claims = this.#claims.get(firstSegment(path))
+    if (claims === undefined) return []
+    const segments = path.split('/').slice(1)
+    const owners = claims.filter(({ claim }) => covers(claim, segments))
+    return [...new Set(owners.map(({ mount }) => mount))]
   }
 
   #load(mount: Mount): Promise<LoadedProtocol> {
@@ -92,6 +104,10 @@ export class Mounts {
     this.#loaded.add(done)
     return done
   }
+}
+
+function firstSegment(path: string): string {
+  return path.split('/', 2)[1] ?? ''
 }
 
 function loaded(protocol: Protocol): LoadedProtocol {

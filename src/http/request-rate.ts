@@ -5,14 +5,15 @@ import { actorOf, localOwner, type Principal } from '../core/model/principal.ts'
 import { type Clock, elapsedOf } from '../core/ports/clock.ts'
 import { TokenBuckets } from '../core/runtime/token-bucket.ts'
 import { networkOf, UNKNOWN_ADDRESS } from './address-limit.ts'
+import { LoginAttempts } from './login-attempts.ts'
 
-const FAILURES_PER_SECOND = 1
 /** Size of the cache of known valid credentials. */
 const KNOWN_MAX = 10_000
 
 export class RequestRate {
   readonly #requests: TokenBuckets
-  readonly #failures: TokenBuckets
+  readonly #attempts: LoginAttempts
+  readonly #guarded: boolean
   readonly #strangers: TokenBuckets
   readonly #perSecond: number
   readonly #perAddress: number
@@ -27,7 +28,8 @@ export class RequestRate {
     this.#perAddress = guarded ? requestsPerAddressMax : 0
     this.#requests = new TokenBuckets({ perSecond: requestsPerSecondMax, burst: requestsBurstMax, now })
     this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: requestsPerAddressBurstMax, now })
-    this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst: limits.loginFailuresBurstMax, now })
+    this.#attempts = new LoginAttempts(limits.loginFailuresBurstMax, now)
+    this.#guarded = guarded
   }
 
   /**
@@ -67,23 +69,23 @@ export class RequestRate {
     bearer: string | undefined,
     authenticate: () => Promise<Principal>,
   ): Promise<Principal> {
+    if (!this.#guarded) return authenticate()
     const network = networkOf(address)
     const digest = bearer === undefined ? '' : digestOf(bearer)
-    const isExempt = address === UNKNOWN_ADDRESS || this.#known.has(digest)
-    const retryAfterMs = isExempt ? 0 : this.#failures.wait(network)
-    if (retryAfterMs > 0)
-      throw new HoldfastError('rate_limited', 'too many requests with an invalid credential came from your address', {
-        retryAfterMs,
-      })
+    const end = await this.#attempts.begin(
+      network,
+      () => address === UNKNOWN_ADDRESS || (bearer !== undefined && this.#known.has(digest)),
+    )
     try {
       const principal = await authenticate()
       if (bearer !== undefined) this.#remember(digest)
+      end?.('not wrong')
       return principal
     } catch (cause) {
-      if (isHoldfastError(cause, 'unauthenticated')) {
-        this.#known.delete(digest)
-        this.#failures.take(network)
-      }
+      const isWrong = isHoldfastError(cause, 'unauthenticated')
+      if (isWrong) this.#known.delete(digest)
+      if (end !== undefined) end(isWrong ? 'wrong' : 'not wrong')
+      else if (isWrong) this.#attempts.countWrong(network)
       throw cause
     }
   }

@@ -82,13 +82,13 @@ export class RouteTable {
   }
 
   match(method: string, path: string): Match {
-    const given = path.split('/').slice(1)
-    const fitting = (this.#entries.get(given.length) ?? []).flatMap((entry) => {
-      const params = bind(entry.segments, given)
+    const segments = path.split('/').slice(1)
+    const fitting = (this.#entries.get(segments.length) ?? []).flatMap((entry) => {
+      const params = bind(entry.segments, segments)
       return params === undefined ? [] : [{ ...entry, params }]
     })
-    const wanted = method === 'HEAD' ? 'GET' : method
-    const found = fitting.find(({ route }) => route.method === wanted)
+    const routeMethod = method === 'HEAD' ? 'GET' : method
+    const found = fitting.find(({ route }) => route.method === routeMethod)
     if (found !== undefined) return { kind: 'found', ...found }
     if (fitting[0] === undefined) return { kind: 'none' }
     return { kind: 'wrong method', protocol: fitting[0].protocol, allow: allowed(fitting) }
@@ -101,10 +101,10 @@ function allowed(entries: readonly Entry[]): string[] {
   return [...new Set(methods.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method])))].toSorted()
 }
 
-function bind(pattern: readonly string[], given: readonly string[]): Record<string, string> | undefined {
+function bind(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
   const params: Record<string, string> = {}
   for (const [position, segment] of pattern.entries()) {
-    const value = given[position]!
+    const value = segments[position]!
     if (!segment.startsWith('{')) {
       if (segment !== value) return undefined
       continue

@@ -26,10 +26,14 @@ export interface StreamFormat {
   /** Sent with the headers, so that the client knows immediately that it is connected. */
   readonly preamble: string
   readonly heartbeat: string
+  /** `encode` returns the bytes of its slice. */
+  readonly copiesRecords?: boolean
+  /** Sent instead of the heartbeat, if there is something to say. */
+  progress?(): string | undefined
   /** Empty if the slice holds nothing for this stream. */
   encode(slice: Slice): Uint8Array | string
-  /** True once an encoded frame ends the stream before the run ends. */
-  done?(): boolean
+  /** True once an encoded frame ends the stream before the run ends; `aborted`: as if the connection was lost. */
+  done?(): boolean | 'aborted'
   /** Undefined aborts the connection: in some protocols a clean end without a final frame means success. */
   notice(notice: Notice): string | undefined
 }
@@ -124,6 +128,10 @@ export class Stream implements Sink {
     return this.#closed
   }
 
+  get copiesRecords(): boolean {
+    return this.#format.copiesRecords === true
+  }
+
   attach(subscription: Subscription): void {
     this.#subscription = subscription
     if (this.#closed) return subscription.close()
@@ -135,8 +143,10 @@ export class Stream implements Sink {
     this.#open()
     this.#cursor = lastOf(slice)
     const bytes = this.#format.encode(slice)
-    const room = bytes.length === 0 || this.#put(bytes)
-    if (this.#format.done?.() === true) this.#finish()
+    const room = bytes.length === 0 || this.#put(bytes, bytes === slice.bytes ? slice.release : undefined)
+    const done = this.#format.done?.() ?? false
+    if (done === 'aborted') this.#response.destroy()
+    else if (done) this.#finish()
     return room
   }
 
@@ -166,20 +176,26 @@ export class Stream implements Sink {
       this.#lastWrite = now
     } else if (now - this.#lastWrite >= limits.heartbeatIntervalMs) {
       this.#lastWrite = now
-      this.#response.write(this.#format.heartbeat)
+      this.#response.write(this.#format.progress?.() ?? this.#format.heartbeat)
     }
   }
 
-  #put(bytes: Uint8Array | string): boolean {
+  /** `release`: nobody else reads the bytes. */
+  #put(bytes: Uint8Array | string, release?: () => void): boolean {
     this.#quiet = false
-    const room = this.#send(bytes)
+    const room = this.#send(bytes, release)
     if (!room) this.#fullSince ??= elapsedOf(this.#clock)
     return room
   }
 
-  #send(bytes: Uint8Array | string): boolean {
-    const written = this.#takesChunks && typeof bytes !== 'string' ? writeChunk(this.#response, bytes) : undefined
-    return written ?? this.#response.write(bytes)
+  #send(bytes: Uint8Array | string, release: (() => void) | undefined): boolean {
+    const isDirect = this.#takesChunks && typeof bytes !== 'string'
+    const written = isDirect ? writeChunk(this.#response, bytes) : undefined
+    if (written !== undefined) return written
+    // Only Node's own socket is known to be done with the bytes when it says so.
+    return isDirect && release !== undefined
+      ? this.#response.write(bytes, (error) => error ?? release())
+      : this.#response.write(bytes)
   }
 
   #open(): void {

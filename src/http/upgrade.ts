@@ -4,8 +4,10 @@ import type { Duplex } from 'node:stream'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
+import { paceRequests } from '../core/runtime/share-event-loop.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { locate } from './base-path.ts'
+import { bearerIn } from './bearer.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import { hostRequestOf } from './host-request.ts'
 import type { Mounts } from './mounts.ts'
@@ -77,6 +79,8 @@ async function serveUpgrade(
   socket.on('error', () => {}) // the client disconnected; `close` follows
   try {
     const found = path === undefined ? undefined : await mounts.upgrade(path)
+    await paceRequests() // not before: all upgrades that waited for the protocol to load go on in the same turn
+    if (socket.destroyed) return
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
     // A WebSocket can have side effects, and browsers send no preflight for it.
     const peer = proxies.peerOf(request)
@@ -116,10 +120,15 @@ async function serveUpgrade(
 async function knownToHost(
   request: IncomingMessage,
   { address: from }: Peer,
-  { authenticator }: UpgradeOptions,
+  { authenticator, rate }: UpgradeOptions,
 ): Promise<Principal | undefined> {
+  const { authorization, cookie } = request.headers
+  const shown = bearerIn(authorization) ?? cookie
+  const authenticate = (): Promise<Principal> =>
+    authenticator.authenticate({ request: hostRequestOf(request), ...(from !== undefined && { from }) })
   try {
-    return await authenticator.authenticate({ request: hostRequestOf(request), ...(from !== undefined && { from }) })
+    // No credential was sent, so this is not a login attempt: do not rate-limit it as one.
+    return await (shown === undefined ? authenticate() : rate.authenticate(from, shown, authenticate))
   } catch (cause) {
     if (isHoldfastError(cause, 'unauthenticated')) return undefined
     throw cause

@@ -35,13 +35,13 @@ export interface TakenFrames<State, Frame> {
 export class ViewCursor<State, Frame> {
   readonly #viewing: Viewing<State, Frame>
   #at: Checkpoint<State>
-  #begun: boolean
+  #hasBegun: boolean
   #ended = false
 
   constructor(viewing: Viewing<State, Frame>) {
     this.#viewing = viewing
     this.#at = viewing.from ?? viewing.view.start
-    this.#begun = viewing.wanted === undefined
+    this.#hasBegun = viewing.wanted === undefined
   }
 
   /** The state after all that was taken. */
@@ -58,15 +58,15 @@ export class ViewCursor<State, Frame> {
     const { view } = this.#viewing
     const step = view.step(this.#at, slice)
     this.#at = step.after
-    const begin = this.#begun ? 0 : this.#firstWanted(step)
+    const begin = this.#hasBegun ? 0 : this.#firstWanted(step)
     return { step, begin, end: this.#ended ? begin : this.#endOf(step, begin) }
   }
 
   #firstWanted({ frames, logs }: ViewStep<State, Frame>): number {
     const { wanted } = this.#viewing
     const found = frames.findIndex((frame, index) => wanted!(frame, logs[index]!))
-    this.#begun = found >= 0
-    return this.#begun ? found : frames.length
+    this.#hasBegun = found >= 0
+    return this.#hasBegun ? found : frames.length
   }
 
   #endOf({ frames, logs, ends }: ViewStep<State, Frame>, begin: number): number {

@@ -9,9 +9,9 @@ export type FetchHandler = (request: Request, info?: unknown) => Promise<Respons
 
 /** `info` is what hosts pass beside a request. */
 export function serveFetch(app: App, request: Request, info?: unknown): Promise<Response> {
-  const given = new FetchRequest(request, addressIn(info))
-  const response = new FetchResponse(given, request.signal)
-  app(given, response)
+  const adapted = new FetchRequest(request, addressIn(info))
+  const response = new FetchResponse(adapted, request.signal)
+  app(adapted, response)
   return response.answer
 }
 

@@ -44,11 +44,11 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     const { promise, resolve } = Promise.withResolvers<Response>()
     this.answer = promise
     this.#resolve = resolve
-    if (gone.aborted) queueMicrotask(() => this.destroy())
+    if (gone.aborted) queueMicrotask(() => this.#abort())
     else {
-      const destroy = (): void => void this.destroy()
-      gone.addEventListener('abort', destroy, { once: true })
-      this.once('close', () => gone.removeEventListener('abort', destroy))
+      const abort = (): void => this.#abort()
+      gone.addEventListener('abort', abort, { once: true })
+      this.once('close', () => gone.removeEventListener('abort', abort))
     }
   }
 
@@ -94,9 +94,20 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
   destroy(): this {
     if (this.destroyed || this.writableFinished) return this
     this.#reader?.error(new Error('the response was cut off'))
+    this.#leave()
+    return this
+  }
+
+  /** The client is gone: nobody reads the rest, and hosts would print an error. */
+  #abort(): void {
+    if (this.destroyed || this.writableFinished) return
+    this.#reader?.close()
+    this.#leave()
+  }
+
+  #leave(): void {
     if (!this.#isAnswered) this.#resolve(new Response(null, { status: CLIENT_CLOSED }))
     this.#close()
-    return this
   }
 
   setTimeout(ms: number, callback: () => void): this {

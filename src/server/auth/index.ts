@@ -1,4 +1,5 @@
 /** Builds the authenticator: API keys, tokens, both, or none. Loads only the modules it needs. */
+import { anything, checkOptions, type OptionRules } from '../../core/model/check-options.ts'
 import type { Clock } from '../../core/ports/clock.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -20,7 +21,15 @@ export interface AuthOptions {
 export const SECURITY_KEY_CHARS_MIN = 16
 export const tooShort = `is shorter than ${SECURITY_KEY_CHARS_MIN} characters: use the output of openssl rand -hex 24`
 
-export async function openAuthenticator(options: AuthOptions, clock: Clock = systemClock): Promise<Authenticator> {
+const AUTH_RULES: OptionRules<AuthOptions> = { keys: anything, jwt: anything, securityKey: anything }
+
+/** An authenticator that is given is used as it is. */
+export async function openAuthenticator(
+  options: AuthOptions | Authenticator,
+  clock: Clock = systemClock,
+): Promise<Authenticator> {
+  if ('authenticate' in options) return options
+  checkOptions('auth', options, AUTH_RULES)
   const keys =
     options.keys === undefined ? undefined : await (await import('./keys.ts')).openKeyAuthenticator(options.keys, clock)
   const jwt =

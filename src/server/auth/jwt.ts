@@ -80,11 +80,11 @@ async function openKeys(jose: typeof import('jose'), { jwks, key }: JwtOptions, 
   throw new HoldfastError('invalid_request', 'JWT needs either a key set (jwks) or a key, not both')
 }
 
-function narrowed(possible: readonly string[], wanted: readonly string[] = possible): readonly string[] {
-  const unfit = wanted.filter((algorithm) => !possible.includes(algorithm))
-  if (unfit.length === 0 && wanted.length > 0) return wanted
+function narrowed(possible: readonly string[], requested: readonly string[] = possible): readonly string[] {
+  const unfit = requested.filter((algorithm) => !possible.includes(algorithm))
+  if (unfit.length === 0 && requested.length > 0) return requested
   const what =
-    wanted.length === 0
+    requested.length === 0
       ? 'the list of JWT algorithms is empty'
       : `JWT algorithm ${unfit.join(', ')} does not fit the key`
   throw new HoldfastError('invalid_request', `${what}; the key supports ${possible.join(', ')}`)

@@ -40,19 +40,19 @@ export interface CreatedKey {
   readonly key: string
 }
 
-export async function createKey(path: string, wanted: NewKey, clock: Clock = systemClock): Promise<CreatedKey> {
-  const { name, principal = keyPrincipalId(name), tenant, scopes, expiresInMs } = wanted
+export async function createKey(path: string, newKey: NewKey, clock: Clock = systemClock): Promise<CreatedKey> {
+  const { name, principal = keyPrincipalId(name), tenant, scopes, expiresInMs } = newKey
   checkNewKey(name, principal, tenant)
   if (scopes !== undefined) checkScopes(scopes)
   const secret = randomBytes(SECRET_BYTES).toString('hex')
   return updateKeyFile(path, (keys) => {
     if (keys.length >= KEYS_MAX)
       throw new HoldfastError('conflict', `key file ${path} is full: it has ${KEYS_MAX} keys`)
-    const taken = keys.find((key) => key.id === name || (key.name === name && key.revokedAt === undefined))
-    if (taken)
+    const existing = keys.find((key) => key.id === name || (key.name === name && key.revokedAt === undefined))
+    if (existing)
       throw new HoldfastError(
         'conflict',
-        `key "${name}" already exists (id ${taken.id}): revoke it, or choose another name`,
+        `key "${name}" already exists (id ${existing.id}): revoke it, or choose another name`,
       )
     const entry: KeyEntry = {
       id: unusedId(keys),
@@ -106,8 +106,8 @@ export async function removeKeysOf(
   const count = keys.filter(isTheirs).length
   if (dryRun || count === 0) return count
   return updateKeyFile(path, (current) => {
-    const kept = current.filter((key) => !isTheirs(key))
-    return { keys: kept, result: current.length - kept.length }
+    const remaining = current.filter((key) => !isTheirs(key))
+    return { keys: remaining, result: current.length - remaining.length }
   })
 }
 

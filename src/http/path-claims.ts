@@ -1,0 +1,32 @@
+/**
+ * Which paths a protocol owns, before it is loaded. `/v1` is that path and all below it, `/os/` only that path, with and without the
+ * slash. A segment in braces is any one segment.
+ */
+export interface PathClaim {
+  readonly segments: readonly string[]
+  /** Nothing below it. */
+  readonly isExact: boolean
+}
+
+export function toClaim(text: string): PathClaim {
+  const isExact = text.endsWith('/')
+  return { segments: (isExact ? text.slice(0, -1) : text).split('/').slice(1), isExact }
+}
+
+/** `path`: segments of a request's path. */
+export function covers({ segments, isExact }: PathClaim, path: readonly string[]): boolean {
+  if (!segments.every((segment, position) => isSame(segment, path[position]))) return false
+  const below = path.slice(segments.length)
+  return !isExact || below.length === 0 || (below.length === 1 && below[0] === '')
+}
+
+/** Whether some path belongs to both. */
+export function overlap(one: PathClaim, other: PathClaim): boolean {
+  const [short, long] = one.segments.length <= other.segments.length ? [one, other] : [other, one]
+  if (!short.segments.every((segment, position) => isSame(segment, long.segments[position]))) return false
+  return short.segments.length === long.segments.length || !short.isExact
+}
+
+function isSame(pattern: string, segment: string | undefined): boolean {
+  return segment !== undefined && (pattern === segment || pattern.startsWith('{') || segment.startsWith('{'))
+}
