@@ -1,5 +1,7 @@
 /** Holdfast as a library: define components, serve them. */
 export { agent, type AgentDefinition } from './agents/generator.ts'
+export type { DescribedSchema, JsonSchema, SchemaIssue, StandardSchema, ValueSchema } from './core/ports/schema.ts'
+export { fromJsonSchema } from './core/schema/json-schema.ts'
 export { isolated, type IsolatedOptions } from './agents/isolated/component.ts'
 export {
   type AnyStep,
@@ -35,6 +37,7 @@ export {
   type ComponentKind,
   type DisconnectPolicy,
   type DivergencePolicy,
+  type UnserializablePolicy,
   emit,
   type Emission,
   type HistoryMessage,
@@ -73,11 +76,12 @@ export type { OwnerUsage, SizedRun, StoredUsage } from './core/model/storage-usa
 export { type Handlers, type Holdfast, holdfast, type NodeHandler } from './mount/holdfast.ts'
 export type { HoldfastOptions } from './mount/options.ts'
 export type { FetchHandler } from './http/fetch/index.ts'
-export { createServer, type Server, type ServerOptions } from './server/create-server.ts'
-export type { EngineOptions } from './server/engine.ts'
-export type { ProtocolName } from './server/protocols.ts'
+export { createServer, openSqliteStore } from './server/loaded-on-use.ts'
+export type { Server, ServerOptions } from './server/create-server.ts'
+export type { EngineOptions } from './server/engine-options.ts'
+export type { ProtocolChoice, ProtocolName } from './server/protocol-paths.ts'
 export type { Authenticate } from './server/auth/host.ts'
-export { type AuthOptions, type JwtOptions, openAuthenticator } from './server/auth/index.ts'
+export type { AuthOptions, JwtOptions } from './server/auth/index.ts'
 export type { TlsOptions } from './server/certificate-files.ts'
 export type {
   Authenticator,
@@ -96,5 +100,4 @@ export type { AgentCardOptions, A2aOptions, CardSigner, PushOptions } from './pr
 export type { Client, RunHandle, Runs } from './client/index.ts'
 export type { RetentionOverrides } from './server/retention/periods.ts'
 export type { RetentionOptions } from './server/retention/retention.ts'
-export { openSqliteStore } from './stores/sqlite/index.ts'
 export { openMemoryStore } from './stores/memory.ts'

@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { serve as serveHono } from '@hono/node-server'
 import express from 'express'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { Hono } from 'hono'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { temporaryDatabase, temporaryFolder } from '../../test/support/temporary.ts'
 import { until } from '../../test/support/until.ts'
@@ -138,6 +140,80 @@ describe('below a base path', () => {
   })
 })
 
+describe('protocols at other paths', () => {
+  const protocols = {
+    native: '/api',
+    openai: '/openai/v1',
+    a2a: '/agents-a2a',
+    agentos: '/os',
+    console: '/ui',
+  } as const
+
+  test('are followed by Location, cards, the OpenAPI document, share links and the console', async () => {
+    const hf = mount({ protocols, basePath: '/x' })
+    const url = 'http://localhost/x'
+    const ask = async (path: string, init?: RequestInit): Promise<Response> => hf.fetch(new Request(url + path, init))
+    const html = { headers: { accept: 'text/html' } }
+    const started = await hf.fetch(start(`${url}/api`))
+    const { id } = (await started.json()) as { id: string }
+    expect(started.headers.get('location')).toBe(`/x/api/runs/${id}`)
+    expect((await ask(`/api/runs/${id}`)).status).toBe(200)
+    const card = (await (await ask('/.well-known/agent-card.json', { headers: { 'a2a-version': '1.0' } })).json()) as {
+      supportedInterfaces: { url: string }[]
+    }
+    expect(card.supportedInterfaces[0]!.url).toBe(`${url}/agents-a2a/echo`)
+    expect((await ask('/agents-a2a/echo/.well-known/agent-card.json')).status).toBe(200)
+    expect(await (await ask('/api/openapi.json')).json()).toMatchObject({ servers: [{ url: '/x/api' }] })
+    expect((await ask('/', html)).headers.get('location')).toBe('/x/ui')
+    expect((await ask('/os/agents')).status).toBe(200)
+    expect((await ask('/openai/v1/models')).status).toBe(200)
+    const share = (await (await ask(`/api/runs/${id}/shares`, { method: 'POST' })).json()) as { path: string }
+    const shared = await ask(`/api${share.path}`, html)
+    const page = new URL(shared.headers.get('location')!, `${url}/api/runs/${id}/events`)
+    expect(page.pathname).toBe(`/x/ui/runs/${id}`)
+    const text = await (await ask('/ui')).text()
+    expect(text).toContain('<meta name="holdfast-base" content="/x/api"')
+    expect(text).toContain('<meta name="holdfast-console" content="/x/ui"')
+    expect(text).toContain('<meta name="holdfast-a2a" content="/x/agents-a2a"')
+    const [, script] = /src="([^"]+)"/.exec(text)!
+    expect((await hf.fetch(new Request(`http://localhost${script}`))).status).toBe(200)
+    expect((await ask('/ui/api/runs')).status).toBe(200)
+  })
+
+  test('leave their own paths free, and keep their error form', async () => {
+    const { fetch } = mount({ protocols })
+    const body = async (path: string): Promise<unknown> => (await fetch(new Request(`http://localhost${path}`))).json()
+    for (const path of ['/runs', '/v1/models', '/a2a/echo', '/agents', '/console'])
+      expect([path, await body(path)]).toEqual([path, expect.objectContaining({ status: 404 })])
+    expect(await body('/openai/v1/nothing')).toMatchObject({ error: { type: 'invalid_request_error' } })
+    expect(await body('/os/agents/nothing')).toMatchObject({ detail: expect.any(String) })
+    expect(await body('/api/runs/nothing')).toMatchObject({ code: 'not_found' })
+    expect(await body('/health')).toMatchObject({ status: 'ok' })
+    expect(await body('/api/health')).toMatchObject({ status: 'ok' })
+  })
+
+  test('serve WebSockets and runs in process', async () => {
+    const hf = mount({ protocols, basePath: '/x' })
+    const server = createServer(hf.node).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => (server.closeAllConnections(), void server.close()))
+    hf.attach(server)
+    const socket = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}/x/os/agents/ws`)
+    onTestFinished(() => socket.terminate())
+    expect(String(((await once(socket, 'message')) as [Buffer])[0])).toContain('Connected to AgentOS')
+    const run = await hf.runs.start({ component: 'echo', input: 'hi' })
+    let text = ''
+    for await (const piece of run.text()) text += piece
+    expect(text).toBe('you said hi')
+  })
+
+  test('`true` is the default path', async () => {
+    const { fetch } = mount({ protocols: { native: true, openai: '/openai' } })
+    expect((await fetch(new Request('http://localhost/runs'))).status).toBe(200)
+    expect((await fetch(new Request('http://localhost/openai/models'))).status).toBe(200)
+  })
+})
+
 describe('beside the routes of an application', () => {
   test('node: paths of nobody go to the next handler, unchanged', async () => {
     const app = express()
@@ -207,6 +283,34 @@ describe('beside the routes of an application', () => {
     expect(others).toContain('/elsewhere')
     detach()
     expect(server.listenerCount('upgrade')).toBe(1)
+  })
+})
+
+describe('in Hono', () => {
+  test('a client that leaves ends its stream, and nothing is printed', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const info = vi.spyOn(console, 'info').mockImplementation(() => {})
+    onTestFinished(() => (printed.mockRestore(), info.mockRestore()))
+    const hf = mount()
+    const app = new Hono().mount('/api', hf.fetch)
+    const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api`
+    const client = new AbortController()
+    const run = await hf.runs.start({ component: 'waiting', input: '' })
+    const stream = await fetch(`${url}/runs/${run.id}/events`, {
+      headers: { accept: 'text/event-stream' },
+      signal: client.signal,
+    })
+    await stream.body!.getReader().read()
+    const subscribers = async (): Promise<number> =>
+      ((await (await fetch(`${url}/health`)).json()) as { subscribers: number }).subscribers
+    expect(await subscribers()).toBe(1)
+    client.abort()
+    await until('the stream has ended', async () => (await subscribers()) === 0)
+    expect(printed.mock.calls).toEqual([])
+    await run.stop({ waitMs: 10_000 })
   })
 })
 
@@ -379,6 +483,37 @@ describe('one instance per store and process', () => {
   })
 })
 
+describe('process model', () => {
+  test('waitUntil gets a promise that settles when the response is sent and no run executes', async () => {
+    const promises: Promise<unknown>[] = []
+    const hf = mount({ waitUntil: (promise) => void promises.push(promise) })
+    const waits = new Request('http://localhost/runs', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ component: 'waiting', input: '' }),
+    })
+    const { id } = (await (await hf.fetch(waits)).json()) as { id: string }
+    expect(promises).toHaveLength(1)
+    let isIdle = false
+    void promises[0]!.then(() => (isIdle = true))
+    await until('the run has begun', async () => (await hf.runs.get(id)).events >= 3)
+    expect(isIdle).toBe(false)
+    await hf.runs.stop(id, { waitMs: 10_000 })
+    await promises[0]
+    await (await hf.fetch(new Request('http://localhost/other'))).text()
+    expect(promises).toHaveLength(1) // not for a path of somebody else
+  })
+
+  test('a reload does not pile up listeners for signals, and close removes them', async () => {
+    const store = `sqlite:${temporaryDatabase()}`
+    const before = process.listenerCount('SIGUSR2')
+    const reloaded = [1, 2, 3].map(() => holdfast({ components: [echo], store, closeOn: ['SIGUSR2'] }))
+    expect(process.listenerCount('SIGUSR2')).toBe(before + 1)
+    await reloaded.at(-1)!.close()
+    expect(process.listenerCount('SIGUSR2')).toBe(before)
+  })
+})
+
 describe('options are checked when they are given', () => {
   const base = { components: [echo] }
   test.each([
@@ -391,7 +526,20 @@ describe('options are checked when they are given', () => {
     [{ ...base, basePath: '/agents' }, 'use another one, such as /api/agents'],
     [{ ...base, protocols: ['grpc'] }, '"grpc" is unknown; use native'],
     [{ ...base, protocols: ['console'] }, 'console needs native'],
+    [{ ...base, protocols: { native: 'api' } }, 'native: "api" is not a path such as /'],
+    [{ ...base, protocols: { openai: '/../v1' } }, 'is not a path such as /v1'],
+    [{ ...base, protocols: { openai: false } }, 'openai: false is not a path'],
+    [{ ...base, protocols: { openai: '/' } }, 'cannot be /; use one such as /v1'],
+    [{ ...base, protocols: { a2a: '/a/{id}' } }, 'a parameter that it does not know'],
+    [
+      { ...base, protocols: { native: '/', openai: '/runs/v1' } },
+      'openai at /runs/v1 collides with native, which serves /runs',
+    ],
+    [{ ...base, protocols: { console: '/health', native: '/' } }, 'collides with health'],
+    [{ ...base, protocols: { native: '/api' }, basePath: '/api' }, 'basePath: /api is a path of the protocols'],
     [{ ...base, execute: false }, 'postgres://'],
+    [{ ...base, waitUntil: true }, 'waitUntil must be a function'],
+    [{ ...base, closeOn: ['SIGTREM'] }, '"SIGTREM" is not a signal such as SIGTERM'],
     [{ ...base, authenticate: 'yes' }, 'authenticate must be a function'],
     [{ ...base, trustProxy: ['proxy'] }, 'is not an address'],
     [{ ...base, a2a: { signer: {} } }, 'a2a.signer needs a2a.url'],

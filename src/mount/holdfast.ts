@@ -8,6 +8,7 @@ import type { HttpRequest, HttpResponse } from '../http/exchange.ts'
 import { leaseInstance } from './instances.ts'
 import { checkOptions, type HoldfastOptions } from './options.ts'
 import { Unopened } from './unopened.ts'
+import { untilIdle } from './until-idle.ts'
 
 /** Methods of route handlers, as Next.js names them. */
 export type Handlers = Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', FetchHandler>>
@@ -43,6 +44,8 @@ export function holdfast(options: HoldfastOptions): Holdfast {
 
   const serve = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void): void => {
     const { engine } = instance
+    if (options.waitUntil !== undefined && unopened.claims(request))
+      options.waitUntil(untilIdle(response, () => instance.engine))
     if (engine !== undefined) return engine.app(request, response, unclaimed)
     if (unclaimed !== undefined && !unopened.claims(request)) return unclaimed()
     instance.open().then(
@@ -59,7 +62,8 @@ export function holdfast(options: HoldfastOptions): Holdfast {
   }
   const clientFor = (principal: Principal): Client =>
     createClient({
-      url: options.url ?? `http://localhost${checked.basePath}`,
+      url:
+        (options.url ?? `http://localhost${checked.basePath}`).replace(/\/$/, '') + (checked.paths.get('native') ?? ''),
       share: false,
       fetch: async (input, init) => {
         const app = await (await instance.open()).appFor(principal)

@@ -3,10 +3,10 @@ import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Authenticate } from '../server/auth/host.ts'
-import { openAuthenticator } from '../server/auth/index.ts'
-import { type Engine, openEngine } from '../server/engine.ts'
-import { openStore } from '../server/open-store.ts'
+import type { Engine } from '../server/engine.ts'
+import type { StoreConfig } from '../server/store-address.ts'
 import { defaultLogger } from './default-logger.ts'
+import { loadEngine } from './load-engine.ts'
 import { type CheckedOptions, fingerprintOf, type HoldfastOptions } from './options.ts'
 
 /** Delay before a failed opening is repeated. */
@@ -91,17 +91,16 @@ export class Instance {
   async #open(): Promise<Engine> {
     await this.#before?.catch(() => {})
     const { given, basePath } = this.#options
-    const { auth, execute = true, url, a2a, ...rest } = given
-    const authenticator = given.authenticator ?? (auth && (await openAuthenticator(auth)))
-    const store = await this.#openStore()
+    const { execute = true, url, a2a, waitUntil: _waitUntil, closeOn: _closeOn, ...rest } = given
+    const modules = await loadEngine()
+    const store = await this.#openStore(modules.openStore)
     try {
-      const engine = await openEngine({
+      const engine = await modules.openEngine({
         ...rest,
         basePath,
         store,
         components: this.#components,
         logger: this.#logger,
-        ...(authenticator !== undefined && { authenticator }),
         ...(this.#authenticate !== undefined && { authenticate: (request) => this.#authenticate?.(request) }),
         ...(!execute && { limits: { ...given.limits, runsConcurrentMax: 0 } }),
         a2a: { ...(url !== undefined && { url }), ...a2a },
@@ -116,9 +115,9 @@ export class Instance {
     }
   }
 
-  #openStore(): Promise<Store> {
+  #openStore(open: (config: StoreConfig, logger: Logger) => Promise<Store>): Promise<Store> {
     const { store } = this.#options
-    return 'kind' in store ? openStore(store, this.#logger) : Promise.resolve(store)
+    return 'kind' in store ? open(store, this.#logger) : Promise.resolve(store)
   }
 
   async #close(keepStore: boolean): Promise<void> {

@@ -2,13 +2,19 @@
  * The instances of a process, by store. Kept outside of this module, because development servers load changed modules again and
  * leave the old ones running.
  */
+import { closeOn } from './close-on.ts'
 import { Instance } from './instance.ts'
+import { codeAddress } from './load-engine.ts'
 import type { CheckedOptions } from './options.ts'
 
 interface Entry {
   readonly instance: Instance
+  /** Address of its code. Copies of the package with other code cannot share an instance. */
+  readonly code: string | undefined
   /** The last caller. Only it may close the instance. */
   holder: object
+  /** Ends its listening for signals. */
+  ignoreSignals: () => void
 }
 
 const REGISTRY = Symbol.for('holdfast.instances')
@@ -26,18 +32,19 @@ export interface Lease {
 }
 
 /**
- * Takes over the instance of a store, or makes one. One with other settings is closed first, and its callers are refused from then on:
+ * Takes over the instance of a store, or makes one. One with other settings or code is closed first, and its callers are refused from then on:
  * they must not serve with settings, such as authentication, that are not theirs.
  */
 export function leaseInstance(options: CheckedOptions): Lease {
   const { key, given } = options
   const holder = {}
   const known = entries().get(key)
-  if (known?.instance.takes(options) === true) {
+  if (known !== undefined && known.code === codeAddress && known.instance.takes(options)) {
     known.instance.replace(given)
     known.holder = holder
-    return leaseOf(known, holder)
+    return leaseOf(known, options)
   }
+  known?.ignoreSignals()
   const before = known?.instance.handOver()
   const instance: Instance = new Instance(
     options,
@@ -46,12 +53,22 @@ export function leaseInstance(options: CheckedOptions): Lease {
     },
     before,
   )
-  const entry = { instance, holder }
+  const entry = { instance, code: codeAddress, holder, ignoreSignals: () => {} }
   entries().set(key, entry)
-  return leaseOf(entry, holder)
+  return leaseOf(entry, options)
 }
 
-function leaseOf(entry: Entry, holder: object): Lease {
-  const { instance } = entry
-  return { instance, close: () => (entry.holder === holder ? instance.close() : Promise.resolve()) }
+function leaseOf(entry: Entry, { given }: CheckedOptions): Lease {
+  const { instance, holder } = entry
+  entry.ignoreSignals()
+  const ignoreSignals = closeOn(given.closeOn ?? [], () => instance.close())
+  entry.ignoreSignals = ignoreSignals
+  return {
+    instance,
+    close() {
+      if (entry.holder !== holder) return Promise.resolve()
+      ignoreSignals()
+      return instance.close()
+    },
+  }
 }

@@ -1,4 +1,4 @@
-/** A protocol that is not chosen is not loaded, whatever is asked for. */
+/** What an import of the package loads, and that a protocol which is not chosen is not loaded, whatever is asked for. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -44,3 +44,23 @@ test.each([
 ])('mount: protocols $protocols load only their own modules, and the import loads none', async ({ protocols }) =>
   expect(await protocolsLoaded(protocols)).toEqual([[], protocols.toSorted()]),
 )
+
+test('mount: import of the package loads no engine, store on disk or protocol', async () => {
+  const index = JSON.stringify(new URL('../index.ts', import.meta.url).href)
+  const program = `
+    import { registerHooks } from 'node:module'
+    const seen = []
+    registerHooks({ load: (url, context, next) => (seen.push(url), next(url, context)) })
+    await import(${index})
+    console.log(JSON.stringify(seen))`
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--no-warnings',
+    '--input-type=module',
+    '-e',
+    program,
+  ])
+  const loaded = (JSON.parse(stdout) as string[]).flatMap((url) => /\/src\/(.*)$/.exec(url)?.[1] ?? [])
+  expect(loaded).toContain('mount/holdfast.ts')
+  const heavy = /^(protocols|console|stores\/(sqlite|postgres|nats)|core\/(scheduling|sessions))\/|^server\/engine\.ts/
+  expect(loaded.filter((file) => heavy.test(file))).toEqual([])
+})

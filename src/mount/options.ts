@@ -1,12 +1,24 @@
 /** Options of `holdfast()`, checked when it is called: a typo must not turn authentication off. */
 import { resolve } from 'node:path'
+import {
+  aBoolean,
+  aFunction,
+  aList,
+  anything,
+  aString,
+  checkOptions as checkAll,
+  checkRequired,
+  type OptionRules,
+} from '../core/model/check-options.ts'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
+import { componentsIn } from '../core/ports/component-source.ts'
 import type { Store } from '../core/ports/store.ts'
 import { Registry } from '../core/registry.ts'
 import { toBasePath } from '../http/base-path.ts'
-import type { AuthOptions } from '../server/auth/index.ts'
-import { type EngineOptions, refuseAnyHost } from '../server/engine.ts'
-import { checkProtocols, firstSegments, protocolNames } from '../server/protocols.ts'
+import { engineRules } from '../server/engine-rules.ts'
+import type { EngineOptions } from '../server/engine-options.ts'
+import { firstSegments, type ProtocolPaths, toProtocolPaths } from '../server/protocol-paths.ts'
+import { refuseAnyHost } from '../server/refuse-any-host.ts'
 import { type StoreConfig, toStore } from '../server/store-address.ts'
 
 export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
@@ -15,39 +27,26 @@ export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
    * store: a second call takes it over. `memory:` is a new store with every call. Default: `sqlite:.holdfast/holdfast.db`.
    */
   readonly store?: string | Store
-  /** API keys and tokens, beside or instead of `authenticate`. Default: none. */
-  readonly auth?: AuthOptions
   /** Execute runs in this process. `false`: only accept them, for workers on the same shared store. Default: true. */
   readonly execute?: boolean
+  /**
+   * Keeps a process alive that the platform would freeze after a response. Called in each request, with a promise that settles when the
+   * response has been sent and no run executes here any more. Default: the process lives.
+   */
+  readonly waitUntil?: (promise: Promise<unknown>) => void
+  /** Signals that close it: `['SIGTERM']`. The process ends afterwards, unless others listen for the signal too. Default: none. */
+  readonly closeOn?: readonly NodeJS.Signals[]
   /** Public address of the mount point, such as `https://app.example/api/agents`, for share links of `runs` and A2A cards. */
   readonly url?: string
 }
 
-const NAMES: Readonly<Record<keyof HoldfastOptions, true>> = {
-  components: true,
-  store: true,
-  basePath: true,
-  protocols: true,
-  authenticate: true,
-  authenticator: true,
-  auth: true,
-  execute: true,
-  url: true,
-  audit: true,
-  corsOrigins: true,
-  corsLoopback: true,
-  secretKeys: true,
-  allowedHosts: true,
-  trustProxy: true,
-  a2a: true,
-  supervised: true,
-  limits: true,
-  retention: true,
-  redact: true,
-  logger: true,
-  clock: true,
-  ids: true,
-  handleUncaught: true,
+const RULES: OptionRules<HoldfastOptions> = {
+  ...engineRules,
+  store: anything,
+  execute: aBoolean,
+  waitUntil: aFunction,
+  closeOn: aList,
+  url: aString,
 }
 
 const DEFAULT_STORE = 'sqlite:.holdfast/holdfast.db'
@@ -55,6 +54,7 @@ const DEFAULT_STORE = 'sqlite:.holdfast/holdfast.db'
 export interface CheckedOptions {
   readonly given: HoldfastOptions
   readonly basePath: string
+  readonly paths: ProtocolPaths
   readonly store: Store | StoreConfig
   /** What instances of one store have in common. */
   readonly key: unknown
@@ -62,28 +62,28 @@ export interface CheckedOptions {
 
 /** Throws `invalid_request` or `unsupported`, with a message for the developer. */
 export function checkOptions(given: HoldfastOptions): CheckedOptions {
-  for (const name of Object.keys(given))
-    if (!Object.hasOwn(NAMES, name)) throw wrong(`unknown option ${name}: use ${Object.keys(NAMES).join(', ')}`)
-  if (!Array.isArray(given.components))
-    throw wrong('components is missing: pass the agents, teams and workflows to serve')
-  if (given.authenticate !== undefined && typeof given.authenticate !== 'function')
-    throw wrong('authenticate must be a function that returns a principal or null')
-  void new Registry(given.components)
-  const { protocols = protocolNames, store: address = DEFAULT_STORE } = given
-  checkProtocols(protocols)
+  checkAll('holdfast()', given, RULES)
+  checkRequired('holdfast()', given, ['components'])
+  const { signals } = process.getBuiltinModule('node:os').constants
+  for (const signal of given.closeOn ?? [])
+    if (!Object.hasOwn(signals, signal))
+      throw wrong(`closeOn: ${JSON.stringify(signal)} is not a signal such as SIGTERM`)
+  void new Registry(componentsIn(given.components))
+  const { store: address = DEFAULT_STORE } = given
+  const paths = toProtocolPaths(given.protocols)
   refuseAnyHost({ ...(given.url !== undefined && { url: given.url }), ...given.a2a })
   const basePath = toBasePath(given.basePath)
   const [, first = ''] = basePath.split('/')
   // A web router that takes the base path off leaves no trace, so `/agents/x` would have two meanings.
-  if (first !== '' && firstSegments(protocols).includes(first))
+  if (first !== '' && firstSegments(paths).has(first))
     throw wrong(`basePath: /${first} is a path of the protocols themselves; use another one, such as /api${basePath}`)
-  if (typeof address !== 'string') return { given, basePath, store: address, key: address }
+  if (typeof address !== 'string') return { given, basePath, paths, store: address, key: address }
   const store = parseStore(address)
   if (given.execute === false && (store.kind === 'sqlite' || store.kind === 'memory'))
     throw wrong(
       `execute: false needs a store that other processes can share, not ${store.kind}: use postgres:// or nats://`,
     )
-  return { given, basePath, store, key: keyOf(store, address) }
+  return { given, basePath, paths, store, key: keyOf(store, address) }
 }
 
 /** A store in memory is a new one with every call. */
@@ -106,7 +106,15 @@ function wrong(message: string, cause?: unknown): HoldfastError {
 
 /** Equal for options that one engine can serve: functions count by their text, since a reload makes new ones. */
 export function fingerprintOf({ given, basePath }: CheckedOptions): string {
-  const { components: _components, authenticate, store: _store, logger: _logger, ...rest } = given
+  const {
+    components: _components,
+    authenticate,
+    store: _store,
+    logger: _logger,
+    waitUntil: _wait,
+    closeOn: _on,
+    ...rest
+  } = given
   return JSON.stringify({ ...rest, basePath, hasAuthenticate: authenticate !== undefined }, (_key, value: unknown) =>
     typeof value === 'function' || value instanceof RegExp ? String(value) : value,
   )

@@ -1,36 +1,37 @@
 /** What is known before the store is open: which paths are Holdfast's, and how to say that it cannot serve them yet. */
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
-import { locate } from '../http/base-path.ts'
+import { isHostsRoot, locate, type Target } from '../http/base-path.ts'
 import { type Cors, respondCors } from '../http/cors.ts'
 import { discardRest } from '../http/discard.ts'
 import type { HttpRequest, HttpResponse } from '../http/exchange.ts'
 import { respondError, setRetryAfter } from '../http/respond.ts'
 import { TrustedProxies } from '../http/trusted-proxies.ts'
-import { claimsPath, errorFormOf, type ProtocolName, protocolNames, upgradePaths } from '../server/protocols.ts'
+import { claimsPath, type ProtocolPaths, upgradePaths } from '../server/protocol-paths.ts'
+import { loadEngine } from './load-engine.ts'
 import type { CheckedOptions } from './options.ts'
 
 export class Unopened {
   readonly #basePath: string
-  readonly #protocols: readonly ProtocolName[]
+  readonly #paths: ProtocolPaths
   readonly #proxies: TrustedProxies
   readonly #cors: Cors
 
-  constructor({ basePath, given }: CheckedOptions) {
+  constructor({ basePath, paths, given }: CheckedOptions) {
     this.#basePath = basePath
-    this.#protocols = given.protocols ?? protocolNames
+    this.#paths = paths
     this.#proxies = new TrustedProxies(given.trustProxy ?? [])
     this.#cors = { origins: given.corsOrigins ?? [], loopback: given.corsLoopback ?? false }
   }
 
   claims(request: HttpRequest): boolean {
-    const path = this.#pathOf(request)
-    return path !== undefined && claimsPath(path, this.#protocols)
+    const target = this.#targetOf(request)
+    return target !== undefined && !isHostsRoot(target) && claimsPath(target.path, this.#paths)
   }
 
   claimsUpgrade(request: IncomingMessage): boolean {
     const path = this.#pathOf(request)
-    return path !== undefined && upgradePaths(this.#protocols).includes(path)
+    return path !== undefined && upgradePaths(this.#paths).includes(path)
   }
 
   /** Renders the error in the form of the protocol that owns the path. Never throws. */
@@ -39,7 +40,8 @@ export class Unopened {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
     try {
       if (respondCors(request, response, this.#cors)) return
-      const render = await errorFormOf(this.#pathOf(request) ?? '/', this.#protocols)()
+      const { errorFormOf } = await loadEngine()
+      const render = await errorFormOf(this.#pathOf(request) ?? '/', this.#paths)()
       setRetryAfter(response, error)
       await discardRest(request, response)
       respondError(response, render(error, crypto.randomUUID()))
@@ -49,6 +51,10 @@ export class Unopened {
   }
 
   #pathOf(request: HttpRequest | IncomingMessage): string | undefined {
-    return locate(request, this.#proxies.peerOf(request), this.#basePath)?.path
+    return this.#targetOf(request)?.path
+  }
+
+  #targetOf(request: HttpRequest | IncomingMessage): Target | undefined {
+    return locate(request, this.#proxies.peerOf(request), this.#basePath)
   }
 }

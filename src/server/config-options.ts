@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import { defaultLimits } from '../core/model/limits.ts'
 import { redactionsByName } from '../core/redaction/redactions.ts'
+import { toBasePath } from '../http/base-path.ts'
 import { SECURITY_KEY_CHARS_MIN, tooShort } from './auth/index.ts'
 import {
   toBearer,
@@ -10,7 +11,9 @@ import {
   toCount,
   toDuration,
   toDurationWithin,
+  toHeartbeat,
   toHostNames,
+  toList,
   toOrigins,
   toPort,
   toProxies,
@@ -20,6 +23,7 @@ import {
   toWebAddress,
 } from './option-values.ts'
 import type { OptionTable } from './options.ts'
+import { protocolNames, toProtocolChoice } from './protocol-paths.ts'
 import { toRetention } from './retention/periods-text.ts'
 import { parseSecretKeys } from './secret-keys.ts'
 import { toStore } from './store-address.ts'
@@ -46,6 +50,18 @@ export const configOptions = {
     fallback: '127.0.0.1',
     parse: toHost,
     help: 'Address to listen on. An address that other machines can reach requires authentication.',
+  },
+  'base-path': {
+    value: 'PATH',
+    env: 'HOLDFAST_BASE_PATH',
+    parse: toBasePath,
+    help: 'Serve everything below this path: /api/agents. Default: the root.',
+  },
+  protocols: {
+    value: 'NAMES',
+    env: 'HOLDFAST_PROTOCOLS',
+    parse: toProtocolChoice,
+    help: `Protocols to serve, separated by commas, each with another path if needed: native,openai=/openai/v1. Known: ${protocolNames.join(', ')}. Default: all.`,
   },
   store: {
     value: 'STORE',
@@ -205,7 +221,7 @@ export const configOptions = {
     value: 'ADDRESSES',
     env: 'HOLDFAST_TRUST_PROXY',
     parse: toProxies,
-    help: 'Trust X-Forwarded-For, -Proto and -Host from these proxies: addresses, networks such as 10.0.0.0/8, loopback or private. Default: none.',
+    help: 'Trust X-Forwarded-For, -Proto, -Host and -Prefix from these proxies: addresses, networks such as 10.0.0.0/8, loopback or private. Default: none.',
   },
   'insecure-no-auth': {
     env: 'HOLDFAST_INSECURE_NO_AUTH',
@@ -231,6 +247,32 @@ export const configOptions = {
     fallback: '1.0.1',
     parse: toChoice(['1.0.1', '1.0.0']),
     help: 'Version of the A2A specification that maps errors to statuses: 1.0.1 or 1.0.0.',
+  },
+  'a2a-card': {
+    value: 'FORM',
+    env: 'HOLDFAST_A2A_CARD',
+    fallback: 'both',
+    parse: toChoice(['both', '1.0']),
+    help: 'A2A card for clients that send no version: both (readable by 0.3 and 1.0) or 1.0.',
+  },
+  'a2a-idempotent': {
+    value: 'WHEN',
+    env: 'HOLDFAST_A2A_IDEMPOTENT',
+    fallback: 'extension',
+    parse: toChoice(['extension', 'always', 'never']),
+    help: 'When A2A messages are deduplicated by messageId: extension (for clients that activate the resume extension), always or never.',
+  },
+  'a2a-direct': {
+    value: 'COMPONENTS',
+    env: 'HOLDFAST_A2A_DIRECT',
+    parse: toList,
+    help: 'Components that may reply to A2A with a message instead of a task, separated by commas. Default: none.',
+  },
+  'a2a-no-streaming': {
+    value: 'COMPONENTS',
+    env: 'HOLDFAST_A2A_NO_STREAMING',
+    parse: toList,
+    help: 'Components whose A2A cards declare no streaming, separated by commas. Default: none.',
   },
   'a2a-sign-key': {
     value: 'PATH',
@@ -354,6 +396,13 @@ export const configOptions = {
     fallback: '2s',
     parse: toDurationWithin(1),
     help: 'How long an agent may block the event loop before the log names its run; 0 turns the watchdog thread off.',
+  },
+  heartbeat: {
+    value: 'DURATION',
+    env: 'HOLDFAST_HEARTBEAT',
+    fallback: `${defaultLimits.heartbeatIntervalMs / 1000}s`,
+    parse: toHeartbeat,
+    help: 'Longest silence of a stream: 1s to 10m. Shorter than the idle timeout of every proxy on the way.',
   },
   'drain-timeout': {
     value: 'DURATION',

@@ -29,6 +29,14 @@ describe('config:', () => {
     )
   })
 
+  test('--protocols has names, some of them with a path, and --base-path is a path', () => {
+    const { protocols, basePath } = readConfig(['--protocols', 'native, openai=/openai/v1', '--base-path', '/api/'], {})
+    expect([protocols, basePath]).toEqual([{ native: true, openai: '/openai/v1' }, '/api'])
+    expect(usage(['--protocols', 'grpc'])).toContain('--protocols: protocols: "grpc" is unknown; use native')
+    expect(usage(['--protocols', 'native,openai=/runs'])).toContain('openai at /runs collides with native')
+    expect(usage(['--base-path', 'api'])).toContain('"api" is not a path such as /api/agents')
+  })
+
   test('the default is local, on disk and without authentication', () => {
     expect(readConfig([], {})).toEqual({
       port: 7777,
@@ -41,7 +49,7 @@ describe('config:', () => {
       corsOrigins: [],
       trustProxy: [],
       model: {},
-      a2a: { errorTable: '1.0.1', push: { loopback: false } },
+      a2a: { errorTable: '1.0.1', unversionedCard: 'both', push: { loopback: false } },
       limits: {
         retainMs: defaultLimits.retainMs,
         retainRunsMs: defaultLimits.retainRunsMs,
@@ -61,6 +69,7 @@ describe('config:', () => {
         viewBytesMax: defaultLimits.viewBytesMax,
         attemptsMax: defaultLimits.attemptsMax,
         loopBlockedMs: 2000,
+        heartbeatIntervalMs: defaultLimits.heartbeatIntervalMs,
         drainTimeoutMs: defaultLimits.drainTimeoutMs,
       },
       retention: { events: {}, runs: {} },
@@ -104,6 +113,10 @@ describe('config:', () => {
     'a2a-default': 'clerk',
     'a2a-url': 'https://agents.example',
     'a2a-errors': '1.0.0',
+    'a2a-card': '1.0',
+    'a2a-idempotent': 'never',
+    'a2a-direct': 'clerk, parrot',
+    'a2a-no-streaming': 'clerk',
     'a2a-sign-key': 'card.pem',
     'a2a-grpc-port': '7778',
     'a2a-push-loopback': 'true',
@@ -119,14 +132,19 @@ describe('config:', () => {
     'max-stored-per-principal': '5GB',
     'max-documents-per-principal': '1000',
     'max-queued': '9',
+    'base-path': '/api/agents',
+    protocols: 'native=/native,a2a',
     'view-cache': '64MiB',
     'max-attempts': '5',
     'loop-blocked': '500ms',
+    heartbeat: '5s',
     'drain-timeout': '0',
   } as const
   const expected = {
     port: 0,
     host: '0.0.0.0',
+    basePath: '/api/agents',
+    protocols: { native: '/native', a2a: true },
     store: { kind: 'sqlite', path: '/data/runs.db' },
     lab: true,
     supervise: true,
@@ -156,6 +174,9 @@ describe('config:', () => {
       default: 'clerk',
       url: 'https://agents.example',
       errorTable: '1.0.0',
+      unversionedCard: '1.0',
+      idempotent: false,
+      agents: { clerk: { answersDirectly: true, streaming: false }, parrot: { answersDirectly: true } },
       push: { loopback: true },
       grpcPort: 7778,
       signKey: 'card.pem',
@@ -179,6 +200,7 @@ describe('config:', () => {
       viewBytesMax: 67_108_864,
       attemptsMax: 5,
       loopBlockedMs: 500,
+      heartbeatIntervalMs: 5000,
       drainTimeoutMs: 0,
     },
     retention: {
@@ -258,6 +280,8 @@ describe('config: an error has what happened, which value and what to do next', 
     [['--max-runs', '-1'], /whole number from 0|needs a value/],
     [['--max-runs', '1.5'], /whole number/],
     [['--drain-timeout', '10'], /not a duration/],
+    [['--heartbeat', '500ms'], /at least 1s/],
+    [['--heartbeat', '11m'], /at most 10m/],
     [['--drain-timeout', '25h'], /at most 24h/],
     [['--retain', '30'], /^--retain: "30" is not a duration: give a value such as 30d/],
     [['--retain', '30 years'], /not a duration/],

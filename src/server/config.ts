@@ -4,15 +4,19 @@ import { HoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
 import { redactByName } from '../core/redaction/redactions.ts'
+import type { A2aOptions } from '../protocols/a2a/index.ts'
 import type { AuthOptions, JwtOptions } from './auth/index.ts'
 import { configOptions, type LogLevel, type StoreConfig } from './config-options.ts'
-import { type Environment, type OptionValues, parseOptions } from './options.ts'
+import { type Environment, type OptionValues, type ParsedOptions, parseOptions } from './options.ts'
+import type { ProtocolChoice } from './protocol-paths.ts'
 import type { RetentionOptions } from './retention/retention.ts'
 
 export interface Config {
   /** 0 picks a free one. */
   readonly port: number
   readonly host: string
+  readonly basePath?: string
+  readonly protocols?: ProtocolChoice
   readonly store: StoreConfig
   readonly lab: boolean
   /** Restart the server when its process dies. */
@@ -41,6 +45,9 @@ export interface A2aConfig {
   readonly default?: string
   readonly url?: string
   readonly errorTable: '1.0.1' | '1.0.0'
+  readonly unversionedCard: 'both' | '1.0'
+  readonly idempotent?: boolean
+  readonly agents?: NonNullable<A2aOptions['agents']>
   readonly push: { readonly loopback: boolean }
   readonly grpcPort?: number
   /** Path of the key that signs cards. */
@@ -59,12 +66,18 @@ type Values = OptionValues<typeof configOptions>
 
 /** Throws `invalid_request` or `unsupported`, with a message for the user. */
 export function readConfig(argv: readonly string[], env: Environment): Config {
-  const { values, positionals } = parseOptions(configOptions, argv, env)
+  return configOf(parseOptions(configOptions, argv, env))
+}
+
+/** For commands with options of their own. */
+export function configOf({ values, positionals }: ParsedOptions<typeof configOptions>): Config {
   const auth = toAuth(values)
   checkExposure(values, auth)
   return {
     port: values.port,
     host: values.host,
+    ...(values['base-path'] !== undefined && { basePath: values['base-path'] }),
+    ...(values.protocols !== undefined && { protocols: values.protocols }),
     store: withOutage(values.store, values['store-outage']),
     lab: values.lab,
     supervise: values.supervise,
@@ -98,6 +111,7 @@ export function readConfig(argv: readonly string[], env: Environment): Config {
       viewBytesMax: values['view-cache'],
       attemptsMax: values['max-attempts'],
       loopBlockedMs: values['loop-blocked'],
+      heartbeatIntervalMs: values.heartbeat,
       drainTimeoutMs: values['drain-timeout'],
     },
     retention: toRetentionOptions(values),
@@ -132,10 +146,23 @@ function toA2a(values: Values): A2aConfig {
     ...(first !== undefined && { default: first }),
     ...(url !== undefined && { url }),
     errorTable,
+    unversionedCard: values['a2a-card'],
+    ...(values['a2a-idempotent'] !== 'extension' && { idempotent: values['a2a-idempotent'] === 'always' }),
+    ...toA2aAgents(values),
     push: { loopback: values['a2a-push-loopback'] },
     ...(values['a2a-grpc-port'] !== undefined && { grpcPort: values['a2a-grpc-port'] }),
     ...(signKey !== undefined && { signKey }),
   }
+}
+
+function toA2aAgents({ 'a2a-direct': direct = [], 'a2a-no-streaming': quiet = [] }: Values): Pick<A2aConfig, 'agents'> {
+  const ids = new Set([...direct, ...quiet])
+  if (ids.size === 0) return {}
+  const cardOf = (id: string) => ({
+    ...(direct.includes(id) && { answersDirectly: true }),
+    ...(quiet.includes(id) && { streaming: false }),
+  })
+  return { agents: Object.fromEntries([...ids].map((id) => [id, cardOf(id)])) }
 }
 
 function toModel({ 'model-url': url, model: name, 'model-key': key }: Values): ModelConfig {

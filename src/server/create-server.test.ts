@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { openMemoryStore } from '../stores/memory.ts'
-import { createServer } from './create-server.ts'
+import { createServer, type ServerOptions } from './create-server.ts'
 
 function timers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
@@ -18,25 +18,33 @@ test('createServer: a server that cannot listen rejects with the reason, and lea
   expect(timers()).toBe(before)
 })
 
-test('createServer: a stopped server leaves nothing running, and may be stopped twice', async () => {
+test.each([
+  [{ authenticator: {} }, 'createServer(): unknown option authenticator: did you mean authenticate?'],
+  [{ auth: { key: 'keys.json' } }, 'auth: unknown option key: did you mean keys?'],
+])('[SEC-1] createServer: %j is refused, so that a typo does not turn authentication off', async (typo, message) => {
+  const options = { components: [], store: openMemoryStore(), ...typo } as ServerOptions
+  await expect(createServer(options).then((server) => server.close())).rejects.toThrow(message)
+})
+
+test('createServer: a closed server leaves nothing running, and may be closed twice', async () => {
   const before = timers()
   const server = await createServer({ components: [], store: openMemoryStore() })
-  await Promise.all([server.stop(), server.stop()])
+  await Promise.all([server.close(), server.close()])
   expect(timers()).toBe(before)
   await expect(fetch(`${server.url}/health`)).rejects.toThrow('fetch failed')
 })
 
-test('createServer: stop does not wait for idle connections, and sends pending responses', async () => {
+test('createServer: close does not wait for idle connections, and sends pending responses', async () => {
   const server = await createServer({ components: [], store: openMemoryStore() })
   const [asking, unused] = [await connected(server.url), await connected(server.url)]
   const head = 'host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue'
   asking.write(`POST /runs HTTP/1.1\r\n${head}\r\n\r\n`)
   expect(String(await once(asking, 'data'))).toContain('100 Continue')
-  const stopped = server.stop()
+  const closed = server.close()
   await once(unused, 'close')
   asking.write('{}')
   expect(String(await once(asking, 'data'))).toMatch(/^HTTP\/1\.1 [45]\d\d /)
-  await stopped
+  await closed
 })
 
 async function connected(url: string): Promise<Socket> {

@@ -1,42 +1,59 @@
 /** A server of its own: an engine, and the HTTP listener in front of it. */
 import type { Server as HttpServer } from 'node:http'
-import type { Component } from '../core/ports/component.ts'
+import {
+  anAmount,
+  anObject,
+  aString,
+  checkOptions,
+  checkRequired,
+  type OptionRules,
+} from '../core/model/check-options.ts'
+import type { Served } from '../core/ports/component-source.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import type { Service } from '../core/service.ts'
 import { limitConnections, LISTEN_BACKLOG } from '../http/limit-connections.ts'
 import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
-import { type Engine, type EngineOptions, openEngine } from './engine.ts'
+import { type Engine, openEngine } from './engine.ts'
+import type { EngineOptions } from './engine-options.ts'
+import { engineRules } from './engine-rules.ts'
 import { createHttpServer, urlOf } from './http-server.ts'
 
 export interface ServerOptions extends EngineOptions {
+  /** Default: 127.0.0.1. */
   readonly host?: string
-  /** 0 picks a free one. */
+  /** Default: 0, which picks a free port. */
   readonly port?: number
-  /** Serves HTTPS, and gRPC over TLS. The certificate is reloaded when its files change. */
+  /** Serves HTTPS, and gRPC over TLS. The certificate is reloaded when its files change. Default: plain HTTP. */
   readonly tls?: TlsOptions
 }
 
+const RULES: OptionRules<ServerOptions> = { ...engineRules, host: aString, port: anAmount, tls: anObject }
+
 export interface Server {
+  /** Address with the base path. */
   readonly url: string
   readonly service: Service
   /** Serves these from now on. Runs in progress keep the component that they started with. */
-  replaceComponents(components: readonly Component[]): void
+  replaceComponents(components: readonly Served[]): void
   /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
-  stop(): Promise<void>
+  close(): Promise<void>
 }
 
 export async function createServer(options: ServerOptions): Promise<Server> {
+  checkOptions('createServer()', options, RULES)
+  checkRequired('createServer()', options, ['components', 'store'])
   const { host = '127.0.0.1', port = 0, tls, logger = silentLogger } = options
   const certificate = tls && (await CertificateFiles.open(tls, logger))
   const engine = await openEngine(options, {
     host,
-    url: () => urlOf(http),
+    url: () => address(),
     ...(certificate !== undefined && { certificate }),
   })
   const { app, limits, service } = engine
   const http = createHttpServer({ app, upgrades: engine, limits, certificate })
   limitConnections(http, limits)
+  const address = (): string => urlOf(http) + engine.basePath
   const closeIdle = closerOfIdle(http)
   http.on('upgrade', engine.upgrade)
   try {
@@ -47,18 +64,18 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     throw cause
   }
   engine.begin()
-  let stopping: Promise<void> | undefined
-  const stop = async (): Promise<void> => {
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
     certificate?.close()
     await engine.drain()
     await closeHttp(http, engine, closeIdle)
     await engine.close()
   }
   return {
-    url: urlOf(http),
+    url: address(),
     service,
     replaceComponents: (components) => engine.replaceComponents(components),
-    stop: () => (stopping ??= stop()),
+    close: () => (closing ??= close()),
   }
 }
 

@@ -1,4 +1,5 @@
 /** A worker: executes runs of a shared store without serving requests. */
+import { checkOptions, checkRequired, type OptionRules } from '../core/model/check-options.ts'
 import type { Component } from '../core/ports/component.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/ports/clock.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
@@ -9,6 +10,7 @@ import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/ports/store.ts'
+import { engineRules } from './engine-rules.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
@@ -18,7 +20,7 @@ export interface WorkerOptions {
   /** The worker closes it. */
   readonly store: Store
   readonly limits?: Partial<Limits>
-  /** Must match that of the servers. Default: nothing. */
+  /** Must match that of the servers. Default: no redaction. */
   readonly redact?: RedactOptions
   readonly logger?: Logger
   readonly clock?: Clock
@@ -27,16 +29,29 @@ export interface WorkerOptions {
   readonly handleUncaught?: boolean
 }
 
+const RULES: OptionRules<WorkerOptions> = {
+  components: engineRules.components,
+  store: engineRules.store,
+  limits: engineRules.limits,
+  redact: engineRules.redact,
+  logger: engineRules.logger,
+  clock: engineRules.clock,
+  ids: engineRules.ids,
+  handleUncaught: engineRules.handleUncaught,
+}
+
 export interface Worker {
   readonly service: Service
   /** Drains: finishes or hands over running runs, and closes the store. */
-  stop(): Promise<void>
+  close(): Promise<void>
 }
 
 export function createWorker(options: WorkerOptions): Worker {
-  const { store, components, limits = {}, logger: given = silentLogger, clock = systemClock } = options
+  checkOptions('createWorker()', options, RULES)
+  checkRequired('createWorker()', options, ['components', 'store'])
+  const { store, components, limits = {}, logger: plainLogger = silentLogger, clock = systemClock } = options
   const redactor = redactorOf(undefined, options.redact)
-  const logger = redactor === undefined ? given : redactingLogger(given, redactor)
+  const logger = redactor === undefined ? plainLogger : redactingLogger(plainLogger, redactor)
   const ids = options.ids ?? systemIds(clock)
   const service = new Service({
     store,
@@ -50,14 +65,14 @@ export function createWorker(options: WorkerOptions): Worker {
   })
   const { loopBlockedMs = defaultLimits.loopBlockedMs } = limits
   const loop = new EventLoopMonitor({ loopBlockedMs, logger })
-  const ignoreUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
+  const stopHandlingUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
   service.begin()
-  let stopping: Promise<void> | undefined
-  const stop = async (): Promise<void> => {
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
     await service.drain()
     await store.close()
-    ignoreUncaught?.()
-    await loop.stop()
+    stopHandlingUncaught?.()
+    await loop.close()
   }
-  return { service, stop: () => (stopping ??= stop()) }
+  return { service, close: () => (closing ??= close()) }
 }

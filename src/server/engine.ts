@@ -1,21 +1,19 @@
 /** The composition root: wires a store, components and protocols together. It serves requests that others receive. */
-import type { Component } from '../core/ports/component.ts'
-import { Audit, type AuditSink } from '../core/access/audit.ts'
+import { ComponentSources } from '../core/component-sources.ts'
+import { componentsIn, type Served, sourcesIn } from '../core/ports/component-source.ts'
+import { Audit } from '../core/access/audit.ts'
 import { AuditedService } from '../core/access/audited-service.ts'
-import { type Clock, type Ids, systemClock, systemIds } from '../core/ports/clock.ts'
+import { type Clock, systemClock, systemIds } from '../core/ports/clock.ts'
 import { CredentialWatch } from '../core/access/credential-watch.ts'
-import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
-import { type Logger, silentLogger } from '../core/ports/logger.ts'
+import { silentLogger } from '../core/ports/logger.ts'
 import type { Authenticator, Principal } from '../core/model/principal.ts'
 import { redactingLogger } from '../core/redaction/redacting-logger.ts'
-import type { RedactOptions } from '../core/redaction/redaction.ts'
 import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import type { SecretBox } from '../core/ports/secret-box.ts'
 import type { Service } from '../core/service.ts'
 import { ShareLinks } from '../core/access/share-links.ts'
-import type { Store } from '../core/ports/store.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { type App, createApp } from '../http/app.ts'
 import { toBasePath } from '../http/base-path.ts'
@@ -25,79 +23,27 @@ import { RequestRate } from '../http/request-rate.ts'
 import { Streams } from '../http/stream.ts'
 import { TrustedProxies } from '../http/trusted-proxies.ts'
 import { createUpgradeListener, type UpgradeListener } from '../http/upgrade.ts'
-import type { A2aOptions } from '../protocols/a2a/index.ts'
 import { loggedAudit } from './audit-sinks.ts'
 import { auditedAuthenticator } from './auth/audited.ts'
-import { type Authenticate, hostAuthenticator } from './auth/host.ts'
+import { hostAuthenticator } from './auth/host.ts'
 import { sharedAuthenticator } from './auth/shared.ts'
 import { openAuthenticator } from './auth/index.ts'
 import type { CertificateFiles } from './certificate-files.ts'
+import type { EngineOptions } from './engine-options.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
-import {
-  checkProtocols,
-  firstProtocol,
-  mountedProtocols,
-  type ProtocolName,
-  protocolNames,
-  type ProtocolParts,
-} from './protocols.ts'
+import { toProtocolPaths } from './protocol-paths.ts'
+import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols.ts'
 import { warnOfOrigins } from './warn-of-origins.ts'
-import { Retention, type RetentionOptions } from './retention/retention.ts'
+import { Retention } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
 import { parseSecretKey } from './secret-keys.ts'
+import { refuseAnyHost } from './refuse-any-host.ts'
 import { shareSigner } from './share-signer.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
-
-export interface EngineOptions {
-  readonly components: readonly Component[]
-  /** Closed by `close`. */
-  readonly store: Store
-  /** Protocols to serve. A protocol that is not listed has no paths, and its code is not loaded. Default: all. */
-  readonly protocols?: readonly ProtocolName[]
-  /** Path below which everything is served, such as `/api/agents`. Default: the root. */
-  readonly basePath?: string
-  /** Checks credentials: API keys and tokens. Default: everyone is one local principal. */
-  readonly authenticator?: Authenticator
-  /** Returns who sent a request, or null. Asked before `authenticator`, which decides if it returns null. */
-  readonly authenticate?: Authenticate
-  /** Receives every audit entry. With authentication, entries are also written to the logger. */
-  readonly audit?: AuditSink
-  /** Origins whose pages may use the server from a browser. Default: none. */
-  readonly corsOrigins?: readonly string[]
-  /** Also pages of localhost, 127.0.0.1 and [::1], at any port. Default: false; `holdfast dev` sets it. */
-  readonly corsLoopback?: boolean
-  /**
-   * Keys that encrypt stored credentials: 32 random bytes each, in hex or base64. The first encrypts, all decrypt. Every node of a
-   * shared store needs the same. Default: none, and webhook credentials are rejected; a store in memory gets a random key.
-   */
-  readonly secretKeys?: readonly string[]
-  /** Accepted host names besides loopback names and IP addresses. Default: any if authentication is required. */
-  readonly allowedHosts?: readonly string[]
-  /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
-  readonly trustProxy?: readonly string[]
-  readonly a2a?: A2aOptions
-  /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
-  readonly supervised?: boolean
-  readonly limits?: Partial<Limits>
-  /** Retention periods per component, tenant or principal that override those of `limits`. */
-  readonly retention?: RetentionOptions
-  /**
-   * Redacts events before they are appended to a log, and documents. Every node of a shared store needs the same. Default: nothing.
-   */
-  readonly redact?: RedactOptions
-  readonly logger?: Logger
-  readonly clock?: Clock
-  readonly ids?: Ids
-  /**
-   * An uncaught error in a run's code fails the run instead of ending the process. Errors of other code keep Node's behaviour.
-   * Default: true.
-   */
-  readonly handleUncaught?: boolean
-}
 
 /** Where the server listens: gRPC has a port of its own beside it. */
 export interface EngineListener {
@@ -118,7 +64,7 @@ export interface Engine {
   /** The native protocol for code of this process, which acts as the principal and needs no credential. */
   appFor(principal: Principal): Promise<App>
   /** Serves these from now on. Runs in progress keep the component that they started with. */
-  replaceComponents(components: readonly Component[]): void
+  replaceComponents(components: readonly Served[]): void
   /** Starts executing runs. */
   begin(): void
   /** Finishes or hands over running runs, while it still responds, if only to reject new work. */
@@ -130,30 +76,33 @@ export interface Engine {
 }
 
 export async function openEngine(options: EngineOptions, listener?: EngineListener): Promise<Engine> {
-  const { store, clock = systemClock, protocols = protocolNames } = options
-  checkProtocols(protocols)
+  const { store, clock = systemClock } = options
+  const paths = toProtocolPaths(options.protocols)
   const basePath = toBasePath(options.basePath)
   const redactor = redactorOf(undefined, options.redact)
-  const { logger: given = silentLogger } = options
-  const logger = redactor === undefined ? given : redactingLogger(given, redactor)
+  const { logger: plainLogger = silentLogger } = options
+  const logger = redactor === undefined ? plainLogger : redactingLogger(plainLogger, redactor)
   const { supervised = false } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
-  const registry = new Registry(options.components)
+  const registry = new Registry(componentsIn(options.components))
   refuseAnyHost(options.a2a)
-  const { authenticate, authenticator: others } = options
-  const asked =
-    authenticate === undefined
-      ? (others ?? (await openAuthenticator({})))
-      : hostAuthenticator(authenticate, others?.scheme === 'none' ? undefined : others)
+  const checked = await authenticatorFor(options, clock)
   const audit = new Audit(clock, [
-    ...(asked.scheme === 'none' ? [] : [loggedAudit(logger)]),
+    ...(checked.scheme === 'none' ? [] : [loggedAudit(logger)]),
     ...(options.audit === undefined ? [] : [options.audit]),
   ])
   const secrets = secretsFor(options)
   const shares = new ShareLinks({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
-  const authenticator = auditedAuthenticator(sharedAuthenticator(asked, shares), audit)
+  const authenticator = auditedAuthenticator(sharedAuthenticator(checked, shares), audit)
   const credentials = new CredentialWatch(authenticator, clock)
+  const sources = new ComponentSources({
+    registry,
+    sources: sourcesIn(options.components),
+    fixed: componentsIn(options.components),
+    clock,
+    logger,
+  })
   let loop: EventLoopMonitor | undefined
   const service = new AuditedService(
     {
@@ -167,6 +116,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       shares,
       removeCredentials: (who, how) => authenticator.removeCredentials?.(who, how) ?? Promise.resolve(0),
       eventLoop: () => loop?.health() ?? { delayMs: 0, blocks: 0 },
+      upstreams: () => sources.health(),
       ...(redactor !== undefined && { redactor }),
       ...workIdentity(store),
     },
@@ -178,11 +128,22 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const rate = new RequestRate(limits, auth !== 'none', clock)
   const a2aOptions = { ...options.a2a, ...(secrets !== undefined && { secrets }) }
   const { grpc, a2a } =
-    listener === undefined || !protocols.includes('a2a')
+    listener === undefined || !paths.has('a2a')
       ? { a2a: a2aOptions }
-      : await openGrpcBinding(a2aOptions, { service, ids, authenticator, proxies, rate, logger, version, ...listener })
-  const parts = { service, streams, logger, ids, auth, version, store, supervised, a2a, protocols }
-  const mounts = new Mounts(await firstProtocol(parts, new Date(clock.now()).toISOString()), mountedProtocols(parts))
+      : await openGrpcBinding(a2aOptions, {
+          service,
+          ids,
+          authenticator,
+          proxies,
+          rate,
+          logger,
+          version,
+          path: paths.get('a2a')!,
+          ...listener,
+        })
+  const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, paths }
+  const startedAt = new Date(clock.now()).toISOString()
+  const mounts = new Mounts(await firstProtocol(deps, startedAt), mountedProtocols(deps, startedAt))
   const cors: Cors = {
     origins: options.corsOrigins ?? [],
     loopback: options.corsLoopback ?? false,
@@ -192,6 +153,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const stallMs = limits.subscriberStallTimeoutMs
   const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })
   const background = new Background()
+  await sources.start()
   let own: Promise<Mounts> | undefined
   return {
     service,
@@ -203,7 +165,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
     app: createApp({ mounts, basePath, authenticator, ids, logger, pages, proxies, rate, stallMs }),
     upgrade: createUpgradeListener({ mounts, basePath, authenticator, logger, pages, proxies, logins, rate }),
     async appFor(principal) {
-      own ??= protocols.includes('native') ? Promise.resolve(mounts) : onlyNative(parts)
+      own ??= paths.has('native') ? Promise.resolve(mounts) : onlyNative(deps)
       return createApp({
         mounts: await own,
         basePath,
@@ -216,23 +178,24 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
         stallMs,
       })
     },
-    replaceComponents: (components) => registry.replace(components),
+    replaceComponents: (components) => sources.replaceFixed(componentsIn(components)),
     begin() {
       loop = new EventLoopMonitor({ loopBlockedMs: limits.loopBlockedMs, logger })
-      background.atEnd(() => loop!.stop())
+      background.atEnd(() => loop!.close())
       if (options.handleUncaught !== false) background.atEnd(handleUncaughtErrors())
       service.begin()
       const retention = new Retention(store, limits, clock, logger, options.retention)
-      background.beforeDrain(() => retention.stop())
+      background.beforeDrain(() => retention.close())
       background.later(() => mounts.loadAll().catch(() => {})) // the request that needs it gets the error
-      if (protocols.includes('a2a'))
+      if (paths.has('a2a'))
         background.later(async () => {
           const { shared } = store.capabilities
           const pushes = await openPushes({ service, clock, ids, logger, shared, options: a2a })
-          if (pushes !== undefined) background.beforeDrain(() => pushes.stop())
+          if (pushes !== undefined) background.beforeDrain(() => pushes.close())
         })
     },
     async drain() {
+      sources.close()
       await background.stop()
       await service.drain()
     },
@@ -252,8 +215,8 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   }
 }
 
-async function onlyNative(parts: ProtocolParts): Promise<Mounts> {
-  return new Mounts(await firstProtocol({ ...parts, protocols: ['native'] }, ''), [])
+async function onlyNative(deps: ProtocolParts): Promise<Mounts> {
+  return new Mounts(await firstProtocol({ ...deps, paths: toProtocolPaths(['native']) }, ''), [])
 }
 
 /** Delay of work that may wait, so that it does not slow down the first requests. */
@@ -295,10 +258,11 @@ class Background {
   }
 }
 
-/** Without a configured address a card names the requested host, so any caller could get any host signed. */
-export function refuseAnyHost({ signer, url }: A2aOptions = {}): void {
-  if (signer === undefined || url !== undefined) return
-  throw new HoldfastError('invalid_request', 'a2a.signer needs a2a.url: the address that signed cards name')
+/** `authenticate` comes first; `auth` decides about requests for which it returns null. */
+async function authenticatorFor({ authenticate, auth }: EngineOptions, clock: Clock): Promise<Authenticator> {
+  const others = await openAuthenticator(auth ?? {}, clock)
+  if (authenticate === undefined) return others
+  return hostAuthenticator(authenticate, others.scheme === 'none' ? undefined : others)
 }
 
 function secretsFor({ secretKeys = [], store }: EngineOptions): SecretBox | undefined {

@@ -34,6 +34,7 @@ export function isSecure(server: Server): boolean {
 
 export function urlOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo
-  const shown = address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
-  return `${isSecure(server) ? 'https' : 'http'}://${shown}:${port}`
+  const hostname =
+    address === '0.0.0.0' || address === '::' ? 'localhost' : family === 'IPv6' ? `[${address}]` : address
+  return `${isSecure(server) ? 'https' : 'http'}://${hostname}:${port}`
 }

@@ -1,4 +1,4 @@
 /** The server as a library. */
 export { createServer, type Server, type ServerOptions } from './create-server.ts'
-export { type AuthOptions, type JwtOptions, openAuthenticator } from './auth/index.ts'
+export type { AuthOptions, JwtOptions } from './auth/index.ts'
 export { openStore } from './open-store.ts'

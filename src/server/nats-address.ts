@@ -18,9 +18,14 @@ export function toNats(text: string): NatsConfig {
   for (const name of parameters.keys())
     if (!PARAMETERS.includes(name))
       throw new Error(`unknown parameter ${JSON.stringify(name)}: use ${PARAMETERS.join(', ')}`)
-  const given = (name: string): string | undefined => parameters.get(name) ?? undefined
-  const [name, cluster, tags, monitor] = [given('name'), given('cluster'), given('tags'), given('monitor')]
-  const [replicas, partitions] = [given('replicas'), given('partitions')]
+  const parameter = (name: string): string | undefined => parameters.get(name) ?? undefined
+  const [name, cluster, tags, monitor] = [
+    parameter('name'),
+    parameter('cluster'),
+    parameter('tags'),
+    parameter('monitor'),
+  ]
+  const [replicas, partitions] = [parameter('replicas'), parameter('partitions')]
   return {
     kind: 'nats',
     servers,
@@ -31,7 +36,7 @@ export function toNats(text: string): NatsConfig {
     ...(partitions !== undefined && { partitions: toNumber('partitions', partitions, 256) }),
     ...(cluster !== undefined && { cluster }),
     ...(tags !== undefined && { tags: tags.split(',') }),
-    ...toSync(given('sync'), monitor),
+    ...toSync(parameter('sync'), monitor),
   }
 }
 

@@ -10,24 +10,24 @@ export interface OpenedGrpc {
 
 export async function openGrpcBinding(
   a2a: A2aOptions,
-  parts: Omit<GrpcOptions, 'options' | 'port'>,
+  deps: Omit<GrpcOptions, 'options' | 'port'>,
 ): Promise<OpenedGrpc> {
   const { grpcPort, grpcUrl, url } = a2a
   if (grpcPort === undefined) return { a2a }
   try {
     const { openGrpc } = await import('../protocols/a2a/grpc/index.ts')
-    const grpc = await openGrpc({ ...parts, port: grpcPort, options: a2a })
-    const host = url === undefined ? shown(parts.host) : new URL(url).hostname
+    const grpc = await openGrpc({ ...deps, port: grpcPort, options: a2a })
+    const host = url === undefined ? printableHost(deps.host) : new URL(url).hostname
     // Without a scheme, clients assume that loopback addresses have no TLS.
-    const scheme = parts.certificate === undefined ? '' : 'https://'
+    const scheme = deps.certificate === undefined ? '' : 'https://'
     return { grpc, a2a: { ...a2a, grpcUrl: grpcUrl ?? `${scheme}${host}:${grpc.port}` } }
   } catch (cause) {
-    await parts.service.drain()
+    await deps.service.drain()
     throw cause
   }
 }
 
-function shown(host: string): string {
+function printableHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost'
   return host.includes(':') ? `[${host}]` : host
 }

@@ -4,7 +4,7 @@ import type { PushParts, Pushes } from '../protocols/a2a/push/index.ts'
 
 export async function openPushes({
   options: a2a,
-  ...parts
+  ...deps
 }: Omit<PushParts, 'options'> & { readonly options: A2aOptions }): Promise<Pushes | undefined> {
   if (a2a.push === undefined || a2a.push === false) return undefined
   // Imported only if needed: most embedded servers send none.
@@ -12,5 +12,5 @@ export async function openPushes({
     import('../protocols/a2a/push/index.ts'),
     import('../protocols/a2a/wire/options.ts'),
   ])
-  return new Opened({ ...parts, options: pushOptions(a2a) ?? {} })
+  return new Opened({ ...deps, options: pushOptions(a2a) ?? {} })
 }

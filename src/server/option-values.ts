@@ -78,6 +78,14 @@ export function toDurationWithin(hoursMax: number): (text: string) => number {
   }
 }
 
+/** Between a second and ten minutes: a heartbeat more often is a load, less often helps against no proxy. */
+export function toHeartbeat(text: string): number {
+  const milliseconds = toDuration(text)
+  if (milliseconds < 1000) throw new Error(`${JSON.stringify(text)} is too short: at least 1s`)
+  if (milliseconds > HOUR_MS / 6) throw new Error(`${JSON.stringify(text)} is too long: at most 10m`)
+  return milliseconds
+}
+
 const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 }
 
 /** Parses `10GB` or `512MiB` to bytes. */

@@ -1,4 +1,5 @@
 /** Option tables, the source for flag and environment parsing, help and documentation. */
+import { nearestName } from '../core/model/nearest-name.ts'
 import { parseArgs } from 'node:util'
 import { HoldfastError, isHoldfastError, messageOf } from '../core/model/errors.ts'
 
@@ -11,6 +12,8 @@ export interface Option<Value = unknown> {
   readonly env?: string
   /** The variable's name in other programs; `env` takes precedence. */
   readonly alias?: string
+  /** The flag may be given several times; `parse` gets all values, one per line. */
+  readonly repeats?: true
   /** Default value, as a user would write it. */
   readonly fallback?: string
   /** Throws on an invalid value. */
@@ -44,8 +47,8 @@ export function parseOptions<Table extends OptionTable>(
   const { given: fromFlags, positionals } = readFlags(table, argv)
   const values: Record<string, unknown> = {}
   for (const [name, option] of Object.entries(table)) {
-    const given = fromFlags.get(name) ?? fromEnvironment.get(name)
-    values[name] = given === undefined ? fallbackOf(option) : parseGiven(option, given)
+    const setting = fromFlags.get(name) ?? fromEnvironment.get(name)
+    values[name] = setting === undefined ? fallbackOf(option) : parseGiven(option, setting)
   }
   return { values: values as OptionValues<Table>, positionals }
 }
@@ -72,7 +75,7 @@ function parseGiven(option: Option, { text, source }: GivenFlag): unknown {
 }
 
 function readFlags(table: OptionTable, argv: readonly string[]) {
-  const given = new Map<string, GivenFlag>()
+  const settings = new Map<string, GivenFlag>()
   const positionals: string[] = []
   const options = Object.fromEntries(
     Object.entries(table).map(([name, { value }]) => [
@@ -83,9 +86,12 @@ function readFlags(table: OptionTable, argv: readonly string[]) {
   const shape = { strict: false, tokens: true, allowPositionals: true, allowNegative: true } as const
   for (const token of parseArgs({ ...shape, args: [...argv], options }).tokens) {
     if (token.kind === 'positional') positionals.push(token.value)
-    if (token.kind === 'option') given.set(token.name, { text: flagText(table, token), source: token.rawName })
+    if (token.kind !== 'option') continue
+    const text = flagText(table, token)
+    const before = table[token.name]?.repeats === true ? settings.get(token.name) : undefined
+    settings.set(token.name, { text: before === undefined ? text : `${before.text}\n${text}`, source: token.rawName })
   }
-  return { given, positionals }
+  return { given: settings, positionals }
 }
 
 interface FlagToken {
@@ -107,7 +113,7 @@ function flagText(table: OptionTable, { name, rawName, value, inlineValue }: Fla
 }
 
 function unknownFlag(table: OptionTable, rawName: string): HoldfastError {
-  const nearest = nearestTo(
+  const nearest = nearestName(
     rawName,
     Object.keys(table).map((name) => `--${name}`),
   )
@@ -119,47 +125,25 @@ function unknownFlag(table: OptionTable, rawName: string): HoldfastError {
 function readEnvironment(table: OptionTable, env: Environment): ReadonlyMap<string, GivenFlag> {
   const known = new Map(Object.entries(table).flatMap(([name, option]) => (option.env ? [[option.env, name]] : [])))
   const aliases = new Map(Object.entries(table).flatMap(([name, { alias }]) => (alias ? [[alias, name]] : [])))
-  const given = new Map<string, GivenFlag>()
+  const settings = new Map<string, GivenFlag>()
   for (const [variable, text] of Object.entries(env)) {
     if (text === undefined) continue
     const name = known.get(variable)
     const other = aliases.get(variable)
-    if (name !== undefined) given.set(name, { text, source: variable })
+    if (name !== undefined) settings.set(name, { text, source: variable })
     else if (variable.startsWith(ENVIRONMENT_PREFIX)) refuseMistyped(variable, [...known.keys()])
-    else if (other !== undefined && env[table[other]!.env!] === undefined) given.set(other, { text, source: variable })
+    else if (other !== undefined && env[table[other]!.env!] === undefined)
+      settings.set(other, { text, source: variable })
   }
-  return given
+  return settings
 }
 
 const ENVIRONMENT_PREFIX = 'HOLDFAST_'
 
 /** A mistyped variable must not disable authentication. Variables unlike any of ours are ignored. */
 function refuseMistyped(variable: string, known: readonly string[]): void {
-  const nearest = nearestTo(variable, known)
+  const nearest = nearestName(variable, known)
   if (nearest !== undefined) throw usage(`unknown variable ${variable}: did you mean ${nearest}?`)
-}
-
-function nearestTo(text: string, candidates: readonly string[]): string | undefined {
-  const near = candidates.map((candidate) => ({ candidate, edits: editsBetween(text, candidate) }))
-  return near.filter(({ edits }) => edits <= EDITS_MAX).toSorted((left, right) => left.edits - right.edits)[0]
-    ?.candidate
-}
-
-const EDITS_MAX = 2
-
-/** Levenshtein distance. */
-function editsBetween(from: string, to: string): number {
-  if (Math.abs(from.length - to.length) > EDITS_MAX) return Number.POSITIVE_INFINITY
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (let index = 0; index < from.length; index++) {
-    const next = [index + 1]
-    for (let column = 1; column <= to.length; column++) {
-      const replaced = row[column - 1]! + (from[index] === to[column - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1))
-    }
-    row = next
-  }
-  return row[to.length]!
 }
 
 /** Help for a terminal. Each flag has its own line, so that narrow terminals work too. */

@@ -14,9 +14,9 @@ export function shareSigner(store: Store, box: SecretBox | undefined): ShareSign
   return {
     sign: async (text) => (await digest(text)).toString('base64url'),
     async verify(text, signature) {
-      const given = Buffer.from(signature, 'base64url')
+      const presented = Buffer.from(signature, 'base64url')
       const right = await digest(text)
-      return given.length === right.length && timingSafeEqual(given, right)
+      return presented.length === right.length && timingSafeEqual(presented, right)
     },
   }
 }

@@ -7,10 +7,10 @@ import {
   restore,
   type RestoreReport,
   vacuum,
-} from '../stores/sqlite/backup.ts'
+} from '../stores/sqlite/file/backup.ts'
 import type { StoreConfig } from './config-options.ts'
 
-export type { CopyProgress, CopyReport, RestoreReport } from '../stores/sqlite/backup.ts'
+export type { CopyProgress, CopyReport, RestoreReport } from '../stores/sqlite/file/backup.ts'
 
 /** Writes a verified copy to a new file. The store may be in use. */
 export function backUpStore(config: StoreConfig, to: string, progress: CopyProgress): Promise<CopyReport> {

@@ -25,8 +25,8 @@ async function openSecret({ documents }: Store, id: string, box: SecretBox | und
   if (known !== undefined) return secretIn(known.body, id, box)
   const key = process.getBuiltinModule('node:crypto').randomBytes(32).toString('base64url')
   const body = box === undefined ? { key } : { sealed: box.seal(key, contextOf(id)) }
-  const made = await documents.put({ owner: OWNER, collection: COLLECTION, id, body }, 0)
-  if (made !== undefined) return key
+  const created = await documents.put({ owner: OWNER, collection: COLLECTION, id, body }, 0)
+  if (created !== undefined) return key
   const others = await documents.get(OWNER, COLLECTION, id) // another node was faster
   return secretIn(others?.body, id, box)
 }

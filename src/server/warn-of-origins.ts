@@ -7,11 +7,11 @@ const ORIGIN_CHARS_MAX = 200
 
 /** Logs each origin once. */
 export function warnOfOrigins(logger: Logger): (origin: string) => void {
-  const told = new Set<string>()
+  const reported = new Set<string>()
   return (origin) => {
-    const shown = origin.slice(0, ORIGIN_CHARS_MAX)
-    if (told.has(shown) || told.size >= ORIGINS_MAX) return
-    told.add(shown)
-    logger.warn({ origin: shown }, 'rejected a page of another origin: allow it with --cors-origins')
+    const shortened = origin.slice(0, ORIGIN_CHARS_MAX)
+    if (reported.has(shortened) || reported.size >= ORIGINS_MAX) return
+    reported.add(shortened)
+    logger.warn({ origin: shortened }, 'rejected a page of another origin: allow it with --cors-origins')
   }
 }

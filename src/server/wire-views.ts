@@ -55,6 +55,18 @@ export function wireViews(service: Service): WireView[] {
         return viewFormat(wire, whole(service.views.open(stored, taskKind)))
       },
     },
+    {
+      id: 'ai-sdk',
+      title: 'AI SDK',
+      async open(stored) {
+        const [{ chatKind }, { chatWire }] = await Promise.all([
+          import('../protocols/ai-sdk/view/projection.ts'),
+          import('../protocols/ai-sdk/wire/stream.ts'),
+        ])
+        const kind = chatKind({ leg: 0, restart: 0, tools: 'dynamic' })
+        return viewFormat(chatWire, whole(service.views.open(stored, kind)))
+      },
+    },
   ]
 }
 

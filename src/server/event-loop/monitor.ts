@@ -56,7 +56,7 @@ export class EventLoopMonitor {
     }
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     clearInterval(this.#timer)
     clearTimeout(this.#starting)
     await this.#watchdog?.terminate()

@@ -26,7 +26,7 @@ async function sweep(store: Store, clock: FakeClock, limits: Partial<Limits>, op
   const settings = { ...options, believesClock: true }
   const retention = new Retention(store, { ...defaultLimits, ...limits }, clock, silentLogger, settings)
   const report = await retention.sweep()
-  await retention.stop()
+  await retention.close()
   return report
 }
 

@@ -34,9 +34,9 @@ export function toRetention(text: string): RetentionText {
     if (periods.has(name)) throw new Error(`${kind} ${JSON.stringify(name)} has two periods: set only one`)
     periods.set(name, toDuration(entry.slice(equals + 1)))
   }
-  const given = Object.entries(overrides).filter(([, periods]) => periods.size > 0)
+  const overridden = Object.entries(overrides).filter(([, periods]) => periods.size > 0)
   return {
     defaultMs: defaultMs ?? 0,
-    ...Object.fromEntries(given.map(([kind, periods]) => [kind, Object.fromEntries(periods)])),
+    ...Object.fromEntries(overridden.map(([kind, periods]) => [kind, Object.fromEntries(periods)])),
   }
 }

@@ -30,7 +30,7 @@ async function keptFrom(store: Store, ids: readonly string[]): Promise<number[]>
 async function sweep(store: Store, limits: { retainMs?: number; retainBytesMax?: number }): Promise<void> {
   const retention = new Retention(store, { ...defaultLimits, ...limits }, clock, silentLogger, { believesClock: true })
   await retention.sweep()
-  await retention.stop()
+  await retention.close()
 }
 
 test('retention: a run that finished longer ago than --retain is trimmed to its outcome', async () => {
@@ -82,7 +82,7 @@ test('retention: a run that was too young or unfinished is trimmed by a later sw
   expect((await retention.sweep()).trimmed).toBe(2)
   expect(await keptFrom(store, ['run_a', 'run_b', 'run_c'])).toEqual([6, 6, 6])
   expect(looked).toEqual(['run_c'])
-  await retention.stop()
+  await retention.close()
 })
 
 test('retention: without a limit nothing is trimmed', async () => {
@@ -107,7 +107,7 @@ describe('retention: a clock that may be wrong', () => {
     const open = () => new Retention(store, limits, time, logger)
     const first = open()
     await watch(first, time, DAY)
-    await first.stop()
+    await first.close()
     const created = newRun('run_young', time.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
     const { stored } = await store.create(created)
     const scribe = new RunWriter(store, time, stored, [created.record])
@@ -142,7 +142,7 @@ describe('retention: a clock that may be wrong', () => {
       await watch(retention, time, DAY)
       expect((await store.get('run_young'))!.first).toBe(0)
       await watch(retention, time, 31 * DAY)
-      await retention.stop()
+      await retention.close()
       expect((await store.get('run_young'))!.first).toBe(3)
       expect(lines.at(-1)).toMatchObject({
         message: 'trimmed finished runs',
@@ -155,10 +155,10 @@ describe('retention: a clock that may be wrong', () => {
     const { time, store, open } = await watched()
     const first = open()
     await watch(first, time, 31 * DAY - HOUR)
-    await first.stop()
+    await first.close()
     const second = open()
     await watch(second, time, 2 * HOUR)
-    await second.stop()
+    await second.close()
     expect((await store.get('run_young'))!.first).toBe(3)
   })
 })

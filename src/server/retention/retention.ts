@@ -66,7 +66,7 @@ export class Retention {
     return this.#sweeping
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
     await this.#sweeping

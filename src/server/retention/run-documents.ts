@@ -22,8 +22,13 @@ export async function removeRun(store: Store, { id, owner, session }: Run, sessi
   }
   // The run last, so that an interrupted removal is retried.
   await store.remove(id)
-  const kept = await store.documents.get(owner, SESSIONS, session)
-  if (kept !== undefined && kept.updatedAt < sessionBefore && (await removeStale(store, kept))) documents++
+  const sessionDocument = await store.documents.get(owner, SESSIONS, session)
+  if (
+    sessionDocument !== undefined &&
+    sessionDocument.updatedAt < sessionBefore &&
+    (await removeStale(store, sessionDocument))
+  )
+    documents++
   return documents
 }
 

@@ -52,7 +52,7 @@ async function sweep(store: Store, retainBytesMax: number): Promise<void> {
   const limits = { ...defaultLimits, retainBytesMax }
   const retention = new Retention(store, limits, clock, silentLogger, { believesClock: true })
   await retention.sweep()
-  await retention.stop()
+  await retention.close()
 }
 
 async function firsts(store: Store, ids: readonly string[]): Promise<(number | undefined)[]> {
@@ -122,7 +122,7 @@ test('retention by size: a principal over its share with unfinished runs alone a
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) }
   const retention = new Retention(store, { ...defaultLimits, retainBytesMax: 500_000 }, clock, logger)
   await retention.sweep()
-  await retention.stop()
+  await retention.close()
   expect(await firsts(store, ['run_a', 'run_b'])).toEqual([0, 0])
   expect(warnings).toMatchObject([{ owner: 'bert' }])
 })

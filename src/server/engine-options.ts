@@ -1,0 +1,65 @@
+/** Options of an engine, which `createServer()` and `holdfast()` share. */
+import type { AuditSink } from '../core/access/audit.ts'
+import type { Limits } from '../core/model/limits.ts'
+import type { Authenticator } from '../core/model/principal.ts'
+import type { Clock, Ids } from '../core/ports/clock.ts'
+import type { Served } from '../core/ports/component-source.ts'
+import type { Logger } from '../core/ports/logger.ts'
+import type { Store } from '../core/ports/store.ts'
+import type { RedactOptions } from '../core/redaction/redaction.ts'
+import type { A2aOptions } from '../protocols/a2a/index.ts'
+import type { Authenticate } from './auth/host.ts'
+import type { AuthOptions } from './auth/index.ts'
+import type { ProtocolChoice } from './protocol-paths.ts'
+import type { RetentionOptions } from './retention/retention.ts'
+
+export interface EngineOptions {
+  /** Components, and sources of more, such as `upstream.agentos(url)`. */
+  readonly components: readonly Served[]
+  /** Closed by `close`. */
+  readonly store: Store
+  /**
+   * Protocols to serve, as a list or with their paths: `{ native: '/', openai: '/openai/v1' }`. A protocol that is not named has no
+   * paths, and its code is not loaded. Default: all.
+   */
+  readonly protocols?: ProtocolChoice
+  /** Path below which everything is served, such as `/api/agents`. Default: the root. */
+  readonly basePath?: string
+  /** Who sent a request, by the application's own means; null if unknown, and then `auth` decides. Default: only `auth` decides. */
+  readonly authenticate?: Authenticate
+  /** Credentials that Holdfast checks: API keys, JWTs, one shared key; or an authenticator of your own. Default: everyone is one local principal. */
+  readonly auth?: AuthOptions | Authenticator
+  /** Receives every audit entry. With authentication, entries are also written to the logger. */
+  readonly audit?: AuditSink
+  /** Origins whose pages may use the server from a browser. Default: none. */
+  readonly corsOrigins?: readonly string[]
+  /** Also pages of localhost, 127.0.0.1 and [::1], at any port. Default: false; `holdfast dev` sets it. */
+  readonly corsLoopback?: boolean
+  /**
+   * Keys that encrypt stored credentials: 32 random bytes each, in hex or base64. The first encrypts, all decrypt. Every node of a
+   * shared store needs the same. Default: none, and webhook credentials are rejected; a store in memory gets a random key.
+   */
+  readonly secretKeys?: readonly string[]
+  /** Accepted host names besides loopback names and IP addresses. Default: any if authentication is required. */
+  readonly allowedHosts?: readonly string[]
+  /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
+  readonly trustProxy?: readonly string[]
+  readonly a2a?: A2aOptions
+  /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
+  readonly supervised?: boolean
+  readonly limits?: Partial<Limits>
+  /** Retention periods per component, tenant or principal that override those of `limits`. */
+  readonly retention?: RetentionOptions
+  /**
+   * Redacts events before they are appended to a log, and documents. Every node of a shared store needs the same. Default: nothing.
+   */
+  readonly redact?: RedactOptions
+  readonly logger?: Logger
+  readonly clock?: Clock
+  readonly ids?: Ids
+  /**
+   * An uncaught error in a run's code fails the run instead of ending the process. Errors of other code keep Node's behaviour.
+   * Default: true.
+   */
+  readonly handleUncaught?: boolean
+}

@@ -1,0 +1,47 @@
+/** Rules for the options that `createServer` and `holdfast()` share. */
+import {
+  aBoolean,
+  aFunction,
+  aList,
+  anAmount,
+  anObject,
+  anything,
+  type OptionRule,
+  type OptionRules,
+  optionsOf,
+} from '../core/model/check-options.ts'
+import { defaultLimits } from '../core/model/limits.ts'
+import type { EngineOptions } from './engine-options.ts'
+
+const limitsRule: OptionRule = optionsOf(Object.fromEntries(Object.keys(defaultLimits).map((name) => [name, anAmount])))
+
+/** Such as a store or a logger: an instance of a class, or a function with properties. */
+const aService: OptionRule = {
+  expected: 'an object',
+  check: (value) => (typeof value === 'object' || typeof value === 'function') && value !== null,
+}
+
+export const engineRules: OptionRules<EngineOptions> = {
+  components: aList,
+  store: aService,
+  // Their own checks say more.
+  protocols: anything,
+  basePath: anything,
+  auth: aService,
+  authenticate: aFunction,
+  audit: aFunction,
+  corsOrigins: aList,
+  corsLoopback: aBoolean,
+  secretKeys: aList,
+  allowedHosts: aList,
+  trustProxy: aList,
+  a2a: anObject,
+  supervised: aBoolean,
+  limits: limitsRule,
+  retention: anObject,
+  redact: anObject,
+  logger: aService,
+  clock: aService,
+  ids: aService,
+  handleUncaught: aBoolean,
+}

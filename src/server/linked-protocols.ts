@@ -1,0 +1,24 @@
+/** The protocols that have links to a run and positions in it. Loaded lazily. */
+import type { Service } from '../core/service.ts'
+import type { LinkedProtocol, RunLink } from '../http/run-link.ts'
+import { movePath } from '../http/moved-protocol.ts'
+import type { StoredRun } from '../core/ports/store.ts'
+import { defaultPath, type ProtocolName, type ProtocolPaths } from './protocol-paths.ts'
+
+type Load = () => Promise<(service: Service, stored: StoredRun) => RunLink>
+
+const loaders: readonly { readonly name: ProtocolName; readonly load: Load }[] = [
+  { name: 'agentos', load: async () => (await import('../protocols/agentos/run-link.ts')).agentosLink },
+  { name: 'openai', load: async () => (await import('../protocols/openai/run-link.ts')).responseLink },
+  { name: 'a2a', load: async () => (await import('../protocols/a2a/run-link.ts')).taskLink },
+]
+
+export function linkedProtocols(service: Service, paths: ProtocolPaths): LinkedProtocol[] {
+  return loaders
+    .filter(({ name }) => paths.has(name))
+    .map(({ name, load }) => ({
+      protocol: name,
+      link: async (stored) => (await load())(service, stored),
+      place: (path) => movePath(path, defaultPath(name), paths.get(name)!)[0]!,
+    }))
+}
