@@ -15,6 +15,10 @@ export const catalogue: Catalogue = {
     summary: 'Serve ready-made components to try things out',
     load: async () => (await import('./commands/demo.ts')).demo,
   },
+  gateway: {
+    summary: 'Serve the agents of other servers, with durable streams',
+    load: async () => (await import('./commands/gateway.ts')).gateway,
+  },
   worker: {
     summary: 'Execute runs from a shared store, without HTTP',
     load: async () => (await import('./commands/worker.ts')).worker,

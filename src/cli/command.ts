@@ -48,13 +48,13 @@ export function defineCommand<Table extends OptionTable>(definition: CommandDefi
   }
 }
 
-function checkOperands(wanted: readonly string[], given: readonly string[]): void {
-  const missing = wanted[given.length]
+function checkOperands(expected: readonly string[], actual: readonly string[]): void {
+  const missing = expected[actual.length]
   if (missing !== undefined && !missing.startsWith('['))
-    throw new HoldfastError('invalid_request', `${missing} is missing: expected ${wanted.join(' ')}`)
-  const extra = given[wanted.length]
+    throw new HoldfastError('invalid_request', `${missing} is missing: expected ${expected.join(' ')}`)
+  const extra = actual[expected.length]
   if (extra === undefined) return
-  const takes = wanted.length === 0 ? 'no operands' : wanted.join(' ')
+  const takes = expected.length === 0 ? 'no operands' : expected.join(' ')
   throw new HoldfastError(
     'invalid_request',
     `unexpected ${JSON.stringify(extra)}: the command takes ${takes}. Quote text that contains spaces`,

@@ -1,6 +1,6 @@
 /** Runs a server as the process: prints its address, and drains on SIGTERM or SIGINT. */
 import * as module from 'node:module'
-import type { Component } from '../core/ports/component.ts'
+import { componentsIn, type Served, sourcesIn } from '../core/ports/component-source.ts'
 import { Registry } from '../core/registry.ts'
 import type { Store } from '../core/ports/store.ts'
 import { AuditFile } from '../server/audit-sinks.ts'
@@ -12,6 +12,7 @@ import { createServer, type Server, type ServerOptions } from '../server/create-
 import { openA2a } from '../server/open-a2a.ts'
 import { openStore } from '../server/open-store.ts'
 import { natsText } from '../server/nats-address.ts'
+import { toProtocolPaths } from '../server/protocol-paths.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
 import { openSecretKeys } from '../server/secret-keys.ts'
 import { DONE } from './exit-codes.ts'
@@ -23,16 +24,17 @@ import { boundYoungGeneration } from './young-generation.ts'
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
 export async function hostServer(
   config: Config & Pick<ServerOptions, 'corsLoopback'>,
-  components: readonly Component[],
+  components: readonly Served[],
   io: CommandIo,
-  nextSteps: (url: string, server: Server) => string,
+  nextSteps: (urls: ProtocolUrls, server: Server) => string,
   opening?: Promise<Store>,
 ): Promise<number> {
   const ending = nextSignal()
   boundYoungGeneration()
-  const registered = new Registry(components) // validate before writing to disk
-  const authenticator = await openAuthenticator(config.auth)
-  const a2a = await openA2a(config.a2a, registered)
+  const registered = new Registry(componentsIn(components)) // validate before writing to disk
+  const auth = await openAuthenticator(config.auth) // early: a missing key file is reported before the store is opened
+  // What sources serve is not known yet.
+  const a2a = await openA2a(config.a2a, sourcesIn(components).length > 0 ? undefined : registered)
   const logger = lazyLogger(config.logLevel)
   for (const warning of configWarnings(config)) logger.warn({}, warning)
   // Opening may block, for example on a backup; a signal must still end the process.
@@ -43,19 +45,22 @@ export async function hostServer(
   let server: Server
   try {
     const { host, port, limits, retention, corsOrigins, allowedHosts, trustProxy, tls, secretKey, redact } = config
+    const { basePath, protocols } = config
     const secretKeys = openSecretKeys(secretKey, config.store, logger)?.map((key) => key.toString('hex'))
     server = await createServer({
-      components: registered.list(),
+      components,
       store,
       host,
       port,
       limits,
       retention,
-      authenticator,
+      auth,
       corsOrigins,
       corsLoopback: config.corsLoopback ?? false,
       trustProxy,
       ...(allowedHosts !== undefined && { allowedHosts }),
+      ...(basePath !== undefined && { basePath }),
+      ...(protocols !== undefined && { protocols }),
       ...(tls !== undefined && { tls }),
       ...(redact !== undefined && { redact }),
       ...(secretKeys !== undefined && { secretKeys }),
@@ -69,15 +74,27 @@ export async function hostServer(
     throw cause
   }
   io.stdout.write(
-    `Holdfast listens at ${server.url}\nIt is process ${process.pid} and stores runs in ${describeStore(config.store)}\n${nextSteps(server.url, server)}`,
+    `Holdfast listens at ${server.url}\nIt is process ${process.pid} and stores runs in ${describeStore(config.store)}\n${nextSteps(urlsOf(server.url, config), server)}`,
   )
   module.flushCompileCache() // now, because the server may be killed later
   const signal = await ending
   io.stderr.write(`${signal}: draining, at most ${config.limits.drainTimeoutMs ?? 0} ms\n`)
-  await server.stop()
+  await server.close()
   await auditFile?.close()
   endSurvival()
   return DONE
+}
+
+/** Addresses of protocols, if they are served. */
+export interface ProtocolUrls {
+  readonly native?: string
+  readonly console?: string
+}
+
+/** `url`: of the server, with its base path. */
+function urlsOf(url: string, { protocols }: Pick<Config, 'protocols'>): ProtocolUrls {
+  const paths = toProtocolPaths(protocols)
+  return Object.fromEntries([...paths].map(([name, path]) => [name, url + path]))
 }
 
 export function describeStore(store: StoreConfig): string {

@@ -6,7 +6,7 @@ import { type LogLevel, logLevels } from '../server/config-options.ts'
 const WAITING_MAX = 1000
 
 export function lazyLogger(level: LogLevel): Logger {
-  const told = logLevels.slice(logLevels.indexOf(level))
+  const enabled = logLevels.slice(logLevels.indexOf(level))
   const waiting: (() => void)[] = []
   let logger: Logger | undefined
   let loading: Promise<void> | undefined
@@ -16,7 +16,7 @@ export function lazyLogger(level: LogLevel): Logger {
   }
   const say = (at: keyof Logger, fields: object, message: string): void => {
     if (logger !== undefined) return logger[at](fields, message)
-    if (!told.includes(at)) return
+    if (!enabled.includes(at)) return
     if (waiting.length < WAITING_MAX) waiting.push(() => logger![at](fields, message))
     loading ??= load()
   }

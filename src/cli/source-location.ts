@@ -22,13 +22,13 @@ export function codeFrame({ path, line, column }: SourceLocation): string {
   const first = Math.max(1, line - AROUND)
   const last = Math.min(lines.length, line + AROUND)
   const width = String(last).length
-  const shown = lines.slice(first - 1, last).flatMap((text, offset) => {
+  const frame = lines.slice(first - 1, last).flatMap((text, offset) => {
     const number = first + offset
     const row = `  ${number === line ? '>' : ' '} ${String(number).padStart(width)} | ${shownLine(text)}`.trimEnd()
     if (number !== line || column > LINE_CHARS_MAX) return [row]
     return [row, `    ${' '.repeat(width)} | ${' '.repeat(shownLine(text.slice(0, column - 1)).length)}^`]
   })
-  return [head, ...shown].join('\n')
+  return [head, ...frame].join('\n')
 }
 
 export function linesOf(path: string): readonly string[] | undefined {

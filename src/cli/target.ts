@@ -7,6 +7,7 @@ import { detailOf } from '../core/model/errors.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
 import { redactByName } from '../core/redaction/redactions.ts'
 import { configOptions, type StoreConfig } from '../server/config-options.ts'
+import { toProtocolPaths } from '../server/protocol-paths.ts'
 import { natsText } from '../server/nats-address.ts'
 import { withoutPassword } from '../server/postgres-address.ts'
 import { toText, toWebAddress } from '../server/option-values.ts'
@@ -70,7 +71,10 @@ export async function openTarget(
 }
 
 export function defaultUrl(env: Environment): string {
-  return `http://127.0.0.1:${configOptions.port.parse(env['HOLDFAST_PORT'] ?? configOptions.port.fallback)}`
+  const port = configOptions.port.parse(env['HOLDFAST_PORT'] ?? configOptions.port.fallback)
+  const { HOLDFAST_BASE_PATH: basePath, HOLDFAST_PROTOCOLS: protocols } = env
+  const native = protocols === undefined ? '' : toProtocolPaths(configOptions.protocols.parse(protocols)).get('native')
+  return `http://127.0.0.1:${port}${configOptions['base-path'].parse(basePath ?? '')}${native ?? ''}`
 }
 
 export function defaultStore(env: Environment): StoreConfig {
@@ -117,9 +121,9 @@ async function openLocal(
     components,
     redact,
   }: { readonly components: readonly Component[] | undefined; readonly redact: RedactOptions | undefined },
-  asked?: string,
+  triedUrl?: string,
 ): Promise<Target> {
-  const nobody = asked === undefined ? '' : `no server is running at ${asked}, and `
+  const nobody = triedUrl === undefined ? '' : `no server is running at ${triedUrl}, and `
   if (config.kind === 'memory') throw new Error(`${nobody}a memory store exists only in its server: use --url`)
   if (config.kind === 'sqlite' && components === undefined && !existsSync(config.path)) {
     throw new Error(
@@ -139,17 +143,16 @@ async function openLocal(
   // Without components it must not claim runs: they would fail.
   const limits = components === undefined ? { runsConcurrentMax: 0, drainTimeoutMs: 0 } : { drainTimeoutMs: 0 }
   try {
-    const authenticator = securityKeyAuthenticator(key)
     const store = components === undefined ? opened : onlyOwnRuns(opened, components, since)
     const server = await createServer({
       components: components ?? [],
       store,
-      authenticator,
+      auth: securityKeyAuthenticator(key),
       limits,
       ...(redact !== undefined && { redact }),
     })
     const client = createClient({ url: server.url, key })
-    return { client, url: server.url, key, local: true, flags, close: () => server.stop() }
+    return { client, url: server.url, key, local: true, flags, close: () => server.close() }
   } catch (cause) {
     await opened.close()
     throw cause

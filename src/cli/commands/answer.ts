@@ -6,7 +6,7 @@ import { loadComponents } from '../load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { followRun } from '../follow.ts'
-import { givenValue, VALUE_RULE, valueOptions } from '../given-value.ts'
+import { argumentValue, VALUE_RULE, valueOptions } from '../argument-value.ts'
 import { targetOptions } from '../target.ts'
 import { withTarget } from '../with-target.ts'
 
@@ -32,8 +32,8 @@ ${VALUE_RULE}`,
     ...valueOptions,
   },
   async run({ values, operands }, io) {
-    const [id, given] = operands as [string, string]
-    const value = await givenValue(given, values.text)
+    const [id, answerText] = operands as [string, string]
+    const value = await argumentValue(answerText, values.text)
     const components = values.file === undefined ? undefined : await loadComponents(values.file)
     return withTarget(
       values,
@@ -60,9 +60,9 @@ ${VALUE_RULE}`,
 function answersTo({ waiting = [], id }: RunInfo, value: unknown): Answers {
   if (waiting.length < 2) return { answer: value }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { answers: { ...value } }
-  const asked = waiting.map((question) => `${question.id} (${question.prompt})`).join(', ')
+  const openQuestions = waiting.map((question) => `${question.id} (${question.prompt})`).join(', ')
   throw new HoldfastError(
     'invalid_request',
-    `${id} asks several questions: give a JSON object with an answer by id: ${asked}`,
+    `${id} asks several questions: give a JSON object with an answer by id: ${openQuestions}`,
   )
 }

@@ -114,10 +114,10 @@ function summaryOf({ runs, documents, events }: CopyReport): string {
 
 function textOf(report: CopyReport): string {
   const { unfinished, mismatched, mismatches } = report
-  const going = Object.entries(unfinished).map(([status, number]) => `${number} ${status}`)
+  const unfinishedTexts = Object.entries(unfinished).map(([status, number]) => `${number} ${status}`)
   return [
     summaryOf(report),
-    ...(going.length > 0 ? [`unfinished, continue in the target: ${going.join(', ')}`] : []),
+    ...(unfinishedTexts.length > 0 ? [`unfinished, continue in the target: ${unfinishedTexts.join(', ')}`] : []),
     ...mismatches.map(({ run, document, problem }) => `${run ?? document}: ${problem}`),
     ...(mismatched > 0 ? [`${mismatched} differ and were left unchanged`] : []),
   ]

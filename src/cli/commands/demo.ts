@@ -4,6 +4,7 @@ import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
 import { loadStore } from '../../server/open-store.ts'
 import type { Command } from '../command.ts'
+import type { ProtocolUrls } from '../host.ts'
 import type { CommandIo } from '../io.ts'
 import { lazyLogger } from '../lazy-logger.ts'
 
@@ -39,15 +40,19 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
   const { demoComponents } = await import('../demo/components.ts')
   const lab = config.lab ? (await import('../../agents/lab/kinds.ts')).labComponents() : []
   const components = [...demoComponents(model), ...lab]
-  return hostServer(config, components, io, (url) => nextSteps(url, model.description), store)
+  return hostServer(config, components, io, (urls) => nextSteps(urls, model.description), store)
 }
 
-function nextSteps(url: string, model: string): string {
-  return `Model: ${model}
+function nextSteps({ native, console }: ProtocolUrls, model: string): string {
+  return [
+    `Model: ${model}\n`,
+    ...(console === undefined ? [] : [`Console: ${console}\n`]),
+    ...(native === undefined ? [] : [whatToTry(native)]),
+  ].join('\n')
+}
 
-Console: ${url}/console
-
-Start a story and follow it:
+function whatToTry(url: string): string {
+  return `Start a story and follow it:
   curl -N ${url}/runs -H 'accept: text/event-stream' --json '{"component":"storyteller","input":"Tell me a story about a brave knight"}'
 
 Interrupt it with Ctrl-C, or kill this server with kill -9 and start it again. Then resume from the last id that you saw:

@@ -32,9 +32,9 @@ production, use holdfast serve.`,
     const reloader = new ModuleReloader()
     const load = async (): ReturnType<typeof loadComponents> => [...(await loadComponents(file)), ...labIn(config)]
     const components = await load()
-    return hostServer({ ...config, corsLoopback: true }, components, io, (url, server) => {
+    return hostServer({ ...config, corsLoopback: true }, components, io, (urls, server) => {
       reloader.watch(() => reload(server, load, io))
-      return `${whatToTry(url, components)}\nChanges are reloaded while runs continue.\n`
+      return `${whatToTry(urls, components)}\nChanges are reloaded while runs continue.\n`
     })
   },
 }

@@ -73,16 +73,16 @@ not changed (docs/operations.md).`,
     const { principal: id, tenant, 'dry-run': dryRun } = values
     if (id === undefined) throw new HoldfastError('invalid_request', '--principal ID is missing')
     const who = { id, ...(tenant !== undefined && { tenant }) }
-    let told = 0
+    let lastReported = 0
     const onProgress = ({ runs }: RemovalCount): void => {
-      if (runs > told) io.stderr.write(`removed ${runs} runs\n`)
-      told = Math.max(told, runs)
+      if (runs > lastReported) io.stderr.write(`removed ${runs} runs\n`)
+      lastReported = Math.max(lastReported, runs)
     }
-    const wanted = { values, who, onProgress }
+    const request = { values, who, onProgress }
     const url = await serverFor(values, io.env)
     const config = url === undefined ? storeFor(values, io.env) : undefined
     const { runs, unfinished, documents, apiKeys } =
-      config === undefined ? await atServer(url!, wanted) : await inStore(config, wanted, io)
+      config === undefined ? await atServer(url!, request) : await inStore(config, request, io)
     const where = config === undefined ? url! : storeText(config)
     if (values.json) {
       const target = config === undefined ? { url: where } : { store: where }
@@ -105,9 +105,9 @@ not changed (docs/operations.md).`,
 /** URL of the server to use; undefined to open the store directly. */
 async function serverFor({ store, url }: ForgetTarget['values'], env: Environment): Promise<string | undefined> {
   if (store !== undefined) return undefined
-  const asked = url ?? defaultUrl(env)
-  const problem = await problemOf(asked)
-  if (problem === undefined) return asked
+  const serverUrl = url ?? defaultUrl(env)
+  const problem = await problemOf(serverUrl)
+  if (problem === undefined) return serverUrl
   if (url === undefined) return undefined
   throw new Error(`${url} is not a reachable Holdfast server: ${problem}`)
 }

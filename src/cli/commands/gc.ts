@@ -89,12 +89,12 @@ async function trim(config: StoreConfig, limits: Limits, io: CommandIo, settings
     }
     const retention = new Retention(store, limits, systemClock, { ...silentLogger, warn }, settings)
     const { trimmed, removed, documents } = await retention.sweep()
-    await retention.stop()
+    await retention.close()
     if (failure !== undefined) throw new Error(failure)
-    const gone =
+    const removedText =
       removed + documents === 0 ? '' : `, removed ${counted(removed, 'run')} and ${counted(documents, 'document')}`
     io.stdout.write(
-      `${storeText(config)}: trimmed ${counted(trimmed, 'run')}${gone}; the store had ${size(before)}, now ${size(await store.usage.total())}\n`,
+      `${storeText(config)}: trimmed ${counted(trimmed, 'run')}${removedText}; the store had ${size(before)}, now ${size(await store.usage.total())}\n`,
     )
   } finally {
     await store.close()

@@ -130,15 +130,15 @@ async function create(name: string, values: Values, io: CommandIo): Promise<numb
 
 async function list(_operand: string, values: Values, io: CommandIo): Promise<number> {
   const path = values['auth-keys']
-  const [entries, used] = await Promise.all([listKeys(path), readKeyUsage(path)])
+  const [entries, usage] = await Promise.all([listKeys(path), readKeyUsage(path)])
   if (values.json) {
-    const shown = (entries ?? []).map((entry) => ({ ...withoutHash(entry), lastUsedAt: lastUse(entry, used) }))
-    io.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`)
+    const listed = (entries ?? []).map((entry) => ({ ...withoutHash(entry), lastUsedAt: lastUse(entry, usage) }))
+    io.stdout.write(`${JSON.stringify(listed, undefined, 2)}\n`)
   } else if (entries === undefined || entries.length === 0) {
     const what = entries === undefined ? `No key file ${path}.` : `No keys in ${path}.`
     io.stderr.write(`${what} Create one with  holdfast keys create NAME\n`)
   } else {
-    io.stdout.write(table(entries, used))
+    io.stdout.write(table(entries, usage))
   }
   return OK
 }
@@ -156,8 +156,8 @@ function withoutHash(entry: KeyEntry): Omit<KeyEntry, 'hash'> {
 }
 
 /** Undefined if no server recorded a use. */
-function lastUse({ id }: KeyEntry, used: KeyUsage): string | undefined {
-  const time = used.get(id)
+function lastUse({ id }: KeyEntry, usage: KeyUsage): string | undefined {
+  const time = usage.get(id)
   return time === undefined ? undefined : new Date(time).toISOString()
 }
 
@@ -167,7 +167,7 @@ function statusOf({ revokedAt, expiresAt }: KeyEntry): string {
   return Date.parse(expiresAt) <= Date.now() ? `expired ${expiresAt}` : `active until ${expiresAt}`
 }
 
-function table(entries: readonly KeyEntry[], used: KeyUsage): string {
+function table(entries: readonly KeyEntry[], usage: KeyUsage): string {
   const rows = [
     ['NAME', 'ID', 'PRINCIPAL', 'SCOPES', 'CREATED', 'LAST USED', 'STATUS'],
     ...entries.map((entry) => [
@@ -176,7 +176,7 @@ function table(entries: readonly KeyEntry[], used: KeyUsage): string {
       whoIs(entry),
       entry.scopes?.join(',') ?? 'all',
       entry.createdAt,
-      lastUse(entry, used) ?? '-',
+      lastUse(entry, usage) ?? '-',
       statusOf(entry),
     ]),
   ]

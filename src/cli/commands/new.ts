@@ -1,32 +1,58 @@
-/** `holdfast new DIRECTORY`: creates a small project. */
+/** `holdfast new [DIRECTORY]`: creates a small project. */
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { HoldfastError } from '../../core/model/errors.ts'
+import { toChoice } from '../../server/option-values.ts'
 import { parseOptions } from '../../server/options.ts'
 import type { Command } from '../command.ts'
 import type { CommandIo } from '../io.ts'
-import { projectFiles, type ProjectVersions } from '../new/project.ts'
+import { isLocalPackage, packInto } from '../new/local-package.ts'
+import { projectFiles, type ProjectVersions, templateNames } from '../new/project.ts'
+
+const options = {
+  template: {
+    value: 'NAME',
+    fallback: 'minimal',
+    parse: toChoice(templateNames),
+    help: `What to create: ${templateNames.join(', ')}.`,
+  },
+} as const
 
 export const newProject: Command = {
-  operands: ['DIRECTORY'],
-  about: `Creates a small project: one agent with one tool. Start it with npm install and npm start. The directory must be new or
-empty.`,
-  examples: [{ line: 'holdfast new my-agents', does: 'then: cd my-agents, npm install, npm start' }],
-  options: {},
+  operands: ['[DIRECTORY]'],
+  about: `Creates a small project: one agent with one tool. minimal is served by holdfast serve; express, hono and next mount it in an
+application, next and react have a page. The directory must be new or empty. Default: the current directory.
+
+From a checkout or a tarball, which no registry has, the project depends on a packed copy in vendor/.`,
+  examples: [
+    { line: 'holdfast new my-agents', does: 'then: cd my-agents, npm install, npm start' },
+    { line: 'holdfast new my-app --template next', does: 'then: cd my-app, npm install, npm run dev' },
+  ],
+  options,
   run: writeProject,
 }
 
 async function writeProject(argv: readonly string[], io: CommandIo): Promise<number> {
-  const [directory, ...others] = parseOptions({}, argv, {}).positionals
-  if (directory === undefined || others.length > 0)
-    throw new HoldfastError('invalid_request', 'expected one directory\n\nUsage: holdfast new DIRECTORY')
+  const { values, positionals } = parseOptions(options, argv, {})
+  const [directory = '.', ...others] = positionals
+  if (others.length > 0)
+    throw new HoldfastError(
+      'invalid_request',
+      'expected one directory\n\nUsage: holdfast new [DIRECTORY] [--template NAME]',
+    )
   checkEmpty(directory)
-  const files = Object.entries(projectFiles(packageName(directory), versions()))
   mkdirSync(directory, { recursive: true })
-  for (const [path, text] of files) writeFileSync(join(directory, path), text, { flag: 'wx' })
+  const { root, ...versions } = ownPackage()
+  const vendored = isLocalPackage(root) ? { holdfast: await packInto(directory, root, io) } : {}
+  const files = Object.entries(projectFiles(values.template, packageName(directory), { ...versions, ...vendored }))
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    writeFileSync(join(directory, path), text, { flag: 'wx' })
+  }
   const written = files.map(([path]) => path).join(', ')
   const enter = resolve(directory) === process.cwd() ? '' : `  cd ${directory}\n`
-  io.stdout.write(`Wrote ${written} to ${directory}\n\nNow:\n${enter}  npm install\n  npm start\n`)
+  const start = ['next', 'react'].includes(values.template) ? 'npm run dev' : 'npm start'
+  io.stdout.write(`Wrote ${written} to ${directory}\n\nNow:\n${enter}  npm install\n  ${start}\n`)
   return 0
 }
 
@@ -50,14 +76,15 @@ function packageName(directory: string): string {
   return name === '' || name === 'holdfast' ? 'my-agents' : name
 }
 
-/** The versions that this package was built with. */
-function versions(): ProjectVersions {
-  const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as {
+/** The folder of this package, and the versions that it was built with. */
+function ownPackage(): ProjectVersions & { readonly root: string } {
+  const root = join(import.meta.dirname, '../../..')
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     readonly version: string
     readonly dependencies: { readonly zod: string }
     readonly peerDependencies: { readonly ai: string }
     readonly engines: { readonly node: string }
   }
   const { version, dependencies, peerDependencies, engines } = manifest
-  return { holdfast: `^${version}`, ai: peerDependencies.ai, zod: dependencies.zod, node: engines.node }
+  return { root, holdfast: `^${version}`, ai: peerDependencies.ai, zod: dependencies.zod, node: engines.node }
 }

@@ -41,21 +41,21 @@ them. A run that has not finished is replayed up to its last event. The exit cod
       const { events: count } = await handle.get()
       const pace = new Pace(values.speed, values['max-pause'])
       const presenter = presenterFor(io, { json: values.json, now: () => pace.now })
-      const left = new AbortController()
-      const leave = (): void => left.abort()
+      const aborted = new AbortController()
+      const leave = (): void => aborted.abort()
       process.once('SIGINT', leave)
       try {
         const onGap = ({ earliest }: { earliest: number }): void =>
           presenter.note(`Events before ${earliest} were trimmed.`)
-        for await (const event of handle.events({ signal: left.signal, onGap })) {
-          await pace.until(Date.parse(event.time), left.signal)
+        for await (const event of handle.events({ signal: aborted.signal, onGap })) {
+          await pace.until(Date.parse(event.time), aborted.signal)
           presenter.event(event)
           if (isEnd(event)) return codeOfEnd(event.type.slice('run.'.length) as RunStatus)
           if (event.index >= count - 1) break
         }
         return DONE
       } catch (cause) {
-        if (left.signal.aborted) return DETACHED
+        if (aborted.signal.aborted) return DETACHED
         throw cause
       } finally {
         process.off('SIGINT', leave)

@@ -6,7 +6,7 @@ import { loadComponents } from '../load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { followRun } from '../follow.ts'
-import { givenValue, VALUE_RULE, valueOptions } from '../given-value.ts'
+import { argumentValue, VALUE_RULE, valueOptions } from '../argument-value.ts'
 import { isTerminal, styleOf } from '../terminal/style.ts'
 import { type Target, targetOptions } from '../target.ts'
 import { withTarget } from '../with-target.ts'
@@ -42,8 +42,8 @@ ${VALUE_RULE}`,
   ],
   options,
   async run({ values, operands }, io) {
-    const [component, given] = operands as [string, string]
-    const input = await givenValue(given, values.text)
+    const [component, inputText] = operands as [string, string]
+    const input = await argumentValue(inputText, values.text)
     const components = values.file === undefined ? undefined : await loadComponents(values.file)
     return withTarget(
       values,

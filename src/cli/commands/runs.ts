@@ -116,14 +116,14 @@ function whyOf({ error, waiting, reason }: RunInfo): string {
 }
 
 async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: boolean): Promise<number> {
-  const left = new AbortController()
-  const leave = (): void => left.abort()
+  const aborted = new AbortController()
+  const leave = (): void => aborted.abort()
   process.once('SIGINT', leave)
   const style = styleOf(io.stdout, io.env)
   const screen = json || !isTerminal(io.stdout, io.env) ? undefined : new Screen(io.stdout)
   let known: ReadonlyMap<string, RunStatus> = new Map()
   try {
-    while (!left.signal.aborted) {
+    while (!aborted.signal.aborted) {
       const found = await list()
       if (screen !== undefined) screen.draw([], rows(found, style).slice(0, screen.rows))
       for (const run of screen === undefined ? found.toReversed() : []) {
@@ -133,7 +133,7 @@ async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: bo
         )
       }
       known = new Map(found.map(({ id, status }) => [id, status]))
-      await wait(WATCH_MS, undefined, { signal: left.signal }).catch(() => {}) // the loop sees the abort
+      await wait(WATCH_MS, undefined, { signal: aborted.signal }).catch(() => {}) // the loop sees the abort
     }
     if (screen !== undefined) io.stdout.write('\n')
     return DONE

@@ -6,7 +6,7 @@ import { configOptions } from '../../server/config-options.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import type { Command } from '../command.ts'
 import { loadComponents } from '../load-components.ts'
-import { hostServer } from '../host.ts'
+import { hostServer, type ProtocolUrls } from '../host.ts'
 import { supervise } from '../supervise.ts'
 
 export const serve: Command = {
@@ -28,7 +28,7 @@ server that opens the store.`,
     const config = readConfig(argv, io.env)
     if (config.supervise) return supervise('serve', argv, config, io)
     const components = [...(await loadComponents(fileOf(config, 'serve'))), ...labIn(config)]
-    return hostServer(config, components, io, (url) => whatToTry(url, components))
+    return hostServer(config, components, io, (urls) => whatToTry(urls, components))
   },
 }
 
@@ -42,7 +42,9 @@ export function labIn({ lab }: Config): Component[] {
   return lab ? labComponents() : []
 }
 
-export function whatToTry(url: string, components: readonly Component[]): string {
+export function whatToTry({ native }: ProtocolUrls, components: readonly Component[]): string {
   const [first] = components
-  return `Serving ${components.map(({ id }) => id).join(', ')}\n\nTry:\n  curl -N ${url}/runs -H 'accept: text/event-stream' --json '{"component":"${first!.id}","input":"hello"}'\n`
+  const serving = `Serving ${components.map(({ id }) => id).join(', ')}\n`
+  if (native === undefined) return serving
+  return `${serving}\nTry:\n  curl -N ${native}/runs -H 'accept: text/event-stream' --json '{"component":"${first!.id}","input":"hello"}'\n`
 }

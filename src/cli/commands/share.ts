@@ -45,9 +45,9 @@ until it expires or is revoked. The link is a secret and is not shown again.`,
         io.stdout.write(`Revoked ${values.revoke}\n`)
         return DONE
       }
-      const { url, ...made } = await run.share({ can: values.can, expiresIn: values.expires })
+      const { url, ...created } = await run.share({ can: values.can, expiresIn: values.expires })
       io.stdout.write(`${url}\n`)
-      io.stderr.write(`${line(made)}\n`)
+      io.stderr.write(`${line(created)}\n`)
       return DONE
     }),
 })
@@ -62,9 +62,9 @@ function line({ id, can, expiresAt }: ShareInfo): string {
 }
 
 function toActions(text: string): readonly ShareAction[] {
-  const given = toList(text)
-  const wrong = given.find((each) => !(shareActions as readonly string[]).includes(each))
+  const actions = toList(text)
+  const wrong = actions.find((each) => !(shareActions as readonly string[]).includes(each))
   if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong)} is not one of ${shareActions.join(', ')}`)
-  if (!given.includes('read')) throw new Error('read is required: add it')
-  return given as ShareAction[]
+  if (!actions.includes('read')) throw new Error('read is required: add it')
+  return actions as ShareAction[]
 }

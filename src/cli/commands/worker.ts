@@ -65,7 +65,7 @@ A sqlite store is for one process. A worker can open it while no server uses it,
     }
     const signal = await ending
     io.stderr.write(`${signal}: draining, at most ${limits.drainTimeoutMs ?? 0} ms\n`)
-    await running.stop()
+    await running.close()
     endSurvival()
     return DONE
   },

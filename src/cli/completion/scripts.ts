@@ -65,8 +65,10 @@ compdef _holdfast holdfast
 }
 
 function zshFlag({ flag, help, value, takesFile }: CompletedFlag): string {
-  const told = help.replace(/[[\]\\:]/g, (character) => `\\${character}`)
-  return quoted(`${flag}[${told}]${value === undefined ? '' : `:${value.toLowerCase()}:${takesFile ? '_files' : ''}`}`)
+  const escapedHelp = help.replace(/[[\]\\:]/g, (character) => `\\${character}`)
+  return quoted(
+    `${flag}[${escapedHelp}]${value === undefined ? '' : `:${value.toLowerCase()}:${takesFile ? '_files' : ''}`}`,
+  )
 }
 
 export function fishScript(commands: readonly CompletedCommand[]): string {

@@ -2,11 +2,11 @@
 import { type LanguageModel, tool } from 'ai'
 import { z } from 'zod'
 import { modelAgent } from '../../agents/model/agent.ts'
-import type { CommonDefinition } from '../../agents/shared/component.ts'
 import type { Component } from '../../core/ports/component.ts'
+import type { DemoFacts } from './lazy.ts'
 import { modelOr } from './scripted.ts'
 
-export function clerk(facts: CommonDefinition, model?: LanguageModel): Component {
+export function clerk(facts: DemoFacts, model?: LanguageModel): Component {
   return modelAgent({
     ...facts,
     instructions: 'Look up the balance before you send money.',

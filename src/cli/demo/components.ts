@@ -1,6 +1,7 @@
 /** The demo's components, on the scripted model (no key, no network) or on a configured one. */
-import { checkInput } from '../../agents/model/input.ts'
-import type { Component, ComponentInfo } from '../../core/ports/component.ts'
+import { modelInput, type ModelInput } from '../../agents/model/input.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { DescribedSchema } from '../../core/ports/schema.ts'
 import { lazy } from './lazy.ts'
 import type { DemoModel } from './model.ts'
 
@@ -13,9 +14,8 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'agent',
         name: 'Storyteller',
         description: 'Tells a story about what you ask for, such as "Tell me a story about a brave knight".',
-        info: textInput('Tell me a story about a brave knight'),
+        input: textInput('Tell me a story about a brave knight'),
         recovery: 'resume',
-        parse: checkInput,
       },
       async (facts) => (await import('./storyteller.ts')).storyteller(facts, await model.load()),
     ),
@@ -25,9 +25,8 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'agent',
         name: 'Clerk',
         description: 'Looks up a balance, and asks before it sends money.',
-        info: textInput('Send 25 to Ada'),
+        input: textInput('Send 25 to Ada'),
         recovery: 'resume',
-        parse: checkInput,
       },
       async (facts) => (await import('./clerk.ts')).clerk(facts, await model.load()),
     ),
@@ -37,13 +36,12 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'team',
         name: 'Newsroom',
         description: 'An editor, who sends two reporters out and writes the story.',
+        input: textInput('the regatta'),
         info: {
-          ...textInput('the regatta'),
           mode: 'coordinate',
           members: ['harbour', 'weather'].map((id) => ({ id, kind: 'agent', name: id })),
         },
         recovery: 'resume',
-        parse: checkInput,
       },
       async (facts) => (await import('./newsroom.ts')).newsroom(facts, await model.load()),
     ),
@@ -53,15 +51,15 @@ export function demoComponents(model: DemoModel): Component[] {
         kind: 'workflow',
         name: 'Publish',
         description: 'Outlines, researches, drafts, revises and prints.',
-        info: textInput('the lighthouse'),
+        input: textInput('the lighthouse'),
         recovery: 'resume',
-        parse: checkInput,
       },
       async (facts) => (await import('./publish.ts')).publish(facts, await model.load()),
     ),
   ]
 }
 
-function textInput(example: string): ComponentInfo {
-  return { inputSchema: { type: 'string', examples: [example] } }
+/** The form asks for text only. */
+function textInput(example: string): DescribedSchema<ModelInput> {
+  return { schema: modelInput, jsonSchema: { type: 'string', examples: [example] } }
 }

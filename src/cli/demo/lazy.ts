@@ -1,13 +1,19 @@
 /** A component that its first run loads, because models and workflows load more slowly than the server starts. */
+import type { CommonDefinition } from '../../agents/shared/component.ts'
 import type { Component } from '../../core/ports/component.ts'
 
-/** A component's metadata. */
-export type Facts = Omit<Component, 'run'>
+/** What the loaded component has in common with its placeholder. */
+export type DemoFacts = Omit<CommonDefinition, 'output'>
 
-export function lazy<const Known extends Facts>(facts: Known, load: (facts: Known) => Promise<Component>): Component {
+export function lazy(
+  { kind, info, ...facts }: DemoFacts & Pick<Component, 'kind' | 'info'>,
+  load: (facts: DemoFacts) => Promise<Component>,
+): Component {
   let loaded: Promise<Component> | undefined
   return {
     ...facts,
+    kind,
+    ...(info !== undefined && { info }),
     async *run(input, context) {
       loaded ??= load(facts)
       try {

@@ -76,6 +76,8 @@ function compatible(baseURL: string, name: string | undefined, apiKey: string | 
         name: 'compatible',
         baseURL,
         includeUsage: true,
+        // Otherwise the provider sends no schema of the output, and a caller that asked for one gets anything.
+        supportsStructuredOutputs: true,
         ...(apiKey !== undefined && { apiKey }),
       })
       return provider(name ?? (await firstModel(baseURL, apiKey)))

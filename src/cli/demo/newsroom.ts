@@ -1,12 +1,12 @@
 /** Demo team: an editor delegates to two reporters and writes the story from their results. */
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
-import type { CommonDefinition } from '../../agents/shared/component.ts'
 import { team } from '../../agents/team/team.ts'
 import type { Component } from '../../core/ports/component.ts'
+import type { DemoFacts } from './lazy.ts'
 import { modelOr } from './scripted.ts'
 
-export function newsroom(facts: CommonDefinition, model?: LanguageModel): Component {
+export function newsroom(facts: DemoFacts, model?: LanguageModel): Component {
   const reporter = (id: string, beat: string): Component =>
     modelAgent({
       id,

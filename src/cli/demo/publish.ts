@@ -1,10 +1,10 @@
 /** Demo workflow with a sequence, a parallel block, a loop and a condition; two steps are agents. */
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
-import type { CommonDefinition } from '../../agents/shared/component.ts'
 import { pause } from '../../agents/shared/pause.ts'
 import { condition, loop, parallel, step, workflow } from '../../agents/workflow/index.ts'
 import type { Component } from '../../core/ports/component.ts'
+import type { DemoFacts } from './lazy.ts'
 import { modelOr } from './scripted.ts'
 
 interface Draft {
@@ -14,7 +14,7 @@ interface Draft {
 
 const WORK_MS = 400
 
-export function publish(facts: CommonDefinition, model?: LanguageModel): Component {
+export function publish(facts: DemoFacts, model?: LanguageModel): Component {
   const outline = step({
     name: 'outline',
     run: modelAgent({

@@ -1,13 +1,13 @@
 /** Demo agent that tells a story. */
 import type { LanguageModel } from 'ai'
 import { modelAgent } from '../../agents/model/agent.ts'
-import type { CommonDefinition } from '../../agents/shared/component.ts'
 import type { Component } from '../../core/ports/component.ts'
+import type { DemoFacts } from './lazy.ts'
 import { modelOr } from './scripted.ts'
 import { story } from './story.ts'
 
 /** The scripted story is deterministic, so an interrupted run resumes at the word where it stopped. */
-export function storyteller(facts: CommonDefinition, model?: LanguageModel): Component {
+export function storyteller(facts: DemoFacts, model?: LanguageModel): Component {
   return modelAgent({
     ...facts,
     instructions:

@@ -16,9 +16,9 @@ const marks: Readonly<Record<Mark, readonly [sign: string, colour: keyof Style]>
 export function lineText({ depth, mark, text, detail, tookMs }: Line, style: Style): string {
   const [sign, colour] = marks[mark]
   const took = tookMs === undefined ? '' : ` ${style.dim(duration(tookMs))}`
-  const said = mark === 'noted' ? style.dim(text) : text
+  const styled = mark === 'noted' ? style.dim(text) : text
   const more = detail === undefined ? '' : style.dim(mark === 'asked' ? ` (${detail})` : ` → ${detail}`)
-  return `${'  '.repeat(depth)}${style[colour](sign)} ${said}${took}${more}`
+  return `${'  '.repeat(depth)}${style[colour](sign)} ${styled}${took}${more}`
 }
 
 export type End = Extract<LoggedEvent, { type: 'run.completed' | 'run.failed' | 'run.cancelled' | 'run.rejected' }>

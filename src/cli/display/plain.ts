@@ -11,7 +11,7 @@ export class PlainPresenter implements Presenter {
   readonly #style: Style
   readonly #tree = new RunTree()
   #since: number | undefined
-  #said = false
+  #hasPrinted = false
   #lineIsOpen = false
 
   constructor(io: CommandIo) {
@@ -25,7 +25,7 @@ export class PlainPresenter implements Presenter {
     if (event.type === 'text.delta' && event.actor === undefined) this.#say(event.data.text)
     for (const line of this.#tree.apply(event)) this.note(lineText(line, this.#style))
     if (!isEnd(event)) return
-    if (event.type === 'run.completed' && !this.#said && event.data.output !== undefined)
+    if (event.type === 'run.completed' && !this.#hasPrinted && event.data.output !== undefined)
       this.#say(valueText(event.data.output))
     this.close()
     const took = this.#since === undefined ? undefined : Date.parse(event.time) - this.#since
@@ -44,7 +44,7 @@ export class PlainPresenter implements Presenter {
   #say(text: string): void {
     if (text === '') return
     this.#io.stdout.write(text)
-    this.#said = true
+    this.#hasPrinted = true
     this.#lineIsOpen = !text.endsWith('\n')
   }
 }

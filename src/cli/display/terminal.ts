@@ -22,7 +22,7 @@ export class TerminalPresenter implements Presenter {
   #staying: string[] = []
   /** The incomplete last line of text. */
   #line = ''
-  #said = false
+  #hasPrinted = false
   #since: number | undefined
   #activity = 'waits for a worker'
   #ended = false
@@ -60,7 +60,7 @@ export class TerminalPresenter implements Presenter {
 
   #end(event: Extract<LoggedEvent, { type: `run.${string}` }>): void {
     if (!isEnd(event)) return
-    if (event.type === 'run.completed' && !this.#said && event.data.output !== undefined)
+    if (event.type === 'run.completed' && !this.#hasPrinted && event.data.output !== undefined)
       this.#say(valueText(event.data.output))
     this.#endLine()
     this.#ended = true
@@ -70,7 +70,7 @@ export class TerminalPresenter implements Presenter {
 
   #say(text: string): void {
     if (text === '') return
-    this.#said = true
+    this.#hasPrinted = true
     const lines = (this.#line + printable(text)).split('\n')
     this.#line = lines.pop()!
     this.#staying.push(...lines)

@@ -139,8 +139,8 @@ class TreeNode implements OpenNode {
   readonly text: string
   readonly since: number
   headed = false
-  #said: { readonly index: number; readonly text: string }[] = []
-  #shown = ''
+  #pieces: { readonly index: number; readonly text: string }[] = []
+  #printed = ''
 
   constructor(entry: ShownEntry, parent: TreeNode | undefined) {
     this.entry = entry
@@ -151,23 +151,23 @@ class TreeNode implements OpenNode {
   }
 
   get tail(): string {
-    const said = this.#said.map(({ text }) => text).join('')
-    return this.#shown === '' ? inOneLine(said.slice(-TAIL_CHARS), TAIL_CHARS) : this.#shown
+    const said = this.#pieces.map(({ text }) => text).join('')
+    return this.#printed === '' ? inOneLine(said.slice(-TAIL_CHARS), TAIL_CHARS) : this.#printed
   }
 
   /** Only pieces that reach into the tail are kept. */
   say(index: number, text: string): void {
-    this.#said.push({ index, text: text.slice(-TAIL_CHARS) })
-    if (this.#said.length > TAIL_CHARS) this.#said = this.#said.slice(-TAIL_CHARS)
+    this.#pieces.push({ index, text: text.slice(-TAIL_CHARS) })
+    if (this.#pieces.length > TAIL_CHARS) this.#pieces = this.#pieces.slice(-TAIL_CHARS)
   }
 
   show(text: string): void {
-    this.#shown = text
+    this.#printed = text
   }
 
   retract(event: DiscardedAttempt): void {
     const from = retractedFrom(event, this.entry.actor)
-    this.#said = this.#said.filter(({ index }) => index < from)
+    this.#pieces = this.#pieces.filter(({ index }) => index < from)
   }
 }
 
@@ -188,9 +188,9 @@ function headsOf(node: OpenNode | undefined): Line[] {
 function noteOf(event: LoggedEvent): Line[] {
   switch (event.type) {
     case 'run.started':
-      return event.data.attempt === 1 ? [] : [noted(`started again, attempt ${event.data.attempt}`)]
+      return event.data.attempt === 1 ? [] : [noteLine(`started again, attempt ${event.data.attempt}`)]
     case 'run.released':
-      return [noted(`handed over: ${inOneLine(event.data.reason)}`)]
+      return [noteLine(`handed over: ${inOneLine(event.data.reason)}`)]
     case 'run.paused':
       return event.data.questions.map(({ id, prompt }) => ({
         depth: 0,
@@ -199,29 +199,35 @@ function noteOf(event: LoggedEvent): Line[] {
         detail: inOneLine(id, 300),
       }))
     case 'run.resumed':
-      return [noted('answered')]
+      return [noteLine('answered')]
     case 'stop.requested':
       return [
-        noted(event.data.reason === undefined ? 'stop requested' : `stop requested: ${inOneLine(event.data.reason)}`),
+        noteLine(
+          event.data.reason === undefined ? 'stop requested' : `stop requested: ${inOneLine(event.data.reason)}`,
+        ),
       ]
     case 'artifact.added':
       return event.data.append === true
         ? []
-        : [noted(`artifact ${inOneLine(event.data.name ?? event.data.artifact)} (${inOneLine(event.data.mediaType)})`)]
+        : [
+            noteLine(
+              `artifact ${inOneLine(event.data.name ?? event.data.artifact)} (${inOneLine(event.data.mediaType)})`,
+            ),
+          ]
     case 'source.cited':
-      return [noted(`source ${inOneLine(event.data.title ?? '')} ${inOneLine(event.data.url ?? '')}`.trimEnd())]
+      return [noteLine(`source ${inOneLine(event.data.title ?? '')} ${inOneLine(event.data.url ?? '')}`.trimEnd())]
     default:
       return []
   }
 }
 
-function noted(text: string): Line {
+function noteLine(text: string): Line {
   return { depth: 0, mark: 'noted', text }
 }
 
 function callLine({ name, input }: ToolEntry): string {
-  const given = inOneLine(input ?? null, 60)
-  return given === 'null' || given === '{}' ? name : `${name} ${given}`
+  const inputText = inOneLine(input ?? null, 60)
+  return inputText === 'null' || inputText === '{}' ? name : `${name} ${inputText}`
 }
 
 function failureLine({ code, message }: Failure): string {

@@ -50,10 +50,10 @@ async function ask(address: string): Promise<ProbeResponse> {
 }
 
 function versionOf({ body }: ProbeResponse): Finding {
-  const theirs = (body as { info?: { version?: string } }).info?.version ?? 'unknown'
-  return theirs === version
-    ? good('version', `client and server have version ${theirs}`)
-    : note('version', `the server has ${theirs}, this command ${version}`, 'use the same version for both')
+  const serverVersion = (body as { info?: { version?: string } }).info?.version ?? 'unknown'
+  return serverVersion === version
+    ? good('version', `client and server have version ${serverVersion}`)
+    : note('version', `the server has ${serverVersion}, this command ${version}`, 'use the same version for both')
 }
 
 function clockOf({ headers }: ProbeResponse): Finding[] {

@@ -7,7 +7,7 @@ const ROWS = 24
 
 export class Screen {
   readonly #output: Output
-  #drawn = 0
+  #drawnRows = 0
 
   constructor(output: Output) {
     this.#output = output
@@ -24,11 +24,11 @@ export class Screen {
 
   /** Adds permanent lines and redraws the rows below them. */
   draw(staying: readonly string[], rows: readonly string[]): void {
-    const up = this.#drawn > 1 ? `\u001b[${this.#drawn - 1}A` : ''
-    const shown = rows.slice(-this.rows).map((row) => cut(row, this.columns))
-    if (this.#drawn > 0) this.#control(`${up}\r\u001b[J`)
-    this.#output.write(`${staying.map((line) => `${line}\n`).join('')}${shown.join('\n')}`)
-    this.#drawn = shown.length
+    const up = this.#drawnRows > 1 ? `\u001b[${this.#drawnRows - 1}A` : ''
+    const visible = rows.slice(-this.rows).map((row) => cut(row, this.columns))
+    if (this.#drawnRows > 0) this.#control(`${up}\r\u001b[J`)
+    this.#output.write(`${staying.map((line) => `${line}\n`).join('')}${visible.join('\n')}`)
+    this.#drawnRows = visible.length
   }
 
   #control(sequences: string): void {

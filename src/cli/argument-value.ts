@@ -18,8 +18,8 @@ export const VALUE_RULE =
 /** Objects, arrays and booleans. Not numbers, which may be meant as text. */
 const MEANT_AS_JSON = /^\s*(?:[{[]|(?:true|false)\s*$)/
 
-export async function givenValue(given: string, asText: boolean): Promise<unknown> {
-  const text = given === '-' ? (await readAll(process.stdin)).replace(/\n$/, '') : given
+export async function argumentValue(argument: string, asText: boolean): Promise<unknown> {
+  const text = argument === '-' ? (await readAll(process.stdin)).replace(/\n$/, '') : argument
   if (asText || !MEANT_AS_JSON.test(text)) return text
   try {
     return JSON.parse(text) as unknown
