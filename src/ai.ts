@@ -2,11 +2,17 @@
 import { agent as generatorAgent, type AgentDefinition } from './agents/generator.ts'
 import { modelAgent, type ModelAgentDefinition } from './agents/model/agent.ts'
 import type { Component } from './core/ports/component.ts'
+import type { ValueSchema } from './core/ports/schema.ts'
 
 /** Defines an agent: on a language model, with `model`, or as an async generator, with `run`. */
 export function agent(definition: ModelAgentDefinition): Component
-export function agent<Input = string>(definition: AgentDefinition<Input>): Component<Input>
-export function agent(definition: ModelAgentDefinition | AgentDefinition<unknown>): Component {
+export function agent<Input, Parsed = Input, Output = unknown>(
+  definition: AgentDefinition<Input, Output, Parsed> & { readonly input: ValueSchema<Input, Parsed> },
+): Component<Input, Output, Parsed>
+export function agent<Input = string, Output = unknown>(
+  definition: AgentDefinition<Input, Output>,
+): Component<Input, Output>
+export function agent(definition: ModelAgentDefinition | AgentDefinition): Component {
   return 'run' in definition ? generatorAgent(definition) : modelAgent(definition)
 }
 

@@ -30,13 +30,15 @@ import type {
 } from './types.ts'
 
 export interface A2aClientOptions {
-  /** Sent only to the origin of the agent's URL and to `origins`, not to other origins in the card. */
+  /** Sent only to the origin of the agent's URL and to `origins`, not to other origins in the card. Default: none. */
   readonly headers?: HeaderSource
+  /** Further origins that get `headers`. Default: none. */
   readonly origins?: readonly string[]
   /** Bindings that may be chosen from the card; its first match is used. Default: all; gRPC only if nothing else is offered. */
   readonly bindings?: readonly BindingName[]
+  /** Versions that may be chosen from the card. Default: all. */
   readonly versions?: readonly Version[]
-  /** Extensions to activate, besides the one for resuming streams. */
+  /** Extensions to activate, besides the one for resuming streams. Default: none. */
   readonly extensions?: readonly string[]
   /** Failures in a row before it gives up; progress resets the count. Default: 8. */
   readonly retries?: number
@@ -56,6 +58,7 @@ export interface A2aClientOptions {
    * agents that deduplicate by message id. Default: `unheard`.
    */
   readonly resend?: 'unheard' | 'always'
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch
 }
 

@@ -1,6 +1,12 @@
 /** Compares the known parts of an artifact with the agent's. */
 import { detached } from './detached.ts'
-import type { Part } from './types.ts'
+import { type Artifact, type Message, type Part, textOf } from './types.ts'
+
+/** Whether a message only says what an artifact says: some servers also keep their result in the history. */
+export function repeatsArtifact({ parts }: Message, artifacts: readonly Artifact[] = []): boolean {
+  const text = textOf(parts).trim()
+  return text !== '' && artifacts.some((artifact) => textOf(artifact.parts).includes(text))
+}
 
 /** `more`: the parts that the newer state adds. `older`: it has less. `other`: it differs. */
 export type Difference = { readonly more: readonly Part[] } | 'older' | 'other'

@@ -4,3 +4,13 @@ export type Raw = Readonly<Record<string, unknown>>
 export function isRaw(value: unknown): value is Raw {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
+
+/** ProtoJSON allows the protobuf names of fields too, such as `task_id` for `taskId`. Nested objects are left alone. */
+export function inCamelCase(value: unknown): unknown {
+  if (!isRaw(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.replaceAll(/_([a-z])/g, capital), item]))
+}
+
+function capital(_match: string, letter: string): string {
+  return letter.toUpperCase()
+}

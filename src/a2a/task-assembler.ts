@@ -1,5 +1,5 @@
 /** Assembles a task from updates and snapshots, and returns each change exactly once. */
-import { difference, Repetition } from './parts.ts'
+import { difference, repeatsArtifact, Repetition } from './parts.ts'
 import { RESUME_EXTENSION } from './resume.ts'
 import type { Artifact, ArtifactUpdate, Message, Metadata, Part, Task, TaskStatus, Update } from './types.ts'
 import { isEnded } from './types.ts'
@@ -112,7 +112,8 @@ export class TaskAssembler {
     const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isUnheard(message))
     if (task.history !== undefined && task.history.length >= (this.#history?.length ?? 0)) this.#history = task.history
     if (task.status.message !== undefined) this.#isUnheard(task.status.message)
-    return messages.map((message) => ({
+    const news = messages.filter((message) => !repeatsArtifact(message, task.artifacts))
+    return news.map((message) => ({
       statusUpdate: { ...about(task), status: { state: 'TASK_STATE_WORKING', message } },
     }))
   }

@@ -70,16 +70,16 @@ function askedBy(failure: ClientError): number {
 
 /** Ends early, but not before `leastMs`, when the browser is online again or the page becomes visible. */
 async function sleepUntilOnline(ms: number, leastMs: number, signal: AbortSignal | undefined): Promise<void> {
-  const woken = new AbortController()
+  const wakeUp = new AbortController()
   const wake = (): void => {
-    if (globalThis.document?.visibilityState !== 'hidden') woken.abort()
+    if (globalThis.document?.visibilityState !== 'hidden') wakeUp.abort()
   }
   globalThis.addEventListener?.('online', wake)
   globalThis.document?.addEventListener('visibilitychange', wake)
   try {
     await sleep(leastMs, signal)
-    const either = signal === undefined ? woken.signal : AbortSignal.any([signal, woken.signal])
-    if (!woken.signal.aborted) await sleep(ms - leastMs, either)
+    const either = signal === undefined ? wakeUp.signal : AbortSignal.any([signal, wakeUp.signal])
+    if (!wakeUp.signal.aborted) await sleep(ms - leastMs, either)
   } catch (cause) {
     if (signal?.aborted === true) throw cause
   } finally {

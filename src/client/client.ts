@@ -10,7 +10,7 @@ import type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, St
 export interface ClientOptions extends TransportOptions {
   /**
    * Tabs of one browser share their connections to the same server. If `key` is a function, set this to a name for its
-   * principal: only tabs with the same name share. `false`: every stream has its own connection.
+   * principal: only tabs with the same name share. `false`: every stream has its own connection. Default: tabs with the same `key` share.
    */
   readonly share?: string | false
 }

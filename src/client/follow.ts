@@ -1,5 +1,6 @@
 /** Follows a run's log from a cursor to its end, over any number of connections: each event exactly once, in order. */
 import type { LoggedEvent } from '../core/model/event.ts'
+import type { SavedStructure } from '../core/structure/saved-structure.ts'
 import { checksumOf } from '../sse/checksum.ts'
 import type { ParsedEvent } from '../sse/parse.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'
@@ -18,6 +19,8 @@ export interface FollowOptions {
   readonly signal?: AbortSignal | undefined
   readonly onGap?: OnGap | undefined
   readonly onLogChanged?: OnLogChanged | undefined
+  /** Called with the state that later events continue, if the position starts with a snapshot. */
+  readonly onSnapshot?: ((snapshot: SnapshotFrame) => void) | undefined
   /** Called on any data, including heartbeats. */
   readonly onLife?: (() => void) | undefined
   /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
@@ -30,7 +33,29 @@ export interface Position {
   cursor: number
   /** The frame of that event, if there was one. Its checksum tells the server which log the cursor belongs to. */
   frame?: ParsedEvent
+  /** The cursor with a checksum, if a frame without an event moved it there. */
+  moved?: string
+  /** Instead of the cursor, until the server has told it. */
+  start?: RelativeStart | undefined
+  readonly selection?: EventSelection
 }
+
+/** The run's structure at an index of its log. */
+export interface SnapshotFrame {
+  readonly cursor: number
+  /** Index of the earliest event, if the log was trimmed: the structure has nothing of those before it. */
+  readonly earliest?: number
+  readonly structure: SavedStructure
+}
+
+/** Events that are delivered; the terminal event and retractions always are. */
+export interface EventSelection {
+  readonly types?: readonly string[] | undefined
+  readonly actors?: readonly string[] | undefined
+}
+
+/** A start that only the server can place: with a snapshot, or with the last events. */
+export type RelativeStart = 'snapshot' | { readonly tail: number }
 
 export type Follow = (position: Position, options: FollowOptions) => AsyncGenerator<LoggedEvent>
 
@@ -39,6 +64,7 @@ export interface Page {
   readonly cursor: number
   readonly done: boolean
   readonly earliest?: number
+  readonly snapshot?: SnapshotFrame
 }
 
 /** A connection that lasted this long was good, even if it delivered nothing. */
@@ -88,11 +114,18 @@ export async function* follow(
 }
 
 /** Whether the caller handles a gap or a replaced log, so that the stream continues from there. */
-export function goesOn(cause: unknown, position: Position, { onGap, onLogChanged }: FollowOptions): boolean {
+export function goesOn(cause: unknown, position: Position, options: FollowOptions): boolean {
+  const { onGap, onLogChanged, onSnapshot } = options
   const { run } = position
+  if (onSnapshot !== undefined && (cause instanceof GapError || cause instanceof LogChangedError)) {
+    position.start = 'snapshot'
+    position.cursor = -1
+    return true
+  }
   if (cause instanceof GapError && onGap !== undefined) {
     onGap({ run, earliest: cause.earliest })
     position.cursor = cause.earliest - 1
+    position.start = undefined
     return true
   }
   if (cause instanceof LogChangedError && onLogChanged !== undefined) {
@@ -160,18 +193,24 @@ export class Connection {
   /** The events after the cursor, or those that arrive within the wait. */
   async *page(waitMs = this.#transport.idleTimeoutMs / 2, bounds: PageBounds = {}): AsyncGenerator<LoggedEvent> {
     const since = performance.now()
-    const { events, done } = await this.#read({ wait: Math.floor(waitMs), limit: bounds.limit }, bounds.idleTimeoutMs)
+    const before = this.#position.cursor
+    const query = { wait: Math.floor(waitMs), limit: bounds.limit }
+    const { events, cursor, done, snapshot } = await this.#read(query, bounds.idleTimeoutMs)
+    if (snapshot !== undefined) this.#begin(snapshot)
+    else if (this.#position.start !== undefined) this.#move((events[0]?.index ?? cursor + 1) - 1)
     for (const event of events) if (this.#admit(event)) yield event
+    if (this.#position.selection !== undefined && cursor > this.#position.cursor) this.#move(cursor)
     this.done = done
     // Do not poll at once a server that ignores the wait.
     const rest = Math.min(waitMs, EMPTY_PAGE_MS) - (performance.now() - since)
-    if (events.length === 0 && !done && rest > 0) await sleep(rest, this.#options.signal)
+    if (this.#position.cursor === before && !done && rest > 0) await sleep(rest, this.#options.signal)
   }
 
   /** Whether there are events after the cursor; undefined if that cannot be determined now. */
   async hasNews(): Promise<boolean | undefined> {
     try {
-      return (await this.#read({ wait: 0, limit: 1 })).events.length > 0
+      const { events } = await this.#read({ wait: 0, limit: 1 })
+      return events.length > 0 || this.#position.start !== undefined
     } catch (cause) {
       if (cause instanceof GapError || cause instanceof LogChangedError) return false // the next connection reports it
       if (cause instanceof ClientError && isTransient(cause)) return undefined
@@ -204,10 +243,11 @@ export class Connection {
   }
 
   #request(query: NonNullable<Request['query']>): Request {
-    const { run, cursor } = this.#position
+    const { run, selection = {} } = this.#position
+    const selected = { types: selection.types?.join(','), actors: selection.actors?.join(',') }
     return {
       path: `/runs/${encodeURIComponent(run)}/events`,
-      query: { ...query, after: cursor < 0 ? undefined : cursorText(this.#position) },
+      query: { ...query, ...selected, ...startOf(this.#position) },
       signal: this.#options.signal,
       run,
       answer: isPage,
@@ -216,9 +256,9 @@ export class Connection {
 
   #frames(body: ReadableStream<Uint8Array>, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
     const pieces = piecesOf(body, async (piece) => {
-      const heard = await watchdog.wait(piece)
+      const received = await watchdog.wait(piece)
       this.#alive()
-      return heard
+      return received
     })
     return eventsIn(pieces, { fatal: true, retry: (milliseconds) => this.#backoff.suggest(milliseconds) })
   }
@@ -226,28 +266,47 @@ export class Connection {
   /** The event of a frame; undefined for a duplicate or a control frame. */
   #take(frame: ParsedEvent): LoggedEvent | undefined {
     const { event, data } = frame
-    const said = JSON.parse(data) as Record<string, unknown>
+    const message = JSON.parse(data) as Record<string, unknown>
     if (!event.startsWith('stream.')) {
-      if (!this.#admit(said)) return undefined
+      if (!this.#admit(message)) return undefined
       this.#position.frame = frame
-      return said
+      return message
     }
     const { run } = this.#position
-    if (event === 'stream.gap' && this.#position.cursor < Number(said['earliest']) - 1)
-      throw new GapError(run, Number(said['earliest']))
+    if (event === 'stream.snapshot') this.#begin(message as unknown as SnapshotFrame, frame.id)
+    if (event === 'stream.progress') this.#move(Number(message['cursor']), frame.id)
+    if (event === 'stream.gap' && this.#position.cursor < Number(message['earliest']) - 1)
+      throw new GapError(run, Number(message['earliest']))
     if (event === 'stream.closing') {
-      this.#backoff.suggest(said['retryMs'])
-      throw new ConnectionError(`run ${run}: the server closed the stream: ${String(said['reason'])}`, { run })
+      this.#backoff.suggest(message['retryMs'])
+      throw new ConnectionError(`run ${run}: the server closed the stream: ${String(message['reason'])}`, { run })
     }
     if (event !== 'stream.failed') return undefined
-    this.mayReturn = said['retryable'] === true
-    throw new ApiError(String(said['message']), {
-      code: String(said['code']),
+    this.mayReturn = message['retryable'] === true
+    throw new ApiError(String(message['message']), {
+      code: String(message['code']),
       status: 200,
       retryable: this.mayReturn,
-      details: said['details'],
+      details: message['details'],
       run,
     })
+  }
+
+  #begin(snapshot: SnapshotFrame, id?: string): void {
+    this.#move(snapshot.cursor, id)
+    this.done = terminals.includes(`run.${snapshot.structure.lifecycle.status}`)
+    this.#options.onSnapshot?.(snapshot)
+  }
+
+  /** The server moved the cursor without an event. */
+  #move(cursor: number, id?: string): void {
+    const position = this.#position
+    if (!Number.isInteger(cursor) || (cursor < position.cursor && position.start === undefined))
+      throw new ConnectionError(`run ${position.run}: the server moved the cursor from ${position.cursor} to ${cursor}`)
+    position.cursor = cursor
+    position.start = undefined
+    delete position.moved
+    if (id !== undefined) position.moved = id
   }
 
   /** The log has no gaps and no duplicates (LOG-1): anything else was lost, duplicated or reordered in transit. */
@@ -256,14 +315,21 @@ export class Connection {
     if (!isEvent(event))
       throw new ConnectionError(`received a malformed event after event ${position.cursor} of run ${position.run}`)
     const { run, index } = event
-    if (run !== position.run || index > position.cursor + 1)
+    if (run !== position.run || (index > position.cursor + 1 && position.selection === undefined))
       throw new ConnectionError(
         `event ${index} of run ${run} cannot follow event ${position.cursor} of run ${position.run}`,
       )
     if (index <= position.cursor) return false
     position.cursor = index
+    position.start = undefined
     return true
   }
+}
+
+function startOf(position: Position): NonNullable<Request['query']> {
+  const { start, cursor } = position
+  if (start === undefined) return { after: cursor < 0 ? undefined : cursorText(position) }
+  return start === 'snapshot' ? { snapshot: 1 } : { tail: start.tail }
 }
 
 /** The structure that every event has. `data` is up to the event's type. */
@@ -280,7 +346,8 @@ function isEvent(value: unknown): value is LoggedEvent {
 }
 
 /** The cursor as the server reads it, with the checksum of its record if that came as a frame. */
-function cursorText({ cursor, frame }: Position): string {
+function cursorText({ cursor, frame, moved }: Position): string {
+  if (moved?.startsWith(`${cursor}~`) === true) return moved
   if (frame === undefined || frame.id !== String(cursor)) return String(cursor)
   const record = `id: ${frame.id}\nevent: ${frame.event}\ndata: ${frame.data}\n\n`
   return `${cursor}~${checksumOf(new TextEncoder().encode(record))}`

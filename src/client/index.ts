@@ -18,16 +18,20 @@ export {
   RunError,
 } from './errors.ts'
 export type { OnProblem } from './backoff.ts'
-export type { OnGap, OnLogChanged } from './follow.ts'
+export type { OnGap, OnLogChanged, SnapshotFrame } from './follow.ts'
 export type { EventsOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
+export type { RunSnapshot, SnapshotOptions } from './snapshot.ts'
 export { RunText } from './text.ts'
 export type { TransportOptions } from './transport.ts'
 export type {
   Abortable,
   Answers,
   ComponentInfo,
+  LinksOptions,
   RunFilter,
   RunInfo,
+  RunLink,
+  RunLinks,
   RunPage,
   SessionFilter,
   SessionInfo,

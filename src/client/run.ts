@@ -1,13 +1,31 @@
 /** Handle of one run: its events, text, result and commands. */
-import type { LoggedEvent } from '../core/model/event.ts'
+import type { EventType, LoggedEvent } from '../core/model/event.ts'
 import type { OnProblem } from './backoff.ts'
 import { RunError } from './errors.ts'
-import { type Follow, type FollowOptions, isLast, type OnGap, type OnLogChanged, type Position } from './follow.ts'
+import {
+  type Follow,
+  follow,
+  type FollowOptions,
+  isLast,
+  type OnGap,
+  type OnLogChanged,
+  type Position,
+} from './follow.ts'
+import { RunSnapshot, type SnapshotOptions } from './snapshot.ts'
 import { RunText } from './text.ts'
 import { type Answer, type Fields, hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
-import type { Abortable, Answers, RunInfo, ShareInfo, ShareLink, ShareOptions } from './types.ts'
+import type {
+  Abortable,
+  Answers,
+  LinksOptions,
+  RunInfo,
+  RunLinks,
+  ShareInfo,
+  ShareLink,
+  ShareOptions,
+} from './types.ts'
 
-export interface EventsOptions extends Abortable {
+interface ReadOptions extends Abortable {
   /** Index of the last event that you have. Default: from the beginning. */
   readonly after?: number
   /** Called when events were trimmed. Default: throw `GapError`. */
@@ -18,7 +36,21 @@ export interface EventsOptions extends Abortable {
   readonly onProblem?: OnProblem
 }
 
-export interface TextOptions extends EventsOptions {
+export interface EventsOptions extends Omit<ReadOptions, 'after'> {
+  /** Index of the last event that you have, or `end` for only new events. Default: from the beginning. */
+  readonly after?: number | 'end'
+  /** Start with this many of the last events, instead of `after`. */
+  readonly tail?: number
+  /**
+   * Only events of these types, such as `tool.called`, or `tool.*` for all of a kind. The terminal event and `attempt.discarded` are
+   * always delivered. Default: all.
+   */
+  readonly types?: readonly (EventType | `${string}.*`)[]
+  /** Only events of these actors, by run id or component; the run's own component has the run's id. Default: all. */
+  readonly actors?: readonly string[]
+}
+
+export interface TextOptions extends ReadOptions {
   /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. */
   readonly onRetracted?: (standing: string) => void
 }
@@ -34,13 +66,15 @@ export function isRun({ id, status, events }: Fields): boolean {
   return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
 }
 
+const hasLinks: Answer = (body) => isListOf(body['links'], hasId)
+
 const hasShares: Answer = (body) => isListOf(body['shares'], hasId)
 
 /** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
   readonly #position: Position
   readonly #events: () => AsyncGenerator<LoggedEvent>
-  #taken = false
+  #isIterated = false
 
   constructor(position: Position, events: () => AsyncGenerator<LoggedEvent>) {
     this.#position = position
@@ -57,8 +91,9 @@ export class RunStream implements AsyncIterable<LoggedEvent> {
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<LoggedEvent> {
-    if (this.#taken) throw new TypeError('a stream can be read only once; open another one with after: stream.cursor')
-    this.#taken = true
+    if (this.#isIterated)
+      throw new TypeError('a stream can be read only once; open another one with after: stream.cursor')
+    this.#isIterated = true
     return this.#events()
   }
 }
@@ -72,10 +107,10 @@ export class RunHandle {
   readonly #from: { events: number; text: number }
   #furthest: number
 
-  constructor(transport: Transport, follow: Follow, id: string, after = -1) {
+  constructor(transport: Transport, how: Follow, id: string, after = -1) {
     this.id = id
     this.#transport = transport
-    this.#follow = follow
+    this.#follow = how
     this.#furthest = checked(after)
     this.#from = { events: after, text: after }
   }
@@ -91,6 +126,11 @@ export class RunHandle {
    */
   events(options: EventsOptions = {}): RunStream {
     return this.#open('events', options)
+  }
+
+  /** The run's state, and the events after it, in one response. */
+  snapshot(options: SnapshotOptions = {}): Promise<RunSnapshot> {
+    return RunSnapshot.open(this.#transport, this.id, options)
   }
 
   /** Text of the run's own component in pieces, from `after` or from where the last finished loop over text ended. */
@@ -137,6 +177,11 @@ export class RunHandle {
     return this.#ask('', REMOVAL, options)
   }
 
+  /** What each protocol calls this run, and one position in the positions of all of them. Default: the end of the log. */
+  links({ protocol, position, signal }: LinksOptions = {}): Promise<RunLinks> {
+    return this.#ask('/links', { query: { protocol, position }, answer: hasLinks }, { signal })
+  }
+
   /** Creates a link that gives its holder access to this run only. Not retried once the server may have created it. */
   async share({ can, expiresIn, signal }: ShareOptions = {}): Promise<ShareLink> {
     const { path, ...share } = await this.#ask<ShareInfo & { path: string }>(
@@ -163,9 +208,18 @@ export class RunHandle {
     return this.#ask(`/shares/${encodeURIComponent(share)}`, REMOVAL, options)
   }
 
-  #open(kind: 'events' | 'text', { after, ...options }: EventsOptions): RunStream {
-    const position = { run: this.id, cursor: after === undefined ? this.#from[kind] : checked(after) }
+  #open(kind: 'events' | 'text', options: EventsOptions): RunStream {
+    const position = this.#positionFor(kind, options)
     return new RunStream(position, () => this.#loop(kind, position, options))
+  }
+
+  #positionFor(kind: 'events' | 'text', { after, tail, types, actors }: EventsOptions): Position {
+    const selects = types !== undefined || actors !== undefined
+    const selection = selects ? { selection: { types, actors } } : {}
+    if (after !== undefined && tail !== undefined) throw new TypeError('after and tail exclude each other')
+    if (after === 'end' || tail !== undefined)
+      return { run: this.id, cursor: -1, start: { tail: checkedTail(tail ?? 0) }, ...selection }
+    return { run: this.id, cursor: after === undefined ? this.#from[kind] : checked(after), ...selection }
   }
 
   async *#loop(
@@ -178,8 +232,11 @@ export class RunHandle {
       onLogChanged?.(change)
     }
     const changed = onLogChanged === undefined ? {} : { onLogChanged: restart }
+    // Tabs share what everybody gets.
+    const isShared = position.start === undefined && position.selection === undefined
+    const chosen: Follow = isShared ? this.#follow : (from, given) => follow(this.#transport, from, given)
     try {
-      for await (const event of this.#follow(position, { ...options, ...changed })) {
+      for await (const event of chosen(position, { ...options, ...changed })) {
         this.#furthest = Math.max(this.#furthest, event.index)
         yield event
       }
@@ -210,6 +267,11 @@ async function* textIn(
 function checked(after: number): number {
   if (Number.isInteger(after) && after >= -1) return after
   throw new RangeError(`after is ${after}, but must be the index of an event, or -1 for the beginning`)
+}
+
+function checkedTail(tail: number): number {
+  if (Number.isInteger(tail) && tail >= 0) return tail
+  throw new RangeError(`tail is ${tail}, but must be a number of events`)
 }
 
 function failureOf({ id, status, error, reason }: RunInfo): RunError {

@@ -6,8 +6,9 @@ import { Watchdog } from './watchdog.ts'
 export interface TransportOptions {
   /** URL of the server, including its mount path. Default: in a browser, the page's origin. */
   readonly url?: string
-  /** Sent as bearer token. A function is called before every request, so it can return a fresh one. */
+  /** Sent as bearer token. A function is called before every request, so it can return a fresh one. Default: none. */
   readonly key?: string | (() => string | Promise<string>)
+  /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch
   /** Consecutive failures before it gives up; progress resets the count. Default: 20, which takes about two minutes. */
   readonly retries?: number
@@ -15,7 +16,7 @@ export interface TransportOptions {
   readonly retryDelayMs?: number
   /** Idle time after which a connection counts as dead. Servers send a heartbeat every 15 seconds. Default: 45,000. */
   readonly idleTimeoutMs?: number
-  /** For every request and stream: called when it failed and will be retried, and with `undefined` when it has recovered. */
+  /** For every request and stream: called when it failed and will be retried, and with `undefined` when it has recovered. Default: ignored. */
   readonly onProblem?: OnProblem
 }
 
@@ -216,8 +217,8 @@ export function foreignAnswer(
 
 function received({ status, headers, redirected }: Response, text: string): string {
   const type = headers.get('content-type') ?? 'no content type'
-  const shown = text === '' ? 'an empty body' : JSON.stringify(text.slice(0, SHOWN_CHARS))
-  return `${status}${redirected ? ' after a redirect' : ''}, ${type}, ${shown}`
+  const preview = text === '' ? 'an empty body' : JSON.stringify(text.slice(0, SHOWN_CHARS))
+  return `${status}${redirected ? ' after a redirect' : ''}, ${type}, ${preview}`
 }
 
 async function refusal(response: Response, { path, run }: Request, watchdog: Watchdog): Promise<ClientError> {

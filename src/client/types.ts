@@ -8,8 +8,10 @@ export interface ComponentInfo {
   readonly name?: string
   readonly description?: string
   readonly version?: string
-  /** JSON schema of its input, if declared. */
+  /** JSON Schema of its input, if it has one. */
   readonly inputSchema?: Readonly<Record<string, unknown>>
+  /** JSON Schema of its output, if it has one. */
+  readonly outputSchema?: Readonly<Record<string, unknown>>
   readonly recovery: Recovery
   readonly session: BusyPolicy
 }
@@ -105,6 +107,36 @@ export interface RunFilter {
   readonly limit?: number
   /** Cursor from the previous page. */
   readonly cursor?: string
+}
+
+export interface LinksOptions extends Abortable {
+  /** Protocol of the position: `native`, `agentos`, `openai` or `a2a`. Default: the end of the log. */
+  readonly protocol?: string
+  /** Number of the last event that you have in that protocol; -1 for none. */
+  readonly position?: number
+}
+
+/** A run in every protocol, at one position. */
+export interface RunLinks {
+  readonly run: string
+  /** Index of the last event of the log of which you have everything. */
+  readonly cursor: number
+  /** False if you also have a part of the next event, which another protocol repeats. */
+  readonly exact: boolean
+  readonly links: readonly RunLink[]
+}
+
+export interface RunLink {
+  readonly protocol: string
+  /** What the protocol calls the run and its session. */
+  readonly id: string
+  readonly session: string
+  /** Path of the run. */
+  readonly url: string
+  /** Number of the last event up to the cursor. Absent if the log was trimmed or is too large. */
+  readonly position?: number
+  /** The GET request that streams what follows the position. */
+  readonly resume: { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
 }
 
 /** Answers to a paused run: by question id, or a single one if there is one question. */

@@ -21,7 +21,7 @@ export class Watchdog {
   }
 
   /** Waits for data within the idle timeout. The timer does not run between waits. */
-  async wait<Heard>(heard: Promise<Heard>): Promise<Heard> {
+  async wait<Heard>(received: Promise<Heard>): Promise<Heard> {
     this.#timer = setTimeout(() => {
       this.silent = true
       this.#controller.abort()
@@ -32,7 +32,7 @@ export class Watchdog {
     if (this.signal.aborted) abort()
     else this.signal.addEventListener('abort', abort)
     try {
-      return await Promise.race([heard, aborted])
+      return await Promise.race([received, aborted])
     } finally {
       clearTimeout(this.#timer)
       this.signal.removeEventListener('abort', abort)

@@ -1,6 +1,5 @@
-/** Test utilities for authors of stores, protocols and components. */
+/** `holdfast/testing`: run a component in a test, and an agent that does what its input says. */
 export { labAgent, type LabOptions } from '../agents/lab/agent.ts'
 export { labComponents, labTeam, labWorkflow } from '../agents/lab/kinds.ts'
-export type { OpenOptions, StoreSkip, StoreTarget } from './conformance/target.ts'
 export { createFakeClock, type FakeClock } from './fake-clock.ts'
-export { storeConformance } from './store-conformance.ts'
+export { type EndedRun, runToEnd, type RunToEndOptions, type TestAnswers, type TestToolCall } from './run-to-end.ts'

@@ -21,7 +21,11 @@ export interface GrpcPackages {
 export const GRPC_PACKAGES = '@grpc/grpc-js @grpc/proto-loader'
 
 export async function loadGrpc(): Promise<GrpcPackages> {
-  const [grpc, loader] = await Promise.all([import('@grpc/grpc-js'), import('@grpc/proto-loader')])
+  // The comments keep bundlers from resolving what may not be installed.
+  const [grpc, loader] = await Promise.all([
+    import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@grpc/grpc-js'),
+    import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ '@grpc/proto-loader'),
+  ])
   const options = { keepCase: true, enums: String, longs: Number, bytes: String }
   return {
     grpc,

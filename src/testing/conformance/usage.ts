@@ -18,6 +18,7 @@ export const usageSection: ConformanceSection = {
     { name: 'an owner with nothing stored counts nothing', run: countsNothing },
     { name: 'a document that is replaced counts once, with its last body', run: countsLastBody },
     { name: 'trimmed and removed data no longer counts', run: givesBack },
+    { name: 'a run that is trimmed while it is executed counts what is left of it', run: givesBackOfRunning },
     { name: 'owners are listed by bytes, and the total covers all', run: ordersOwners },
     { name: 'finished runs of an owner come oldest first, page by page, with their bytes', run: pagesFinished },
   ],
@@ -106,6 +107,23 @@ async function givesBack(trial: Trial): Promise<void> {
     expect(usage).toMatchObject({ runs: 1, documents: 0, documentBytes: 0 })
     expect(usage.logBytes).toBeGreaterThan(0)
     expect(usage.logBytes).toBeLessThan(SLACK)
+  })
+}
+
+/** A store may trim whole blocks only, and estimate what is left in one. */
+async function givesBackOfRunning(trial: Trial): Promise<void> {
+  const scribe = await trial.start()
+  for (let count = 0; count < 32; count++) {
+    scribe.text('u'.repeat(8 * KiB))
+    if (count % 4 === 3) await scribe.flush()
+  }
+  await expectLogBytes(trial, 'owner-1', [scribe])
+  await trial.store.trim(scribe.id, scribe.records.length - 8)
+  const kept = 8 * 8 * KiB
+  await trial.eventually(async () => {
+    const { logBytes } = await trial.store.usage.of('owner-1')
+    expect(logBytes).toBeGreaterThan(kept / 2)
+    expect(logBytes).toBeLessThan(2 * kept + SLACK)
   })
 }
 
