@@ -31,4 +31,4 @@ for await (const event of run.events()) {
   if (event.type === 'tool.completed') console.log('result', event.data.output)
 }
 console.log(await run.result())
-await server.stop()
+await server.close()

@@ -45,4 +45,4 @@ for await (const event of run.events()) {
 }
 console.log(await run.result())
 console.log('sent', sent)
-await server.stop()
+await server.close()

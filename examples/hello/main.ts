@@ -16,4 +16,4 @@ for await (const event of run.events()) {
   const text = event.type === 'text.delta' ? event.data.text.trimEnd() : ''
   console.log(event.index, event.type, text)
 }
-await server.stop()
+await server.close()

@@ -21,4 +21,4 @@ console.log('stuck:', (await stuck.get()).status)
 
 await stuck.stop()
 for await (const event of stuck.events()) if (event.type === 'run.cancelled') console.log('stuck: cancelled')
-await server.stop()
+await server.close()

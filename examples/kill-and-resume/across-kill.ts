@@ -1,15 +1,19 @@
 /** Starts a run, kills the server in the middle of it, starts the server again, and checks every index. */
-import { fork } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Client } from 'holdfast/client'
 
-/** `program`: the server, which gets the path of its database and a port. */
-export async function followAcrossKill(client: Client, program: URL, port: string): Promise<void> {
+/**
+ * `start`: starts the server with the path of its database. Resolves with the number of events; throws at the first index that is missing
+ * or comes twice.
+ */
+export async function followAcrossKill(client: Client, start: (database: string) => ChildProcess): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-example-'))
-  const startServer = () => fork(program, [join(folder, 'runs.db'), port])
+  const startServer = () => start(join(folder, 'runs.db'))
   let server = startServer()
   try {
     // The client retries until the server listens, now and after the kill.
@@ -26,8 +30,18 @@ export async function followAcrossKill(client: Client, program: URL, port: strin
       }
     }
     console.log(`${next} events, each once`)
+    return next
   } finally {
     server.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** A program that gets the path of its database and a port. `runtime`: the command that runs it. */
+export function programAt(
+  program: URL,
+  port: string,
+  [command, ...flags]: readonly [string, ...string[]] = [process.execPath, ...process.execArgv],
+): (database: string) => ChildProcess {
+  return (database) => spawn(command, [...flags, fileURLToPath(program), database, port], { stdio: 'inherit' })
 }

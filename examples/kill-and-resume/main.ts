@@ -5,8 +5,8 @@
  * Expect: events numbered without a gap across the kill, and a count that no number is missing from.
  */
 import { createClient } from 'holdfast/client'
-import { followAcrossKill } from './across-kill.ts'
+import { followAcrossKill, programAt } from './across-kill.ts'
 
 const [, , port = '7788'] = process.argv
 const client = createClient({ url: `http://127.0.0.1:${port}` })
-await followAcrossKill(client, new URL('./server.ts', import.meta.url), port)
+await followAcrossKill(client, programAt(new URL('./server.ts', import.meta.url), port))

@@ -23,7 +23,7 @@ const graph = new StateGraph(State)
 const writer = langGraphAgent({
   id: 'writer',
   graph,
-  output: (state) => {
+  mapOutput: (state) => {
     const { draft, verdict } = state as typeof State.State
     return `${draft}: ${verdict}`
   },
@@ -39,4 +39,4 @@ for await (const event of run.events()) {
   await run.answer({ answer: 'printed' })
 }
 console.log(await run.result())
-await server.stop()
+await server.close()

@@ -29,4 +29,4 @@ for await (const event of run.events()) {
   if (event.type === 'tool.called') console.log('called', event.data.name, event.data.input)
 }
 console.log(await run.result())
-await server.stop()
+await server.close()

@@ -23,4 +23,4 @@ for await (const event of run.events()) {
   if (event.type === 'step.started' && event.data.key === undefined) console.log('agent:', event.data.name)
   if (event.type === 'run.completed') console.log(event.data.output, event.data.usage)
 }
-await server.stop()
+await server.close()

@@ -24,4 +24,4 @@ for await (const event of run.events()) {
   await run.answer({ answer: 12 })
 }
 console.log(await run.result())
-await server.stop()
+await server.close()

@@ -28,12 +28,12 @@ let restarted = false
 for await (const text of run.text()) {
   console.log(text)
   if (remote === undefined || restarted) continue
-  await remote.stop()
+  await remote.close()
   remote = await startRemote(path, Number(new URL(url).port))
   restarted = true
   console.log('(the remote server restarted)')
 }
 console.log(await run.result())
-await server.stop()
-await remote?.stop()
+await server.close()
+await remote?.close()
 rmSync(folder, { recursive: true })

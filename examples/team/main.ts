@@ -38,4 +38,4 @@ for await (const event of run.events()) {
 }
 console.log(said)
 console.log(await run.result())
-await server.stop()
+await server.close()
