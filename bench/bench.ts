@@ -13,8 +13,11 @@ export interface Scenario {
   run(bench: Bench): Promise<readonly Figure[]>
 }
 
-/** `A` and `B` are the plain baselines. `model` is Holdfast with a model agent; `served` and `drained` are the AI SDK alone. */
-export type ServerKind = 'A' | 'B' | 'holdfast' | 'served' | 'drained' | 'model'
+/**
+ * `A` and `B` are the plain baselines. `node` and `hono` are Holdfast, mounted there. `model` is Holdfast with a model agent; `served`
+ * and `drained` are the AI SDK alone.
+ */
+export type ServerKind = 'A' | 'B' | 'holdfast' | 'served' | 'drained' | 'model' | 'node' | 'hono'
 
 export interface BenchOptions {
   /** Smaller loads: for a first look, not for conclusions. */
@@ -72,6 +75,13 @@ export class Bench {
         return this.#start('servers/sdk.js', kind, nodeFlags)
       case 'holdfast':
         return this.node(`sqlite:${join(this.folder(), 'holdfast.db')}`, nodeFlags)
+      case 'node':
+      case 'hono':
+        return this.#start(
+          'servers/mounted.js',
+          [kind, `sqlite:${join(this.folder(), 'holdfast.db')}`],
+          [...nodeFlags, ...this.profiling],
+        )
       case 'model':
         return this.#start('servers/model-agent.js', this.folder(), [...nodeFlags, ...this.profiling])
     }
@@ -113,8 +123,12 @@ export class Bench {
     rmSync(this.#directory, { recursive: true, force: true })
   }
 
-  async #start(file: string, parameter: string, nodeFlags: readonly string[]): Promise<ServerProcess> {
-    const [channel, port] = await this.processes.start<number>(file, [parameter], nodeFlags)
+  async #start(
+    file: string,
+    parameters: string | readonly string[],
+    nodeFlags: readonly string[],
+  ): Promise<ServerProcess> {
+    const [channel, port] = await this.processes.start<number>(file, [parameters].flat(), nodeFlags)
     return new ServerProcess(channel, port)
   }
 }

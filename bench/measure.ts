@@ -27,7 +27,16 @@ export async function interleaved(
 ): Promise<Measurements> {
   const client = await bench.client()
   const servers = new Map<ServerKind, ServerProcess>()
-  const measured: Record<ServerKind, Measurement[]> = { A: [], B: [], holdfast: [], served: [], drained: [], model: [] }
+  const measured: Record<ServerKind, Measurement[]> = {
+    A: [],
+    B: [],
+    holdfast: [],
+    served: [],
+    drained: [],
+    model: [],
+    node: [],
+    hono: [],
+  }
   for (const kind of kinds) {
     const server = await bench.server(kind)
     servers.set(kind, server)

@@ -10,6 +10,7 @@ import { components } from './scenarios/components.ts'
 import { fanOut } from './scenarios/fan-out.ts'
 import { giant } from './scenarios/giant.ts'
 import { memory } from './scenarios/memory.ts'
+import { mount } from './scenarios/mount.ts'
 import { paced } from './scenarios/paced.ts'
 import { saturated } from './scenarios/saturated.ts'
 import { start } from './scenarios/start.ts'
@@ -31,6 +32,7 @@ const scenarios: readonly Scenario[] = [
   store,
   stores,
   memory,
+  mount,
   start,
   backlog,
   giant,

@@ -11,8 +11,8 @@ export const memory: Scenario = {
   async run(bench) {
     const ratios: number[] = []
     for (let round = 0; round < bench.rounds; round++) {
-      const plain = await bytesEach(bench, 'A')
-      const holdfast = await bytesEach(bench, 'holdfast')
+      const plain = await bytesPerSubscriber(bench, 'A')
+      const holdfast = await bytesPerSubscriber(bench, 'holdfast')
       bench.note(`plain ${show(plain / 1024)} KiB, holdfast ${show(holdfast / 1024)} KiB`)
       ratios.push(holdfast / plain)
     }
@@ -20,7 +20,7 @@ export const memory: Scenario = {
   },
 }
 
-async function bytesEach(bench: Bench, kind: ServerKind): Promise<number> {
+export async function bytesPerSubscriber(bench: Bench, kind: ServerKind): Promise<number> {
   const client = await bench.client()
   const server = await bench.server(kind, ['--expose-gc'])
   // Warm up: exclude code and pools that the first connections allocate.

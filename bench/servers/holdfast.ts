@@ -15,4 +15,4 @@ const store = await openStore(configOptions.store.parse(address!))
 /** `reads`: it executes no runs, and leaves those that are open as they are. */
 const limits = { drainTimeoutMs: 0, ...(mode === 'reads' && { runsConcurrentMax: 0 }) }
 const server = await createServer({ components: [component], store, limits })
-takeCommands(Number(new URL(server.url).port), gate, () => server.stop())
+takeCommands(Number(new URL(server.url).port), gate, () => server.close())

@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { modelAgent } from '../../src/agents/model/agent.ts'
 import type { Component } from '../../src/core/ports/component.ts'
+import { fromCheck } from '../../src/core/schema/json-schema.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { Gate } from '../agent.ts'
@@ -15,9 +16,9 @@ const fast = modelAgent({ id: 'bench', model: models.fast })
 const paced = modelAgent({ id: 'bench', model: models.paced })
 const component: Component<string> = {
   ...fast,
-  parse: promptOf,
+  input: fromCheck(promptOf, { type: 'string' }),
   run: (prompt, context) => (models.for(prompt) === 'fast' ? fast : paced).run(prompt, context),
 }
 const store = await openSqliteStore({ path: join(directory!, 'holdfast.db') })
 const server = await createServer({ components: [component], store, limits: { drainTimeoutMs: 0 } })
-takeCommands(Number(new URL(server.url).port), gate, () => server.stop())
+takeCommands(Number(new URL(server.url).port), gate, () => server.close())
