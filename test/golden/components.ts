@@ -135,7 +135,7 @@ const structured = agent<unknown>({
   },
 })
 
-/** Retries after a crash: what it said is retracted. */
+/** Retries after a crash: its earlier output is retracted. */
 const retrying = agent<unknown>({
   id: 'retrying',
   recovery: 'retry',

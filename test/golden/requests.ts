@@ -4,7 +4,7 @@ import type { ComponentKind } from '../../src/core/ports/component.ts'
 import { goldenComponents } from './components.ts'
 import type { GoldenWorld } from './world.ts'
 
-export const protocols = ['agentos', 'chat', 'responses', 'a2a'] as const
+export const protocols = ['agentos', 'chat', 'responses', 'a2a', 'ai-sdk'] as const
 export type GoldenProtocol = (typeof protocols)[number]
 
 const kinds = new Map<string, ComponentKind>(goldenComponents().map(({ id, kind }) => [id, kind]))
@@ -52,6 +52,24 @@ export function getResponse(world: GoldenWorld, { part = 0, after }: { part?: nu
   const tail = runOf(world, 'responses').replace('run_', '')
   const query = after === undefined ? '' : `&starting_after=${after}`
   return fetch(`${world.url}/v1/responses/resp_${tail}${part === 0 ? '' : `_${part}`}?stream=true${query}`)
+}
+
+function uiMessage({ log }: GoldenWorld): object {
+  return { id: `u-${log.name}`, role: 'user', parts: [{ type: 'text', text: log.input }] }
+}
+
+export function startAiSdk(world: GoldenWorld): Promise<Response> {
+  return post(aiSdk(world), { id: `chat-${world.log.name}`, messages: [uiMessage(world)], trigger: 'submit-message' })
+}
+
+/** The stream of the run from a chunk on, or the replay of its newest message. */
+export function resumeAiSdk(world: GoldenWorld, startIndex?: number): Promise<Response> {
+  const query = startIndex === undefined ? '' : `?startIndex=${startIndex}`
+  return fetch(`${aiSdk(world)}/${runOf(world, 'ai-sdk')}/stream${query}`)
+}
+
+function aiSdk({ url, log }: GoldenWorld): string {
+  return `${url}/ai/${log.component}/chat`
 }
 
 const current = { 'a2a-version': '1.0' }

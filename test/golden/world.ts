@@ -24,7 +24,7 @@ export class GoldenWorld {
 
   constructor(log: GoldenLog) {
     this.log = log
-    onTestFinished(() => this.#server?.stop())
+    onTestFinished(() => this.#server?.close())
   }
 
   get url(): string {
@@ -37,7 +37,7 @@ export class GoldenWorld {
 
   /** Starts a server on the world's database, which executes no runs. Stops the one before. */
   async serve(): Promise<void> {
-    await this.#server?.stop()
+    await this.#server?.close()
     const clock = { now: () => this.#now, elapsed: () => this.#now - START }
     this.#store = await openSqliteStore({ path: this.#path, clock })
     this.#server = await createServer({
@@ -45,7 +45,8 @@ export class GoldenWorld {
       store: this.#store,
       clock,
       ids: { run: () => this.#nextRun, session: () => `ses_${this.#nextRun}`, unique: () => 'unique' },
-      a2a: { agents: { parrot: { answersDirectly: true } } },
+      // Replays send the same message again.
+      a2a: { idempotent: true, agents: { parrot: { answersDirectly: true } } },
       limits: { runsConcurrentMax: 0, drainTimeoutMs: 0 },
     })
   }

@@ -4,8 +4,11 @@ import type { ViewKind } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import { shownIn } from '../../src/protocols/a2a/routes/streams.ts'
 import { taskKind } from '../../src/protocols/a2a/view/task-cursor.ts'
+import type { ChatFrame } from '../../src/protocols/ai-sdk/view/state.ts'
 import { sseWire } from '../../src/protocols/agentos/routes/follow.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
+import { chatKind as aiSdkKind } from '../../src/protocols/ai-sdk/view/projection.ts'
+import { chatWire as aiSdkWire } from '../../src/protocols/ai-sdk/wire/stream.ts'
 import { chatKind } from '../../src/protocols/openai/chat/projection.ts'
 import { chatWire } from '../../src/protocols/openai/chat/routes.ts'
 import { responseKind } from '../../src/protocols/openai/responses/projection.ts'
@@ -38,6 +41,11 @@ const agentos = {
   mayEnd: ({ pauses }: { readonly pauses: boolean }) => pauses,
 }
 
+/** A client counts chunks; what closes a stream at a pause, or cuts it, has no number. */
+function aiSdkPosition({ chunk, position, closes }: ChatFrame): number {
+  return typeof chunk === 'object' && closes !== true ? position : Number.NaN
+}
+
 export const testedViews: readonly TestedView[] = [
   tested(agentos, sseWire('run_x', defaultLimits), agentos.position, ({ index }) => index),
   tested(chatKind({ part: 0, includeUsage: true, progress: true }), chatWire, () => 0),
@@ -49,4 +57,12 @@ export const testedViews: readonly TestedView[] = [
     sequenceOf,
     sequenceOf,
   ),
+  ...[
+    { leg: 0, restart: 0 },
+    { leg: 1, restart: 0 },
+    { leg: 0, restart: 1 },
+  ].map((start) => {
+    const kind = aiSdkKind({ ...start, tools: 'dynamic' })
+    return tested(kind, aiSdkWire, kind.position, aiSdkPosition)
+  }),
 ]
