@@ -10,7 +10,7 @@ const blocks = blocksOf('docs/config.md', 'sh')
 const TEST_MS = 400_000
 const KEYS = 'holdfast keys create ci'
 
-/** What tells each block from the others; the tests below run them all. */
+/** Text that identifies each block; the tests below run them all. */
 const MARKS = ['holdfast keys', '--jwt-jwks', 'holdfast share', '--secret-key', '--tls-cert', '--trust-proxy'] as const
 
 function blockWith(mark: (typeof MARKS)[number]): string {

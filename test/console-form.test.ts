@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { formOf, readForm, type SchemaForm } from '../console/form/schema-form.ts'
-import { modelInputSchema } from '../src/agents/model/input.ts'
+import { modelInput } from '../src/agents/model/input.ts'
+import { jsonSchemaOf } from '../src/core/schema/json-schema.ts'
 
 function filled(schema: Readonly<Record<string, unknown>>, texts: Readonly<Record<string, string>>): unknown {
   return readForm(formOf(schema)!, new Map(Object.entries(texts)))
@@ -71,7 +72,10 @@ describe('console: a form of several alternatives', () => {
   test('is that of the first one that has a form', () => {
     const schema = { description: 'What to say', anyOf: [{ type: 'array' }, { type: 'string' }, { type: 'number' }] }
     expect(formOf(schema)).toMatchObject({ of: 'value', fields: [{ kind: 'text', about: 'What to say' }] })
-    expect(formOf(modelInputSchema)).toMatchObject({ of: 'value', fields: [{ kind: 'text', title: 'Input' }] })
+    expect(formOf(jsonSchemaOf(modelInput, 'input'))).toMatchObject({
+      of: 'value',
+      fields: [{ kind: 'text', title: 'Input' }],
+    })
   })
 
   test('returns null for an empty required value that may be null', () => {

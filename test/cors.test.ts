@@ -19,7 +19,7 @@ async function serve(options: Partial<ServerOptions> = {}): Promise<{ readonly u
     warn: (fields: object, text: string) => void warned.push({ fields, text }),
   }
   const server = await createServer({ components: labComponents(), store: openMemoryStore(), logger, ...options })
-  onTestFinished(() => server.stop())
+  onTestFinished(() => server.close())
   return { url: server.url, warned }
 }
 

@@ -4,8 +4,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../src/cli/catalogue.ts'
+import { gateway } from '../src/cli/commands/gateway.ts'
 import { configOptions } from '../src/server/config-options.ts'
 import { readConfig } from '../src/server/config.ts'
+import { parseOptions } from '../src/server/options.ts'
 import { serveInProcess } from './support/in-process.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -214,5 +216,20 @@ describe('deploy/kubernetes.yaml', () => {
     expect(of('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels)
     expect(of('Service').spec.selector).toEqual(labels)
     expect(of('Service').spec.ports[0]!.targetPort).toBe('http')
+  })
+})
+
+describe('deploy/gateway.compose.yaml', () => {
+  const { services } = parseYaml('deploy/gateway.compose.yaml') as Compose
+  const { command, environment, stop_grace_period: grace } = services['gateway']!
+
+  test('has options that the gateway accepts, and time to drain', () => {
+    const upstreams = 'agentos=http://host.docker.internal:8000,openai=http://host.docker.internal:11434/v1'
+    const given: Environment = { HOLDFAST_UPSTREAM: upstreams, HOLDFAST_SECURITY_KEY: '0123456789abcdef' }
+    expect(command).toEqual(['gateway'])
+    const { values } = parseOptions(gateway.options, [], { ...environment, ...given })
+    expect(values['upstream']).toMatchObject([{ protocol: 'agentos' }, { protocol: 'openai' }])
+    expect(values['store']).toMatchObject({ kind: 'sqlite', path: '/data/holdfast.db' })
+    expect(Number.parseInt(grace!) * 1000).toBeGreaterThan(values['drain-timeout'] as number)
   })
 })

@@ -15,20 +15,23 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['sse', 'type:core', 'core/structure'],
   react: ['client'],
   a2a: ['client', 'sse'],
+  'ai-sdk': ['client', 'sse'],
   http: ['core', 'sse'],
   'agents/shared': ['core', 'sse'],
   'agents/ai-agent': ['core', 'agents/shared', 'agents/model'],
   'agents/team': ['core', 'agents/shared', 'agents/model'],
   'agents/remote-a2a': ['core', 'agents/shared', 'a2a', 'client'],
+  'agents/upstream': ['core', 'sse', 'agents/shared', 'agents/remote-a2a', 'agents/remote-agentos'],
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
   'stores/*': ['core', 'stores/shared'],
   // What both ends say is described once, for the client and the server.
   'protocols/a2a': ['core', 'sse', 'http', 'a2a'],
   'protocols/*': ['core', 'sse', 'http'],
-  testing: ['core', 'sse', 'agents'],
+  testing: ['core', 'sse', 'agents', 'mount'],
   server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols'],
   mount: ['core', 'http', 'server', 'client'],
+  'resumable-stream': ['core', 'client', 'mount'],
   cli: ['core', 'server', 'client', 'agents'],
   ai: ['core', 'agents'],
   adapters: ['core', 'agents'],
@@ -90,7 +93,13 @@ function problemOf(edge: Edge): string | undefined {
   return edge.kind === 'type' ? undefined : `${from} may import only types from ${to}`
 }
 
+/** Inside a bundle of an application the package is found by its name only. */
+function isFromBundle({ from, to }: Edge): boolean {
+  return from === 'mount/load-engine.ts' && to === 'holdfast/engine'
+}
+
 function problemOfPackage(edge: Edge, from: string): string | undefined {
+  if (isFromBundle(edge)) return undefined
   if (/^holdfast(?:$|\/)/.test(edge.to)) return 'name the file, not the package it is part of'
   return pure.includes(from) ? `${from} imports no package and no node: module` : undefined
 }
@@ -134,7 +143,9 @@ function fromSmallest(cycle: readonly string[]): string[] {
 
 /** Packages that a source folder needs at run time or for its types, by name. */
 export function packagesOf(edges: readonly Edge[]): string[] {
-  const names = edges.filter((edge) => edge.where === 'package').map((edge) => packageName(edge.to))
+  const names = edges
+    .filter((edge) => edge.where === 'package' && !isFromBundle(edge))
+    .map((edge) => packageName(edge.to))
   return [...new Set(names)].filter((name) => !name.startsWith('node:')).toSorted()
 }
 

@@ -11,7 +11,7 @@ import { temporaryFolder } from './support/temporary.ts'
 const root = join(import.meta.dirname, '..')
 const blocks = blocksOf('docs/mount.md', 'ts')
 
-/** Blocks by the file that their first line names. Servers are told apart by what they import. */
+/** Blocks by the file that their first line names. Servers are distinguished by their imports. */
 function block(file: string, holds = ''): string {
   const found = blocks.filter((code) => code.startsWith(`// ${file}\n`) && code.includes(holds))
   expect(found, `${file} ${holds}`).toHaveLength(1)
@@ -23,7 +23,7 @@ function project(files: Readonly<Record<string, string>>): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
-  for (const name of ['express', 'hono', '@hono'])
+  for (const name of ['express', 'hono', '@hono', 'fastify', '@fastify'])
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
   for (const [name, text] of Object.entries(files)) {
@@ -48,7 +48,7 @@ async function output(folder: string, file: string): Promise<string> {
   return text
 }
 
-test.each(['express', 'hono', 'node:http'])(
+test.each(['express', 'fastify', 'hono', 'node:http'])(
   'docs/mount.md: the server with %s runs agents below the base path',
   async (name) => {
     const port = await freePort()
@@ -82,19 +82,33 @@ test('docs/mount.md: authentication by the application, and chosen protocols', a
   const program = `
     import * as authenticated from './authenticated.ts'
     import * as chosen from './protocols.ts'
+    import * as moved from './moved.ts'
     const ask = async (hf, path, headers = {}) => (await hf.fetch(new Request('https://app.example' + path, { headers }))).status
     console.log(await ask(authenticated.hf, '/runs'), await ask(authenticated.hf, '/runs', { cookie: 'session=7f3a' }))
+    const onHost = async ({ hf }, path) => (await hf.fetch(new Request('http://localhost' + path))).status
+    console.log(await onHost(chosen, '/v1/models'), await onHost(chosen, '/agents'))
+    console.log(await onHost(moved, '/openai/v1/models'), await onHost(moved, '/v1/models'), await onHost(moved, '/runs'))
     process.exit()`
   const folder = project({
     'authenticated.ts': block('authenticated.ts'),
     'protocols.ts': block('protocols.ts'),
+    'moved.ts': block('moved.ts'),
     'main.ts': program,
   })
-  expect(await output(folder, 'main.ts')).toBe('401 200\n')
+  expect(await output(folder, 'main.ts')).toBe('401 200\n200 404\n200 404 200\n')
 })
 
 test('docs/mount.md: every program is run', () => {
-  const run = ['agents.ts', 'server.ts', 'app/', 'in-process.ts', 'authenticated.ts', 'protocols.ts']
+  const run = [
+    'agents.ts',
+    'server.ts',
+    'app/',
+    'instrumentation.ts',
+    'in-process.ts',
+    'authenticated.ts',
+    'protocols.ts',
+    'moved.ts',
+  ]
   for (const code of blocks)
     expect(
       run.some((file) => code.startsWith(`// ${file}`)),

@@ -11,7 +11,7 @@ const blocks = blocksOf('docs/operations.md', 'sh')
 const postgres = await startPostgres()
 const TEST_MS = 400_000
 
-/** What tells each block from the others; the tests below run them all. */
+/** Text that identifies each block; the tests below run them all. */
 const MARKS = [
   '--max-runs 0',
   'holdfast gc',

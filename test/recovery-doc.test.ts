@@ -20,7 +20,7 @@ function served(component: string, definitions: string): string {
     const client = createClient({ url: server.url })
     const run = await client.runs.start({ component: ${component}.id, input: 'order 7' })
     for await (const event of run.events()) console.log(JSON.stringify(event))
-    await server.stop()
+    await server.close()
     void WorkFailure`
 }
 

@@ -10,7 +10,7 @@ const blocks = blocksOf('docs/stores.md', 'sh')
 const TEST_MS = 400_000
 const [postgres, nats] = await Promise.all([startPostgres(), startNatsCluster(3)])
 
-/** What tells each block from the others; the tests below run them all. */
+/** Text that identifies each block; the tests below run them all. */
 const MARKS = ['sqlite:', '@db.example', 'pgbouncer', 'nats://'] as const
 
 /** Types a block with other addresses, and returns a run of the agent at the server that it starts. */

@@ -1,4 +1,4 @@
-/** Ways to harm a server with one connection. Each runs until the server ends it, or until it is told to stop. */
+/** Attacks with one connection each. Each runs until the server closes it or the attack is stopped. */
 import { connect as connectHttp2 } from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** A process of hostile connections: keeps as many open as it is told, from several addresses, until it is told to stop. */
+/** A process of hostile connections: keeps a given number open, from several addresses, until it is stopped. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { attacks } from './attacks.ts'
 import type { HostileJob, HostileReport } from './messages.ts'

@@ -1,4 +1,4 @@
-/** What the processes of an abuse run tell each other. */
+/** Messages between the processes of an abuse run. */
 
 export interface AbusedServer {
   readonly url: string

@@ -1,7 +1,6 @@
 /** The server of an abuse run, with the limits that servers have by default: `node server-program.ts FOLDER`. */
 import { join } from 'node:path'
 import { agent } from '../../src/agents/generator.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { freePort } from '../support/free-port.ts'
@@ -39,7 +38,7 @@ const grpcPort = await freePort()
 const server = await createServer({
   components: [ticker, large],
   store: await openSqliteStore({ path: join(folder, 'runs.db') }),
-  authenticator: await openAuthenticator({ keys }),
+  auth: { keys },
   a2a: { grpcPort },
 })
 

@@ -31,7 +31,7 @@ export function useChromium(): () => Promise<BrowserContext> {
   }
 }
 
-/** For programs that are no tests: whoever launches it closes it. */
+/** For programs other than tests: the caller closes it. */
 export async function launchChromium(): Promise<Browser> {
   await ensureAptPackage('chromium', CHROMIUM)
   return chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: 60_000 })

@@ -3,7 +3,6 @@ import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { demoComponents } from '../../src/cli/demo/components.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { startRun, untilStatus } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -99,7 +98,7 @@ describe.skipIf(!hasChromium)('console: axe finds nothing serious', { timeout: I
 
   test('the key prompt is accessible, also after a rejected key', async () => {
     const server = await serveInProcess({
-      authenticator: await openAuthenticator({ securityKey: 'open-sesame-and-close' }),
+      auth: { securityKey: 'open-sesame-and-close' },
     })
     const page = await openConsole(await openContext(), server.url, '', { forgives: /401/ })
     await page.getByLabel('API key or token').waitFor()

@@ -1,4 +1,4 @@
-/** The console when connections and servers die: it goes on, and nothing is lost. */
+/** The console while connections and servers die: it reconnects and loses nothing. */
 import type { IncomingMessage } from 'node:http'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'

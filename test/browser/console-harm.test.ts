@@ -1,8 +1,7 @@
-/** Agents that would harm whoever looks at them, and keys that must stay where they are. */
+/** Agents whose output attacks the viewer, and keys that must not leak. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { call, untilStatus } from '../support/http.ts'
@@ -78,8 +77,8 @@ describe.skipIf(!hasChromium)('console with hostile content', { timeout: TIMEOUT
   })
 
   test('asks for the server’s key, and keeps it in the tab alone', async () => {
-    const authenticator = await openAuthenticator({ securityKey: 'open-sesame-and-close' })
-    const server = await serveInProcess({ authenticator })
+    const auth = { securityKey: 'open-sesame-and-close' }
+    const server = await serveInProcess({ auth })
     const context = await openContext()
     const page = await openConsole(context, server.url, '', { forgives: /401/ })
     await page.getByLabel('API key or token').fill('wrong')

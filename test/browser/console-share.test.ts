@@ -1,7 +1,6 @@
 /** A share link in a browser: the page of one run, with what the link allows. */
 import { describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { until } from '../support/until.ts'
@@ -12,7 +11,7 @@ const KEY = 'a-key-that-is-long-enough'
 
 describe.skipIf(!hasChromium)('console: a share link', { timeout: INSTALL_MS + 240_000 }, () => {
   test('shows its run, answers if permitted, and reports its revocation', async () => {
-    const server = await serveInProcess({ authenticator: await openAuthenticator({ securityKey: KEY }) })
+    const server = await serveInProcess({ auth: { securityKey: KEY } })
     const run = await createClient({ url: server.url, key: KEY }).runs.start({
       component: 'lab',
       input: 'say kelp; ask Go on?',

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../src/agents/generator.ts'
+import { fromJsonSchema } from '../../src/core/schema/json-schema.ts'
 import { modelAgent } from '../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../src/agents/model/scripted.ts'
 import { workflow } from '../../src/agents/workflow/index.ts'
@@ -67,13 +68,13 @@ describe.skipIf(!hasChromium)('console', { timeout: TIMEOUT_MS }, () => {
   })
 
   test('renders a form for a model agent: by its schema, or a text field', async () => {
-    const inputSchema = {
+    const input = fromJsonSchema({
       type: 'object',
       properties: { city: { type: 'string', title: 'City' }, days: { type: 'integer', title: 'Days' } },
       required: ['city'],
-    } as const
+    })
     const model = scriptedModel({ script: ({ text }) => `Asked: ${text}` })
-    const planner = modelAgent({ id: 'planner', model, inputSchema })
+    const planner = modelAgent({ id: 'planner', model, input })
     const talker = modelAgent({ id: 'talker', model })
     const trip = workflow({ id: 'trip', steps: [planner] })
     const server = await serveInProcess({ components: [planner, talker, trip] })
@@ -251,9 +252,9 @@ function idOf(page: Page): string {
   return decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1)!)
 }
 
-const adder = agent<number[]>({
+const adder = agent({
   id: 'adder',
-  info: { inputSchema: { type: 'array', items: { type: 'number' } } },
+  input: fromJsonSchema<number[]>({ type: 'array', items: { type: 'number' } }),
   async *run(numbers) {
     yield String(numbers.reduce((sum, each) => sum + each, 0))
   },

@@ -1,4 +1,4 @@
-/** The program as a person starts it: what it is told, what it says, how it ends. */
+/** Runs the program as a user does: arguments, output, exit code. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'

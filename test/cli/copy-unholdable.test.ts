@@ -1,4 +1,4 @@
-/** A copy into a store that cannot hold one of the runs: it names that run, and goes on with the others. */
+/** A copy into a store that cannot hold one of the runs: it names that run, and continues with the others. */
 import { expect, test } from 'vitest'
 import { copyStore } from '../../src/cli/transfer/copy-store.ts'
 import { HoldfastError } from '../../src/core/model/errors.ts'

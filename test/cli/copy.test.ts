@@ -1,4 +1,4 @@
-/** Moving house: what a store keeps is the same in another one, and goes on there. */
+/** `holdfast copy`: runs and documents are the same in the target store, and unfinished runs continue there. */
 import { describe, expect, test } from 'vitest'
 import { copyStore } from '../../src/cli/transfer/copy-store.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'

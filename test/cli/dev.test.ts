@@ -1,4 +1,4 @@
-/** `holdfast dev`: a change is taken up, and what runs goes on. */
+/** `holdfast dev`: changed code is loaded, and runs in progress continue. */
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -61,7 +61,7 @@ test('[RUN-2] holdfast dev: runs in progress finish with their old code, new run
   const second = await startRun(target, '', { component: 'teller' })
   expect(await said(target, second.id)).toBe('new new')
 
-  // One that does not load is told, and nothing changes.
+  // A file that does not load is reported, and nothing changes.
   write(join(folder, 'agents.ts'), 'export const = 7')
   await until('it says so', () => server.stdout.includes('✗ not reloaded: agents.ts cannot be loaded'), {
     withinMs: 180_000,

@@ -1,10 +1,10 @@
-/** Without a server: commands open the store themselves, and only look unless they are told to do more. */
+/** Without a server: commands open the store themselves, and change nothing unless asked to. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createNetServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { migrate as migrateTo, SCHEMA_VERSION } from '../../src/stores/sqlite/schema.ts'
+import { migrate as migrateTo, SCHEMA_VERSION } from '../../src/stores/sqlite/tables/schema.ts'
 import { getRun, startRun, untilFinished, untilStatus } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
@@ -24,7 +24,7 @@ async function leftBehind(): Promise<{ path: string; store: string; done: string
   await untilFinished(server, done)
   await untilStatus(server, paused, ['paused'])
   await until('it has begun', async () => (await getRun(server, running)).events > 4)
-  await server.stop()
+  await server.close()
   return { path, store: `sqlite:${path}`, done, paused, running }
 }
 
@@ -207,7 +207,7 @@ describe('holdfast migrate', () => {
     expect((await call('migrate', '--store', `sqlite:${path}.none`)).stderr).toContain('there is no store')
     const server = await serveInProcess({ path })
     expect((await call('migrate', '--store', store)).stderr).toContain('is in use by another process')
-    await server.stop()
+    await server.close()
     const database = new DatabaseSync(path)
     database.exec('PRAGMA user_version = 99')
     database.close()

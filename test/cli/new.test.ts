@@ -1,9 +1,12 @@
 /** `holdfast new DIRECTORY`: the project that it writes is installed and started as its user would, from the packed package. */
 import { execFile, spawn } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { projectFiles, templateNames } from '../../src/cli/new/project.ts'
+import { freePort } from '../support/free-port.ts'
 import { readEvents, startRun } from '../support/http.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
@@ -39,8 +42,14 @@ async function pack(folder: string): Promise<string> {
 }
 
 /** Started with `npm start`, and ended with all that it started. */
-async function started(project: string): Promise<string> {
-  const child = spawn('npm', ['start', '--', '--port', '0'], { cwd: project, env, detached: true, stdio: 'pipe' })
+async function started(project: string, listening: RegExp, hasPortFlag: boolean): Promise<string> {
+  const port = String(hasPortFlag ? 0 : await freePort())
+  const child = spawn('npm', ['start', ...(hasPortFlag ? ['--', '--port', port] : [])], {
+    cwd: project,
+    env: { ...env, PORT: port },
+    detached: true,
+    stdio: 'pipe',
+  })
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()))
   const exited = new Promise((resolve) => child.once('exit', resolve))
@@ -52,44 +61,68 @@ async function started(project: string): Promise<string> {
     'it listens',
     () => {
       if (child.exitCode !== null) throw new Error(`it ended:\n${said}`)
-      return /Holdfast listens at (\S+)\n/.exec(said)?.[1]
+      return listening.exec(said)?.[1]
     },
     { withinMs: 180_000 },
   )
 }
 
-test('holdfast new: the project installs with npm install, starts with npm start, and its agent calls its tool', async () => {
-  const folder = temporaryFolder()
-  const project = join(folder, 'my agents')
-  const { code, stdout } = await run(['new', project])
-  expect(code).toBe(0)
+/** A package that was installed from a tarball: what it writes depends on a copy of it. */
+let installed: Promise<string> | undefined
+
+function install(): Promise<string> {
+  return (installed ??= (async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-new-'))
+    afterAll(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'package.json'), '{}')
+    await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', await pack(folder))
+    return folder
+  })())
+}
+
+const PROGRAM = 'node_modules/holdfast/dist/cli/main.js'
+
+async function create(template: string): Promise<string> {
+  const project = join(temporaryFolder(), 'my agents')
+  const { stdout } = await execute('node', [join(await install(), PROGRAM), 'new', project, '--template', template])
   expect(stdout).toContain('npm install\n  npm start\n')
-  expect(readdirSync(project).toSorted()).toEqual([
-    '.gitignore',
-    'README.md',
-    'agents.ts',
-    'package.json',
-    'tsconfig.json',
-  ])
-  const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
-  expect(manifest).toMatchObject({ name: 'my-agents', engines: { node: '>=22.18' } })
-  manifest.dependencies.holdfast = `file:${await pack(folder)}`
-  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
   await npm(project, 'install', '--prefer-offline', '--no-audit', '--no-fund')
   await npm(project, 'run', 'check')
+  return project
+}
 
-  const target = { url: await started(project) }
-  const { id } = await startRun(target, 'What time is it in Asia/Tokyo?', { component: 'assistant' })
-  const events = await readEvents(target, id)
-  expect(events.find(({ type }) => type === 'tool.called')?.data).toMatchObject({
-    name: 'time',
-    input: { zone: 'Asia/Tokyo' },
-  })
-  expect(events.at(-1)).toMatchObject({
-    type: 'run.completed',
-    data: { output: expect.stringMatching(/^It is \d\d:\d\d in Asia\/Tokyo\.$/) as string },
-  })
-}, 600_000)
+const LISTENING = { minimal: /Holdfast listens at (\S+)\n/, mounted: /listening at (\S+)\n/ }
+
+test.each(['minimal', 'express', 'hono'])(
+  'holdfast new --template %s: the project installs, type-checks and starts, and its agent calls its tool',
+  async (template) => {
+    const project = await create(template)
+    const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+    expect(manifest).toMatchObject({ name: 'my-agents', engines: { node: '>=22.18' } })
+    expect(manifest.dependencies.holdfast).toMatch(/^file:vendor\/holdfast-.*\.tgz$/)
+    const isMinimal = template === 'minimal'
+    const url = await started(project, isMinimal ? LISTENING.minimal : LISTENING.mounted, isMinimal)
+    const target = { url: isMinimal ? url : `${url}/api/agents` }
+    const { id } = await startRun(target, 'What time is it in Asia/Tokyo?', { component: 'assistant' })
+    const events = await readEvents(target, id)
+    expect(events.find(({ type }) => type === 'tool.called')?.data).toMatchObject({
+      name: 'time',
+      input: { zone: 'Asia/Tokyo' },
+    })
+    expect(events.at(-1)).toMatchObject({
+      type: 'run.completed',
+      data: { output: expect.stringMatching(/^It is \d\d:\d\d in Asia\/Tokyo\.$/) as string },
+    })
+  },
+  600_000,
+)
+
+test.each(templateNames)('holdfast new --template %s: every file that the README names exists', (template) => {
+  const files = projectFiles(template, 'x', { holdfast: '1', ai: '1', zod: '1', node: '>=22' })
+  const named = [...files['README.md']!.matchAll(/`([\w./]+\.tsx?)`/g)].map(([, file]) => file!)
+  expect(named.length).toBeGreaterThan(0)
+  for (const file of named) expect(Object.keys(files)).toContain(file)
+})
 
 describe('holdfast new rejects', () => {
   test('a directory that is not empty, and leaves it unchanged', async () => {
@@ -114,13 +147,15 @@ describe('holdfast new rejects', () => {
     expect(stderr).not.toMatch(/^ {4}at /m)
   })
 
-  test.for([[[]], [['one', 'two']], [['--force', 'one']]] as const)(
+  test.for([[['one', 'two']], [['--force', 'one']], [['--template', 'vue', 'one']]] as const)(
     'the arguments %j and says what is expected',
     async ([args]) => {
       const cwd = temporaryFolder()
       const { code, stderr } = await run(['new', ...args], { cwd })
       expect(code).toBe(2)
-      expect(stderr).toMatch(/expected one directory\n\nUsage: holdfast new DIRECTORY|unknown flag --force/)
+      expect(stderr).toMatch(
+        /expected one directory\n\nUsage: holdfast new \[DIRECTORY\]|unknown flag --force|--template: "vue" is not known/,
+      )
       expect(readdirSync(cwd)).toEqual([])
     },
   )
@@ -129,8 +164,7 @@ describe('holdfast new rejects', () => {
 test('holdfast new accepts an empty directory and derives a valid npm name from it', async () => {
   const cwd = join(temporaryFolder(), '.Élan & Co')
   mkdirSync(cwd)
-  const { code, stdout } = await run(['new', '.'], { cwd })
-  expect(code).toBe(0)
+  const { stdout } = await execute('node', [join(await install(), PROGRAM), 'new'], { cwd })
   expect(stdout).not.toContain('cd ')
   expect(JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')).name).toBe('lan-co')
 })

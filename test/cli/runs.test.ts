@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../src/index.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { getRun, readEvents, startRun, untilFinished, untilStatus } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { callWith, type Caller, NOBODY } from './called.ts'
@@ -306,7 +305,7 @@ describe('CLI errors say what happened, which value, and what to do next', () =>
 
   test('[SEC-1] a command to a server that requires a key asks for --key or HOLDFAST_KEY', async () => {
     const { url } = await serveInProcess({
-      authenticator: await openAuthenticator({ securityKey: 'sesame-sesame-sesame' }),
+      auth: { securityKey: 'sesame-sesame-sesame' },
     })
     const call = callWith({ HOLDFAST_URL: url })
     expect((await call('runs')).stderr).toContain('requires authentication: pass a key with --key or HOLDFAST_KEY')

@@ -1,4 +1,4 @@
-/** `holdfast serve FILE`: modules of every kind, and what is said of those that cannot be served. */
+/** `holdfast serve FILE`: modules of every kind, and the errors of those that cannot be served. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What keeps a server from starting is said in a line that names it; then the program ends, and nothing is touched. */
+/** A server that cannot start prints one line with the reason, exits, and changes nothing. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** A person at a terminal: a real pseudo-terminal in tmux, what is typed into it and what its screen shows. */
+/** A user at a terminal: a real pseudo-terminal in tmux, its input and its screen. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { root } from './command-line.ts'
 const execute = promisify(execFile)
 const TMUX = '/usr/bin/tmux'
 
-/** A busy machine starts the program within this. */
+/** Time in which a busy machine starts the program. */
 const SHOWN_MS = 180_000
 
 export function ensureTmux(): Promise<void> {
@@ -35,7 +35,7 @@ export class Terminal {
     this.#socket = socket
   }
 
-  /** With `holdfast` as a command, and a prompt that is a dollar sign. */
+  /** Has `holdfast` on its PATH and `$` as its prompt. */
   static async open({
     columns = 90,
     rows = 24,

@@ -6,7 +6,6 @@ import { ApiError, ConnectionError, createClient, RunError, type RunInfo } from 
 import { isLast } from '../../src/client/follow.ts'
 import type { ComponentInfo, SessionInfo } from '../../src/client/types.ts'
 import type { ComponentShape, RunShape, SessionShape } from '../../src/protocols/native/shapes.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { eventsIn, readLog, untilStatus } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -281,7 +280,7 @@ describe('client: credentials', () => {
   test('[SEC-1] a key is sent as a bearer token, and a key function is called for each request', async () => {
     const path = join(temporaryFolder(), 'keys.json')
     const [key, other] = (await createKeys(path, ['one', 'other'])) as [string, string]
-    const { url } = await serveNative({ authenticator: await openAuthenticator({ keys: path }) })
+    const { url } = await serveNative({ auth: { keys: path } })
     const asked: string[] = []
     const client = createClient({ url, key: async () => (asked.push('key'), key) })
     const run = await client.runs.start({ component: 'lab', input: 'text 1' })

@@ -41,7 +41,7 @@ test('the programs of docs/client.md run', async () => {
   const { url } = await serveNative({ components: [storyteller] })
   const [setup, ...programs] = blocks('ts')
   expect(programs.length).toBeGreaterThan(5)
-  const imports = programs.flatMap((code) => code.match(IMPORTS) ?? [])
+  const imports = new Set(programs.flatMap((code) => code.match(IMPORTS) ?? []))
   const parts = programs.map(
     (code, number) => `{\n${code.replaceAll(IMPORTS, '')}}\nconsole.log('\\npart ${number} is done')`,
   )

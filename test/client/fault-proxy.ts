@@ -64,7 +64,7 @@ export async function startFaultProxy(target: () => string, options: FaultProxyO
   return proxy
 }
 
-/** For programs that are no tests: whoever opens it closes it. */
+/** For programs other than tests: the caller closes it. */
 export async function openFaultProxy(
   target: () => string,
   options: FaultProxyOptions = {},

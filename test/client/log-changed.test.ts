@@ -55,7 +55,7 @@ describe('client: after the store was restored from a backup', () => {
     const { id } = await startRun(server, 'text 2; ask Go on?; text 20')
     for await (const event of createClient({ url: server.url }).runs.stream(id)) if (event.type === 'run.paused') break
     const backup = temporaryDatabase()
-    await server.stop()
+    await server.close()
     copyFileSync(path, backup)
 
     const before = await serveInProcess({ path })

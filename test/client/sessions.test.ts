@@ -1,8 +1,7 @@
-/** The client's sessions against a server that tells its callers apart. */
+/** The client's sessions against a server with authentication. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ApiError, type Client, createClient } from '../../src/client/index.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { serveNative } from '../protocols/native/serve.ts'
@@ -11,7 +10,7 @@ import { serveNative } from '../protocols/native/serve.ts'
 async function serveTwo(): Promise<readonly [alice: Client, bob: Client]> {
   const keys = join(temporaryFolder(), 'keys.json')
   const tokens = await createKeys(keys, ['alice', 'bob'])
-  const { url } = await serveNative({ authenticator: await openAuthenticator({ keys }) })
+  const { url } = await serveNative({ auth: { keys } })
   const [alice, bob] = tokens.map((key) => createClient({ url, key }))
   return [alice!, bob!]
 }

@@ -4,7 +4,7 @@ import { openMemoryStore } from '../../src/stores/memory.ts'
 import { type BrokenStore, brokenStores } from '../../src/testing/broken-stores.ts'
 import { expectModel } from '../../src/testing/conformance/model.ts'
 import { expectToPass } from '../../src/testing/conformance/trial.ts'
-import type { StoreTarget } from '../../src/testing/index.ts'
+import type { StoreTarget } from '../../src/testing/stores.ts'
 import { storeSections } from '../../src/testing/store-conformance.ts'
 import { reopening } from './reopening.ts'
 
@@ -45,7 +45,9 @@ describe('the conformance suite detects broken stores', () => {
   })
 })
 
-/** Each is found within some dozens of lists, so a thousand do not miss it. */
+/** Each is found within some dozens or hundreds of lists; the seed is fixed, because a thousand others may miss the rarest. */
+const SEED = 1
+
 const foundAtRandom = [
   'drops the epoch check',
   'drops the index check',
@@ -72,7 +74,7 @@ describe('random commands detect broken stores', () => {
   for (const name of foundAtRandom) {
     test(`a store that ${name} is detected (model)`, async () => {
       const broken = brokenStores.find((each) => each.name === name)!
-      await expect(expectModel(targetOf(broken), { runs: 1000 })).rejects.toThrow(/seed: -?\d+/)
+      await expect(expectModel(targetOf(broken), { runs: 1000, seed: SEED })).rejects.toThrow(/seed: -?\d+/)
     })
   }
 })

@@ -45,7 +45,7 @@ function follow(link: Link, stream: string): { readonly follower: Follower; read
   const seen: number[] = []
   const address = { stream, subject: `${stream}.>` }
   const follower = new Follower({ link, address, onMessage: (_subject, _head, seq) => seen.push(seq) })
-  onTestFinished(() => follower.stop())
+  onTestFinished(() => follower.close())
   return { follower, seen }
 }
 

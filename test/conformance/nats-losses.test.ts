@@ -1,4 +1,4 @@
-/** What somebody else does to the streams is noticed and said: a purge, a limit that is reached, a server whose files went back. */
+/** Changes to the streams by others are detected and reported: a purge, a limit, a server restored from old files. */
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'

@@ -81,7 +81,7 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
     )
   }
   expect(await readRecords(fresh, 'run_1')).toEqual(scribe.records)
-  // One that goes on with it lists what it has not seen itself.
+  // A node that continues it lists messages that it has not seen itself.
   await store.release('run_1', scribe.epoch)
   const another = await open(name)
   const heir = new RunWriter(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)

@@ -2,7 +2,7 @@
 import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
-import { storeConformance } from '../../src/testing/index.ts'
+import { storeConformance } from '../../src/testing/stores.ts'
 import { startNats } from '../support/nats.ts'
 
 // Each list of random commands needs streams of its own and some hundred round trips.

@@ -2,7 +2,7 @@
 import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
-import { storeConformance } from '../../src/testing/index.ts'
+import { storeConformance } from '../../src/testing/stores.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 // Each list of random commands needs tables of its own and some hundred round trips.

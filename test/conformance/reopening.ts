@@ -1,8 +1,8 @@
-/** Targets on a memory store that is kept while the handles on it are killed, as a file is. */
+/** Targets on a memory store that outlives its handles, as a file does. */
 import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
-import type { StoreTarget } from '../../src/testing/index.ts'
+import type { StoreTarget } from '../../src/testing/stores.ts'
 
 export interface Reopening extends Pick<StoreTarget, 'name' | 'leasesSurviveReopen'> {
   readonly open: (options: { readonly clock: Clock }) => Store

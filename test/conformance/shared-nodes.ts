@@ -39,6 +39,22 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
     await heard(({ stop }) => stop === true)
   })
 
+  test('count what others have just stored, and list what they have just finished', async () => {
+    const place = newPlace()
+    const [here, there] = [await open(place), await open(place)]
+    for (let at = 1; at <= 10; at++) {
+      const draft = newRun(`run_${at}`, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
+      const scribe = new RunWriter(here, systemClock, (await here.create(draft)).stored, [draft.record])
+      expect((await there.usage.of('owner-1')).runs).toBe(at)
+      await here.documents.put({ owner: 'owner-1', collection: 'notes', id: `${at}`, body: at })
+      expect((await there.usage.largest(1))[0]).toMatchObject({ owner: 'owner-1', documents: at + 1 })
+      scribe.start()
+      scribe.complete()
+      await scribe.flush()
+      expect(await there.usage.finishedRuns('owner-1', 100)).toHaveLength(at)
+    }
+  })
+
   test('[RUN-2] a run is followed, answered and stopped on any of them', async () => {
     const place = newPlace()
     const asking = subject(async function* (_, context) {
@@ -81,7 +97,7 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
   })
 }
 
-/** What a node's store is told from now on. */
+/** The hints that a node's store gets from now on. */
 export function hintsOf(store: Store): Hint[] {
   const hints: Hint[] = []
   store.watch('*', (hint) => void hints.push(hint))

@@ -2,7 +2,7 @@
 import type { Store } from '../../src/core/ports/store.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { BufferedWriter, commitTo, overriding } from '../../src/testing/broken-stores.ts'
-import { storeConformance } from '../../src/testing/index.ts'
+import { storeConformance } from '../../src/testing/stores.ts'
 import { reopening } from './reopening.ts'
 
 const killed = new WeakSet<Store>()

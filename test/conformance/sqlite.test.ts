@@ -6,7 +6,7 @@ import { afterAll } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
-import { storeConformance } from '../../src/testing/index.ts'
+import { storeConformance } from '../../src/testing/stores.ts'
 import { crashedCopy } from '../support/crashed-copy.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-conformance-'))

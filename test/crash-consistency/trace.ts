@@ -29,7 +29,7 @@ export async function traceCommand(command: readonly string[], output: string): 
   if (code !== 0) throw new Error(`the traced command ended with ${code}`)
 }
 
-/** What happened to files whose path begins so, and what was said, in the order in which it took effect. */
+/** File operations below a path prefix and acknowledgements, in the order in which they took effect. */
 export async function readTrace(output: string, prefix: string): Promise<readonly Operation[]> {
   const operations: Operation[] = []
   const begun = new Map<string, string>()

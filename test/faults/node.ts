@@ -21,4 +21,4 @@ const server = await createServer({
   limits: { leaseMs: Number(leaseMs), heartbeatIntervalMs: 2000, attemptsMax: 1000, drainTimeoutMs: 500 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
-process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)))
+process.once('SIGTERM', () => void server.close().then(() => process.exit(0)))

@@ -1,6 +1,6 @@
 /**
  * Runs a property for some seconds and fails with its seed and the smallest case that breaks it. `npm run fuzz` takes a new seed
- * each time. `npm test` gives every target a few seconds of the same cases: a suite that is red by chance tells nobody anything.
+ * each time. `npm test` gives every target a few seconds of the same cases: a suite that fails by chance proves nothing.
  */
 import fc from 'fast-check'
 import { testSeed } from '../support/random.ts'
@@ -57,7 +57,7 @@ export async function assertHolds<Case>(
       { cause },
     )
   if (counterexample !== null) throw failure(errorInstance, counterexample[0])
-  // The case that the end of the time fell into goes on by itself.
+  // The case in progress when time runs out finishes by itself.
   await last?.done.catch((cause: unknown) => {
     throw failure(cause, last?.tried)
   })

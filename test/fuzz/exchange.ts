@@ -1,4 +1,4 @@
-/** Sends one request and tells what became of it: a whole answer, or the beginning of a stream. */
+/** Sends one request and returns its result: a whole response, or the start of a stream. */
 import { request } from 'node:http'
 import { withTimeout } from './timeout.ts'
 import type { SentRequest } from './request.ts'
@@ -36,7 +36,7 @@ export function exchange(url: string, sent: SentRequest): Promise<Exchanged> {
     response.setEncoding('utf8')
     response.on('data', (chunk: string) => {
       text += chunk
-      // A stream shows life, which is enough: it may go on for ever.
+      // The first bytes of a stream are enough: it may never end.
       if (isStream) client.destroy()
     })
     response.on('end', finish).on('close', finish).on('error', finish)

@@ -1,4 +1,4 @@
-/** What a fuzzed server and its parent tell each other. */
+/** Messages between a fuzzed server and its parent. */
 
 /** The credential of the fuzzed server. */
 export const KEY = 'open-sesame-0123456789'

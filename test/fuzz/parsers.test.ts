@@ -155,7 +155,7 @@ test(
   },
 )
 
-/** Events come in order and are of the run; the end is a proper one or an error that a caller can tell. */
+/** Events arrive in order and belong to the run; the stream ends properly, or with an error that callers can distinguish. */
 async function holdsTo(events: AsyncIterable<{ readonly run: string; readonly index: number }>): Promise<void> {
   let next = 0
   try {

@@ -1,5 +1,5 @@
 /**
- * A server to be fuzzed, as a process of its own: `node program.ts DATABASE`. It tells its parent where it listens and what it
+ * A server to be fuzzed, as a process of its own: `node program.ts DATABASE`. It reports to its parent where it listens and what it
  * serves. Between `begin` and `end` it measures how long one turn of its event loop takes, in CPU time of the thread, so that
  * other processes on the machine change nothing.
  */
@@ -7,7 +7,6 @@ import { Resolver } from 'node:dns/promises'
 import { Socket } from 'node:net'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { Logger } from '../../src/core/ports/logger.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { freePort } from '../support/free-port.ts'
@@ -52,7 +51,7 @@ const grpcPort = await freePort()
 const server = await createServer({
   store,
   components: fuzzComponents(),
-  authenticator: await openAuthenticator({ securityKey: KEY }),
+  auth: { securityKey: KEY },
   limits,
   logger,
   a2a: { push: true, grpcPort },

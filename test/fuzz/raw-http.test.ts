@@ -1,4 +1,4 @@
-/** Bytes that are no HTTP, or almost HTTP: the connection is answered or closed, and the server goes on. */
+/** Bytes that are not HTTP, or almost HTTP: the connection is answered or closed, and the server survives. */
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** WebSockets under fuzzed requests and fuzzed frames: each is answered or the connection is closed, and the server goes on. */
+/** WebSockets under fuzzed requests and frames: each is answered or the connection is closed, and the server survives. */
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What the program that opens damaged databases and its parent tell each other. */
+/** Messages between the program that opens damaged databases and its parent. */
 
 export interface MadeRun {
   readonly id: string

@@ -57,7 +57,7 @@ async function make(path: string, copy: string): Promise<MadeRun[]> {
     withinMs: 180_000,
   })
   crashedCopy(path, copy)
-  await server.stop()
+  await server.close()
   return made
 }
 
@@ -70,7 +70,7 @@ async function read(path: string, runs: readonly string[]): Promise<Record<strin
     for (const id of runs) logs[id] = await refusable(() => log(store, id))
     return logs
   } finally {
-    await server.stop()
+    await server.close()
   }
 }
 

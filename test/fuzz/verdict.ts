@@ -8,12 +8,12 @@ const TURN_MS_MAX = 100
 /** A collection of garbage may fall into any turn, but not into the same one each time. */
 const ROUNDS = 3
 
-/** Not 503, which honest overload is told with, nor 501 and 507, which say what the server does not have. */
+/** Not 503, which reports overload, nor 501 and 507, which report missing features and space. */
 export function isFault(status: number): boolean {
   return status >= 500 && ![501, 503, 507].includes(status)
 }
 
-/** Traces of the inside of a server in what a client is told. */
+/** Traces of server internals in a response. */
 const INSIDES = /\.ts:\d+|node:internal|node_modules|SQLITE_|at async |TypeError|ReferenceError|RangeError/
 
 /** The part of an answer that shows the inside of the server, unless the client sent it. */
@@ -22,7 +22,7 @@ export function insidesIn(answer: string, sent: string): string | undefined {
   return found === undefined || sent.includes(found) ? undefined : found
 }
 
-/** Does something to the server, which tells what was wrong, and throws unless the server was fine with it in short turns. */
+/** Acts on the server, and throws if it failed or blocked its event loop. */
 export async function holdsBriefly(
   server: FuzzedServer,
   shown: string,

@@ -12,7 +12,7 @@ export interface PythonChecks {
   /** Put before each title. */
   readonly name: string
   readonly tally: Tally
-  /** What the checks may want to be done, by name; they are told when it is done. */
+  /** Actions that the checks may request by name; they get a reply when the action is done. */
   readonly deeds: Readonly<Record<string, () => Promise<void>>>
 }
 

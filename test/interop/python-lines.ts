@@ -11,7 +11,7 @@ export interface PythonProgram {
 
 const COMPLAINT_CHARS_MAX = 4000
 
-/** Resolves with what went wrong, undefined where nothing did. What `said` returns is written to the program. */
+/** Resolves with the problem, or undefined. What `said` returns is written to the program. */
 export async function runPython(
   { python, args, folder, withinMs }: PythonProgram,
   said: (line: unknown) => Promise<string | undefined> | string | undefined,

@@ -13,8 +13,9 @@ export class Served {
   #child: ChildProcess | undefined
   #pid = 0
 
-  constructor(port: number, command: readonly string[]) {
-    this.url = `http://127.0.0.1:${port}`
+  /** `path`: where it is mounted. */
+  constructor(port: number, command: readonly string[], path = '') {
+    this.url = `http://127.0.0.1:${port}${path}`
     this.#command = command
   }
 
@@ -32,7 +33,7 @@ export class Served {
     this.#pid = await listening(child)
   }
 
-  /** At once, with nothing said to anybody. */
+  /** Kills it at once, without notice to clients. */
   async kill(): Promise<void> {
     const child = this.#child
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return

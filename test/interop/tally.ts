@@ -1,16 +1,25 @@
-/** What passed and what failed, said as it becomes known and counted at the end. */
+/** Prints each result as it arrives, and counts passes and failures. */
 export class Tally {
   #passed = 0
   #failed = 0
 
-  /** It passed where there is no problem. */
+  /** Without a problem it counts as passed. */
   add(title: string, problem?: string): void {
     if (problem === undefined) this.#passed += 1
     else this.#failed += 1
     console.log(problem === undefined ? `✓ ${title}` : `✗ ${title}\n  ${problem.replaceAll('\n', '\n  ')}`)
   }
 
-  /** Says the sum; gives the exit code. */
+  /** It passed if the check does not throw. */
+  async check(title: string, check: () => Promise<void>): Promise<void> {
+    const problem = await check().then(
+      () => undefined,
+      (cause: unknown) => String(cause),
+    )
+    this.add(title, problem)
+  }
+
+  /** Prints the totals and returns the exit code. */
   report(suite = 'agno'): number {
     console.log(`interop ${suite}: ${this.#passed} passed, ${this.#failed} failed`)
     return this.#failed === 0 && this.#passed > 0 ? 0 : 1

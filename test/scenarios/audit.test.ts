@@ -6,7 +6,6 @@ import { WebSocket } from 'ws'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import { AuditFile } from '../../src/server/audit-sinks.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey } from '../../src/server/auth/keys.ts'
 import { all, Peer } from '../protocols/a2a/peer.ts'
 import { message, serveA2a } from '../protocols/a2a/serve.ts'
@@ -26,7 +25,7 @@ test('audit: an entry has principal, action, run, address and result, and no sec
   const logger = { ...silentLogger, info: note, warn: note }
   const grpcPort = await freePort()
   const server = await serveA2a({
-    authenticator: await openAuthenticator({ keys }),
+    auth: { keys },
     audit: (entry) => entries.push(entry),
     logger,
     a2a: { grpcPort },
@@ -71,7 +70,7 @@ test('audit: a gRPC stream and a WebSocket subscription are logged as reads', as
   const entries: AuditEntry[] = []
   const grpcPort = await freePort()
   const server = await serveA2a({
-    authenticator: await openAuthenticator({ keys }),
+    auth: { keys },
     audit: (entry) => entries.push(entry),
     a2a: { default: 'lab', grpcPort },
   })

@@ -31,7 +31,7 @@ describe.each(Object.entries(stores))('a node whose packets to %s are dropped', 
     const proxy = await startTcpProxy(port)
     const store = await open(proxy.port)
     const server = await createServer({ components: [labAgent()], store, limits: { drainTimeoutMs: 0 } })
-    onTestFinished(() => server.stop())
+    onTestFinished(() => server.close())
     const { id: run } = await startRun(server, 'text 1')
     await untilFinished(server, run)
     proxy.block()

@@ -16,6 +16,7 @@ function systemLimit(): number {
   }
 }
 
+// The system caps the queue of a listener; where its limit is lower, there is nothing that the server could do.
 test.skipIf(systemLimit() < CONNECTIONS)(
   `[SEC-2] ${CONNECTIONS} connections that arrive before the server accepts any are queued, so that no other connection is dropped`,
   async () => {

@@ -196,7 +196,7 @@ interface Served {
   readonly server: A2aServer
   readonly keys: string
   readonly clock: ManualClock
-  /** Lets the server's clock pass a time; checks of credentials, which read a file, finish before it goes on. */
+  /** Advances the server's clock; credential checks, which read a file, finish before each next step. */
   readonly pass: (ms: number) => Promise<void>
 }
 
@@ -222,7 +222,12 @@ async function serve(): Promise<Served> {
     },
   }
   const grpcPort = await freePort()
-  const server = await serveA2a({ authenticator, clock, a2a: { grpcPort }, limits: { longPollTimeoutMs: 120_000 } })
+  const server = await serveA2a({
+    auth: authenticator,
+    clock,
+    a2a: { grpcPort },
+    limits: { longPollTimeoutMs: 120_000 },
+  })
   grpcPorts.set(server, grpcPort)
   admissions.set(server, admitted)
   const pass = async (ms: number): Promise<void> => {
@@ -273,7 +278,7 @@ test('[SEC-2] a revoked key ends its streams, sockets, calls and waits within tw
   await pass(REVOKED_MS_MAX)
   await expectEnded(ended)
   const alice = { url: server.url, token: other }
-  // The run goes on, and whoever else follows it does not notice.
+  // The run continues, and its other subscribers notice nothing.
   expect(await Promise.race([kept.ended, getRun(alice, run)])).toMatchObject({ status: 'running' })
 })
 

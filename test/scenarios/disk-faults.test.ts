@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { READING_THREAD } from '../../src/stores/sqlite/reading-thread.ts'
+import { READING_THREAD } from '../../src/stores/sqlite/reading/reading-thread-handle.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { assertSeenIsInLog, checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'

@@ -166,7 +166,7 @@ interface Closing {
   readonly cursor: number
 }
 
-/** The frame that says why a stream ended and where to go on. */
+/** The frame that says why a stream ended and where to resume. */
 function closingOf(stream: EventStream): Closing {
   const [, data] = /^event: stream\.closing\ndata: (.*)\n\n$/.exec(stream.asides.at(-1) ?? '') ?? []
   if (data === undefined) throw new Error(`the stream did not say why it closed: ${JSON.stringify(stream.asides)}`)

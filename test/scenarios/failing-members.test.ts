@@ -1,4 +1,4 @@
-/** Members of a team whose tools fail in every way that tools can: the leader is told, and the server lives. */
+/** Members of a team whose tools fail in every way: the failure is reported to the leader, and the server survives. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checkedEnd } from '../support/checker.ts'

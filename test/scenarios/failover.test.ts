@@ -1,4 +1,4 @@
-/** A failover to a streaming replica that was behind: whoever saw what is lost is told, and every run ends or goes on. */
+/** A failover to a lagging streaming replica: clients that saw lost events get an error, and every run ends or continues. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { isHoldfastError } from '../../src/core/model/errors.ts'

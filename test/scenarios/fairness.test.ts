@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
@@ -24,11 +23,11 @@ interface Callers {
 async function serve(stores: readonly Store[], runsQueuedMax = 1000): Promise<Callers> {
   const keys = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(keys, ['anna', 'bert'])
-  const authenticator = await openAuthenticator({ keys })
+  const auth = { keys }
   // One principal may take every place: this is about who waits.
   const limits = { runsConcurrentMax: PLACES, runsPerPrincipalMax: PLACES, runsQueuedMax }
   const servers: Server[] = []
-  for (const store of stores) servers.push(await serveInProcess({ store, authenticator, limits }))
+  for (const store of stores) servers.push(await serveInProcess({ store, auth, limits }))
   return {
     anna: { url: servers[0]!.url, token: anna! },
     bert: { url: servers.at(-1)!.url, token: bert! },

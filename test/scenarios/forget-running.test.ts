@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, listKeys } from '../../src/server/auth/keys.ts'
 import { configOptions } from '../../src/server/config-options.ts'
 import { openStore } from '../../src/server/open-store.ts'
@@ -33,7 +32,7 @@ async function fill(store: Store) {
   const audit: AuditEntry[] = []
   const server = await serveNative({
     store,
-    authenticator: await openAuthenticator({ keys: file }),
+    auth: { keys: file },
     audit: (entry) => void audit.push(entry),
   })
   const { url } = server

@@ -2,6 +2,8 @@
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { jsonSchemaOf } from '../../src/core/schema/json-schema.ts'
 import { isolated, type IsolatedOptions } from '../../src/agents/isolated/component.ts'
 import type { Component, Emission, RunContext } from '../../src/core/ports/component.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
@@ -12,6 +14,7 @@ import { type ServerProcess, startServer } from '../support/process.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { everything } from './isolated/everything.ts'
+import { replayer } from './isolated/replayer.ts'
 
 const WAIT_MS = 40_000
 
@@ -35,6 +38,29 @@ describe('an isolated component', () => {
     expect(threaded).toEqual(direct)
   })
 
+  test('knows whether it repeats what is in its log', async () => {
+    const outputs = []
+    for (const component of [{ ...replayer, whenPaused: 'release' as const }, await load('replayer')]) {
+      const node = openNode({ components: [component] })
+      const id = await node.start('replayer')
+      const { run } = await node.reached(id, 'paused', WAIT_MS)
+      await node.answer(id, { [run.waiting![0]!.id]: 'yes' })
+      const { data } = (await node.ended(id, WAIT_MS)).at(-1)!
+      outputs.push((data as { readonly output?: unknown }).output)
+    }
+    expect(outputs).toEqual([
+      { before: true, after: false },
+      { before: true, after: false },
+    ])
+  })
+
+  test('rejects an input by the `input` of its options before the run is accepted', async () => {
+    const component = await isolated(new URL('./isolated/counter.ts', import.meta.url), { input: z.number() })
+    const node = openNode({ components: [component] })
+    await expect(node.start('counter', 'ten')).rejects.toMatchObject({ code: 'invalid_request' })
+    expect((await node.ended(await node.start('counter', 1), WAIT_MS)).at(-1)!.type).toBe('run.completed')
+  })
+
   test('[SEC-3] is redacted by the rules of the server and its own', async () => {
     const own = { patterns: [{ name: 'badge', pattern: /B\d{4}/ }] }
     const component = await load('keyholder', { export: 'keyholder', redact: own })
@@ -46,13 +72,14 @@ describe('an isolated component', () => {
   })
 
   test('is described by its module', async () => {
-    expect(await load('everything')).toMatchObject({
+    const loaded = await load('everything')
+    expect(jsonSchemaOf(loaded.input!, 'input')).toEqual({ title: 'Anything' })
+    expect(loaded).toMatchObject({
       id: 'everything',
       kind: 'agent',
       recovery: 'resume',
       description: 'a component of all trades',
       limits: { stopGraceMs: 200 },
-      info: { inputSchema: { type: 'string' } },
     })
     await expect(load('missing')).rejects.toThrow(/missing.*cannot be isolated/)
     await expect(load('hostile', { export: 'nobody' })).rejects.toThrow(/does not export a component named nobody/)
@@ -117,14 +144,14 @@ describe('an isolated run', () => {
     expect((await node.ended(id, WAIT_MS)).at(-1)!.type).toBe('run.cancelled')
   })
 
-  test('can be rejected by its code and by its component’s parse', async () => {
+  test('can be rejected by its code and by its component’s schema', async () => {
     const { node } = await openHostile()
     const ends = await Promise.all(
       ['reject', 'unknown'].map(async (deed) => (await node.ended(await node.start('hostile', deed), WAIT_MS)).at(-1)),
     )
     expect(ends).toMatchObject([
       { type: 'run.rejected', data: { reason: 'not today' } },
-      { type: 'run.rejected', data: { reason: 'no deed "unknown"' } },
+      { type: 'run.rejected', data: { reason: 'the input does not fit hostile: no deed "unknown"' } },
     ])
   })
 

@@ -1,7 +1,10 @@
 /** Leases on a slow database: a healthy node keeps what it executes, however much that is. */
+import { inspect } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Clock } from '../../src/core/ports/clock.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
+import { startLoopTime } from '../support/loop-time.ts'
 import { aborted, openNode, subject } from '../support/node.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -30,13 +33,21 @@ test(
   async () => {
     const proxy = await startTcpProxy(server.port)
     const losses: string[] = []
+    // A process that gets no CPU for the length of a lease loses it, and rightly: here no time passes meanwhile.
+    const elapsed = startLoopTime()
+    const began = Date.now()
+    const clock: Clock = { now: () => began + elapsed(), elapsed }
     const nodes = await Promise.all(
       [0, 1].map(async () => {
-        const store = await openPostgresStore({ url: server.url.replace(String(server.port), String(proxy.port)) })
+        const store = await openPostgresStore({
+          url: server.url.replace(String(server.port), String(proxy.port)),
+          clock,
+        })
         onTestFinished(() => store.close())
-        const logger = { ...silentLogger, warn: (_: object, line: string) => void losses.push(line) }
+        const warn = (fields: object, line: string): void => void losses.push(`${line}: ${inspect(fields)}`)
+        const logger = { ...silentLogger, warn }
         const limits = { leaseMs: LEASE_MS, runsConcurrentMax: RUNS, drainTimeoutMs: 0 }
-        return openNode({ components: [idle], store, limits, logger })
+        return openNode({ components: [idle], store, limits, logger, clock })
       }),
     )
     const ids = await Promise.all(Array.from({ length: RUNS }, (_, number) => nodes[number % 2]!.start('subject')))

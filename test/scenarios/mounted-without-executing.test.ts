@@ -37,6 +37,6 @@ test('execute: false leaves runs to a worker of the same store, and streams what
     components: [echo],
     store: await openPostgresStore({ url: postgres.url, connections: 2 }),
   })
-  onTestFinished(() => worker.stop())
+  onTestFinished(() => worker.close())
   expect(await text).toBe('executed elsewhere')
 })

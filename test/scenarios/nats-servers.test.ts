@@ -36,7 +36,7 @@ async function startServers(): Promise<{ servers: NatsServer[]; routes: Route[] 
 
 type Fault = (servers: readonly NatsServer[], routes: readonly Route[]) => Promise<void>
 
-/** Nothing passes between one server and the others, and nobody is told; clients still reach it. */
+/** A silent partition between one server and the others; clients still reach it. */
 const cutOff: Fault = async (_, routes) => {
   for (let round = 0; round < ROUNDS; round++) {
     await wait(BEFORE_MS)

@@ -7,7 +7,6 @@ import { defaultLimits } from '../../src/core/model/limits.ts'
 import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import {
   call,
@@ -79,6 +78,7 @@ const routes: Readonly<
     for: 'one run',
     probes: [{ body: { answer: 'yes' } }, { body: { answers: { question: 'yes' } } }, { body: { nonsense: true } }, {}],
   },
+  'GET /runs/{id}/links': { for: 'one run', probes: [{}] },
   'GET /runs/{id}/shares': { for: 'one run', probes: [{}] },
   'POST /runs/{id}/shares': {
     for: 'one run',
@@ -97,7 +97,7 @@ beforeEach(async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const [first, second] = await createKeys(keys, ['alice', 'bob'])
   const components = [...labComponents(), { ...labAgent({ id: 'lab-one-at-a-time' }), session: 'reject' as const }]
-  server = await serveInProcess({ components, authenticator: await openAuthenticator({ keys }) })
+  server = await serveInProcess({ components, auth: { keys } })
   alice = { url: server.url, token: first! }
   bob = { url: server.url, token: second! }
 })
@@ -123,7 +123,7 @@ describe.each(
       for (const probe of probes) {
         const foreign = await ask(bob, method, path, id, probe)
         const absent = await ask(bob, method, path, ABSENT, probe)
-        // What is wrong with the request itself may be said first, as long as it is said of any run.
+        // Errors of the request itself may come first, if they are the same for any run.
         expect(foreign, JSON.stringify(probe)).toEqual(absent)
         expect([404, 400]).toContain(foreign.status)
       }

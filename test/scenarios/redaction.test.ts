@@ -159,7 +159,7 @@ describe('[SEC-3] with redaction, secrets that are split at random', () => {
     const { server, lines } = await serve(await openSqliteStore({ path }))
     await useAll(server)
     expectRedacted('the database and its write-ahead log', bytesOf(dirname(path)))
-    await server.stop()
+    await server.close()
     expectRedacted('the closed database', bytesOf(dirname(path)))
     expect(TRACES.filter((trace) => lines.join('').includes(trace))).toEqual([])
   })

@@ -13,7 +13,7 @@ import { judge } from './nodes/verdict.ts'
 
 const ROUNDS = 2
 const RUNS_PER_RESTART = 20
-/** Of all, when a node is told to end. */
+/** Of all, when a node gets SIGTERM. */
 const UNDER_WAY = 10
 const server = await startPostgres()
 
@@ -59,7 +59,7 @@ test(
       const logs = await Promise.all(runs.map(async ({ id }) => [id, await readLog(cluster, id)] as const))
       const { outcomes, recovered } = judge(new Map(logs), runs)
       expect(new Set(Object.keys(outcomes)).difference(new Set(['run.completed', 'run.cancelled']))).toEqual(new Set())
-      // Otherwise nothing was under way when a node was told to end.
+      // Otherwise nothing was in progress when a node got SIGTERM.
       expect(recovered).toBeGreaterThan(0)
       expect(logs.some(([, log]) => log.includes('event: run.released\n'))).toBe(true)
       // A node that drains says so, and is asked no more.

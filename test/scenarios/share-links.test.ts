@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, type ShareLink } from '../../src/client/index.ts'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
 import { SHARES } from '../../src/core/access/share-links.ts'
@@ -19,7 +18,7 @@ import { until } from '../support/until.ts'
 const KEY = 'a-key-that-is-long-enough'
 
 async function serve(options: NativeOptions = {}): Promise<NativeServer> {
-  return serveNative({ authenticator: await openAuthenticator({ securityKey: KEY }), ...options })
+  return serveNative({ auth: { securityKey: KEY }, ...options })
 }
 
 /** A plain EventSource, which says what it hears. */
@@ -108,7 +107,7 @@ test('share link: it survives a restart, and a modified token is rejected', asyn
   const run = await clientOf(first).runs.start({ component: 'lab', input: 'say kelp' })
   await run.result()
   const link = await run.share()
-  await first.stop()
+  await first.close()
   const second = await serve({ store: await openSqliteStore({ path }) })
   const moved = link.url.replace(first.url, second.url)
   expect(await nobody(second.url).runs.open(moved).get()).toMatchObject({ id: run.id, status: 'completed' })

@@ -1,4 +1,4 @@
-/** How to call any route about one run, so that whoever may do it succeeds. */
+/** How to call any route about one run, so that authorized callers succeed. */
 import { toConversationId, toResponseId } from '../../src/protocols/openai/wire/ids.ts'
 import type { Route } from '../../src/http/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
@@ -24,7 +24,7 @@ export function componentFor(path: string): string {
 
 export function pathFor({ method, path }: Route, { run, session, component, config, item, share }: Subject): string {
   const named = { run, session, component, config, item, share }
-  const names: Record<string, string> = { ...named, task: run, tenant: 'acme', index: '0' }
+  const names: Record<string, string> = { ...named, task: run, tenant: 'acme', index: '0', chat: session }
   const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
   )
@@ -41,7 +41,7 @@ function idFor(path: string, { run, session, component }: Pick<Subject, 'run' | 
   return /^\/(native\/)?sessions\//.test(path) ? session : run
 }
 
-/** Not the secret: whoever sends this may see it again. */
+/** Not the secret: its sender may see it again. */
 const text = 'say kelp'
 const send = { message: message(text), configuration: { returnImmediately: true } }
 const webhook = { url: 'https://example.com/hook', token: 'kelp' }
@@ -55,6 +55,10 @@ const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [/^POST \/v1\/responses$/, () => ({ model: 'lab', input: text, background: true })],
   [/^POST \/v1\/conversations\/\{id\}\/items$/, () => ({ items: [{ role: 'user', content: text }] })],
   [/^POST \/v1\/conversations/, () => ({ metadata: { topic: 'kelp' } })],
+  [
+    /^POST \/ai\/\{component\}\/chat$/,
+    () => ({ id: 'kelp', messages: [{ role: 'user', parts: [{ type: 'text', text }] }] }),
+  ],
   [/\/v1\/message:/, () => ({ message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', content: [{ text }] } })],
   [/\/message:/, () => ({ ...send, message: message(text) })],
   [/\/v1\/tasks\/\{id\}\/pushNotificationConfigs$/, () => ({ config: { pushNotificationConfig: webhook } })],

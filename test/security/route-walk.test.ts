@@ -13,8 +13,10 @@ import { type Caller, openWorld, SECRET, strangers, type World } from './world.t
 const PUBLIC = [
   'GET /',
   'GET /.well-known/agent-card.json',
+  'GET /.well-known/agent.json',
   'GET /a2a/{component}',
   'GET /a2a/{component}/.well-known/agent-card.json',
+  'GET /a2a/{component}/.well-known/agent.json',
   'GET /console',
   'GET /console/',
   'GET /console/assets/{file}',
@@ -23,6 +25,7 @@ const PUBLIC = [
   'GET /console/runs/{id}',
   'GET /console/server',
   'GET /console/start',
+  'GET /docs',
   'GET /health',
   'GET /health/ready',
   'GET /info',
@@ -31,7 +34,7 @@ const PUBLIC = [
 ]
 
 /** Requests that change nothing, though their method could; what JSON-RPC asks for is in its body, and walked by method. */
-const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$/
+const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$|^\/$/
 
 /** Facts about the server and all its users. */
 const FOR_ADMINS = ['GET /console/api/server', 'POST /admin/forget']
@@ -52,7 +55,7 @@ interface Answer {
   readonly text: string
 }
 
-/** By a caller, or by whoever has the token of a share link. */
+/** By a caller, or by the holder of a share link. */
 async function ask(
   { server, token }: World,
   caller: string,

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey } from '../../src/server/auth/keys.ts'
 import { message, serveA2a } from '../protocols/a2a/serve.ts'
 import { call, startRun, type Target, untilStatus } from '../support/http.ts'
@@ -27,7 +26,7 @@ async function serve(): Promise<Callers> {
     .setExpirationTime('1h')
     .setProtectedHeader({ alg: 'HS256' })
     .sign(Buffer.from(SECRET))
-  const { url } = await serveA2a({ authenticator: await openAuthenticator({ keys, jwt: { key: `secret:${SECRET}` } }) })
+  const { url } = await serveA2a({ auth: { keys, jwt: { key: `secret:${SECRET}` } } })
   return { alice: { url, token: alice.key }, key: { url, token: limited.key }, token: { url, token } }
 }
 

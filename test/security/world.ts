@@ -42,7 +42,7 @@ export const strangers = [
 
 const TOKEN_SECRET = 'a shared secret of more than 32 bytes'
 const LIFETIME_S = 60
-/** Longer than a server tolerates that an issuer's clock differs, or goes on with an old key file. */
+/** Longer than the tolerated clock difference of an issuer, and than a server uses an old key file. */
 const LATER_MS = (LIFETIME_S + 10) * 1000
 
 export type Caller = (typeof strangers)[number] | 'alice' | 'reader' | 'bob' | 'other tenant' | 'share link'
@@ -86,8 +86,8 @@ export async function openWorld(): Promise<World> {
     'share link': undefined,
   }
   const grpcPort = await freePort()
-  const authenticator = await openAuthenticator({ keys, jwt: { key: `secret:${TOKEN_SECRET}` } }, clock)
-  const server = await serveA2a({ authenticator, a2a: { grpcPort }, limits: PATIENT })
+  const auth = await openAuthenticator({ keys, jwt: { key: `secret:${TOKEN_SECRET}` } }, clock)
+  const server = await serveA2a({ auth, a2a: { grpcPort }, limits: PATIENT })
   // What remembers a valid credential must forget it when it ends.
   for (const ending of ['expired token', 'expired key', 'revoked key'] as const)
     expect((await call({ url: server.url, token: tokens[ending]! }, 'GET', '/runs')).status, ending).toBe(200)

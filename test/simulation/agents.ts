@@ -1,4 +1,4 @@
-/** The agents of simulated runs. What one does is said by the script in its input, so it does the same in every attempt. */
+/** The agents of simulated runs. The script in its input decides what an agent does, so every attempt does the same. */
 import type { Component, Emission, Recovery, RunContext } from '../../src/core/ports/component.ts'
 import { WorkFailure } from '../../src/core/ports/component.ts'
 import { type Model, textsOf } from './model.ts'
@@ -130,7 +130,7 @@ async function callChild(
   }
 }
 
-/** A branch cannot yield, so what it says is said by a component that it calls. */
+/** A branch cannot yield, so a component that it calls emits its text. */
 async function parallel(
   world: AgentWorld,
   branches: readonly (readonly Op[])[],

@@ -1,4 +1,4 @@
-/** A client: starts a run until it is told that there is one, answers what it asks, stops it, and follows it over several wires. */
+/** A client: retries its start until it is confirmed, answers questions, stops the run, and follows it over several protocols. */
 import { isHoldfastError } from '../../src/core/model/errors.ts'
 import type { Principal } from '../../src/core/model/principal.ts'
 import { isFinished, type Run } from '../../src/core/model/run.ts'
@@ -32,7 +32,7 @@ export class Client {
     this.#stopped = plan.stopAfter === undefined
   }
 
-  /** It was told that its session is busy. A request that it gave up may still arrive and make a run. */
+  /** Its session was busy. A request that it gave up on may still arrive and create a run. */
   get isRefused(): boolean {
     return this.#refused
   }

@@ -17,7 +17,7 @@ export interface Defect {
 
 const MEMORY = 'src/stores/memory.ts'
 const SUBSCRIPTION = 'src/core/delivery/subscription.ts'
-const CLAIMED = 'src/core/recovery/claimed-run.ts'
+const CLAIM = 'src/core/recovery/proceed-with-claim.ts'
 const EXECUTION = 'src/core/execution/run-execution.ts'
 
 export const defects: readonly Defect[] = [
@@ -258,7 +258,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'retraction-of-the-wrong-scope',
-    file: CLAIMED,
+    file: CLAIM,
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'own', ledger: 'dropped'",
     invariant: 'RUN-5',
@@ -266,7 +266,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'retraction-from-the-wrong-event',
-    file: CLAIMED,
+    file: CLAIM,
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
     invariant: 'RUN-5',
@@ -274,7 +274,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
-    file: CLAIMED,
+    file: CLAIM,
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'all', ledger: 'kept'",
     invariant: 'RUN-5',
@@ -298,7 +298,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'interrupted-run-always-resumed',
-    file: CLAIMED,
+    file: 'src/core/recovery/claim-refusal.ts',
     search: "if ((component.recovery ?? 'fail') === 'fail') {",
     replace: 'if (status === undefined) {',
     invariant: 'RUN-1',
@@ -306,9 +306,9 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'attempts-counted-wrong',
-    file: CLAIMED,
-    search: 'data: { attempt: run.attempt + 1,',
-    replace: 'data: { attempt: run.attempt + (run.interruptions === undefined ? 1 : 2),',
+    file: CLAIM,
+    search: 'attempt: run.attempt + 1,',
+    replace: 'attempt: run.attempt + (run.interruptions === undefined ? 1 : 2),',
     invariant: 'RUN-6',
     seed: 2,
   },
@@ -322,7 +322,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'given-up-too-early',
-    file: CLAIMED,
+    file: 'src/core/recovery/crash-loop.ts',
     search: 'if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined',
     replace: 'if (interruptions < attemptsMax - 1) return undefined',
     invariant: 'RUN-3',
@@ -330,15 +330,15 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'continued-without-its-agent',
-    file: CLAIMED,
+    file: CLAIM,
     search: 'if (!parked.isOver) return',
     replace: 'if (parked !== undefined) return',
     invariant: 'RUN-1',
     seed: 157,
   },
   {
-    id: 'refusal-not-told-apart',
-    file: CLAIMED,
+    id: 'refusal-not-distinguished',
+    file: CLAIM,
     search: 'throw refusalOf(cause)\n  }\n}',
     replace: 'throw cause\n  }\n}',
     invariant: 'SUB-2',
@@ -387,14 +387,15 @@ export const defects: readonly Defect[] = [
   {
     id: 'result-of-another-input',
     file: 'src/core/recovery/ledger.ts',
-    search: 'const record = this.#next(this.#alike.get(identityText(asked))) ?? this.#next(this.#otherSleeps(asked))',
+    search:
+      'const record = this.#next(this.#alike.get(identityText(requested))) ?? this.#next(this.#otherSleeps(requested))',
     replace:
-      'const record = this.#awaited.find((each) => each.kind === asked.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(asked))',
+      'const record = this.#awaited.find((each) => each.kind === requested.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(requested))',
     invariant: 'RUN-5',
     seed: 2,
   },
   {
-    id: 'cancellation-told-as-success',
+    id: 'cancellation-reported-as-success',
     file: 'src/protocols/agentos/view/projection.ts',
     search: "'run.cancelled': runCancelled,",
     replace: "'run.cancelled': ((scribe: FrameWriter, event: never) => runCompleted(scribe, event)) as never,",
@@ -402,7 +403,7 @@ export const defects: readonly Defect[] = [
     seed: 12,
   },
   {
-    id: 'failure-told-as-success',
+    id: 'failure-reported-as-success',
     file: 'src/protocols/openai/responses/projection.ts',
     search: 'return this.#fail(piece.status, piece.verdict)',
     replace: "return this.#complete('stop', 0 as never)",

@@ -1,6 +1,6 @@
 /**
  * What must be true, written from docs/invariants.md, docs/events.md and docs/recovery.md and from no code: it shares nothing with the core or a
- * store. It is told of everything that the shared store does at the moment it does it, and of everything that anybody is shown.
+ * store. It observes every operation of the shared store as it happens, and everything that clients receive.
  */
 import type { Op, RunPlan } from './plan.ts'
 
@@ -59,7 +59,7 @@ export class ModelRun {
   attempt = 0
   interruptions = 0
   released = false
-  /** Given back with its answers, for whoever claims it next to go on with. */
+  /** Released with its answers, for the next worker to resume. */
   isAnswered = false
   stopAsked = false
   /** Questions that the run waits for. */

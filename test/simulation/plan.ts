@@ -2,7 +2,7 @@
 import type { BusyPolicy, Recovery } from '../../src/core/ports/component.ts'
 import { Random } from '../support/random.ts'
 
-/** One thing that a scripted agent does. `n` tells it apart from the others of its script. */
+/** One operation of a scripted agent. `n` is unique within its script. */
 export type Op =
   | { readonly kind: 'text'; readonly n: number; readonly count: number }
   | { readonly kind: 'step'; readonly n: number; readonly ms: number; readonly fails: boolean }

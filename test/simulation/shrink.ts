@@ -1,4 +1,4 @@
-/** Makes a failing plan smaller for as long as it still breaks the same invariant. */
+/** Shrinks a failing plan while it still violates the same invariant. */
 import type { Op, Plan } from './plan.ts'
 import { type Outcome, simulate } from './world.ts'
 

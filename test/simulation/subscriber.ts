@@ -58,7 +58,7 @@ export class Subscriber {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const opened = await this.#client.call(async (service, node, process) => {
       const { run, next } = await service.startReading(this.#client.principal, this.#run)
-      // As the routes do: whoever has everything is told so, and nothing is left to stream.
+      // As the routes do: a client that has everything gets no stream.
       if (isFinished(run.status) && after === next - 1) return undefined
       const sink = new Connection(this.#world, node, process, this.#reader(run, connection), end)
       const subscription = await service.subscribe(this.#client.principal, this.#run, after, sink)
@@ -109,7 +109,7 @@ export class Subscriber {
     this.#cursor = lastOf(slice)
   }
 
-  /** What it got in pieces is what the whole log gives, and it tells the outcome of the log. */
+  /** The received pieces equal a fold of the whole log, and report its outcome. */
   checkEnd(): void {
     const { model } = this.#world
     const { records, status } = model.of(this.#run)

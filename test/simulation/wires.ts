@@ -33,9 +33,9 @@ const SUCCESS: Readonly<Record<Exclude<Wire, 'native'>, RegExp>> = {
 /** The stream ended before the run did, and says so: output that it had sent was retracted. */
 const CUT = /withdrawn|retract/i
 
-/** Whether the frames tell a success; undefined where the stream does not tell how the run ended. */
+/** Whether the frames report success; undefined if the stream does not report the outcome. */
 export function isSuccess(wire: Wire, frames: readonly string[]): boolean | undefined {
   if (wire === 'native' || frames.some((frame) => CUT.test(frame))) return undefined
-  // What a called component tells of its own end is not the end of the run.
+  // The end of a called component is not the end of the run.
   return frames.some((frame) => SUCCESS[wire].test(frame) && !frame.includes('"parent_run_id"'))
 }

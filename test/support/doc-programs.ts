@@ -19,6 +19,7 @@ export async function runProgram(source: string): Promise<string> {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
+  symlinkSync(join(root, 'node_modules/zod'), join(folder, 'node_modules/zod'))
   const file = join(folder, 'program.ts')
   writeFileSync(file, source)
   const flags = ['--conditions=holdfast-source', '--no-warnings']

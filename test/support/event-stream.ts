@@ -116,7 +116,10 @@ export class EventStream {
 }
 
 function isOfLog(frame: Buffer): boolean {
-  return frame.subarray(0, 4).equals(ID)
+  // Some frames that are not in the log have an id too, and move the client's cursor.
+  return frame.subarray(0, 4).equals(ID) && !frame.subarray(0, HEAD_BYTES).includes('\nevent: stream.')
 }
+
+const HEAD_BYTES = 64
 
 const ID = Buffer.from('id: ')

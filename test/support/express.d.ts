@@ -17,7 +17,9 @@ declare module 'express' {
     use(path: string, handler: Handler): App
     use(handler: Handler): App
     get(path: string, handler: Handler): App
+    all(path: string, handler: Handler): App
     listen(port: number, listening?: () => void): Server
+    listen(port: number, host: string): Server
   }
 
   function express(): App

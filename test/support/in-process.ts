@@ -17,14 +17,19 @@ export interface InProcessOptions extends Partial<Omit<ServerOptions, 'store'>> 
 const SECRET_KEY = '5e'.repeat(32)
 
 /** Serves the lab by default; stopped after the test. By itself, or mounted as `HOLDFAST_TEST_MOUNT` says. */
-export async function serveInProcess({ path, store, ...options }: InProcessOptions = {}): Promise<Server> {
-  const server = await (mountedIn(options) ?? createServer)({
+export async function serveInProcess(options: InProcessOptions = {}): Promise<Server> {
+  const server = await openInProcess(options)
+  onTestFinished(() => server.close())
+  return server
+}
+
+/** Like `serveInProcess`, for several tests: the caller closes it. */
+export async function openInProcess({ path, store, ...options }: InProcessOptions): Promise<Server> {
+  return (mountedIn(options) ?? createServer)({
     components: labComponents(),
     store: store ?? (await openSqliteStore({ path: path ?? temporaryDatabase() })),
     secretKeys: [SECRET_KEY],
     ...options,
     limits: { drainTimeoutMs: 0, ...options.limits },
   })
-  onTestFinished(() => server.stop())
-  return server
 }

@@ -43,19 +43,19 @@ async function mountIn(host: (hf: Holdfast) => HttpServer, options: ServerOption
   if (!http.listening) await once(http, 'listening')
   hf.attach(http)
   const engine = await instanceOf(options.store).open()
-  const stop = async (): Promise<void> => {
+  const close = async (): Promise<void> => {
     await hf.close()
     http.closeIdleConnections()
     const forced = setTimeout(() => http.closeAllConnections(), 2000)
     await new Promise((resolve) => http.close(resolve))
     clearTimeout(forced)
   }
-  let stopping: Promise<void> | undefined
+  let closing: Promise<void> | undefined
   return {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}${MOUNT_PATH}`,
     service: engine.service,
     replaceComponents: (components) => engine.replaceComponents(components),
-    stop: () => (stopping ??= stop()),
+    close: () => (closing ??= close()),
   }
 }
 

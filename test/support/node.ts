@@ -22,6 +22,8 @@ import { until } from './until.ts'
 
 export interface NodeOptions {
   readonly components: readonly Component[]
+  /** Default: one that has the components. */
+  readonly registry?: Registry
   /** Default: a new one in memory. */
   readonly store?: Store
   readonly clock?: Clock
@@ -44,11 +46,12 @@ export function openNode({
   limits,
   logger = silentLogger,
   redact,
+  registry = new Registry(components),
 }: NodeOptions): TestNode {
   const opened = store ?? openMemoryStore({ clock })
   const service = new Service({
     store: opened,
-    registry: new Registry(components),
+    registry,
     clock,
     ids: systemIds(),
     logger,
@@ -139,7 +142,7 @@ export class TestNode {
 }
 
 /** The agent under test. */
-export function subject(run: Component['run'], more: Partial<AgentDefinition<unknown>> = {}): Component {
+export function subject(run: Component['run'], more: Partial<AgentDefinition> = {}): Component {
   return agent<unknown>({ id: 'subject', ...more, run })
 }
 

@@ -5,8 +5,8 @@ import type { Service } from '../../src/core/service.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Protocol } from '../../src/http/route.ts'
 import { Streams } from '../../src/http/stream.ts'
-import { nativeProtocol } from '../../src/protocols/native/index.ts'
-import { mountedProtocols } from '../../src/server/protocols.ts'
+import { toProtocolPaths } from '../../src/server/protocol-paths.ts'
+import { firstProtocol, mountedProtocols, type ProtocolParts } from '../../src/server/protocols.ts'
 
 export interface ServedProtocols {
   readonly protocols: readonly Protocol[]
@@ -16,7 +16,7 @@ export interface ServedProtocols {
 
 export async function servedProtocols(service: Service, store: Store): Promise<ServedProtocols> {
   const streams = new Streams(service.limits, systemClock)
-  const mounts = mountedProtocols({
+  const parts: ProtocolParts = {
     service,
     streams,
     logger: silentLogger,
@@ -26,10 +26,11 @@ export async function servedProtocols(service: Service, store: Store): Promise<S
     store,
     supervised: false,
     a2a: { push: true },
-  })
-  const mounted = await Promise.all(mounts.map((mount) => mount.load()))
+    paths: toProtocolPaths(),
+  }
+  const mounted = await Promise.all(mountedProtocols(parts).map((mount) => mount.load()))
   return {
-    protocols: [nativeProtocol(service, streams, '0.0.0'), ...mounted],
+    protocols: [await firstProtocol(parts, ''), ...mounted],
     close: () => streams.closeAll('the test is over'),
   }
 }

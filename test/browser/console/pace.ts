@@ -1,4 +1,4 @@
-/** How long a page keeps whoever uses it waiting: what its thread did in one go, and from a key to what it changed on the screen. */
+/** Responsiveness of a page: its longest task, and the delay from a key press to the change on screen. */
 import type { BrowserContext, Page } from 'playwright-core'
 
 export interface Pace {

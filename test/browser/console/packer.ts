@@ -1,21 +1,20 @@
 /** An agent with an input of every kind that a form has. */
 import { agent } from '../../../src/agents/generator.ts'
+import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 
-export const packer = agent<unknown>({
+export const packer = agent({
   id: 'packer',
-  info: {
-    inputSchema: {
-      type: 'object',
-      properties: {
-        item: { type: 'string', title: 'Item', description: 'What to pack.' },
-        copies: { type: 'integer' },
-        wrapped: { type: 'boolean', title: 'Wrapped' },
-        paper: { enum: ['red', 'blue'] },
-        card: { type: 'string' },
-      },
-      required: ['item', 'copies'],
+  input: fromJsonSchema({
+    type: 'object',
+    properties: {
+      item: { type: 'string', title: 'Item', description: 'What to pack.' },
+      copies: { type: 'integer' },
+      wrapped: { type: 'boolean', title: 'Wrapped' },
+      paper: { enum: ['red', 'blue'] },
+      card: { type: 'string' },
     },
-  },
+    required: ['item', 'copies'],
+  }),
   async *run(input) {
     yield JSON.stringify(input)
   },

@@ -39,5 +39,5 @@ export async function serveHouse(address: string): Promise<Occupied> {
   const store = await openHouse(address)
   // Its claims run out soon, so that nobody waits for those of a server that is gone.
   const server = await serveInProcess({ store, components, limits: { leaseMs: 1000 } })
-  return { url: server.url, store, stop: () => server.stop() }
+  return { url: server.url, store, stop: () => server.close() }
 }

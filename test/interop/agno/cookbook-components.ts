@@ -7,9 +7,9 @@ import { step, workflow } from '../../../src/agents/workflow/index.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 
 const WORDS_PER_SECOND = 40
-const ANSWER = 'A run that is written down before it is told can be told again from any place, to anybody. '.repeat(4)
+const ANSWER = 'A run that is stored before it is sent can be sent again from any position, to anybody. '.repeat(4)
 
-/** Uses its tool, which needs a yes, when the request begins with the word for it; otherwise it answers. */
+/** Calls its tool, which needs approval, if the request matches; otherwise it answers. */
 function asking(id: string, when: RegExp): Component {
   return modelAgent({
     id,
@@ -34,7 +34,7 @@ function answering(id: string, words = ANSWER): Component {
   })
 }
 
-/** The first of a family is the one that a script takes which names none. */
+/** Scripts that name no component take the first of its kind. */
 export const components: readonly Component[] = [
   asking('resumable-stream-agent', /^(reserve|search)/i),
   asking('confirmation-agent', /^restart/i),

@@ -1,21 +1,17 @@
-/** A model that does what a suite asks of one: it calls the tool that it is given, and keeps to the format. */
+/** A model that does what it is sent: it calls the tool that it is given, and answers in the format that the request describes. */
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
-
-/** By the names of the suites' own tools. */
-const inputs: Readonly<Record<string, object>> = {
-  get_weather: { location: 'San Francisco, CA' },
-  compatcanary_echo: { value: 'CANARY_OK' },
-}
+import { instanceOf } from '../../support/schema-instance.ts'
 
 export const obedient: Component = modelAgent({
   id: 'obedient',
   model: scriptedModel({
-    script: ({ tools, results, format }) => {
+    script: ({ tools, toolSchemas, results, format, text }) => {
       const [name] = tools
-      if (name !== undefined && results.length === 0) return [{ type: 'tool', name, input: inputs[name] ?? {} }]
-      return format?.type === 'json' ? '{"status":"ok"}' : 'CANARY_OK, and hello.'
+      if (name !== undefined && results.length === 0)
+        return [{ type: 'tool', name, input: instanceOf(toolSchemas.get(name), text) }]
+      return format?.type === 'json' ? JSON.stringify(instanceOf(format.schema, text)) : `You said: ${text}`
     },
   }),
 })

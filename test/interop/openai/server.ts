@@ -15,4 +15,4 @@ const server = await createServer({
 })
 console.log(`It listens at ${server.url}\nIt is process ${process.pid}`)
 await ending
-await server.stop()
+await server.close()

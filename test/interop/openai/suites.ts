@@ -19,7 +19,7 @@ export interface Suites {
 const COMPATCANARY = 'compatcanary@0.2.2'
 const SUITE_MS = 30_000
 
-/** Of Open Responses: what is not served, and is said so in the documentation. */
+/** Open Responses tests of features that the documentation lists as unsupported. */
 const NOT_SERVED = /^(websocket|compact)-/
 
 export async function runSuites(suites: Suites): Promise<void> {

@@ -111,7 +111,7 @@ export interface Flip {
 }
 
 export interface Verdict {
-  /** The store could not be opened, and said why; or it was, and refuses all writes. */
+  /** The store reported why it could not be opened; or it opened and refuses all writes. */
   readonly refused?: string
   /** Answers that differ from those of an undamaged store and do not say so. None is allowed. */
   readonly wrong: readonly string[]

@@ -71,7 +71,7 @@ function member(id: string, { execute = () => 'never', call, more, agent, endles
   })
 }
 
-/** Gives a task to every member at once, and answers with what became of each. */
+/** Gives a task to every member at once, and answers with the result of each. */
 export const troubled: Component = team({
   id: 'troubled',
   members: Object.entries(troubles).map(([id, trouble]) => member(id, trouble)),

@@ -1,5 +1,6 @@
 /** Uses all that a context has. Served both isolated and not, to compare the logs. */
 import { agent } from '../../../src/agents/generator.ts'
+import { fromCheck, fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 import { emit, WorkFailure } from '../../../src/core/ports/component.ts'
 
 class CardError extends Error {
@@ -10,8 +11,8 @@ class CardError extends Error {
 
 const helper = agent({
   id: 'helper',
-  parse: (input) => String(input).toUpperCase(),
-  async *run(input: string, { step, run, signal }) {
+  input: fromCheck((input) => String(input).toUpperCase(), { type: 'string' }),
+  async *run(input, { step, run, signal }) {
     yield `helping ${input} ${run.includes('/')} ${signal.aborted}`
     return step('inside', () => ({ helped: input }))
   },
@@ -25,12 +26,12 @@ const failing = agent({
   },
 })
 
-export const everything = agent<unknown>({
+export const everything = agent({
   id: 'everything',
   recovery: 'resume',
   description: 'a component of all trades',
   limits: { stopGraceMs: 200 },
-  info: { inputSchema: { type: 'string' } },
+  input: fromJsonSchema({ title: 'Anything' }),
   async *run(input, context) {
     const { step, stage, tool, call, within, ask, sleep, sleepUntil, history, attempt, session, metadata } = context
     yield `input ${JSON.stringify(input)} attempt ${attempt} session ${session === ''} ${JSON.stringify(metadata)}`

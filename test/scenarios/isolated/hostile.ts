@@ -1,9 +1,10 @@
 /** Agents that would take the process down, if they were not isolated. */
 import { writeFileSync } from 'node:fs'
 import { agent } from '../../../src/agents/generator.ts'
+import { fromCheck } from '../../../src/core/schema/json-schema.ts'
 import type { RunContext } from '../../../src/core/ports/component.ts'
 
-/** Shows that the thread is alive, to whoever wants to see it. */
+/** Shows that the thread is alive. */
 function beat({ metadata: { heartbeat } }: RunContext, count: number): void {
   if (typeof heartbeat === 'string') writeFileSync(heartbeat, String(count))
 }
@@ -50,11 +51,11 @@ const deeds: Readonly<Record<string, (context: RunContext) => unknown>> = {
 
 export const hostile = agent({
   id: 'hostile',
-  parse(input) {
+  input: fromCheck((input) => {
     if (typeof input !== 'string' || !(input in deeds)) throw new Error(`no deed ${JSON.stringify(input)}`)
     return input
-  },
-  async *run(input: string, context) {
+  }, {}),
+  async *run(input, context) {
     yield 'begun'
     await deeds[input]!(context)
     yield 'done'

@@ -10,4 +10,4 @@ export const keyholder = agent<unknown>({
   },
 })
 
-export const refused = agent({ ...keyholder, redact: { patterns: [{ name: 'badge', pattern: /B\d{4}/ }] } })
+export const refused = { ...keyholder, redact: { patterns: [{ name: 'badge', pattern: /B\d{4}/ }] } }

@@ -82,7 +82,7 @@ export class Campaign {
     return settled.length === streams.size
   }
 
-  /** Whether a run is in the phase in which it is to be cut off. */
+  /** Whether a run is in the phase in which it will be killed. */
   async #stands(server: ServerProcess, run: Watched, held: ReadonlySet<string>): Promise<boolean> {
     const question = questionsOf[run.phase!]
     if (question !== undefined)

@@ -16,7 +16,7 @@ export type Declared = Pick<Component, 'id' | 'recovery' | 'uncertain'>
 
 export interface Kind {
   readonly phases: readonly Phase[]
-  /** Something that goes on beside every phase, and is over before the kill when its log has this. */
+  /** Work beside every phase; it is over before the kill if its log has this. */
   readonly settled?: string
   make(declared: Declared, scene: Scene): Component
 }

@@ -1,4 +1,4 @@
-/** What a component of the matrix does besides its work: notes each side effect on disk, and stands still where it is to be killed. */
+/** What a component of the matrix does besides its work: records each side effect on disk, and waits at the point where it will be killed. */
 import { appendFileSync } from 'node:fs'
 
 /** Where a component may stand still. */
@@ -64,7 +64,7 @@ export class Scene {
     this.#note({ did: name, ...(key !== undefined && { key }) })
   }
 
-  /** Says that the phase is reached and waits to be killed; goes on where that is over or is not to happen here. */
+  /** Reports that the phase is reached and waits to be killed; continues if the kill is over or happens elsewhere. */
   async hold(phase: Phase, ...cut: readonly string[]): Promise<void> {
     if (phase !== this.#options.phase || life() > this.#options.kills) return
     this.#note({ holdsIn: phase, cut })

@@ -119,7 +119,7 @@ function sameStory(evidence: Evidence, whole: Evidence): string[] {
   return differences(countsOf(storyOf(evidence)), countsOf(storyOf(whole)))
 }
 
-/** What stands at the end: what each actor said, the result of every step, tool and actor, and how the run ended. */
+/** The final state: each actor's text, the result of every step, tool and actor, and the outcome of the run. */
 function storyOf({ run, records }: Evidence): { readonly did: string }[] {
   const said = new Map<string, string>()
   const results: string[] = []

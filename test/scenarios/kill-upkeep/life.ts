@@ -12,7 +12,7 @@ import { silentLogger } from '../../../src/core/ports/logger.ts'
 import { isFinished } from '../../../src/core/model/run.ts'
 import type { Store, StoredRun } from '../../../src/core/ports/store.ts'
 import { Retention } from '../../../src/server/retention/retention.ts'
-import { backUp } from '../../../src/stores/sqlite/backup.ts'
+import { backUp } from '../../../src/stores/sqlite/file/backup.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
 import { Random } from '../../support/random.ts'
@@ -149,7 +149,7 @@ class Life {
     note({ kind: 'sweeping' })
     await retention.sweep()
     note({ kind: 'swept' })
-    await retention.stop()
+    await retention.close()
   }
 
   async #backUp(): Promise<void> {

@@ -1,4 +1,4 @@
-/** Runs and their clients, through many deaths of their server. Everything that clients are told is kept, to be judged later. */
+/** Runs and their clients while their server is killed many times. Everything that clients receive is kept and checked later. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RunShape } from '../../../src/protocols/native/shapes.ts'
 import { call, FINISHED, followRun, getRun, postRun, stopRun, untilStatus } from '../../support/http.ts'

@@ -23,7 +23,7 @@ export class Cluster {
   }
 
   static async start(store: string): Promise<Cluster> {
-    // All at once: whoever comes first makes the tables or streams.
+    // Concurrently: the first one creates the tables or streams.
     const nodes = Array.from({ length: NODES }, () => startNode(store))
     await Promise.all(nodes.map((node) => node.listening))
     let turn = 0

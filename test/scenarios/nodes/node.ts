@@ -9,8 +9,8 @@ const store = await openStore(configOptions.store.parse(process.argv[2]!))
 const server = await createServer({
   components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), session: 'enqueue' }],
   store,
-  // However often a node dies, a run that can go on does.
+  // A run that can resume does so, however often nodes die.
   limits: { leaseMs: 3000, attemptsMax: 1000, drainTimeoutMs: 500, retryDelayMs: 100 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
-process.once('SIGTERM', () => void server.stop().then(() => process.exit(0)))
+process.once('SIGTERM', () => void server.close().then(() => process.exit(0)))

@@ -1,11 +1,11 @@
-/** What a storm waits for: said while it lasts, and in full when it takes too long. */
+/** Progress of a storm: printed while it lasts, in full if it takes too long. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '../../../src/client/index.ts'
 import type { Following } from './traffic.ts'
 
 /** Less than a test may take, so that it can still say what was missing. */
 const STORM_MS = 420_000
-/** Runs that are told in full. */
+/** Runs that are printed in full. */
 const TOLD_MAX = 20
 
 /** Until all have ended; a failure that says where each stands that has not. */

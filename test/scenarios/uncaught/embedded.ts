@@ -16,7 +16,7 @@ const server = await createServer({
   },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
-process.once('SIGTERM', () => void server.stop())
+process.once('SIGTERM', () => void server.close())
 
 function stackOf({ err }: { err?: unknown }): string | undefined {
   return err instanceof Error ? err.stack : undefined

@@ -1,4 +1,4 @@
-/** Mounts Holdfast in the server of the runtime that executes this: Bun or Deno. Prints what came of one run. */
+/** Mounts Holdfast in the server of the runtime that executes this: Bun or Deno. Prints the result of one run. */
 import { agent } from '../../../src/agents/generator.ts'
 import { holdfast } from '../../../src/mount/holdfast.ts'
 
@@ -14,7 +14,8 @@ const echo = agent({
   },
 })
 
-const hf = holdfast({ components: [echo], store: 'memory:', basePath: '/api/agents' })
+const [, , database = ''] = process.argv
+const hf = holdfast({ components: [echo], store: `sqlite:${database}`, basePath: '/api/agents' })
 const { Bun, Deno } = globalThis as Runtimes
 const where = { port: 0, hostname: '127.0.0.1' }
 const port =

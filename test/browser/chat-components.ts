@@ -1,0 +1,21 @@
+/** What the pages of chat.test.ts talk to. */
+import { agent } from '../../src/agents/generator.ts'
+import { labComponents } from '../../src/agents/lab/kinds.ts'
+import { clerk } from '../protocols/agentos/components.ts'
+
+/** Says something, takes it back, and says something else. */
+const fickle = agent<unknown>({
+  id: 'fickle',
+  async *run(_input, { stage, sleep }) {
+    yield 'kept '
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      await stage('draft', async function* () {
+        yield `draft ${attempt}`
+        await sleep(300)
+        if (attempt === 1) throw new Error('again')
+      }).catch(() => {})
+    }
+  },
+})
+
+export default [...labComponents(), clerk, fickle]

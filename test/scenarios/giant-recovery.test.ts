@@ -1,0 +1,57 @@
+/** Recovering a long run leaves the event loop free for others, such as a liveness probe. */
+import { expect, onTestFinished, test } from 'vitest'
+import { agent } from '../../src/agents/generator.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import { createServer } from '../../src/server/create-server.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
+import { longestTurnMs } from '../support/turns.ts'
+import { until } from '../support/until.ts'
+
+const EVENTS = 60_000
+/** A slice is 10 ms; the rest is for compilation and garbage collection. In one piece the recovery takes some hundred. */
+const TURN_MS_MAX = 40
+
+test('[RUN-5] no turn of the event loop is long while a run of 60,000 events is recovered', async () => {
+  const store = openMemoryStore() // its reads resolve at once, so that only slices give others a turn
+  await writeInterrupted(store)
+  let isReplayed = false
+  const component = agent({
+    id: 'long',
+    recovery: 'resume',
+    async *run() {
+      for (let event = 0; event < EVENTS; event++) yield text(event)
+      isReplayed = true
+      yield 'and more'
+    },
+  })
+  const longest = await longestTurnMs(async () => {
+    const server = await createServer({ components: [component], store, port: 0 })
+    onTestFinished(() => server.close())
+    await until('the run is complete', async () => (await store.get('run_1'))?.run.status === 'completed')
+  })
+  expect(isReplayed).toBe(true)
+  expect((await store.get('run_1'))!.run.attempt).toBe(2)
+  expect(longest, 'CPU ms of the longest turn').toBeLessThan(TURN_MS_MAX)
+}, 180_000)
+
+function text(event: number): string {
+  return `word ${event} of a long story. `
+}
+
+/** A run as a killed process leaves it. */
+async function writeInterrupted(store: Store): Promise<void> {
+  const draft = newRun('run_1', new Date().toISOString(), {
+    component: 'long',
+    claim: { owner: 'a process that was killed', ttlMs: 1 },
+  })
+  const { stored } = await store.create(draft)
+  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
+  scribe.start()
+  for (let event = 0; event < EVENTS; event++) {
+    scribe.text(text(event))
+    if (event % 1000 === 0) await scribe.flush()
+  }
+  await scribe.flush()
+}
