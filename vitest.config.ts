@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './scripts/longest-first.ts'
 import { SummaryReporter } from './scripts/vitest-summary.ts'
 
 /** Tests that leave nothing behind in their process. They share one per worker: half of their time was loading modules again. */
@@ -16,7 +17,7 @@ const MOUNTED = [
   'test/protocols/native/{events,runs,event-cursors}.test.ts',
   'test/protocols/agentos/{runs,resume,socket}.test.ts',
   'test/protocols/openai/{responses,errors}.test.ts',
-  'test/protocols/a2a/{resume,rest,send,cards}.test.ts',
+  'test/protocols/a2a/{resume,rest,send,cards,official-client}.test.ts',
 ]
 
 const mounted = ['express', 'hono'].map((name) => ({
@@ -36,8 +37,9 @@ export default defineConfig({
       { extends: true, test: { name: 'system', include: ['src/**/*.test.ts', 'test/**/*.test.ts'], exclude: SHARING } },
       ...mounted,
     ],
-    // Most tests wait for servers that they start: with as many workers as cores, a small machine idles for a third of the time.
-    maxWorkers: availableParallelism() + 1,
+    // Most tests wait for servers that they start: with one worker more than cores, a machine of two idles for a quarter of the time.
+    maxWorkers: availableParallelism() + 2,
+    sequence: { sequencer: LongestFirst },
     setupFiles: ['test/setup.ts'],
     reporters: ['default', new SummaryReporter()],
     // For a machine whose cores are busy with something else; a test that hangs is rare, one that is starved is not.

@@ -1,6 +1,6 @@
 /** Server requests beyond the public client: the live run list, server status, and protocol frames. */
 import { ApiError, ClientError, type RunStatus } from 'holdfast/client'
-import { basePath } from './mount-point.ts'
+import { a2aPath, consolePath } from './mount-point.ts'
 import type { Session } from './session.ts'
 
 export interface RunRow {
@@ -81,22 +81,22 @@ export async function readRuns(
 ): Promise<RunRows> {
   const search = new URLSearchParams(query)
   if (known !== undefined) search.set('known', known)
-  return (await (await ask(session, `/console/api/runs?${search}`, signal)).json()) as RunRows
+  return (await (await ask(session, `${consolePath}/api/runs?${search}`, signal)).json()) as RunRows
 }
 
 export async function readServer(session: Session, signal: AbortSignal): Promise<ServerReport> {
-  return (await (await ask(session, '/console/api/server', signal)).json()) as ServerReport
+  return (await (await ask(session, `${consolePath}/api/server`, signal)).json()) as ServerReport
 }
 
 export async function readFrames(session: Session, run: string, view: string, signal: AbortSignal): Promise<Frames> {
-  const path = `/console/api/runs/${encodeURIComponent(run)}/frames?as=${encodeURIComponent(view)}`
+  const path = `${consolePath}/api/runs/${encodeURIComponent(run)}/frames?as=${encodeURIComponent(view)}`
   const response = await ask(session, path, signal)
   return { text: await response.text(), whole: response.headers.get('holdfast-whole') !== 'false' }
 }
 
 /** The oldest dead letters. */
 export async function readDeadLetters(session: Session, signal: AbortSignal): Promise<readonly DeadLetter[]> {
-  const { deadLetters } = (await (await ask(session, '/a2a/dead-letters', signal)).json()) as {
+  const { deadLetters } = (await (await ask(session, `${a2aPath}/dead-letters`, signal)).json()) as {
     deadLetters: readonly DeadLetter[]
   }
   return deadLetters
@@ -104,17 +104,15 @@ export async function readDeadLetters(session: Session, signal: AbortSignal): Pr
 
 export async function retryDeadLetter(session: Session, letter: DeadLetter, signal: AbortSignal): Promise<void> {
   const [task, config] = [letter.taskId, letter.configId].map(encodeURIComponent)
-  await ask(session, `/a2a/dead-letters/${task}/${config}/retry`, signal, 'POST')
+  await ask(session, `${a2aPath}/dead-letters/${task}/${config}/retry`, signal, 'POST')
 }
 
 async function ask({ wire, key }: Session, path: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const response = await wire
-    .fetch(basePath + path, { method, headers, signal, cache: 'no-store' })
-    .catch((cause: unknown) => {
-      if (signal.aborted) throw cause
-      throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
-    })
+  const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' }).catch((cause: unknown) => {
+    if (signal.aborted) throw cause
+    throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
+  })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
   const {

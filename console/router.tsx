@@ -1,8 +1,7 @@
 /** Router: the URL is the only source of the current location. */
 import { type MouseEvent, type ReactNode, useMemo, useSyncExternalStore } from 'react'
-import { basePath } from './mount-point.ts'
+import { consolePath } from './mount-point.ts'
 
-const BASE = `${basePath}/console`
 const listeners = new Set<() => void>()
 
 function subscribe(listener: () => void): () => void {
@@ -24,7 +23,7 @@ export function useLocation(): Location {
   const address = useSyncExternalStore(subscribe, () => location.pathname + location.search)
   return useMemo(() => {
     const [path = '', search = ''] = address.split('?')
-    return { path: path.slice(BASE.length).replace(/\/$/, '') || '/', query: new URLSearchParams(search) }
+    return { path: path.slice(consolePath.length).replace(/\/$/, '') || '/', query: new URLSearchParams(search) }
   }, [address])
 }
 
@@ -34,7 +33,7 @@ function sharedHash(): string {
 }
 
 export function navigate(to: string, { replace = false } = {}): void {
-  const address = BASE + to + sharedHash()
+  const address = consolePath + to + sharedHash()
   if (replace) history.replaceState(null, '', address)
   else history.pushState(null, '', address)
   for (const listener of listeners) listener()
@@ -68,7 +67,7 @@ export function Link({ to, className, current = false, title, children }: LinkPr
   }
   return (
     <a
-      href={BASE + to}
+      href={consolePath + to}
       className={className}
       title={title}
       onClick={follow}

@@ -45,7 +45,7 @@ try {
   await longRun(await browser.newContext())
 } finally {
   await browser.close()
-  await server.stop()
+  await server.close()
   rmSync(folder, { recursive: true })
 }
 

@@ -5,6 +5,7 @@ import { Failure } from './command.ts'
 const versionPlaces: Readonly<Record<string, readonly RegExp[]>> = {
   'package.json': [/^( {2}"version": ")[^"]+(?=")/m],
   'package-lock.json': [/^( {2}"version": ")[^"]+(?=")/m, /^( {6}"version": ")[^"]+(?=")/m],
+  'src/server/version.ts': [/(version: string = ')[^']+/],
   'deploy/kubernetes.yaml': [/(image: registry\.example\/holdfast:)\S+/],
 }
 

@@ -12,7 +12,6 @@ import { labComponents } from '../src/agents/lab/kinds.ts'
 import { demoComponents } from '../src/cli/demo/components.ts'
 import { createClient } from '../src/client/index.ts'
 import { emit } from '../src/core/ports/component.ts'
-import { openAuthenticator } from '../src/server/auth/index.ts'
 import { createServer } from '../src/server/create-server.ts'
 import { openMemoryStore } from '../src/stores/memory.ts'
 import { fillStore } from '../test/support/many-runs.ts'
@@ -45,7 +44,7 @@ const others = {
   locked: await createServer({
     components,
     store: openMemoryStore(),
-    authenticator: await openAuthenticator({ securityKey: 'open-sesame' }),
+    auth: { securityKey: 'open-sesame' },
   }),
   long: await createServer({ components: [talkative], store: openMemoryStore() }),
 }
@@ -73,7 +72,7 @@ try {
   }
 } finally {
   await browser.close()
-  await Promise.all([server, ...Object.values(others)].map((each) => each.stop()))
+  await Promise.all([server, ...Object.values(others)].map((each) => each.close()))
 }
 
 interface Runs {

@@ -19,6 +19,8 @@ const { values } = parseArgs({
     transports: { type: 'string' },
     /** Enables pushes, to loopback addresses. */
     push: { type: 'boolean', default: false },
+    /** Only the options that a server has by default; `--push` is on by default on the command line. */
+    defaults: { type: 'boolean', default: false },
   },
 })
 if (values.tck === undefined)
@@ -53,7 +55,11 @@ const server = await createServer({
   components: [tckAgent, legacyTckAgent],
   store: openMemoryStore(),
   a2a: isCurrent
-    ? { ...tckOptions, push: values.push && { loopback: true }, grpcPort }
+    ? {
+        ...(values.defaults ? { default: tckAgent.id } : tckOptions),
+        push: values.push && { loopback: true },
+        grpcPort,
+      }
     : {
         default: legacyTckAgent.id,
         push: { loopback: true },
@@ -86,7 +92,7 @@ process.exitCode = await new Promise<number>((done, fail) => {
   kitProcess.once('error', fail)
   kitProcess.once('close', (code) => done(code ?? 1))
 })
-await server.stop()
+await server.close()
 
 async function freePort(): Promise<number> {
   const socket = createSocket().listen(0, '127.0.0.1')
