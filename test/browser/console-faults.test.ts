@@ -95,7 +95,8 @@ describe.skipIf(!hasChromium)('console under faults', { timeout: TIMEOUT_MS }, (
     await answerRun(server, id, 'yes')
     await expectShown(page, '.bar-state', 'Reconnecting')
     await untilFinished(server, id, 60_000)
-    await expectStatus(page, 'running')
+    // The cut may discard bytes that the browser has not read yet, so what it shows is what it had: paused or running.
+    expect(await page.locator('.run-title .status').textContent()).toMatch(/paused|running/)
     await context.setOffline(false)
     await expectStatus(page, 'completed')
     const said = (await page.locator('.block-text .markdown').allTextContents()).join('')
