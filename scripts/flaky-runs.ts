@@ -6,7 +6,7 @@ export function readRuns(path: string): FlakyRun[] {
   if (!existsSync(path)) return []
   const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean)
   try {
-    return lines.map((line) => JSON.parse(line) as FlakyRun)
+    return lines.map((line) => runIn(JSON.parse(line)))
   } catch (cause) {
     throw new Error(`${path} does not hold runs of npm run flaky. Remove it or choose another --out.`, { cause })
   }
@@ -17,4 +17,11 @@ export function keepRuns(path: string, runs: readonly FlakyRun[]): void {
   const temporary = `${path}.${process.pid}`
   writeFileSync(temporary, runs.map((run) => `${JSON.stringify(run)}\n`).join(''))
   renameSync(temporary, path)
+}
+
+function runIn(value: unknown): FlakyRun {
+  const run = value as FlakyRun
+  // Absent in rows of another version, whose figures cannot be compared.
+  if (!Array.isArray(run.selected) || typeof run.othersLoad !== 'number') throw new Error(`a row of another version`)
+  return run
 }
