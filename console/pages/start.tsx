@@ -116,7 +116,7 @@ function StartForm({ component, session: given }: { readonly component: Componen
       </label>
       <p className="hint">
         After a crash its runs {RECOVERY[component.recovery]}. While its session is busy a new run{' '}
-        {BUSY[component.session]}.
+        {BUSY[component.onBusySession]}.
       </p>
       <div className="buttons">
         <button type="submit" className="primary" disabled={busy}>

@@ -183,12 +183,12 @@ export class RunHandle {
   }
 
   /** Creates a link that gives its holder access to this run only. Not retried once the server may have created it. */
-  async share({ can, expiresIn, signal }: ShareOptions = {}): Promise<ShareLink> {
+  async share({ can, expiresInMs, signal }: ShareOptions = {}): Promise<ShareLink> {
     const { path, ...share } = await this.#ask<ShareInfo & { path: string }>(
       '/shares',
       {
         method: 'POST',
-        body: { can, expiresInMs: expiresIn },
+        body: { can, expiresInMs },
         answer: (body) => hasId(body) && typeof body['path'] === 'string',
         repeat: 'refused',
       },

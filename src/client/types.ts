@@ -13,7 +13,7 @@ export interface ComponentInfo {
   /** JSON Schema of its output, if it has one. */
   readonly outputSchema?: Readonly<Record<string, unknown>>
   readonly recovery: Recovery
-  readonly session: BusyPolicy
+  readonly onBusySession: BusyPolicy
 }
 
 export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
@@ -35,8 +35,8 @@ export type ShareAction = 'read' | 'answer' | 'stop'
 export interface ShareOptions extends Abortable {
   /** Permissions of the link. Default: `read`, which all others require. */
   readonly can?: readonly ShareAction[]
-  /** Milliseconds. Default: one day; maximum: 365 days. */
-  readonly expiresIn?: number
+  /** Lifetime of the link. Default: one day; maximum: 365 days. */
+  readonly expiresInMs?: number
 }
 
 export interface ShareInfo {

@@ -52,7 +52,7 @@ test('a CommonJS file is loaded as CommonJS even if some lines look like a modul
 import { x } from 'y'
 */
 const { basename } = require('node:path')
-exports.echo = { id: 'echo', kind: 'agent', recovery: 'fail', session: 'parallel', async *run() { yield basename(__filename) } }
+exports.echo = { id: 'echo', kind: 'agent', recovery: 'fail', onBusySession: 'parallel', async *run() { yield basename(__filename) } }
 `
   const cwd = commonJsProject({ 'agents.js': source })
   expect(await run(['run', 'echo', 'hello', '--file', 'agents.js'], { cwd, env: NOBODY })).toMatchObject({

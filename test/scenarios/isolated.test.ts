@@ -25,7 +25,7 @@ function load(name: string, options?: IsolatedOptions): Promise<Component> {
 describe('an isolated component', () => {
   test('writes the same log as in the server’s thread', async () => {
     const logs = []
-    for (const component of [{ ...everything, whenPaused: 'release' as const }, await load('everything')]) {
+    for (const component of [{ ...everything, onPause: 'release' as const }, await load('everything')]) {
       const node = openNode({ components: [component] })
       const id = await node.start('everything', { text: 'x' }, { metadata: { a: 1 } })
       await node.reached(id, 'paused', WAIT_MS)
@@ -40,7 +40,7 @@ describe('an isolated component', () => {
 
   test('knows whether it repeats what is in its log', async () => {
     const outputs = []
-    for (const component of [{ ...replayer, whenPaused: 'release' as const }, await load('replayer')]) {
+    for (const component of [{ ...replayer, onPause: 'release' as const }, await load('replayer')]) {
       const node = openNode({ components: [component] })
       const id = await node.start('replayer')
       const { run } = await node.reached(id, 'paused', WAIT_MS)

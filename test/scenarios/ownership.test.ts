@@ -96,7 +96,10 @@ let bob: Target
 beforeEach(async () => {
   const keys = join(temporaryFolder(), 'keys.json')
   const [first, second] = await createKeys(keys, ['alice', 'bob'])
-  const components = [...labComponents(), { ...labAgent({ id: 'lab-one-at-a-time' }), session: 'reject' as const }]
+  const components = [
+    ...labComponents(),
+    { ...labAgent({ id: 'lab-one-at-a-time' }), onBusySession: 'reject' as const },
+  ]
   server = await serveInProcess({ components, auth: { keys } })
   alice = { url: server.url, token: first! }
   bob = { url: server.url, token: second! }

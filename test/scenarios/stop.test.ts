@@ -95,7 +95,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
   })
 
   test('ends a run queued behind another of its session, and the one behind it starts', async () => {
-    const server = await serveInProcess({ components: [{ ...labAgent(), session: 'enqueue' }] })
+    const server = await serveInProcess({ components: [{ ...labAgent(), onBusySession: 'enqueue' }] })
     const [first, second, third] = [
       await startRun(server, 'text 1; hang', { session: 'one' }),
       await startRun(server, 'text 2', { session: 'one' }),

@@ -32,7 +32,7 @@ function scripted(world: AgentWorld, recovery: Recovery, release: boolean): Comp
     id: componentId(recovery, release),
     kind: 'agent',
     recovery,
-    whenPaused: release ? 'release' : 'keep',
+    onPause: release ? 'release' : 'keep',
     run: (input, context) => runScript(world, (input as Script).ops, context, rootOf(context.run)),
   }
 }

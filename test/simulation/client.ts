@@ -114,7 +114,7 @@ export class Client {
       metadata: { plan: this.plan.name },
       protocol: 'simulation',
       idempotencyKey: this.plan.name,
-      busy,
+      onBusySession: busy,
     }
   }
 

@@ -70,7 +70,7 @@ export async function isolated<Input = unknown>(
   const slots = new Slots(threadsMax)
   return {
     ...facts,
-    whenPaused: 'release',
+    onPause: 'release',
     // The thread parses the input as it was sent.
     ...(accepted !== undefined && { input: checkOnly(accepted) }),
     ...(schemas.output !== undefined && { output: fromCheck((value) => value, schemas.output) }),

@@ -192,7 +192,7 @@ describe('[RUN-1] model agent: after a crash within a tool', () => {
   })
 
   test('a tool that is not idempotent fails the run, if configured', async () => {
-    const { component } = cutOff({ uncertain: 'fail' }, (plain) => plain)
+    const { component } = cutOff({ onUncertainTool: 'fail' }, (plain) => plain)
     const log = await crashed(component, 'tool.completed')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'uncertain_tool' } } })
   })

@@ -11,9 +11,9 @@ type Common = Pick<
   | 'description'
   | 'version'
   | 'recovery'
-  | 'session'
-  | 'disconnect'
-  | 'uncertain'
+  | 'onBusySession'
+  | 'onDisconnect'
+  | 'onUncertainTool'
   | 'onDivergence'
   | 'onUnserializable'
   | 'limits'
@@ -26,7 +26,7 @@ type Common = Pick<
 export type CommonDefinition = Common
 
 /** Rules for the common options, for the table of a definition. */
-export const commonRules: OptionRules<CommonDefinition> = omit(componentRules, ['info', 'whenPaused', 'admit'])
+export const commonRules: OptionRules<CommonDefinition> = omit(componentRules, ['info', 'onPause', 'admit'])
 
 function omit<Rules extends object, Name extends keyof Rules>(rules: Rules, names: readonly Name[]): Omit<Rules, Name> {
   return Object.fromEntries(Object.entries(rules).filter(([name]) => !names.includes(name as Name))) as Omit<
@@ -55,9 +55,9 @@ export function commonOf(definition: CommonDefinition): Common {
     description,
     version,
     recovery = 'resume',
-    session,
-    disconnect,
-    uncertain,
+    onBusySession,
+    onDisconnect,
+    onUncertainTool,
     onDivergence,
     onUnserializable,
     limits,
@@ -72,9 +72,9 @@ export function commonOf(definition: CommonDefinition): Common {
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     ...(version !== undefined && { version }),
-    ...(session !== undefined && { session }),
-    ...(disconnect !== undefined && { disconnect }),
-    ...(uncertain !== undefined && { uncertain }),
+    ...(onBusySession !== undefined && { onBusySession }),
+    ...(onDisconnect !== undefined && { onDisconnect }),
+    ...(onUncertainTool !== undefined && { onUncertainTool }),
     ...(onDivergence !== undefined && { onDivergence }),
     ...(onUnserializable !== undefined && { onUnserializable }),
     ...(limits !== undefined && { limits }),

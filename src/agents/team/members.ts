@@ -9,11 +9,11 @@ export function callMember(context: RunContext, member: Component, task: unknown
 
 /** If an agent has no output, its emitted text is the answer. */
 function withOutput(member: Component): Component {
-  const { id, kind, uncertain, input: accepted, output } = member
+  const { id, kind, onUncertainTool, input: accepted, output } = member
   return {
     id,
     kind,
-    ...(uncertain !== undefined && { uncertain }),
+    ...(onUncertainTool !== undefined && { onUncertainTool }),
     ...(accepted !== undefined && { input: accepted }),
     ...(output !== undefined && { output }),
     run: (input, context) => listen(member, input, context),

@@ -5,7 +5,7 @@ import type { Component, ComponentKind, DisconnectPolicy, UpstreamInfo } from '.
 import type { ComponentSource } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
 
-export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'session'> {
+export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
   /** Name in health reports, errors and logs. Default: the protocol. */
   readonly name?: string
   /** Put before the id of every component, for upstreams that have the same ids. Default: none. */
@@ -93,7 +93,7 @@ export class UpstreamSource implements ComponentSource {
   }
 
   #component(found: FoundComponent): Component {
-    const { prefix = '', headers = {}, onDisconnect, redact, limits, session } = this.#options
+    const { prefix = '', headers = {}, onDisconnect, redact, limits, onBusySession } = this.#options
     const alias = prefix + found.id
     const { name, description } = found
     return this.#kind.component(found, {
@@ -103,10 +103,10 @@ export class UpstreamSource implements ComponentSource {
         .slice(0, ID_CHARS_MAX),
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
-      ...(onDisconnect !== undefined && { disconnect: onDisconnect }),
+      ...(onDisconnect !== undefined && { onDisconnect }),
       ...(redact !== undefined && { redact }),
       ...(limits !== undefined && { limits }),
-      ...(session !== undefined && { session }),
+      ...(onBusySession !== undefined && { onBusySession }),
       headers,
       upstream: { protocol: this.#kind.protocol, name: this.name, id: alias },
       assertReachable: () => this.#assertReachable(),

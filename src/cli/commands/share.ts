@@ -45,7 +45,7 @@ until it expires or is revoked. The link is a secret and is not shown again.`,
         io.stdout.write(`Revoked ${values.revoke}\n`)
         return DONE
       }
-      const { url, ...created } = await run.share({ can: values.can, expiresIn: values.expires })
+      const { url, ...created } = await run.share({ can: values.can, expiresInMs: values.expires })
       io.stdout.write(`${url}\n`)
       io.stderr.write(`${line(created)}\n`)
       return DONE

@@ -68,7 +68,7 @@ async function runActor(
     ...scope,
     facts: { ...facts, run: actor.run },
     signal: controller.signal,
-    uncertain: component.uncertain ?? scope.uncertain,
+    uncertain: component.onUncertainTool ?? scope.uncertain,
     onUnserializable: component.onUnserializable ?? scope.onUnserializable,
     actor,
     prefix,
@@ -78,7 +78,7 @@ async function runActor(
     depth: scope.depth + 1,
   }
   const declared: DeclaredUsage = {}
-  const letGo = component.whenPaused === 'release' ? host.holdReleasable() : undefined
+  const letGo = component.onPause === 'release' ? host.holdReleasable() : undefined
   try {
     if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
     const output = await emitOutput(inner, component, input, createContext(inner), declared)

@@ -44,7 +44,7 @@ function contextOf({ execution, code, host }: RunningAgent): RunContext {
     host,
     facts: { run, session, owner, metadata, attempt },
     signal: code.signal,
-    uncertain: execution.options.component.uncertain ?? 'pause',
+    uncertain: execution.options.component.onUncertainTool ?? 'pause',
     onUnserializable: execution.options.component.onUnserializable ?? 'fail',
     actor: undefined,
     prefix: '',

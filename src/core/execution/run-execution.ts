@@ -68,7 +68,7 @@ export class RunExecution {
     this.limits = { ...options.limits, ...component.limits }
     this.output = new ExecutionOutput(log, options.replay, options.spending)
     this.#firstIndex = log.next
-    if (component.whenPaused === 'release') this.#releasable = 1
+    if (component.onPause === 'release') this.#releasable = 1
     this.#loseWith(log)
     this.#code = new AgentCode(options, {
       run: log.run.id,

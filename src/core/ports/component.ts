@@ -71,11 +71,11 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   /** Default: `fail`. */
   readonly recovery?: Recovery
   /** Default: `parallel`. */
-  readonly session?: BusyPolicy
+  readonly onBusySession?: BusyPolicy
   /** Default: `continue`. */
-  readonly disconnect?: DisconnectPolicy
+  readonly onDisconnect?: DisconnectPolicy
   /** Default: `pause`. */
-  readonly uncertain?: UncertainPolicy
+  readonly onUncertainTool?: UncertainPolicy
   /** Default: `ask`. */
   readonly onDivergence?: DivergencePolicy
   /** Default: `fail`. */
@@ -97,7 +97,7 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
    * What happens to the agent of a paused run: it stays in memory, at most `runsParkedMax` of them, or it is released, and rebuilt from
    * the log by the answer. Default: `keep`.
    */
-  readonly whenPaused?: 'keep' | 'release'
+  readonly onPause?: 'keep' | 'release'
   /** Redaction of its runs, in addition to the server's. In a run that calls it, from its first call on. */
   readonly redact?: RedactOptions
   /**

@@ -209,7 +209,7 @@ describe('[RUN-1] an interrupted tool call', () => {
   })
 
   test('fails the run at once if its component is configured so', async () => {
-    const call = calling({ uncertain: 'fail' })
+    const call = calling({ onUncertainTool: 'fail' })
     const { id, second } = await cutOff(call)
     const log = await second.ended(id)
     const error = { code: 'uncertain_tool', details: { tool: 'pay', key: 'pay' } }

@@ -151,14 +151,14 @@ describe('redaction of a run', () => {
   })
 
   test('a secret is redacted in questions and answers, and the agent gets the redacted answer, parked or not', async () => {
-    for (const whenPaused of ['keep', 'release'] as const) {
+    for (const onPause of ['keep', 'release'] as const) {
       const answers: unknown[] = []
       const component = subject(
         async function* (_, { ask }) {
           answers.push(await ask({ prompt: `Is it ${KEY}?`, details: { KEY } }))
           yield 'thanks'
         },
-        { whenPaused },
+        { onPause },
       )
       const node = openNode({ components: [component], redact })
       const id = await node.start('subject')

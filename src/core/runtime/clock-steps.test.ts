@@ -119,7 +119,7 @@ describe('[RUN-1] runs are listed and claimed in the order in which they were st
         order.push(input)
         await gate.promise
       },
-      { session: 'enqueue' },
+      { onBusySession: 'enqueue' },
     )
     const first = openNode({ components: [component], store, clock })
     const started = [await first.start('subject', 1, { session: 's' })]

@@ -22,7 +22,7 @@ export interface StartRequest {
   readonly protocol: string
   readonly idempotencyKey?: string
   /** Instead of the component's own policy. */
-  readonly busy?: BusyPolicy
+  readonly onBusySession?: BusyPolicy
   /** The caller is about to stream it: the start is refused if the caller has no stream left. Default: false. */
   readonly follows?: boolean
 }

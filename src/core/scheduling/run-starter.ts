@@ -37,7 +37,7 @@ export class RunStarter {
 
   async start(owner: string, request: StartRequest): Promise<StartedRun> {
     const component = this.#deps.registry.get(request.component)
-    const policy = request.busy ?? component.session ?? 'parallel'
+    const policy = request.onBusySession ?? component.onBusySession ?? 'parallel'
     const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)
     const known = await this.#known(draft)
     if (known !== undefined) return this.#started(known, policy, [])

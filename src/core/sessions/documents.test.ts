@@ -127,7 +127,7 @@ describe('a session', () => {
       yield 'On '
       await aborted(signal)
     },
-    { id: 'endless', session: 'enqueue' },
+    { id: 'endless', onBusySession: 'enqueue' },
   )
   const asking = subject(
     async function* (_, { ask }) {

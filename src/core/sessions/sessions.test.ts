@@ -17,8 +17,8 @@ class Stage {
   #running = 0
   readonly #gates = new Map<unknown, PromiseWithResolvers<void>>()
 
-  constructor(session: BusyPolicy) {
-    this.component = subject((input, { signal }) => this.#run(input, signal), { session })
+  constructor(onBusySession: BusyPolicy) {
+    this.component = subject((input, { signal }) => this.#run(input, signal), { onBusySession })
   }
 
   async *#run(input: unknown, signal: AbortSignal): AsyncGenerator<string> {
@@ -58,7 +58,7 @@ function openPair(...components: readonly Component[]): readonly [TestNode, Test
 
 const session = 'one'
 
-describe('a session with busy: reject', () => {
+describe('a session with onBusySession: reject', () => {
   test('has one unfinished run at a time, on whichever node', async () => {
     const stage = new Stage('reject')
     const [left, right] = openPair(stage.component)
@@ -92,7 +92,7 @@ describe('a session with busy: reject', () => {
       async function* (_, context) {
         yield String(await context.ask('Go on?'))
       },
-      { session: 'reject' },
+      { onBusySession: 'reject' },
     )
     const node = openNode({ components: [asks] })
     const id = await node.start('subject', null, { session })
@@ -119,7 +119,7 @@ describe('a session with busy: reject', () => {
   })
 })
 
-describe('a session with busy: enqueue', () => {
+describe('a session with onBusySession: enqueue', () => {
   test('executes its runs one after the other, in order, whichever node accepted them', async () => {
     const stage = new Stage('enqueue')
     const nodes = openPair(stage.component)
@@ -145,7 +145,7 @@ describe('a session with busy: enqueue', () => {
         if (input === 'reject') context.reject('no')
         if (input === 'hang') yield await aborted(context.signal)
       },
-      { session: 'enqueue' },
+      { onBusySession: 'enqueue' },
     )
     const node = openNode({ components: [component] })
     const ids: string[] = []
@@ -188,7 +188,7 @@ describe('a session with busy: enqueue', () => {
   })
 })
 
-describe('a session with busy: interrupt', () => {
+describe('a session with onBusySession: interrupt', () => {
   test('stops the earlier run on whichever node it is, then continues', async () => {
     const stage = new Stage('interrupt')
     const [left, right] = openPair(stage.component)
@@ -223,7 +223,7 @@ describe('a session with busy: interrupt', () => {
       async function* (input, context) {
         yield input === 'ask' ? String(await context.ask('Go on?')) : 'done'
       },
-      { session: 'interrupt' },
+      { onBusySession: 'interrupt' },
     )
     const node = openNode({ components: [component] })
     const first = await node.start('subject', 'ask', { session })
@@ -239,7 +239,7 @@ describe('a session with busy: interrupt', () => {
     const ids: string[] = []
     for (const input of [1, 2, 3]) ids.push(await node.start('subject', input, { session }))
     stage.letOn('last')
-    const last = await node.start('subject', 'last', { session, busy: 'interrupt' })
+    const last = await node.start('subject', 'last', { session, onBusySession: 'interrupt' })
     await node.ended(last)
     for (const id of ids) expect((await node.ended(id)).at(-1)!.type).toBe('run.cancelled')
     expect(stage.begun).toEqual([1, 'last'])
@@ -252,7 +252,7 @@ describe('a session with busy: interrupt', () => {
         async function* (_, { signal }) {
           yield await Promise.race([goOn.promise, aborted(signal)])
         },
-        { session: 'interrupt' },
+        { onBusySession: 'interrupt' },
       )
       const nodes = openPair(component)
       const ids = await Promise.all([0, 1, 2].map((number) => nodes[number % 2]!.start('subject', number, { session })))
@@ -263,10 +263,10 @@ describe('a session with busy: interrupt', () => {
   })
 })
 
-describe('a session with busy: parallel', () => {
+describe('a session with onBusySession: parallel', () => {
   test('executes all its runs in parallel, by default', async () => {
     const stage = new Stage('parallel')
-    const { session: _session, ...silent } = stage.component
+    const { onBusySession: _session, ...silent } = stage.component
     const node = openNode({ components: [silent] })
     for (const input of [1, 2, 3]) await node.start('subject', input, { session })
     await expectToBegin(stage, 1, 2, 3)
@@ -277,14 +277,14 @@ describe('a session with busy: parallel', () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
     await node.start('subject', 1, { session })
-    await node.start('subject', 2, { session, busy: 'parallel' })
+    await node.start('subject', 2, { session, onBusySession: 'parallel' })
     await expectToBegin(stage, 1, 2)
   })
 
   test('delays no other session', async () => {
     const stage = new Stage('reject')
     const node = openNode({ components: [stage.component] })
-    await node.start('subject', 1, { session, busy: 'parallel' })
+    await node.start('subject', 1, { session, onBusySession: 'parallel' })
     await node.start('subject', 2, { session })
     await expectToBegin(stage, 1, 2)
   })

@@ -207,7 +207,7 @@ export const componentShape = z.object({
   inputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of its input, if it has one.'),
   outputSchema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of its output, if it has one.'),
   recovery: z.enum(['fail', 'retry', 'resume']),
-  session: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),
+  onBusySession: z.enum(['reject', 'enqueue', 'interrupt', 'parallel']),
 })
 
 export type ComponentShape = z.infer<typeof componentShape>

@@ -19,7 +19,7 @@ export function toRun({ run, first, next, stop, damage }: StoredRun, output?: un
 }
 
 export function toComponent(component: Component): ComponentShape {
-  const { id, kind, name: title, description, version, input, output, recovery, session } = component
+  const { id, kind, name: title, description, version, input, output, recovery, onBusySession } = component
   return {
     id,
     kind,
@@ -29,7 +29,7 @@ export function toComponent(component: Component): ComponentShape {
     ...(input !== undefined && { inputSchema: { ...jsonSchemaOf(input, 'input') } }),
     ...(output !== undefined && { outputSchema: { ...jsonSchemaOf(output, 'output') } }),
     recovery: recovery ?? 'fail',
-    session: session ?? 'parallel',
+    onBusySession: onBusySession ?? 'parallel',
   }
 }
 

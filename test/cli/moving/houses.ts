@@ -33,7 +33,7 @@ export interface Occupied {
   stop(): Promise<void>
 }
 
-const components = [...labComponents(), { ...labAgent({ id: 'lab-queue' }), session: 'enqueue' } as const]
+const components = [...labComponents(), { ...labAgent({ id: 'lab-queue' }), onBusySession: 'enqueue' } as const]
 
 export async function serveHouse(address: string): Promise<Occupied> {
   const store = await openHouse(address)

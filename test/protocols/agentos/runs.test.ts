@@ -296,7 +296,7 @@ describe('AgentOS: a run and its client', () => {
   test('on_disconnect=cancel, by the request or by the component, stops the run of a client that leaves', async () => {
     const fragile = agent<unknown>({
       id: 'fragile',
-      disconnect: 'stop',
+      onDisconnect: 'stop',
       async *run(_input, { sleep }) {
         yield 'begun'
         await sleep(600_000)

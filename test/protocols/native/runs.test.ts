@@ -182,9 +182,14 @@ test('GET /components lists the components and their properties', async () => {
   const { body } = await call<{ components: readonly Record<string, unknown>[] }>(server, 'GET', '/components')
   const served = new Map(body.components.map((component) => [component['id'], component]))
   expect(served.size).toBe(body.components.length)
-  expect(served.get('lab-retry')).toMatchObject({ kind: 'agent', name: 'Lab', recovery: 'retry', session: 'parallel' })
-  expect(served.get('echo')).toEqual({ id: 'echo', kind: 'agent', recovery: 'fail', session: 'parallel' })
-  expect(served.get('single')).toMatchObject({ session: 'reject' })
+  expect(served.get('lab-retry')).toMatchObject({
+    kind: 'agent',
+    name: 'Lab',
+    recovery: 'retry',
+    onBusySession: 'parallel',
+  })
+  expect(served.get('echo')).toEqual({ id: 'echo', kind: 'agent', recovery: 'fail', onBusySession: 'parallel' })
+  expect(served.get('single')).toMatchObject({ onBusySession: 'reject' })
 })
 
 test('GET /health reports the server’s state', async () => {

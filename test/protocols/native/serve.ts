@@ -41,7 +41,7 @@ const approver = agent<unknown>({
 /** Takes one run of a session at a time. */
 const single = agent<unknown>({
   id: 'single',
-  session: 'reject',
+  onBusySession: 'reject',
   async *run(_input, { signal }) {
     yield 'busy'
     await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))

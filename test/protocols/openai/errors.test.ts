@@ -149,7 +149,7 @@ describe('OpenAI: a busy session', () => {
   test('follows the policy of its component', async () => {
     const single = agent({
       id: 'single',
-      session: 'reject',
+      onBusySession: 'reject',
       async *run(_input: string, { signal }) {
         yield 'busy'
         await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))

@@ -98,7 +98,7 @@ describe('OpenAI: a client that disconnects', () => {
   }
 
   const leave = async (headers: Record<string, string>, extra: object, model = 'lab'): Promise<string> => {
-    const stopping = { ...labAgent({ id: 'leaving' }), disconnect: 'stop' } as Component
+    const stopping = { ...labAgent({ id: 'leaving' }), onDisconnect: 'stop' } as Component
     const server = await serveOpenAi({ components: [stopping] })
     await beginAndLeave(server, chat('text 2; sleep 300; text 2', { model, stream: true, ...extra }), headers)
     return until('the run has ended', async () => {

@@ -59,5 +59,5 @@ function named(described: Omit<Case, 'id'>): Case {
 }
 
 export function componentOf({ id, kind, recovery, uncertain, phase, kills }: Case): Component {
-  return kinds[kind]!.make({ id, recovery, uncertain }, new Scene({ component: id, phase, kills }))
+  return kinds[kind]!.make({ id, recovery, onUncertainTool: uncertain }, new Scene({ component: id, phase, kills }))
 }

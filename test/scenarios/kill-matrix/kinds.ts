@@ -12,7 +12,7 @@ import { brief, program, PROGRAM_PHASES, worker } from './program.ts'
 import type { Phase, Scene } from './scene.ts'
 
 /** What all kinds are declared with. */
-export type Declared = Pick<Component, 'id' | 'recovery' | 'uncertain'>
+export type Declared = Pick<Component, 'id' | 'recovery' | 'onUncertainTool'>
 
 export interface Kind {
   readonly phases: readonly Phase[]
@@ -166,10 +166,10 @@ function broadcast(declared: Declared, scene: Scene): Component {
 
 /** A team that is the one member of another. */
 function nested(declared: Declared, scene: Scene): Component {
-  const { uncertain } = declared
+  const { onUncertainTool } = declared
   return team({
     ...declared,
-    members: [coordinated({ id: 'desk', ...(uncertain !== undefined && { uncertain }) }, scene, 'desk')],
+    members: [coordinated({ id: 'desk', ...(onUncertainTool !== undefined && { onUncertainTool }) }, scene, 'desk')],
     model: scripted(scene, 'chief', [
       after(scene, 'start', ...delegate('desk')),
       async function* () {

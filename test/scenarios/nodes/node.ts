@@ -7,7 +7,7 @@ import { openStore } from '../../../src/server/open-store.ts'
 
 const store = await openStore(configOptions.store.parse(process.argv[2]!))
 const server = await createServer({
-  components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), session: 'enqueue' }],
+  components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), onBusySession: 'enqueue' }],
   store,
   // A run that can resume does so, however often nodes die.
   limits: { leaseMs: 3000, attemptsMax: 1000, drainTimeoutMs: 500, retryDelayMs: 100 },

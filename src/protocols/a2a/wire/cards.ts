@@ -88,10 +88,10 @@ function describe({ id, kind, description }: Component): string {
 }
 
 /** Additional information for authenticated callers: retention of their runs. */
-export function extend(card: AgentCard, { recovery = 'fail', session = 'parallel' }: Component): AgentCard {
+export function extend(card: AgentCard, { recovery = 'fail', onBusySession = 'parallel' }: Component): AgentCard {
   const skills = card.skills.map((skill) => ({
     ...skill,
-    tags: [...skill.tags, `recovery:${recovery}`, `session:${session}`],
+    tags: [...skill.tags, `recovery:${recovery}`, `session:${onBusySession}`],
   }))
   return { ...card, skills }
 }

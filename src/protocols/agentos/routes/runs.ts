@@ -79,7 +79,7 @@ async function answer(
       session_id: session,
       status: statusNames[status],
     })
-  const leaves = modes.cancelOnDisconnect ?? (!modes.background && component.disconnect === 'stop')
+  const leaves = modes.cancelOnDisconnect ?? (!modes.background && component.onDisconnect === 'stop')
   if (leaves) stopWhenGone(call, os.service, id)
   if (modes.stream) return follow(call, os, await followFrom(os, stored, since))
   const state = await settled(call, os, stored)

@@ -25,7 +25,7 @@ export function componentSummary(component: ComponentFacts): object {
     ...modelOf(component),
     is_factory: false,
     is_component: false,
-    metadata: { recovery: component.recovery ?? 'fail', session: component.session ?? 'parallel' },
+    metadata: { recovery: component.recovery ?? 'fail', session: component.onBusySession ?? 'parallel' },
   }
 }
 

@@ -38,7 +38,7 @@ async function sendMessage(call: Call, chats: Chats, streams: Streams): Promise<
     tools: toolsIn(call.query),
     idempotencyKey: readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.nameCharsMax),
   })
-  if (component.disconnect === 'stop') stopWhenGone(call, service, stream.leg.run)
+  if (component.onDisconnect === 'stop') stopWhenGone(call, service, stream.leg.run)
   call.response.setHeader('holdfast-session', encodeHeader(session))
   await follow(call, chats, streams, stream)
 }

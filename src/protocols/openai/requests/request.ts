@@ -42,7 +42,7 @@ export function disconnectPolicy(
   const wanted = header(call, DISCONNECT_HEADER, charsMax)
   if (wanted === 'continue' || wanted === 'stop') return wanted
   if (wanted !== undefined) throw refusal(`${DISCONNECT_HEADER} must be continue or stop`, { param: DISCONNECT_HEADER })
-  return kept ? 'continue' : (component.disconnect ?? 'continue')
+  return kept ? 'continue' : (component.onDisconnect ?? 'continue')
 }
 
 export function wantsProgress(call: Call, charsMax: number): boolean {
