@@ -1,7 +1,7 @@
 /** Answers in messages: approvals and tool results in the last assistant message, words and data in a user message. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
-import { askedCall } from '../view/questions.ts'
+import { askedCall } from '../../../core/model/asked-call.ts'
 import { isToolPart, textOf } from './messages.ts'
 import type { UiMessage } from './shapes.ts'
 

@@ -3,7 +3,7 @@ import type { EventType, LoggedEvent, Question } from '../../../core/model/event
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type ChatWriter, newestChunks } from './chat-writer.ts'
 import { addCall, dynamicIn } from './project-tools.ts'
-import { askedCall, decisionOf } from './questions.ts'
+import { askedCall, decisionOf } from '../../../core/model/asked-call.ts'
 
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 

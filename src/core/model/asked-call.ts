@@ -1,5 +1,5 @@
-/** Questions as this protocol shows them: about a tool call, or as a data part. */
-import type { Actor, Question } from '../../../core/model/event.ts'
+/** Which tool call a question is about, for protocols that show questions as tool calls. */
+import type { Actor, Question } from './event.ts'
 
 export interface AskedCall {
   readonly toolCallId: string
