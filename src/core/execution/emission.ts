@@ -24,20 +24,12 @@ export function batchOf(emission: Emission): readonly Event[] | undefined {
   return Array.isArray(emission) ? (emission as readonly Event[]) : undefined
 }
 
-/** Puts events in one turn of the event loop, so that one commit has them all. Encodes all of them first, so that none is put alone. */
-export function putTogether(
-  events: readonly Event[],
-  bounds: SerializeBounds,
-  put: (encoded: EncodedEvent) => Promise<void> | undefined,
-  actor?: Actor,
-): Promise<void> | undefined {
+/** Encodes the events of `together`: all of them before any is put, so that none is put alone. */
+export function encodeBatch(events: readonly Event[], bounds: SerializeBounds, actor?: Actor): EncodedEvent[] {
   const encoded = events.map((event) => encodeEmission(event, bounds, actor))
   const ending = encoded.find(({ type }) => eventTable[type].effect === 'terminal')
-  if (ending !== undefined)
-    throw new RunFailure('protocol_violation', `the agent yielded ${ending.type} together with other events`)
-  let wait: Promise<void> | undefined
-  for (const each of encoded) wait = put(each) ?? wait
-  return wait
+  if (ending === undefined) return encoded
+  throw new RunFailure('protocol_violation', `the agent yielded ${ending.type} together with other events`)
 }
 
 /** With `replace`, a placeholder takes the place of an event that the log cannot hold. */

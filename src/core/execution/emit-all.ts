@@ -1,6 +1,6 @@
 /** Appends what an iterator yields to the log, under its scope's actor. */
 import type { Emission } from '../ports/component.ts'
-import { batchOf, encodeOrReplace, putTogether } from './emission.ts'
+import { batchOf, encodeBatch, encodeOrReplace } from './emission.ts'
 import type { ActorScope } from './actor-scope.ts'
 
 /** Resolves with what the iterator returns, or with what `endOf` makes of an emission that ends it. */
@@ -20,7 +20,7 @@ export async function emitAll(
       const wait =
         batch === undefined
           ? host.put(encodeOrReplace(value, host.bounds, onUnserializable, actor))
-          : putTogether(batch, host.bounds, (encoded) => host.put(encoded), actor)
+          : host.putTogether(encodeBatch(batch, host.bounds, actor))
       if (wait !== undefined) await wait
     }
   } finally {

@@ -40,8 +40,17 @@ export class ExecutionOutput {
     const { redaction } = this.#log
     if (redaction === undefined) this.#addNew(encoded)
     else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
-    if (this.#log.isUnderBackpressure) return this.#log.flush()
-    return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
+    return this.#backpressure(now)
+  }
+
+  /** Adds events that belong together: all of them, or none if the log has them. */
+  putTogether(batch: readonly EncodedEvent[], now: number): Promise<void> | undefined {
+    const { redaction } = this.#log
+    // Redaction may hold text back, so that the log has it after the event of another batch.
+    if (redaction !== undefined)
+      for (const encoded of batch) for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
+    else if (this.#replay?.matchTogether(batch, this.#log) !== true) for (const encoded of batch) this.#add(encoded)
+    return this.#backpressure(now)
   }
 
   /** Adds the text of an actor that redaction has buffered; with `isEnd` no more text follows. */
@@ -57,8 +66,16 @@ export class ExecutionOutput {
     if (isComplete) this.#replay?.retractAll(this.#log)
   }
 
+  #backpressure(now: number): Promise<void> | undefined {
+    if (this.#log.isUnderBackpressure) return this.#log.flush()
+    return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
+  }
+
   #addNew(encoded: EncodedEvent): void {
-    if (this.#replay?.match(encoded, this.#log) === true) return
+    if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)
+  }
+
+  #add(encoded: EncodedEvent): void {
     this.#log.add(encoded)
     if (encoded.type === 'model.responded') this.#usage.note(eventOf(encoded.body))
   }

@@ -6,7 +6,7 @@ import { type Event, eventTable } from '../model/event.ts'
 import type { AgentCode } from './agent-code.ts'
 import { countedKeys } from './branches.ts'
 import { createContext } from './context.ts'
-import { batchOf, encodeOrReplace, putTogether } from './emission.ts'
+import { batchOf, encodeBatch, encodeOrReplace } from './emission.ts'
 import { type ExecutionHost, hostOf } from './execution-host.ts'
 import type { RunExecution } from './run-execution.ts'
 import { LogLostError } from './run-log.ts'
@@ -59,7 +59,7 @@ function contextOf({ execution, code, host }: RunningAgent): RunContext {
 function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefined {
   const { execution } = agent
   const batch = batchOf(emission)
-  if (batch !== undefined) return putTogether(batch, execution.output.log.bounds, (encoded) => execution.put(encoded))
+  if (batch !== undefined) return execution.putTogether(encodeBatch(batch, execution.output.log.bounds))
   const { onUnserializable = 'fail' } = execution.options.component
   const encoded = encodeOrReplace(emission, execution.output.log.bounds, onUnserializable)
   if (eventTable[encoded.type].effect === 'terminal')

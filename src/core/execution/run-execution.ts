@@ -190,14 +190,20 @@ export class RunExecution {
     return this.output.put(encoded, this.activity.last)
   }
 
+  /** Takes events that one commit is to have. */
+  putTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined {
+    this.touch()
+    return this.output.putTogether(batch, this.activity.last)
+  }
+
   /** Takes what an actor emitted, which does not come through the run's own iterator. */
-  putOfActor(encoded: EncodedEvent): Promise<void> | undefined {
+  putOfActor(put: () => Promise<void> | undefined): Promise<void> | undefined {
     const lost = async (cause: unknown): Promise<never> => {
       await this.fail(cause)
       throw runEndedError()
     }
     try {
-      return this.put(encoded)?.catch(lost)
+      return put()?.catch(lost)
     } catch (cause) {
       return lost(cause)
     }

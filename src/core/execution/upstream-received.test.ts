@@ -1,7 +1,7 @@
 /** Events of an upstream in a log: appended with what is derived, not matched in a recovery, and not kept where secrets are redacted. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
-import { openNode, typesOf } from '../../../test/support/node.ts'
+import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
 import { type Component, emit, type RunContext, together } from '../ports/component.ts'
 import type { Event, LoggedEvent } from '../model/event.ts'
 
@@ -72,6 +72,107 @@ test('[RUN-1] a recovered run appends no event of the upstream again, even if th
   expect(dataOf(log)).toEqual([0, 1, 2, 3, 4, 5].map((n) => ({ n, attempt: n < 4 ? 1 : 2 })))
   expect(log.flatMap((event) => (event.type === 'text.delta' ? [event.data.text] : []))).toEqual(['0 ', '2 ', '4 '])
   expect(typesOf(log)).not.toContain('attempt.discarded')
+})
+
+/** What stands of a log, in short: an upstream's event by its data, a text by itself. */
+function standing(log: readonly LoggedEvent[]): unknown[] {
+  const discarded = log.flatMap((event) => (event.type === 'attempt.discarded' ? [event] : []))
+  return log.flatMap((event) => {
+    if (discarded.some(({ index, data }) => data.from <= event.index && event.index < index)) return []
+    if (event.type === 'upstream.received') return [event.data.data]
+    return event.type === 'text.delta' ? [event.data.text] : []
+  })
+}
+
+/** Each attempt is a list of batches: the data of an upstream's event, and the texts that are derived from it. */
+type Batch = readonly [data: string, ...derived: string[]]
+
+/** The first attempt dies after all of its batches, and the second one completes. */
+async function recoveredFrom(first: readonly Batch[], second: readonly Batch[]): Promise<LoggedEvent[]> {
+  const component = subject(async function* (context) {
+    for (const [data, ...derived] of context.attempt === 1 ? first : second)
+      yield together([received(data), ...derived.map((text) => emit('text.delta', { text }))])
+    await hangAtFirst(context)
+  })
+  const world = new World(component)
+  const worker = world.worker()
+  const id = await worker.start('subject')
+  await worker.emitted(id, 'upstream.received', first.length)
+  world.kill()
+  return world.worker().ended(id)
+}
+
+describe('[RUN-5] after a crash, an upstream that is asked again', () => {
+  test('an event whose text differs is retracted with the text, and the new event is kept', async () => {
+    const log = await recoveredFrom(
+      [
+        ['R0', 'a'],
+        ['R1', 'b', 'c'],
+        ['R2', 'd'],
+      ],
+      [
+        ['S0', 'a'],
+        ['S1', 'b', 'x'],
+        ['S2', 'y'],
+      ],
+    )
+    expect(standing(log)).toEqual(['R0', 'a', 'S1', 'b', 'x', 'S2', 'y'])
+    expect(log.filter(({ type }) => type === 'attempt.discarded')).toHaveLength(1)
+  })
+
+  test('more events than before repeat no text', async () => {
+    const log = await recoveredFrom(
+      [
+        ['R0', 'a'],
+        ['R1', 'b'],
+      ],
+      [['ping'], ['S0', 'a'], ['ping'], ['S1', 'b'], ['S2', 'c']],
+    )
+    expect(standing(log)).toEqual(['R0', 'a', 'R1', 'b', 'S2', 'c'])
+  })
+
+  test('fewer events than before lose no text', async () => {
+    const log = await recoveredFrom(
+      [['ping'], ['R0', 'a'], ['ping'], ['R1', 'b']],
+      [
+        ['S0', 'a'],
+        ['S1', 'b'],
+        ['S2', 'c'],
+        ['S3', 'd'],
+      ],
+    )
+    expect(standing(log)).toEqual(['ping', 'R0', 'a', 'ping', 'R1', 'b', 'S2', 'c', 'S3', 'd'])
+  })
+
+  test('an answer that ends earlier is retracted from the first event that is missing', async () => {
+    const log = await recoveredFrom(
+      [
+        ['R0', 'a'],
+        ['R1', 'b'],
+      ],
+      [['S0', 'a']],
+    )
+    expect(standing(log)).toEqual(['R0', 'a'])
+  })
+})
+
+test('[RUN-6] events of an upstream without anything derived from them are no progress', async () => {
+  const component = subject(async function* ({ attempt, signal }) {
+    yield together([received('R0'), emit('text.delta', { text: 'a' })])
+    for (let ping = 0; ping < attempt; ping++) yield together([received(`ping ${ping}`)])
+    await aborted(signal)
+  })
+  const world = new World(component)
+  const first = world.worker()
+  const id = await first.start('subject')
+  await first.emitted(id, 'upstream.received', 2)
+  for (let attempt = 2; attempt <= 3; attempt++) {
+    world.kill()
+    await world.worker().emitted(id, 'upstream.received', attempt + 1)
+  }
+  world.kill()
+  const log = await world.worker().ended(id)
+  expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
 })
 
 test('with redaction on, a secret that is cut into several events of an upstream is not kept in any of them', async () => {

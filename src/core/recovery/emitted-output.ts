@@ -33,6 +33,23 @@ export class EmittedList {
     return this.#word(position, 0)
   }
 
+  /** Whether it has the event with an index. */
+  has(index: number): boolean {
+    const position = this.positionAfter(index - 1)
+    return position < this.#length && this.indexOf(position) === index
+  }
+
+  /** Position of the first event after an index. */
+  positionAfter(index: number): number {
+    let [low, high] = [0, this.#length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.indexOf(middle) <= index) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
   attemptOf(position: number): number {
     return this.#word(position, 1)
   }

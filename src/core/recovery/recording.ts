@@ -19,7 +19,7 @@ import { type DivergenceDecision, LedgerReader } from './ledger-reader.ts'
 export interface ActorOutput {
   readonly actor: Actor | undefined
   readonly emitted: EmittedList
-  /** Events of an upstream. They are not matched: the log has as many as it has. */
+  /** Events of an upstream. They are not matched, but retracted with the output that is derived from them. */
   readonly received: EmittedList
 }
 

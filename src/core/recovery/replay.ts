@@ -6,6 +6,7 @@
 import type { EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'
 import type { Actor } from '../model/event.ts'
+import type { RecordBody } from '../model/record.ts'
 import { actorKey, isWithin } from '../structure/actors.ts'
 import type { ActorOutput, OutputByActor } from './recording.ts'
 import type { RunLog } from '../execution/run-log.ts'
@@ -18,13 +19,16 @@ interface ExpectedOutput extends ActorOutput {
 export class Replay {
   readonly #expected = new Map<string, ExpectedOutput>()
 
-  /** Events of an upstream that the log has, by actor, and that are still to come again. */
-  readonly #received = new Map<string, number>()
+  /** By actor: events of an upstream after its last output. They are dropped by count when they come again. */
+  readonly #trailing = new Map<string, number>()
 
   constructor(output: OutputByActor) {
     for (const [key, known] of output) {
-      if (known.emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
-      if (known.received.length > 0) this.#received.set(key, known.received.length)
+      const { emitted, received } = known
+      if (emitted.length > 0) this.#expected.set(key, { ...known, matched: 0 })
+      const last = emitted.length > 0 ? emitted.indexOf(emitted.length - 1) : -1
+      const trailing = received.length - received.positionAfter(last)
+      if (trailing > 0) this.#trailing.set(key, trailing)
     }
   }
 
@@ -36,22 +40,42 @@ export class Replay {
   /** Whether the log has the emission already. */
   match({ type, body, actor }: EncodedEvent, log: RunLog): boolean {
     const key = actorKey(actor)
-    if (type === 'upstream.received') return this.#wasReceived(key)
+    return type === 'upstream.received' ? this.#wasReceived(key) : this.#matchAll(key, [body], log)
+  }
+
+  /**
+   * Whether the log has a batch already: an event of an upstream and what is derived from it. Only the latter is compared, since an
+   * upstream that is asked again may repeat its events in other words.
+   */
+  matchTogether(batch: readonly EncodedEvent[], log: RunLog): boolean {
+    const key = actorKey(batch[0]!.actor)
+    const derived = batch.flatMap(({ type, body }) => (type === 'upstream.received' ? [] : [body]))
+    return derived.length === 0 ? this.#wasReceived(key) : this.#matchAll(key, derived, log)
+  }
+
+  /** All of them are the next output in the log; otherwise the rest of that is retracted. */
+  #matchAll(key: string, bodies: readonly RecordBody[], log: RunLog): boolean {
     const expected = this.#expected.get(key)
-    if (expected === undefined) return false
-    if (!expected.emitted.isAt(expected.matched, digestOfBody(body))) {
+    if (expected === undefined) {
+      this.#trailing.delete(key)
+      return false
+    }
+    const { emitted, matched } = expected
+    const isNext = (body: RecordBody, at: number): boolean => emitted.isAt(matched + at, digestOfBody(body))
+    if (matched + bodies.length > emitted.length || !bodies.every(isNext)) {
       this.#retract(key, expected, log)
       return false
     }
-    expected.matched++
-    if (expected.matched === expected.emitted.length) this.#expected.delete(key)
+    expected.matched += bodies.length
+    if (expected.matched === emitted.length) this.#expected.delete(key)
     return true
   }
 
-  /** By count: an upstream that is asked again may repeat its events in other words, and what is derived from them is matched. */
+  /** An event without anything derived: before output that the log has already, it is not told again. */
   #wasReceived(key: string): boolean {
-    const left = this.#received.get(key) ?? 0
-    if (left > 0) this.#received.set(key, left - 1)
+    if (this.#expected.has(key)) return true
+    const left = this.#trailing.get(key) ?? 0
+    if (left > 0) this.#trailing.set(key, left - 1)
     return left > 0
   }
 
@@ -75,12 +99,14 @@ export class Replay {
     return [...this.#expected].filter(([key]) => isWithin(key, run))
   }
 
-  #retract(key: string, { actor, emitted, matched }: ExpectedOutput, log: RunLog): void {
+  #retract(key: string, { actor, emitted, received, matched }: ExpectedOutput, log: RunLog): void {
     this.#expected.delete(key)
-    this.#received.delete(key)
+    this.#trailing.delete(key)
+    const index = emitted.indexOf(matched)
     const data = {
       attempt: emitted.attemptOf(matched),
-      from: emitted.indexOf(matched),
+      // With the event of an upstream that the output is derived from.
+      from: received.has(index - 1) ? index - 1 : index,
       scope: 'own',
       ledger: 'kept',
       reason: 'diverged',

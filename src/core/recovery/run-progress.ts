@@ -1,6 +1,7 @@
 /**
  * Tells whether the last attempt of a run got further than every attempt before it. Progress is newly finished work, an
- * answer, or more output than the log ever held at once; retracted output and work do not count.
+ * answer, or more output than the log ever held at once; retracted output and work do not count. Nor do events of an upstream:
+ * what is derived from them is output.
  */
 import { eventTable, type LoggedEvent } from '../model/event.ts'
 import { actorKey } from '../structure/actors.ts'
@@ -38,7 +39,7 @@ export class RunProgress {
         this.#output.drop((whose) => retractedFrom(event, whose))
         return this.#finished.drop((whose) => workRetractedFrom(event, whose))
       default:
-        if (eventTable[event.type].effect === 'content') this.#add(event)
+        if (eventTable[event.type].effect === 'content' && event.type !== 'upstream.received') this.#add(event)
     }
   }
 
