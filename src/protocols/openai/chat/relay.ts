@@ -4,6 +4,8 @@
  */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import { eventTable } from '../../../core/model/event.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
+import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
 import type { Piece } from '../view/reply.ts'
 import type { ChatFrame, ChatState, ChatView } from './projection.ts'
 import { type Chunk, mergeChunk } from './whole-completion.ts'
@@ -13,8 +15,19 @@ export interface ChatRelay {
   readonly isVerbatim: boolean
   /** Chunks that end the answer. */
   readonly held: readonly Chunk[]
-  /** All chunks in one, if the complete object is needed. */
+  /** All chunks in one, if the complete object is needed. Absent if some of them were retracted: what is derived has the rest. */
   readonly whole: Chunk | undefined
+  /** Index of the first chunk. */
+  readonly first: number | undefined
+  readonly isPartlyRetracted: boolean
+}
+
+const beginning: ChatRelay = {
+  isVerbatim: true,
+  held: [],
+  whole: undefined,
+  first: undefined,
+  isPartlyRetracted: false,
 }
 
 type Received = Extract<LoggedEvent, { type: 'upstream.received' }>
@@ -23,11 +36,17 @@ const CHUNK = 'chat.completion.chunk'
 
 /** An attempt that starts afresh shows what is derived, until the upstream says something. */
 export function relayAfter(relay: ChatRelay | undefined, event: LoggedEvent): ChatRelay | undefined {
-  if (event.type === 'run.created')
-    return event.data.upstream === 'openai' ? { isVerbatim: true, held: [], whole: undefined } : undefined
+  if (event.type === 'run.created') return event.data.upstream === 'openai' ? beginning : undefined
   if (event.type === 'run.started' && event.data.attempt > 1) return relay && { ...relay, isVerbatim: false }
-  if (event.type === 'attempt.discarded') return relay && { ...relay, isVerbatim: false, held: [], whole: undefined }
-  return relay
+  return event.type === 'attempt.discarded' ? relay && retracted(relay, event) : relay
+}
+
+function retracted(relay: ChatRelay, event: DiscardedAttempt): ChatRelay {
+  const { first = Infinity } = relay
+  const from = retractedFrom(event, actorKey(undefined))
+  if (from === Infinity) return relay
+  if (from <= first) return { ...beginning, isVerbatim: false }
+  return { ...relay, isVerbatim: false, held: [], whole: undefined, isPartlyRetracted: true }
 }
 
 /** Whether the upstream's own chunk has shown a piece. */
@@ -38,7 +57,7 @@ export function isRelayed(relay: ChatRelay | undefined, event: LoggedEvent, { ty
 
 export function received(
   state: ChatState,
-  { data, actor }: Received,
+  { data, actor, index }: Received,
   view: ChatView,
 ): { readonly state: ChatState; readonly frames: readonly ChatFrame[] } {
   const { relay } = state
@@ -47,9 +66,10 @@ export function received(
   if (data.name !== CHUNK)
     return { state, frames: state.cut ? [] : [{ data: data.data as object, event: data.name, last: false }] }
   const chunk = data.data as Chunk
-  const whole = view.whole === true ? mergeChunk(relay.whole, chunk) : undefined
+  const whole = view.whole === true && !relay.isPartlyRetracted ? mergeChunk(relay.whole, chunk) : undefined
   const isEnd = relay.held.length > 0 || isFinish(chunk)
-  const next: ChatRelay = { isVerbatim: true, held: isEnd ? [...relay.held, chunk] : relay.held, whole }
+  const held = isEnd ? [...relay.held, chunk] : relay.held
+  const next: ChatRelay = { ...relay, isVerbatim: true, held, whole, first: relay.first ?? index }
   const isShown = !isEnd && !state.cut && !isFailure(chunk)
   return {
     state: { ...state, relay: next },
