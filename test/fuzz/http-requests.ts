@@ -1,6 +1,7 @@
 /** Arbitrary requests for every route: parameters and bodies from the OpenAPI document and the schemas of the protocols, or at random. */
 import fc from 'fast-check'
 import { z } from 'zod'
+import { chatBody as uiChatBody, stopBody } from '../../src/protocols/ai-sdk/requests/shapes.ts'
 import { methods } from '../../src/protocols/a2a/requests/methods.ts'
 import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/requests/shapes.ts'
 import { openApiDocument } from '../../src/protocols/native/openapi.ts'
@@ -39,6 +40,8 @@ const schemas: readonly (readonly [RegExp, Schema])[] = (
     [/^POST \/v1\/conversations\/\{id\}\/items$/, addBody],
     [/^POST \/v1\/conversations$/, conversationBody],
     [/^POST \/v1\/conversations\/\{id\}$/, conversationUpdate],
+    [/^POST \/ai\/\{component\}\/chat$/, uiChatBody],
+    [/^POST \/ai\/.*\/stop$/, stopBody],
     [/^POST \/a2a\/.*message:(send|stream)$/, sendRequest],
     [/^POST \/a2a\/.*pushNotificationConfigs$/, pushConfigRequest],
   ] as const

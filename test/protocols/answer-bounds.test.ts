@@ -165,6 +165,19 @@ test('OpenAI: an item of another conversation is not found in a conversation', a
   expect([status, body['id']]).toEqual([200, 'msg_talk0003_0'])
 })
 
+test('AI SDK UI: a chat returns its newest messages and says that there are earlier ones', async () => {
+  read.clear()
+  const { body } = await call<{ messages: { id: string }[]; hasMore: boolean }>(
+    server,
+    'GET',
+    '/ai/chatter/chat/talk/messages',
+  )
+  expect(body.hasMore).toBe(true)
+  expect(body.messages.length).toBeGreaterThan(1)
+  expect(body.messages.at(-1)!.id).toBe(ids.at(-1)!.replace('run_', 'msg_'))
+  expect(read.size).toBeLessThan(RUNS)
+})
+
 test('A2A: tasks with artifacts are paged by bytes, without omissions or duplicates', async () => {
   const seen: string[] = []
   let pages = 1
@@ -193,10 +206,12 @@ test.each([
   ['/agents/chatter/runs/run_heavy0000?session_id=heavy', 413],
   ['/sessions/heavy/runs/run_heavy0000', 413],
   ['/a2a/chatter/tasks/run_heavy0000', 413],
+  ['/ai/chatter/chat/huge/messages', 413],
+  ['/ai/chatter/chat/heavy/messages', 413],
 ])('a log that is too long for one response is rejected in the form of the protocol: %s', async (path, expected) => {
-  const { status, body } = await call(server, 'GET', path, { headers: { 'a2a-version': '1.0' } })
-  expect(status).toBe(expected)
-  expect(JSON.stringify(body)).toContain('stream its events instead')
+  const response = await fetch(server.url + path, { headers: { 'a2a-version': '1.0' } })
+  expect(response.status).toBe(expected)
+  expect(await response.text()).toContain('stream its events instead')
 })
 
 test('a log that is too long for one response is still streamed whole', async () => {
@@ -204,12 +219,13 @@ test('a log that is too long for one response is still streamed whole', async ()
   expect((await response.text()).match(/^id: /gm)).toHaveLength(1003)
 })
 
-test.each(['/agents/chatter/runs/run_heavy0000/resume', '/v1/responses/resp_heavy0000?stream=true&starting_after=1'])(
-  'a run whose content is too large for one response is streamed: %s',
-  async (path) => {
-    const method = path.endsWith('resume') ? 'POST' : 'GET'
-    const response = await fetch(server.url + path, { method })
-    expect(response.status).toBe(200)
-    expect((await response.text()).length).toBeGreaterThan(20_000)
-  },
-)
+test.each([
+  '/agents/chatter/runs/run_heavy0000/resume',
+  '/v1/responses/resp_heavy0000?stream=true&starting_after=1',
+  '/ai/chatter/chat/run_heavy0000/stream',
+])('a run whose content is too large for one response is streamed: %s', async (path) => {
+  const method = path.endsWith('resume') ? 'POST' : 'GET'
+  const response = await fetch(server.url + path, { method })
+  expect(response.status).toBe(200)
+  expect((await response.text()).length).toBeGreaterThan(20_000)
+})

@@ -12,6 +12,10 @@ const TURN_MS_MAX = 100
 
 const BYTES = 4_100_000
 
+/** Fields of parts, items and tools. */
+const FIELDS = ['type', 'role', 'text', 'url', 'filename', 'toolCallId', 'toolName', 'state', 'errorText', 'approval']
+const wrongItem = JSON.stringify(Object.fromEntries(FIELDS.map((name) => [name, 1])))
+
 /** Texts of JSON, each close to the largest body. */
 const values: Readonly<Record<string, string>> = {
   'a million objects': `[${'{},'.repeat(BYTES / 3 - 50)}{}]`,
@@ -19,6 +23,7 @@ const values: Readonly<Record<string, string>> = {
   'a million levels': '['.repeat(BYTES / 4) + ']'.repeat(BYTES / 4),
   'many names': `{${Array.from({ length: 300_000 }, (_, index) => `"${index}":0`).join(',')}}`,
   'wrong items, as many as are read': `[${'{},'.repeat(40_000)}{}]`,
+  'items with many wrong fields': `[${Array.from({ length: 8000 }, () => wrongItem).join(',')}]`,
   'wide objects': `[${Array.from({ length: 9 }, (_, index) => wideObject(`${index}`)).join(',')}]`,
   'long names': wideObject('x'.repeat(400)),
   'long texts': JSON.stringify(Array.from({ length: 900 }, () => 'x'.repeat(4000))),
@@ -85,6 +90,18 @@ const places: readonly Place[] = [
     body: (value) => `{"message":"text 1","stream":"false","images":${value}}`,
   },
   { path: '/agents/lab/runs/none/continue', field: 'tools', body: (value) => `{"tools":${value}}` },
+  { path: '/ai/lab/chat', field: 'messages', body: (value) => `{"messages":${value}}` },
+  {
+    path: '/ai/lab/chat',
+    field: 'parts',
+    body: (value) => `{"messages":[{"role":"user","parts":${value}}]}`,
+  },
+  {
+    path: '/ai/lab/chat',
+    field: 'data',
+    body: (value) => `{"messages":[{"role":"user","parts":[{"type":"data-x","data":${value}}]}]}`,
+  },
+  { path: '/ai/lab/chat/none/stop', field: 'activeStreamId', body: (value) => `{"activeStreamId":${value}}` },
   { path: '/sessions', field: 'session_state', body: (value) => `{"session_name":"x","session_state":${value}}` },
 ]
 

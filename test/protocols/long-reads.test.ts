@@ -54,7 +54,14 @@ describe('a request that reads long logs yields the event loop:', () => {
     ['/v1/responses/resp_one0000?stream=true&starting_after=90000', 200],
     ['/a2a/chatter/tasks?includeArtifacts=true&pageSize=60', 200],
     ['/a2a/chatter/tasks/ONE', 200],
+    ['/ai/chatter/chat/long/messages', 200],
+    ['/ai/chatter/chat/one/messages', 200],
+    ['/ai/chatter/chat/ONE/stream', 200],
+    ['/ai/chatter/chat/ONE/stream?startIndex=89000', 200],
     ['/runs/ONE/events', 200],
+    ['/runs/ONE/events?snapshot=1&format=json', 200],
+    ['/runs/ONE/links', 200],
+    ['/runs/ONE/links?protocol=agentos&position=89000', 200],
     ['/console/api/runs/ONE/frames?as=a2a', 200],
   ])('GET %s', async (path, status) => {
     const asked = path.replaceAll('RUN', ids[0]!).replaceAll('ONE', 'run_one0000').replaceAll('RESPONSE', 'long0000')

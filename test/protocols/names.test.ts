@@ -23,6 +23,20 @@ describe.each(taken)('session %j', (session) => {
     expect(decodeHeader(shown.headers.get('holdfast-session')!)).toContain(session)
   })
 
+  test('is that of a chat of the AI SDK, in its header and messages', async () => {
+    const server = await serveInProcess({ store: openMemoryStore() })
+    const body = { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] }
+    const sent = await call(server, 'POST', '/ai/lab/chat', { body })
+    expect(sent.status).toBe(200)
+    expect(decodeHeader(sent.headers.get('holdfast-session')!)).toContain(session)
+    const { body: chat } = await call<{ messages: object[] }>(
+      server,
+      'GET',
+      `/ai/lab/chat/${encodeURIComponent(session)}/messages`,
+    )
+    expect(chat.messages).toHaveLength(2)
+  })
+
   test.each([true, false])('continues in a chat by the header of the last response, stream: %s', async (stream) => {
     const server = await serveInProcess({ store: openMemoryStore() })
     const body = { model: 'lab', messages: [{ role: 'user', content: 'text 1' }], stream }
@@ -40,6 +54,11 @@ describe.each(refused)('session %j', (session) => {
   test.each<[string, string, object]>([
     ['native', '/runs', { component: 'lab', input: 'text 1', session }],
     ['OpenAI', '/v1/responses', { model: 'lab', input: 'text 1', conversation: session }],
+    [
+      'AI SDK UI',
+      '/ai/lab/chat',
+      { id: session, messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] },
+    ],
     ['AgentOS', '/sessions', { session_id: session === '' ? '\n' : session }],
     [
       'A2A',

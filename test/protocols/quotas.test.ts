@@ -56,6 +56,7 @@ const starts: readonly (readonly [string, string, unknown, Record<string, string
     { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } },
   ],
   ['A2A over REST', '/a2a/lab/message:send', a2aMessage, { 'a2a-version': '1.0' }, { error: { code: 429 } }],
+  ['AI SDK UI', '/ai/lab/chat', { messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] }, {}, {}],
 ]
 
 describe('[SEC-2] starts beyond the rate of a principal', () => {

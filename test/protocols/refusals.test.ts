@@ -76,6 +76,9 @@ const retryInfo = [
 
 type Forms = Readonly<Record<keyof typeof ways, Refusal>>
 
+/** The AI SDK shows the body to the user, so the code is in a header. */
+const aiSdk = (status: number, code: string): Refusal => ({ status, code, body: expect.stringMatching(/^[a-z0-9]/) })
+
 const openAi = (status: number, type: string, code: string): Refusal => ({ status, body: { error: { type, code } } })
 
 const tooMany: Forms = {
@@ -84,6 +87,7 @@ const tooMany: Forms = {
   'AgentOS WebSocket': { ...later, body: { event: 'error', error_type: 'rate_limited' } },
   'OpenAI chat completions': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
   'OpenAI Responses': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
+  'AI SDK UI': { ...aiSdk(429, 'rate_limited'), ...later },
   'A2A 1.0 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
   'A2A 0.3 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
   'A2A 1.0 REST': {
@@ -102,6 +106,7 @@ const tooLarge: Forms = {
   'AgentOS WebSocket': { body: { event: 'closed', code: 1009 } },
   'OpenAI chat completions': openAi(413, 'invalid_request_error', 'request_too_large'),
   'OpenAI Responses': openAi(413, 'invalid_request_error', 'request_too_large'),
+  'AI SDK UI': aiSdk(413, 'too_large'),
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
   'A2A 1.0 REST': { status: 413, body: { error: { code: 413, status: 'INVALID_ARGUMENT' } } },
@@ -116,6 +121,7 @@ const tooMuchStored: Forms = {
   'AgentOS WebSocket': { body: { event: 'error', error_type: 'quota_exceeded' } },
   'OpenAI chat completions': openAi(507, 'insufficient_quota', 'insufficient_quota'),
   'OpenAI Responses': openAi(507, 'insufficient_quota', 'insufficient_quota'),
+  'AI SDK UI': aiSdk(507, 'quota_exceeded'),
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
   'A2A 1.0 REST': { status: 507, body: { error: { code: 507, status: 'RESOURCE_EXHAUSTED' } } },

@@ -17,6 +17,8 @@ export interface Refusal {
   readonly status?: number
   /** In seconds; undefined if absent. */
   readonly retryAfter?: number
+  /** Of the header that names the error to programs where the body is a text for people. */
+  readonly code?: string
   /** The whole response. */
   readonly body: unknown
 }
@@ -41,7 +43,13 @@ async function post({ url, key }: Served, path: string, init: RequestInit): Prom
   const text = streams ? await firstOf(response, cut) : await response.text()
   const said = text.replace(/^data: /, '') // 0.3 refuses a stream on the stream
   const body: unknown = said.startsWith('{') ? JSON.parse(said) : text
-  return { status: response.status, ...(after !== null && { retryAfter: Number(after) }), body }
+  const code = response.headers.get('holdfast-error')
+  return {
+    status: response.status,
+    ...(after !== null && { retryAfter: Number(after) }),
+    ...(code !== null && { code }),
+    body,
+  }
 }
 
 async function firstOf(response: Response, cut: AbortController): Promise<string> {
@@ -143,6 +151,7 @@ export const ways: Readonly<Record<string, Way>> = {
     stream,
     background: !stream,
   })),
+  'AI SDK UI': json('/ai/lab/chat', ({ text }) => ({ messages: [{ role: 'user', parts: [{ type: 'text', text }] }] })),
   'A2A 1.0 JSON-RPC': json(
     '/a2a/lab',
     ({ text, stream }) =>

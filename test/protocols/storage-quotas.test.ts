@@ -43,6 +43,7 @@ const writes: readonly (readonly [string, string, unknown, object, object])[] = 
   ],
   ['OpenAI conversations', '/v1/conversations', conversation, {}, { error: { code: 'insufficient_quota' } }],
   ['A2A over REST', '/a2a/lab/message:send', a2aMessage, { 'a2a-version': '1.0' }, { error: { code: 507 } }],
+  ['AI SDK UI', '/ai/lab/chat', { messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] }, {}, {}],
   ['AgentOS sessions', '/sessions?type=agent', { agent_id: 'lab', session_name: 's' }, {}, {}],
 ]
 
@@ -64,7 +65,7 @@ test('[SEC-2] a principal over its storage quota gets 507 for starts and documen
   expect((await ask(anna, 'DELETE', `/runs/${run}`)).status).toBeLessThan(300)
   recount()
   expect((await ask(anna, 'POST', '/runs', { component: 'lab', input: 'text 1' })).status).toBe(202)
-  expect((await server.store.usage.of('key:bert')).runs).toBe(3)
+  expect((await server.store.usage.of('key:bert')).runs).toBe(4)
 })
 
 test('[SEC-2] storage that a node admits counts at once, before the store is asked again', async () => {

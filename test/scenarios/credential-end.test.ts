@@ -153,6 +153,23 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
     opening: (bearer) => exchange(bearer, '/v1/responses', post({ model: 'lab', stream: true, input: 'text 2; hang' })),
     lastWords: /cut$/,
   },
+  'AI SDK UI stream': {
+    opening: (bearer) =>
+      exchange(
+        bearer,
+        '/ai/lab/chat',
+        post({ messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 2; hang' }] }] }),
+      ),
+    lastWords: /cut$/,
+  },
+  'AI SDK UI resumed stream': {
+    opening: (bearer) => exchange(bearer, `/ai/lab/chat/${bearer.run}/stream`),
+    lastWords: /cut$/,
+  },
+  'native snapshot stream': {
+    opening: (bearer) => exchange(bearer, `/runs/${bearer.run}/events?format=sse&snapshot=1`),
+    lastWords: /event: stream\.failed\ndata: .*"code":"unauthenticated".*\n\n$/,
+  },
   'A2A JSON-RPC stream': {
     opening: (bearer) => exchange(bearer, '/a2a/lab', rpc('SubscribeToTask', { id: bearer.run })),
     lastWords: /event: error\ndata: .*credential.*\n\n$/,

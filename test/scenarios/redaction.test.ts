@@ -88,6 +88,11 @@ const requests: readonly (readonly [string, string, RequestInit])[] = [
   ],
   ['OpenAI Responses', '/v1/responses', json({ model: 'teller', input: asked, stream: true })],
   [
+    'AI SDK UI',
+    '/ai/teller/chat',
+    json({ id: 'chat', messages: [{ role: 'user', parts: [{ type: 'text', text: asked }] }] }),
+  ],
+  [
     'A2A',
     '/a2a/teller',
     json(
@@ -98,7 +103,13 @@ const requests: readonly (readonly [string, string, RequestInit])[] = [
 ]
 
 /** What reads it again, once it is stored. */
-const reads = ['/runs', '/sessions?type=agent', '/sessions/s?type=agent', '/sessions/s/runs?type=agent']
+const reads = [
+  '/runs',
+  '/sessions?type=agent',
+  '/sessions/s?type=agent',
+  '/sessions/s/runs?type=agent',
+  '/ai/teller/chat/chat/messages',
+]
 
 function json(body: unknown, accept = '*/*'): RequestInit {
   const headers = { 'content-type': 'application/json', 'a2a-version': '1.0', accept }

@@ -35,6 +35,13 @@ const starts: readonly (readonly [string, (component: string) => readonly [path:
   ['OpenAI chat', (model) => ['/v1/chat/completions', { model, messages: [{ role: 'user', content: 'text 1' }] }]],
   ['OpenAI Responses', (model) => ['/v1/responses', { model, input: 'text 1' }]],
   ['A2A', (component) => [`/a2a/${component}/message:send`, { message: message('text 1') }]],
+  [
+    'AI SDK UI',
+    (component) => [
+      `/ai/${component}/chat`,
+      { messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] },
+    ],
+  ],
   ['AgentOS', (component) => [`/agents/${component}/runs`, { message: 'text 1', stream: false }]],
 ]
 

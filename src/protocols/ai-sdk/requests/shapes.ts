@@ -1,6 +1,7 @@
 /** Validation of request bodies. Loaded lazily. */
 import { z } from 'zod'
 import { HoldfastError } from '../../../core/model/errors.ts'
+import { listOf } from '../../../http/list-shape.ts'
 
 /** Maximum entries per request. A body has at most 100,000 values in any case. */
 const MESSAGES_MAX = 2000
@@ -35,12 +36,12 @@ const part = z.looseObject({
 const message = z.looseObject({
   id: name.optional(),
   role: z.enum(['user', 'assistant', 'system']),
-  parts: z.array(part).max(PARTS_MAX),
+  parts: listOf(part, { max: PARTS_MAX }),
 })
 
 export const chatBody = z.looseObject({
   id: maybe(name),
-  messages: z.array(message).max(MESSAGES_MAX).optional(),
+  messages: listOf(message, { max: MESSAGES_MAX }).optional(),
   message: message.optional(),
   trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
   messageId: maybe(name),
