@@ -7,6 +7,6 @@ export { remoteA2aAgent, type RemoteA2aDefinition } from './agents/remote-a2a/ag
 export { upstream } from './agents/upstream/upstream.ts'
 export type { AgentOsUpstreamOptions } from './agents/upstream/agentos-source.ts'
 export type { OpenAiUpstreamOptions } from './agents/upstream/openai-source.ts'
-export type { SuspectPolicies, SuspectPolicy } from './agents/upstream/policy.ts'
+export type { AnswerPolicies, AnswerPolicy } from './agents/upstream/answer-policy.ts'
 export type { UpstreamOptions, UpstreamSource } from './agents/upstream/source.ts'
 export { remoteAgentOs, type RemoteAgentOsDefinition } from './agents/remote-agentos/agent.ts'

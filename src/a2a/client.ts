@@ -1,13 +1,14 @@
 /** Client for agents that speak A2A. */
 import { Backoff } from '../client/backoff.ts'
-import { ApiError, ClientError } from '../client/errors.ts'
+import { ClientError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
 import { type Binding, callBinding, type OperationName, type Operations, type PushConfigKey } from './binding.ts'
 import { cardUrl, fetchCard, hasExtension, type Interface, selectInterface } from './card.ts'
-import { Exchange, type HeaderSource, NoResponseError } from './exchange.ts'
+import { Exchange, type HeaderSource } from './exchange.ts'
 import { type FollowOptions, TaskFollower, type FollowStart } from './follow.ts'
 import { HttpBinding } from './http-binding.ts'
 import { jsonRpcEncoding } from './jsonrpc.ts'
+import { wasNotReceived } from './not-received.ts'
 import { restEncoding } from './rest.ts'
 import { RESUME_EXTENSION } from './resume.ts'
 import { TaskStream } from './task-stream.ts'
@@ -54,10 +55,10 @@ export interface A2aClientOptions {
   /** Request timeout. Default: 30,000; ten minutes for a `send` that waits. */
   readonly requestTimeoutMs?: number
   /**
-   * Whether to resend a message that the agent may have received. `unheard`: only if it certainly did not. `always`: safe for
-   * agents that deduplicate by message id. Default: `unheard`.
+   * When to send a message again. `if-not-received`: only if the agent certainly did not receive it. `always`: safe for agents that
+   * deduplicate by message id. Default: `if-not-received`.
    */
-  readonly resend?: 'unheard' | 'always'
+  readonly resend?: 'if-not-received' | 'always'
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch
 }
@@ -175,7 +176,7 @@ export class A2aClient {
 
   createPushConfig(taskId: string, config: PushConfigRequest, { signal }: CallSettings = {}): Promise<PushConfig> {
     const mayRepeat = (cause: ClientError): boolean =>
-      wasUnheard(cause) || (config.id !== undefined && isTransient(cause))
+      wasNotReceived(cause) || (config.id !== undefined && isTransient(cause))
     return this.#call('CreateTaskPushNotificationConfig', { ...config, taskId }, { signal, mayRepeat })
   }
 
@@ -218,7 +219,7 @@ export class A2aClient {
   }
 
   #mayResend(cause: ClientError): boolean {
-    return wasUnheard(cause) || (this.#settings.resend === 'always' && isTransient(cause))
+    return wasNotReceived(cause) || (this.#settings.resend === 'always' && isTransient(cause))
   }
 
   #call<Name extends OperationName>(
@@ -269,13 +270,6 @@ async function retried<Result>(
       await backoff.pause(cause, signal)
     }
   }
-}
-
-/** The agent certainly did not receive it. */
-function wasUnheard(cause: ClientError): boolean {
-  return (
-    cause instanceof NoResponseError || (cause instanceof ApiError && (cause.status === 429 || cause.status === 503))
-  )
 }
 
 function requestOf(

@@ -1,9 +1,11 @@
 /** HTTP for both HTTP bindings: credentials only for trusted origins, everything bounded. */
 import { ApiError, ConnectionError } from '../client/errors.ts'
+import { isNeverConnected } from '../client/not-received.ts'
 import { Watchdog } from '../client/watchdog.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../sse/index.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'
 import { ProtocolError } from './errors.ts'
+import { NotReceivedError } from './not-received.ts'
 import type { Version } from './types.ts'
 
 export type HeaderValues = Readonly<Record<string, string>>
@@ -25,15 +27,10 @@ export interface HttpExchange {
   readonly body?: object | undefined
 }
 
-/** The request was not received, so resending is safe. */
-export class NoResponseError extends ConnectionError {}
-
 /** Maximum size of a response, and of one stream event. */
 const ANSWER_CHARS_MAX = 16 * 1024 * 1024
 /** Maximum excerpt of an error response. */
 const REFUSAL_CHARS_MAX = 500
-/** Error codes of connections that were never established. */
-const UNHEARD = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']
 
 export class Exchange {
   readonly #options: ExchangeOptions
@@ -58,7 +55,7 @@ export class Exchange {
       const { fetch } = this.#options
       return await watchdog.wait(fetch(url, body === undefined ? init : { ...init, body: JSON.stringify(body) }))
     } catch (cause) {
-      throw lost(cause, url, watchdog)
+      throw connectionFailure(cause, url, watchdog)
     }
   }
 
@@ -101,7 +98,7 @@ export async function* eventsOf(response: Response, url: string, watchdog: Watch
 function chunksOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<Uint8Array> {
   return piecesOf(response.body, (piece) =>
     watchdog.wait(piece).catch((cause: unknown) => {
-      throw lost(cause, url, watchdog)
+      throw connectionFailure(cause, url, watchdog)
     }),
   )
 }
@@ -111,21 +108,21 @@ function tooLarge(what: string): ProtocolError {
 }
 
 /** The response did not arrive, or not completely. The caller's own abort is passed on. */
-function lost(cause: unknown, url: string, watchdog: Watchdog): unknown {
+function connectionFailure(cause: unknown, url: string, watchdog: Watchdog): unknown {
   const { host } = new URL(url)
   if (watchdog.silent) return new ConnectionError(`no data from ${host} for too long`, { cause })
   if (watchdog.signal.aborted) return watchdog.signal.reason
   const { code, message } = ((cause as Error).cause ?? {}) as { code?: unknown; message?: string }
-  const told = `${host} cannot be reached: ${message ?? String(cause)}`
-  return UNHEARD.includes(String(code)) ? new NoResponseError(told, { cause }) : new ConnectionError(told, { cause })
+  const text = `${host} cannot be reached: ${message ?? String(cause)}`
+  return isNeverConnected(code) ? new NotReceivedError(text, { cause }) : new ConnectionError(text, { cause })
 }
 
 /** An error response that A2A does not define. */
 export function refusalOf({ response, text }: FullResponse, url: string): ApiError {
   const { status, headers } = response
-  const said = text === '' ? '' : `: ${text.slice(0, REFUSAL_CHARS_MAX)}`
+  const excerpt = text === '' ? '' : `: ${text.slice(0, REFUSAL_CHARS_MAX)}`
   const seconds = Number(headers.get('retry-after') ?? 'none')
-  return new ApiError(`${new URL(url).host} answered ${status}${said}`, {
+  return new ApiError(`${new URL(url).host} answered ${status}${excerpt}`, {
     code: `http_${status}`,
     status,
     retryable: status === 429 || status >= 500,

@@ -1,11 +1,11 @@
 /** Follows a task until it ends or waits, over any number of connections. */
 import { type Backoff, sleep } from '../client/backoff.ts'
-import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
+import { ClientError, ConnectionError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
 import { TaskAssembler } from './task-assembler.ts'
 import { type Binding, callBinding } from './binding.ts'
 import { A2aError, ProtocolError } from './errors.ts'
-import { NoResponseError } from './exchange.ts'
+import { wasNotReceived } from './not-received.ts'
 import type { SendRequest, SendResult, Task, TaskState, TaskStatus, Update } from './types.ts'
 import { isEnded, isWaiting } from './types.ts'
 
@@ -211,9 +211,7 @@ export class TaskFollower {
 
   /** Resending is safe only if the message was not received: otherwise it may create a second task. */
   #mayResend(cause: ClientError): boolean {
-    if (cause instanceof NoResponseError) return true
-    if (cause instanceof ApiError && (cause.status === 429 || cause.status === 503)) return true
-    return this.#options.resends && isTransient(cause)
+    return wasNotReceived(cause) || (this.#options.resends && isTransient(cause))
   }
 }
 

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import type { Event } from '../../src/core/model/event.ts'
 import type { Run } from '../../src/core/model/run.ts'
 import type { Projection } from '../../src/core/ports/projection.ts'
-import { ShownRun } from '../../src/agents/remote-agentos/shown.ts'
+import { RemoteRunOutput } from '../../src/agents/remote-agentos/run-output.ts'
 import { withReceived } from '../../src/agents/shared/received.ts'
-import { ShownChat } from '../../src/agents/upstream/shown-chat.ts'
+import { ChatOutput } from '../../src/agents/upstream/chat-output.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
 import { chatProjection } from '../../src/protocols/openai/chat/projection.ts'
 
@@ -56,7 +56,7 @@ test('gateway: an AgentOS client gets events of unknown types with all their fie
   const event = fc.record({ name, extras, content: fc.option(fc.string(), { nil: undefined }) })
   fc.assert(
     fc.property(fc.array(event, { maxLength: 12 }), (events) => {
-      const shown = new ShownRun('id', 'run_1', 'agent')
+      const shown = new RemoteRunOutput('id', 'run_1', 'agent')
       const all = [
         { name: 'RunStarted', extras: {}, content: undefined },
         ...events,
@@ -88,7 +88,7 @@ test('gateway: a chat client gets chunks and events with names of their own, wit
   )
   fc.assert(
     fc.property(fc.array(item, { maxLength: 12 }), (items) => {
-      const shown = new ShownChat('id', 'm')
+      const shown = new ChatOutput('id', 'm')
       const chunkOf = (each: object, finish: string | null, more: object) => ({
         id: 'c1',
         object: 'chat.completion.chunk',

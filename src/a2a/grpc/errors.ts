@@ -2,7 +2,7 @@
 import type * as Grpc from '@grpc/grpc-js'
 import { ApiError, type ClientError, ConnectionError } from '../../client/errors.ts'
 import { A2aError, type A2aErrorCode, codeByReason } from '../errors.ts'
-import { NoResponseError } from '../exchange.ts'
+import { NotReceivedError } from '../not-received.ts'
 import type { Codecs } from './packages.ts'
 
 const CANCELLED = 1
@@ -24,9 +24,9 @@ export function errorOf(cause: Grpc.ServiceError, operation: string, codecs: Cod
   const { details, metadata } = cause
   const code: number | undefined = cause.code
   if (code === undefined) return new ConnectionError(String(cause), { cause })
-  const isUnheard =
+  const isNotReceived =
     code === UNAVAILABLE && /ECONNREFUSED|ENOTFOUND|No connection established|Name resolution/.test(details)
-  if (isUnheard) return new NoResponseError(details, { cause })
+  if (isNotReceived) return new NotReceivedError(details, { cause })
   if (code === UNAVAILABLE || code === CANCELLED || code === DEADLINE_EXCEEDED || /RST_STREAM/.test(details))
     return new ConnectionError(details, { cause })
   if (code === RESOURCE_EXHAUSTED)

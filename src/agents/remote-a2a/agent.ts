@@ -18,7 +18,7 @@ import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { textOf as inputText } from '../shared/text-of.ts'
 import { asFailure } from './failure.ts'
-import { type Marks, ShownTask } from './shown.ts'
+import { type Marks, TaskOutput } from './task-output.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
 
 export interface RemoteA2aDefinition extends CommonDefinition {
@@ -102,7 +102,7 @@ interface LegEnd {
 
 async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
   const { signal } = context
-  const card = await context.step('card', () => found(settings, signal))
+  const card = await context.step('card', () => fetchCard(settings, signal))
   const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings))
   // A server that this run's client knows keeps its state by context.
   const about = settings.upstream === undefined ? {} : { context: context.session }
@@ -125,19 +125,19 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
         return first.sent
       })
       if ('isLong' in sent) {
-        const sendAgain = (): Promise<Opened> => open(client.stream(message, following)[Symbol.asyncIterator]())
-        await context.stage('answer', () => answerInPieces(long, sendAgain, new ShownTask(context.run)))
+        const sendAgain = (): Promise<OpenedStream> => open(client.stream(message, following)[Symbol.asyncIterator]())
+        await context.stage('answer', () => answerInPieces(long, sendAgain, new TaskOutput(context.run)))
         return undefined
       }
       if ('answer' in sent) {
-        yield* new ShownTask(context.run).message(sent.answer)
+        yield* new TaskOutput(context.run).message(sent.answer)
         return textOf(sent.answer.parts)
       }
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
       try {
-        const shown = new ShownTask(context.run, before?.marks, opened === undefined)
+        const taskOutput = new TaskOutput(context.run, before?.marks, opened === undefined)
         const end = await leg(context, 'task', () =>
-          toEnd(opened ?? client.subscribe(sent.task, following), shown, opened !== undefined),
+          followToEnd(opened ?? client.subscribe(sent.task, following), taskOutput, opened !== undefined),
         )
         if (end.lost === true) {
           if (++resent > RESENDS_MAX) throw lostTask(sent.task)
@@ -179,7 +179,7 @@ function optionsOf({
 }
 
 /** The part of the card that the run depends on, recorded in the log. */
-async function found(settings: Settings, signal: AbortSignal): Promise<AgentCard> {
+async function fetchCard(settings: Settings, signal: AbortSignal): Promise<AgentCard> {
   try {
     const { card, interface: spoken } = await A2aClient.connect(settings.url, { ...optionsOf(settings), signal })
     const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = spoken
@@ -207,13 +207,13 @@ function messageOf(
   }
 }
 
-interface Opened {
+interface OpenedStream {
   readonly sent: Exclude<SentMessage, { isLong: true }>
   readonly updates: AsyncIterable<Update>
 }
 
 /** Waits for the first update, which has the task's id; the stream delivers the rest. */
-async function open(updates: AsyncGenerator<Update, void, void>): Promise<Opened> {
+async function open(updates: AsyncGenerator<Update, void, void>): Promise<OpenedStream> {
   try {
     const { done, value: first } = await updates.next()
     if (done === true) throw new Error('the remote agent closed the stream without sending an update')
@@ -221,14 +221,14 @@ async function open(updates: AsyncGenerator<Update, void, void>): Promise<Opened
     const { id, contextId } = 'task' in first ? first.task : aboutOf(first)
     return {
       sent: { task: id, ...(contextId !== undefined && { context: contextId }) },
-      updates: resumed(first, updates),
+      updates: withFirst(first, updates),
     }
   } catch (thrown) {
     throw asFailure(thrown)
   }
 }
 
-/** Other parts of an answer are not shown, and so not recorded. */
+/** Only text parts of an answer are emitted, so only these are recorded. */
 function textsOf({ messageId, role, parts }: Message): Message {
   return { messageId, role, parts: parts.filter(({ text }) => text !== undefined) }
 }
@@ -239,16 +239,16 @@ function textsOf({ messageId, role, parts }: Message): Message {
  */
 async function* answerInPieces(
   received: Message | undefined,
-  sendAgain: () => Promise<Opened>,
-  shown: ShownTask,
+  sendAgain: () => Promise<OpenedStream>,
+  taskOutput: TaskOutput,
 ): AsyncGenerator<Emission, void, void> {
-  if (received !== undefined) return yield* shown.message(received)
+  if (received !== undefined) return yield* taskOutput.message(received)
   const { sent } = await sendAgain()
   if (!('answer' in sent)) {
     const message = 'the remote agent answered with a message; sent again after a crash, it answered with a task'
     throw new WorkFailure({ code: 'agent_failed', message })
   }
-  yield* shown.message(sent.answer)
+  yield* taskOutput.message(sent.answer)
 }
 
 function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown }>): {
@@ -259,29 +259,29 @@ function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown 
   return { id, ...(contextId !== undefined && { contextId }) }
 }
 
-async function* resumed(first: Update, rest: AsyncIterable<Update>): AsyncGenerator<Update, void, void> {
+async function* withFirst(first: Update, rest: AsyncIterable<Update>): AsyncGenerator<Update, void, void> {
   yield first
   yield* rest
 }
 
-async function* toEnd(
+async function* followToEnd(
   updates: AsyncIterable<Update>,
-  shown: ShownTask,
+  taskOutput: TaskOutput,
   isFirst: boolean,
 ): AsyncGenerator<Emission, LegEnd, void> {
   try {
-    for await (const update of updates) yield* shown.add(update)
-    yield* shown.end()
+    for await (const update of updates) yield* taskOutput.add(update)
+    yield* taskOutput.end()
   } catch (thrown) {
     const failure = asFailure(thrown)
     const isLost = failure instanceof WorkFailure && failure.code === 'upstream_lost_run'
     // Nobody has begun to work on a queued task, so sending it again does nothing twice. An earlier attempt may know better.
-    if (isLost && isFirst && shown.isUntouched) return { lost: true, status: shown.status, note: '' }
+    if (isLost && isFirst && taskOutput.isUntouched) return { lost: true, status: taskOutput.status, note: '' }
     throw failure
   }
-  const { marks, output } = shown
-  const end = { status: withoutText(shown.status), note: clipped(shown.note) }
-  if (isWaiting(shown.status.state)) return { ...end, marks }
+  const { marks, output } = taskOutput
+  const end = { status: withoutText(taskOutput.status), note: clipped(taskOutput.note) }
+  if (isWaiting(taskOutput.status.state)) return { ...end, marks }
   return { ...end, ...(output !== undefined && { output }) }
 }
 

@@ -1,4 +1,4 @@
-/** The text that was shown of an artifact. One that is too long to be recorded is forgotten; its checksum is enough. */
+/** Emitted text of an artifact. A text that is too long to be recorded is dropped; its checksum is enough. */
 import { crc32 } from 'node:zlib'
 
 /** As recorded, for a later leg of the same task. */

@@ -20,12 +20,12 @@ import {
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import { INTERNAL, leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { keptUpstream, withReceived } from '../shared/received.ts'
+import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
 import { answersTo } from './answers-to.ts'
 import { forwardedFields, remoteInput } from './forwarded.ts'
-import { ShownRun } from './shown.ts'
+import { RemoteRunOutput } from './run-output.ts'
 import { endOf, type RemoteEvent } from './wire.ts'
 
 export interface RemoteAgentOsDefinition extends CommonDefinition {
@@ -103,26 +103,33 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
     let opened: AsyncGenerator<RemoteEvent, void, void> | undefined
     const sending = send
-    const begun = await context.step(
+    const sent = await context.step(
       'send',
       async () => {
-        if (context.attempt > 1 && (await wasHeard(client, ids, turn === 1))) return { run: ids.run }
+        if (context.attempt > 1 && (await wasReceived(client, ids, turn === 1))) return { run: ids.run }
         const first = await open(settings, signal, sending)
         opened = first.events
         return { run: first.run ?? ids.run }
       },
       { details: INTERNAL },
     )
-    ids = { ...chosen, run: begun.run }
+    ids = { ...chosen, run: sent.run }
     const current = ids
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
-      const shown = new ShownRun(`${context.run}/${turn}`, ids.run, kind)
+      const runOutput = new RemoteRunOutput(`${context.run}/${turn}`, ids.run, kind)
       const position = { ids, after, opened }
       const { end, index }: LegEnd = await leg(
         context,
         'remote',
-        () => follow(client, shown, position, { ...settings, kept: keptUpstream(settings.upstream, context) }, signal),
+        () =>
+          follow(
+            client,
+            runOutput,
+            position,
+            { ...settings, kept: recordedUpstream(settings.upstream, context) },
+            signal,
+          ),
         { kind: 'agent', details: INTERNAL },
       )
       if (end.event !== 'RunPaused') return yield emit('run.completed', outcome(end))
@@ -142,7 +149,7 @@ function remoteRunId({ run: id }: RunContext): string {
 }
 
 /** Whether an unrecorded request of an earlier attempt took effect. */
-async function wasHeard(client: AgentOsClient, ids: RunIds, isStart: boolean): Promise<boolean> {
+async function wasReceived(client: AgentOsClient, ids: RunIds, isStart: boolean): Promise<boolean> {
   const stored = await client.get(ids)
   return stored !== undefined && (isStart || stored.status !== 'PAUSED')
 }
@@ -161,7 +168,7 @@ async function open(
       if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
       return { run: first.run_id, events: resumed(first, events) }
     } catch (thrown) {
-      if (thrown instanceof RemoteError && !thrown.unheard) throw new WorkFailure(thrown.failure)
+      if (thrown instanceof RemoteError && !thrown.safeToResend) throw new WorkFailure(thrown.failure)
       await patience.wait(thrown)
     }
   }
@@ -182,7 +189,7 @@ interface ReplayPosition {
 /** A stream that ends before the run ended or paused was interrupted, even if it closed cleanly. */
 async function* follow(
   client: AgentOsClient,
-  shown: ShownRun,
+  runOutput: RemoteRunOutput,
   { ids, after, opened }: ReplayPosition,
   settings: Settings & { readonly kept: UpstreamInfo | undefined },
   signal: AbortSignal,
@@ -200,8 +207,8 @@ async function* follow(
         patience.reset()
         barren = 0
         silences = 0
-        yield* withReceived(settings.kept, event.event, event, shown.add(event))
-        if (shown.end !== undefined) return { end: shown.end, ...(last !== undefined && { index: last }) }
+        yield* withReceived(settings.kept, event.event, event, runOutput.add(event))
+        if (runOutput.end !== undefined) return { end: runOutput.end, ...(last !== undefined && { index: last }) }
       }
       if (events === undefined && ++barren >= BARREN_LOOKS_MAX) throw stalled()
       throw new RemoteError('the stream ended before the run did')
@@ -244,9 +251,9 @@ async function* reopened(
 /** A cancelled run reports cancelled and then completed: the first one counts. */
 function outcome({ event, content, error_type: type, reason }: RemoteEvent): { output?: unknown } {
   if (event === 'RunCompleted') return content === undefined ? {} : { output: content }
-  const said = typeof content === 'string' && content !== '' ? content : reason
+  const stated = typeof content === 'string' && content !== '' ? content : reason
   if (event === 'RunCancelled')
-    throw new WorkFailure({ code: 'agent_failed', message: said ?? 'the remote run was cancelled' })
-  const message = said ?? 'the remote run failed'
+    throw new WorkFailure({ code: 'agent_failed', message: stated ?? 'the remote run was cancelled' })
+  const message = stated ?? 'the remote run failed'
   throw new WorkFailure({ code: 'agent_failed', message, ...(type !== undefined && { details: { type } }) })
 }

@@ -19,7 +19,7 @@ export function* withReceived(
 }
 
 /** The upstream whose events a run keeps. In a run that only calls the component, no view would show them. */
-export function keptUpstream(
+export function recordedUpstream(
   upstream: UpstreamInfo | undefined,
   { run }: Pick<RunContext, 'run'>,
 ): UpstreamInfo | undefined {

@@ -1,5 +1,6 @@
 /** HTTP requests to other servers: bounded bodies, idle timeouts, clear failures. */
 import { WorkFailure } from '../../core/ports/component.ts'
+import { isNeverConnected, isTurnedAway } from '../../client/not-received.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
@@ -23,7 +24,7 @@ export type UpstreamCode =
 interface RemoteErrorOptions {
   readonly code?: UpstreamCode
   readonly status?: number
-  readonly unheard?: boolean
+  readonly safeToResend?: boolean
 }
 
 /** A failed request or stream that may succeed later. */
@@ -31,14 +32,14 @@ export class RemoteError extends Error {
   override readonly name = 'RemoteError'
   readonly code: UpstreamCode
   readonly status: number | undefined
-  /** The other side certainly did not act on it. */
-  readonly unheard: boolean
+  /** The server certainly did not act on the request. */
+  readonly safeToResend: boolean
 
-  constructor(message: string, { code = 'upstream_cut', status, unheard = false }: RemoteErrorOptions = {}) {
+  constructor(message: string, { code = 'upstream_cut', status, safeToResend = false }: RemoteErrorOptions = {}) {
     super(message)
     this.code = code
     this.status = status
-    this.unheard = unheard
+    this.safeToResend = safeToResend
   }
 
   /** What a run fails with if nothing is tried again. */
@@ -78,10 +79,9 @@ export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest
     signal.throwIfAborted()
     if (thrown instanceof WorkFailure) throw thrown
     const { code, message } = ((thrown as Error).cause ?? {}) as { code?: unknown; message?: string }
-    const unheard = code === 'ECONNREFUSED' || code === 'ENOTFOUND'
     throw new RemoteError(`${new URL(url).host} cannot be reached: ${message ?? messageOf(thrown)}`, {
       code: 'upstream_unreachable',
-      unheard,
+      safeToResend: isNeverConnected(code),
     })
   } finally {
     clearTimeout(timer)
@@ -106,7 +106,7 @@ export async function requestOk(options: RemoteRequest): Promise<Response> {
     throw new RemoteError(message, {
       code: 'upstream_http_error',
       status,
-      unheard: status === 429 || status === 503,
+      safeToResend: isTurnedAway(status),
     })
   throw new WorkFailure({ code: 'upstream_http_error', message, details: { status } })
 }

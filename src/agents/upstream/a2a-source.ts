@@ -2,7 +2,7 @@
 import { WorkFailure } from '../../core/ports/component.ts'
 import { remoteA2aAgent } from '../remote-a2a/agent.ts'
 import { fetchJson, objectIn, textIn } from './fetch-json.ts'
-import { type FoundComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
+import { type DiscoveredComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
 
 /** Of 1.0 and newer servers of 0.3, and of older ones. */
 const CARD_PATHS = ['.well-known/agent-card.json', '.well-known/agent.json']
@@ -15,7 +15,7 @@ export function a2aKind(url: string, options: UpstreamOptions): UpstreamKind {
       const cards = url.endsWith('.json') ? [url] : CARD_PATHS.map((path) => `${url}/${path}`)
       for (const [position, at] of cards.entries()) {
         try {
-          return [foundIn(objectIn(await fetchJson(at, headers, signal)), at)]
+          return [componentOnCard(objectIn(await fetchJson(at, headers, signal)), at)]
         } catch (thrown) {
           if (!isMissing(thrown) || position === cards.length - 1) throw thrown
         }
@@ -46,7 +46,7 @@ function isMissing(thrown: unknown): boolean {
 }
 
 /** Its id is the name on the card, as a word. */
-function foundIn(card: Readonly<Record<string, unknown>>, at: string): FoundComponent {
+function componentOnCard(card: Readonly<Record<string, unknown>>, at: string): DiscoveredComponent {
   const name = textIn(card, 'name') ?? 'agent'
   const description = textIn(card, 'description')
   const word = name

@@ -2,7 +2,7 @@
 import type { Component, ComponentKind } from '../../core/ports/component.ts'
 import { remoteAgentOs, type RemoteAgentOsDefinition } from '../remote-agentos/agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
-import { type FoundComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
+import { type DiscoveredComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
 
 export interface AgentOsUpstreamOptions extends UpstreamOptions {
   /** Start runs in the background there, so that they can be re-attached. Default: where the component has a database. */
@@ -28,7 +28,7 @@ export function agentOsKind(url: string, options: AgentOsUpstreamOptions): Upstr
     async find(signal) {
       const lists = await Promise.all(
         FAMILIES.map(async ([path, kind]) =>
-          listIn(await fetchJson(`${url}/${path}`, headers, signal)).flatMap((each) => foundIn(each, kind)),
+          listIn(await fetchJson(`${url}/${path}`, headers, signal)).flatMap((each) => componentInList(each, kind)),
         ),
       )
       return lists.flat()
@@ -54,7 +54,7 @@ export function agentOsKind(url: string, options: AgentOsUpstreamOptions): Upstr
 }
 
 /** Without a database, an AgentOS refuses runs in the background. */
-function foundIn(value: unknown, kind: ComponentKind): FoundComponent[] {
+function componentInList(value: unknown, kind: ComponentKind): DiscoveredComponent[] {
   const found = objectIn(value)
   const id = textIn(found, 'id')
   if (id === undefined) return []

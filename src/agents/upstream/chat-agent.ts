@@ -4,14 +4,14 @@ import { conversationInput } from './source.ts'
 import { WorkFailure } from '../../core/ports/component.ts'
 import { commonOf, type CommonDefinition } from '../shared/component.ts'
 import { INTERNAL } from '../shared/leg.ts'
-import { keptUpstream, withReceived } from '../shared/received.ts'
+import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, requestOk, RetryBudget, type UpstreamCode } from '../shared/remote.ts'
 import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
 import { type ChatChunk, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
-import { assertTrustworthy, type SuspectPolicies } from './policy.ts'
-import { parsedInput, ShownChat } from './shown-chat.ts'
+import { assertTrustworthy, type AnswerPolicies } from './answer-policy.ts'
+import { parsedInput, ChatOutput } from './chat-output.ts'
 
-export interface ChatUpstreamDefinition extends CommonDefinition {
+export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies {
   /** Base URL, which ends in `/v1` for most servers. */
   readonly url: string
   /** Name of the model there. */
@@ -20,7 +20,6 @@ export interface ChatUpstreamDefinition extends CommonDefinition {
   readonly headers?: Readonly<Record<string, string>>
   /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'
-  readonly suspects?: SuspectPolicies
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
   readonly sessionHeader?: string
   readonly requestTimeoutMs?: number
@@ -52,44 +51,44 @@ export function chatUpstream(definition: ChatUpstreamDefinition): Component {
 async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
   let body = await chatBody(input, context, settings.sessionHeader !== undefined)
   for (let turn = 1; turn <= TURNS_MAX; turn++) {
-    const shown = yield* answered(settings, body, context, turn)
+    const output = yield* streamAnswer(settings, body, context, turn)
     // A chat client executes the calls itself, and sends their results with its next request.
-    if (shown.calls.length === 0 || isForwarded(input)) return shown.text === '' ? undefined : shown.text
-    body = { ...body, messages: [...body.messages, ...(await resultsOf(shown, context))] }
+    if (output.calls.length === 0 || isForwarded(input)) return output.text === '' ? undefined : output.text
+    body = { ...body, messages: [...body.messages, ...(await resultsOf(output, context))] }
   }
   throw new Error(`the upstream asked for tools more than ${TURNS_MAX} times in one run`)
 }
 
 /** Asks the caller for the results of its tools, and adds them to the conversation. */
-async function resultsOf({ calls, text = '' }: ShownChat, context: RunContext): Promise<ChatBody['messages']> {
-  const asked = calls.map(async ({ call, name, arguments: input }) => {
+async function resultsOf({ calls, text = '' }: ChatOutput, context: RunContext): Promise<ChatBody['messages']> {
+  const results = calls.map(async ({ call, name, arguments: input }) => {
     const details = { tool: name, call, input: parsedInput(input) }
     const result = await context.ask({ kind: 'tool', prompt: `What is the result of ${name}?`, details })
     const content = typeof result === 'string' ? result : JSON.stringify(result ?? null)
     return { role: 'tool', tool_call_id: call, content }
   })
-  const made = calls.map(({ call: id, name, arguments: input }) => ({
+  const toolCalls = calls.map(({ call: id, name, arguments: input }) => ({
     id,
     type: 'function',
     function: { name, arguments: input },
   }))
-  return [{ role: 'assistant', content: text, tool_calls: made }, ...(await Promise.all(asked))]
+  return [{ role: 'assistant', content: text, tool_calls: toolCalls }, ...(await Promise.all(results))]
 }
 
 /** One answer. With `recovery: 'retry'` a broken one is retracted, and the request is sent again. */
-async function* answered(
+async function* streamAnswer(
   settings: Settings,
   body: ChatBody,
   context: RunContext,
   turn: number,
-): AsyncGenerator<Emission, ShownChat, void> {
+): AsyncGenerator<Emission, ChatOutput, void> {
   for (let requests = 1; ; requests++) {
-    const shown = new ShownChat(`${context.run}/${turn}`, settings.model)
-    const attempt = (): AsyncGenerator<Emission, void, void> => stream(settings, body, shown, context)
+    const output = new ChatOutput(`${context.run}/${turn}`, settings.model)
+    const attempt = (): AsyncGenerator<Emission, void, void> => streamOrFail(settings, body, output, context)
     try {
       if (settings.recovery === 'retry') await context.stage('request', attempt, { details: INTERNAL })
       else yield* attempt()
-      return shown
+      return output
     } catch (thrown) {
       context.signal.throwIfAborted()
       const mayRetry = thrown instanceof WorkFailure && REPEATABLE.has(thrown.failure.code)
@@ -107,28 +106,28 @@ const REPEATABLE: ReadonlySet<string> = new Set<UpstreamCode>([
   'upstream_empty',
 ])
 
-async function* stream(
+async function* streamOrFail(
   settings: Settings,
   body: ChatBody,
-  shown: ShownChat,
+  output: ChatOutput,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
   try {
-    yield* received(settings, body, shown, context)
+    yield* streamResponse(settings, body, output, context)
   } catch (thrown) {
     throw thrown instanceof RemoteError ? new WorkFailure(thrown.failure) : thrown
   }
 }
 
-async function* received(
+async function* streamResponse(
   settings: Settings,
   body: ChatBody,
-  shown: ShownChat,
+  output: ChatOutput,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
-  const kept = keptUpstream(settings.upstream, context)
+  const upstream = recordedUpstream(settings.upstream, context)
   const response = await send(settings, body, context)
-  const add = (chunk: ChatChunk): Generator<Emission> => withReceived(kept, CHUNK, chunk, shown.add(chunk))
+  const add = (chunk: ChatChunk): Generator<Emission> => withReceived(upstream, CHUNK, chunk, output.add(chunk))
   if (!isEventStream(response)) {
     yield* add(wholeChunk((await readJson(response)) as ChatChunk))
   } else {
@@ -136,11 +135,11 @@ async function* received(
       const parsedEvent = parseChatEvent(event)
       if (parsedEvent.kind === 'done') break
       if (parsedEvent.kind === 'chunk') yield* add(parsedEvent.chunk)
-      else yield* withReceived(kept, parsedEvent.name, parsedEvent.value, [])
+      else yield* withReceived(upstream, parsedEvent.name, parsedEvent.value, [])
     }
   }
-  assertTrustworthy(shown, settings.suspects ?? {})
-  yield* shown.end()
+  assertTrustworthy(output, settings)
+  yield* output.end()
 }
 
 function isEventStream({ headers }: Response): boolean {
@@ -150,7 +149,7 @@ function isEventStream({ headers }: Response): boolean {
 /** Retries only what the upstream certainly did not act on. */
 async function send(settings: Settings, body: ChatBody, { signal, session }: RunContext): Promise<Response> {
   const { url, model, headers, sessionHeader, requestTimeoutMs: timeoutMs } = settings
-  const patience = new RetryBudget(settings, signal)
+  const retries = new RetryBudget(settings, signal)
   for (;;) {
     try {
       return await requestOk({
@@ -167,8 +166,8 @@ async function send(settings: Settings, body: ChatBody, { signal, session }: Run
         timeoutMs,
       })
     } catch (thrown) {
-      if (!(thrown instanceof RemoteError) || !thrown.unheard) throw thrown
-      await patience.wait(thrown)
+      if (!(thrown instanceof RemoteError) || !thrown.safeToResend) throw thrown
+      await retries.wait(thrown)
     }
   }
 }

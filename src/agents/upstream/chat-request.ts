@@ -35,12 +35,12 @@ export async function chatBody(input: unknown, context: RunContext, isStateful: 
     readonly continues?: boolean
   }
   const isWhole = messages !== undefined && continues !== true
-  const past = isStateful || isWhole ? [] : await context.history()
+  const history = isStateful || isWhole ? [] : await context.history()
   return {
     ...optionsOf(caller),
     messages: [
       ...(caller.instructions === undefined ? [] : [{ role: 'system', content: caller.instructions }]),
-      ...past.map(({ role, content }) => ({ role, content })),
+      ...history.map(({ role, content }) => ({ role, content })),
       ...(messages?.flatMap(messageOf) ?? [{ role: 'user', content: contentOf(input) }]),
     ],
   }

@@ -1,16 +1,18 @@
 /** Discovers the models of an OpenAI-compatible server. */
 import { chatUpstream, type ChatUpstreamDefinition } from './chat-agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
+import type { AnswerPolicies } from './answer-policy.ts'
 import type { UpstreamKind, UpstreamOptions } from './source.ts'
 
 export interface OpenAiUpstreamOptions
-  extends UpstreamOptions, Pick<ChatUpstreamDefinition, 'recovery' | 'suspects' | 'sessionHeader'> {
+  extends UpstreamOptions, AnswerPolicies, Pick<ChatUpstreamDefinition, 'recovery' | 'sessionHeader'> {
   /** Ids of its models, instead of those that it lists at `/models`. */
   readonly models?: readonly string[]
 }
 
 export function openAiKind(url: string, options: OpenAiUpstreamOptions): UpstreamKind {
-  const { headers = {}, models, recovery, suspects, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
+  const { headers = {}, models, recovery, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
+  const { onEmptyAnswer, onIncompleteAnswer, onErrorAnswer } = options
   return {
     protocol: 'openai',
     async find(signal) {
@@ -24,7 +26,9 @@ export function openAiKind(url: string, options: OpenAiUpstreamOptions): Upstrea
         url,
         model,
         recovery: recovery ?? 'fail',
-        ...(suspects !== undefined && { suspects }),
+        ...(onEmptyAnswer !== undefined && { onEmptyAnswer }),
+        ...(onIncompleteAnswer !== undefined && { onIncompleteAnswer }),
+        ...(onErrorAnswer !== undefined && { onErrorAnswer }),
         ...(sessionHeader !== undefined && { sessionHeader }),
         ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),

@@ -26,7 +26,7 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
 }
 
 /** What discovery tells of a component. */
-export interface FoundComponent {
+export interface DiscoveredComponent {
   readonly id: string
   readonly kind: ComponentKind
   readonly name?: string
@@ -37,8 +37,8 @@ export interface FoundComponent {
 
 export interface UpstreamKind {
   readonly protocol: 'agentos' | 'openai' | 'a2a'
-  find(signal: AbortSignal): Promise<readonly FoundComponent[]>
-  component(found: FoundComponent, common: UpstreamComponent): Component
+  find(signal: AbortSignal): Promise<readonly DiscoveredComponent[]>
+  component(found: DiscoveredComponent, common: UpstreamComponent): Component
 }
 
 /** The part of a definition that all upstreams share. */
@@ -92,7 +92,7 @@ export class UpstreamSource implements ComponentSource {
     }
   }
 
-  #component(found: FoundComponent): Component {
+  #component(found: DiscoveredComponent): Component {
     const { prefix = '', headers = {}, onDisconnect, redact, limits, onBusySession } = this.#options
     const alias = prefix + found.id
     const { name, description } = found

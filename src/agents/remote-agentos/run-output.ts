@@ -6,7 +6,7 @@ import { usageOf } from '../shared/usage.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Tool } from './wire.ts'
 
-export class ShownRun {
+export class RemoteRunOutput {
   readonly #id: string
   readonly #run: string
   readonly #kind: RemoteKind

@@ -1,4 +1,4 @@
-/** Tracks what has been shown of a remote task: updates and snapshots produce the same events, and nothing is shown twice. */
+/** Maps updates and snapshots of a remote task to events, each part of the output once. */
 import {
   type Artifact,
   type Message,
@@ -16,7 +16,7 @@ import type { Event, EventData } from '../../core/model/event.ts'
 import { base64Pieces, fitsEvent, isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
 import { ArtifactText, checksumOf, type TextMark } from './artifact-text.ts'
 
-/** How much was shown, for a later leg of the same task. */
+/** How much was emitted, for a later leg of the same task. */
 export interface Marks {
   readonly artifacts: Readonly<Record<string, ArtifactMark>>
   readonly messages: readonly string[]
@@ -31,13 +31,13 @@ interface ArtifactCounts {
 
 type ArtifactMark = TextMark & ArtifactCounts
 
-interface ShownArtifact extends ArtifactCounts {
-  readonly shown: ArtifactText
+interface ArtifactOutput extends ArtifactCounts {
+  readonly content: ArtifactText
 }
 
-export class ShownTask {
+export class TaskOutput {
   readonly #id: string
-  readonly #artifacts = new Map<string, ShownArtifact>()
+  readonly #artifacts = new Map<string, ArtifactOutput>()
   readonly #messages: Set<string>
   /** Characters of all artifacts. */
   #chars = 0
@@ -46,7 +46,7 @@ export class ShownTask {
   #values: unknown[] = []
   /** Characters of the values, as JSON. */
   #valueChars = 0
-  #said: string | undefined = ''
+  #lastMessage: string | undefined = ''
   /** Chunks of artifacts whose beginning was missed, by id: they wait for the whole. */
   readonly #headless = new Map<string, Artifact[]>()
   readonly #isRejoined: boolean
@@ -57,7 +57,7 @@ export class ShownTask {
     this.#id = id
     this.#isRejoined = isRejoined
     for (const [artifact, { others, versions, ...text }] of Object.entries(marks?.artifacts ?? {}))
-      this.#set(artifact, { shown: new ArtifactText(text), others, versions })
+      this.#set(artifact, { content: new ArtifactText(text), others, versions })
     this.#messages = new Set(marks?.messages)
   }
 
@@ -73,7 +73,7 @@ export class ShownTask {
   }
 
   get marks(): Marks {
-    const artifacts = [...this.#artifacts].map(([id, { shown, ...counts }]) => [id, { ...shown.mark, ...counts }])
+    const artifacts = [...this.#artifacts].map(([id, { content, ...counts }]) => [id, { ...content.mark, ...counts }])
     return { artifacts: Object.fromEntries(artifacts), messages: [...this.#messages] }
   }
 
@@ -86,11 +86,11 @@ export class ShownTask {
     if (this.#chars > 0) return this.#texts().join('\n\n')
     if (this.#valueChars > OUTPUT_CHARS_MAX) return undefined
     if (this.#values.length > 0) return this.#values.length === 1 ? this.#values[0] : this.#values
-    return this.note === '' ? this.#said : isLongText(this.note) ? undefined : this.note
+    return this.note === '' ? this.#lastMessage : isLongText(this.note) ? undefined : this.note
   }
 
   #texts(): string[] {
-    return [...this.#artifacts.values()].map(({ shown }) => shown.text ?? '').filter((text) => text !== '')
+    return [...this.#artifacts.values()].map(({ content }) => content.text ?? '').filter((text) => text !== '')
   }
 
   *add(update: Update): Generator<Event> {
@@ -107,12 +107,12 @@ export class ShownTask {
     const known = nameOf(message)
     if (message.role !== 'ROLE_AGENT' || this.#messages.has(known)) return
     this.#messages.add(known)
-    this.#said = isLongText(text) ? undefined : text
-    if (text !== '') yield* whole(`${this.#id}/${known}`, text)
+    this.#lastMessage = isLongText(text) ? undefined : text
+    if (text !== '') yield* wholeText(`${this.#id}/${known}`, text)
   }
 
   *#snapshot({ artifacts = [], history = [], status }: Task): Generator<Event> {
-    for (const said of history) if (!repeatsArtifact(said, artifacts)) yield* this.message(said)
+    for (const message of history) if (!repeatsArtifact(message, artifacts)) yield* this.message(message)
     for (const artifact of artifacts) yield* this.#replace(artifact, false)
     yield* this.#status(status)
   }
@@ -142,51 +142,51 @@ export class ShownTask {
     yield* this.#grow(artifact, this.#known(artifact), { more: textOf(artifact.parts), skip: 0, last })
   }
 
-  /** A complete artifact whose beginning was already shown, or a replacement. */
+  /** A complete artifact whose beginning was already emitted, or a replacement. */
   *#replace(artifact: Artifact, last: boolean): Generator<Event> {
     this.#headless.delete(artifact.artifactId)
     const text = textOf(artifact.parts)
     const known = this.#known(artifact)
-    if (known.shown.isStartOf(text)) {
-      const more = detached(text.slice(known.shown.chars))
+    if (known.content.isStartOf(text)) {
+      const more = detached(text.slice(known.content.chars))
       return yield* this.#grow(artifact, known, { more, skip: known.others, last })
     }
-    const other = { shown: new ArtifactText(), others: 0, versions: known.versions + 1 }
-    this.#chars -= known.shown.chars
+    const other = { content: new ArtifactText(), others: 0, versions: known.versions + 1 }
+    this.#chars -= known.content.chars
     yield* this.#grow(artifact, other, { more: text, skip: 0, last })
   }
 
-  #known({ artifactId }: Artifact): ShownArtifact {
-    return this.#artifacts.get(artifactId) ?? { shown: new ArtifactText(), others: 0, versions: 0 }
+  #known({ artifactId }: Artifact): ArtifactOutput {
+    return this.#artifacts.get(artifactId) ?? { content: new ArtifactText(), others: 0, versions: 0 }
   }
 
   *#grow(
     { artifactId: id, name, parts }: Artifact,
-    { shown, others: known, versions }: ShownArtifact,
+    { content, others: known, versions }: ArtifactOutput,
     { more, skip, last }: { more: string; skip: number; last: boolean },
   ): Generator<Event> {
     const others = parts.filter((part) => part.text === undefined).slice(skip)
-    const isFirst = shown.chars === 0
-    this.#chars -= shown.chars
-    shown.append(more)
-    this.#set(id, { shown, others: known + others.length, versions })
+    const isFirst = content.chars === 0
+    this.#chars -= content.chars
+    content.append(more)
+    this.#set(id, { content, others: known + others.length, versions })
     const message = `${this.#id}/${id}${versions === 0 ? '' : `.${versions + 1}`}`
     if (more !== '') {
       if (isFirst) yield emit('text.started', { message })
       for (const piece of piecesOf(more)) yield emit('text.delta', { text: piece, message })
     }
     for (const part of others) yield* this.#other(id, name, part)
-    if (last && shown.chars > 0) yield emit('text.completed', { message })
+    if (last && content.chars > 0) yield emit('text.completed', { message })
   }
 
   /** Counts its text, too. */
-  #set(id: string, artifact: ShownArtifact): void {
+  #set(id: string, artifact: ArtifactOutput): void {
     this.#artifacts.set(id, artifact)
-    this.#chars += artifact.shown.chars
+    this.#chars += artifact.content.chars
     const wasLong = this.#isLong
-    this.#isLong ||= this.#chars > OUTPUT_CHARS_MAX || artifact.shown.text === undefined
-    if (wasLong) artifact.shown.forget()
-    else if (this.#isLong) for (const { shown } of this.#artifacts.values()) shown.forget()
+    this.#isLong ||= this.#chars > OUTPUT_CHARS_MAX || artifact.content.text === undefined
+    if (wasLong) artifact.content.forget()
+    else if (this.#isLong) for (const { content } of this.#artifacts.values()) content.forget()
   }
 
   /** For the output. The log has each value by itself. */
@@ -231,7 +231,7 @@ function nameOf({ messageId, parts }: Message): string {
   return isLongText(text) ? `${text.length} characters, ${checksumOf(text)}` : text
 }
 
-function* whole(message: string, text: string): Generator<Event> {
+function* wholeText(message: string, text: string): Generator<Event> {
   yield emit('text.started', { message })
   for (const piece of piecesOf(text)) yield emit('text.delta', { text: piece, message })
   yield emit('text.completed', { message })

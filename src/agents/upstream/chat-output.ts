@@ -11,7 +11,7 @@ export interface DraftedCall {
   readonly arguments: string
 }
 
-export class ShownChat {
+export class ChatOutput {
   readonly #id: string
   readonly #calls = new Map<number, DraftedCall>()
   #open: { readonly type: 'text' | 'reasoning'; readonly message: string } | undefined

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { heldMegabytes } from '../../../test/support/memory.ts'
 import { TaskAssembler } from '../../a2a/task-assembler.ts'
 import type { Update } from '../../a2a/types.ts'
-import { type Marks, ShownTask } from './shown.ts'
+import { type Marks, TaskOutput } from './task-output.ts'
 
 const PIECES = 200
 const PIECE = 8000
@@ -16,15 +16,15 @@ function piece(number: number): string {
 
 async function grown(updates: Iterable<Update>): Promise<{ text: string; megabytes: number }> {
   const assembly = new TaskAssembler()
-  const shown = new ShownTask('run')
+  const output = new TaskOutput('run')
   const before = await heldMegabytes()
   // The log keeps what it was given until its commit.
   const said: string[] = []
   for (const update of updates)
     for (const news of assembly.add(update))
-      for (const event of shown.add(news)) if (event.type === 'text.delta') said.push(event.data.text)
+      for (const event of output.add(news)) if (event.type === 'text.delta') said.push(event.data.text)
   const megabytes = (await heldMegabytes()) - before
-  expect(shown.output).toBeUndefined() // too long to be recorded again
+  expect(output.output).toBeUndefined() // too long to be recorded again
   return { text: said.join(''), megabytes }
 }
 
@@ -56,9 +56,9 @@ test.each([
 
 test('remote A2A: a value that is larger than an event is its JSON text in chunks', () => {
   const value = { rows: Array.from({ length: 300_000 }, (_, number) => `row ${number}`) }
-  const shown = new ShownTask('t')
+  const output = new TaskOutput('t')
   const artifact = { artifactId: 'a', parts: [{ data: value }] }
-  const added = [...shown.add({ artifactUpdate: { taskId: 't', contextId: 'c', artifact } })].map(
+  const added = [...output.add({ artifactUpdate: { taskId: 't', contextId: 'c', artifact } })].map(
     ({ data }) => data as { text: string; mediaType: string; append?: boolean; last?: boolean },
   )
   expect(added.length).toBeGreaterThan(1)
@@ -71,9 +71,9 @@ test('remote A2A: a value that is larger than an event is its JSON text in chunk
 test('remote A2A: a file that is larger than an event is an artifact in chunks that can be decoded one by one', () => {
   const file = Buffer.alloc(5 * 1024 * 1024, 'file')
   const parts = [{ raw: file.toString('base64'), mediaType: 'image/png', filename: 'a.png' }]
-  const shown = new ShownTask('t')
+  const output = new TaskOutput('t')
   const events = [
-    ...shown.add({ artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts } } }),
+    ...output.add({ artifactUpdate: { taskId: 't', contextId: 'c', artifact: { artifactId: 'a', parts } } }),
   ]
   const added = events.map(({ data }) => data as { bytes: string; append?: boolean; last?: boolean; name: string })
   expect(Buffer.concat(added.map(({ bytes }) => Buffer.from(bytes, 'base64'))).equals(file)).toBe(true)
@@ -122,11 +122,11 @@ test('remote A2A: a result that the agent also keeps in the history of its task 
   const textOf = (events: Iterable<{ type: string; data: unknown }>) =>
     [...events].flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : [])).join('')
   const assembly = new TaskAssembler()
-  const shown = new ShownTask('run')
-  expect(textOf(updates.flatMap((update) => assembly.add(update).flatMap((news) => [...shown.add(news)])))).toBe(
+  const output = new TaskOutput('run')
+  expect(textOf(updates.flatMap((update) => assembly.add(update).flatMap((news) => [...output.add(news)])))).toBe(
     'w0 w1 By the way.',
   )
-  expect(textOf(new ShownTask('run').add({ task }))).toBe('By the way.w0 w1 ')
+  expect(textOf(new TaskOutput('run').add({ task }))).toBe('By the way.w0 w1 ')
 })
 
 test('remote A2A: after a restart, a stream that begins in the middle of an artifact is shown when the whole comes', () => {
@@ -136,25 +136,25 @@ test('remote A2A: after a restart, a stream that begins in the middle of an arti
   })
   const textsOf = (events: Iterable<{ type: string; data: unknown }>) =>
     [...events].flatMap(({ type, data }) => (type === 'text.delta' ? [(data as { text: string }).text] : []))
-  const rejoined = new ShownTask('run', undefined, true)
+  const rejoined = new TaskOutput('run', undefined, true)
   expect(textsOf(rejoined.add(chunk('w5 ', true)))).toEqual([])
   expect(textsOf(rejoined.add(chunk('w0 w5 ', false)))).toEqual(['w0 w5 '])
   expect(textsOf(rejoined.end())).toEqual([])
-  const never = new ShownTask('run', undefined, true)
+  const never = new TaskOutput('run', undefined, true)
   for (const text of ['w5 ', 'w6 ']) void [...never.add(chunk(text, true))]
   expect(textsOf(never.end())).toEqual(['w5 ', 'w6 '])
 })
 
 test('remote A2A: nothing is kept of a text that is too long to be the output', async () => {
-  const shown = new ShownTask('run')
+  const output = new TaskOutput('run')
   const before = await heldMegabytes()
-  for (const update of chunks()) void [...shown.add(update)]
+  for (const update of chunks()) void [...output.add(update)]
   expect((await heldMegabytes()) - before).toBeLessThan(MEGABYTES / 4)
-  // It still knows what was shown.
+  // It still knows what was output.
   const text = Array.from({ length: PIECES }, (_, number) => piece(number)).join('')
   const end = { artifactUpdate: { taskId: 't', artifact: { artifactId: 'a', parts: [{ text: `${text}!` }] } } }
-  const later = new ShownTask('run', JSON.parse(JSON.stringify(shown.marks)) as Marks)
-  for (const task of [shown, later])
+  const later = new TaskOutput('run', JSON.parse(JSON.stringify(output.marks)) as Marks)
+  for (const task of [output, later])
     expect([...task.add(end)]).toMatchObject([{ type: 'text.delta', data: { text: '!', message: 'run/a' } }])
   const other = { artifactUpdate: { taskId: 't', artifact: { artifactId: 'a', parts: [{ text: 'new' }] } } }
   expect([...later.add(other)]).toMatchObject([{ type: 'text.started' }, { data: { text: 'new', message: 'run/a.2' } }])

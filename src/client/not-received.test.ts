@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { isNeverConnected, isTurnedAway } from './not-received.ts'
+
+test('a request is safe to resend if its connection was refused or its host was not resolved', () => {
+  expect(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].map(isNeverConnected)).toEqual([true, true, true])
+  expect(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', undefined].map(isNeverConnected)).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ])
+})
+
+test('a request is safe to resend if the server was too busy for it, and not after other errors', () => {
+  expect([429, 503].map(isTurnedAway)).toEqual([true, true])
+  expect([408, 500, 502, 504].map(isTurnedAway)).toEqual([false, false, false, false])
+})

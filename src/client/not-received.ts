@@ -1,0 +1,14 @@
+/** When a failed request certainly had no effect, so that sending it again does nothing twice. */
+
+/** Error codes of connections that were never established. */
+const NEVER_CONNECTED: readonly unknown[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']
+
+/** By the error code of a failed `fetch`. */
+export function isNeverConnected(code: unknown): boolean {
+  return NEVER_CONNECTED.includes(code)
+}
+
+/** By the status of a response: the server refused the request before it acted. */
+export function isTurnedAway(status: number): boolean {
+  return status === 429 || status === 503
+}
