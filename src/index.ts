@@ -1,5 +1,6 @@
 /** Holdfast as a library: define components, serve them. */
-export { agent, type AgentDefinition } from './agents/generator.ts'
+export { agent, type AgentDefinition, type TypedAgentDefinition } from './agents/agent.ts'
+export type { ModelAgentDefinition } from './agents/model/agent.ts'
 export type { DescribedSchema, JsonSchema, SchemaIssue, StandardSchema, ValueSchema } from './core/ports/schema.ts'
 export { fromJsonSchema } from './core/schema/json-schema.ts'
 export { isolated, type IsolatedOptions } from './agents/isolated/component.ts'

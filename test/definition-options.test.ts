@@ -2,10 +2,9 @@
 import { ToolLoopAgent } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { aiAgent } from '../src/agents/ai-agent/agent.ts'
-import { agent } from '../src/agents/generator.ts'
+import { agent } from '../src/agents/agent.ts'
 import { isolated } from '../src/agents/isolated/component.ts'
 import { langGraphAgent } from '../src/agents/langgraph/agent.ts'
-import { modelAgent } from '../src/agents/model/agent.ts'
 import { scriptedModel } from '../src/agents/model/scripted.ts'
 import { openAiAgent } from '../src/agents/openai-agents/agent.ts'
 import { processAgent } from '../src/agents/process/agent.ts'
@@ -28,7 +27,7 @@ const here = new URL('scenarios/isolated/everything.ts', import.meta.url)
 /** Everything that takes a definition, with additional options. Types do not help at run time. */
 const definers: readonly (readonly [string, (more: object) => unknown])[] = [
   ['agent a', (more) => agent({ id: 'a', run, ...more } as never)],
-  ['agent a', (more) => modelAgent({ id: 'a', model, ...more })],
+  ['agent a', (more) => agent({ id: 'a', model, ...more })],
   ['team a', (more) => team({ id: 'a', model, members: [agent({ id: 'm', run })], ...more })],
   ['workflow a', (more) => workflow({ id: 'a', steps: [doing], ...more } as never)],
   ['aiAgent a', (more) => aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }), ...more })],
@@ -91,8 +90,25 @@ describe('options of a definition', () => {
   })
 
   test('what is required is named', async () => {
-    expect((await refusalOf(() => agent({ id: 'a' } as never), {})).message).toBe('agent a: run is missing')
+    expect((await refusalOf(() => agent({ run } as never), {})).message).toBe('agent undefined: id is missing')
     expect((await refusalOf(() => holdfast({} as never), {})).message).toBe('holdfast(): components is missing')
+  })
+
+  test('agent(): run or model decides what it is; both, neither, or options of the other kind are refused', async () => {
+    const message = async (definition: object): Promise<string> =>
+      (await refusalOf(() => agent(definition as never), {})).message
+    expect(await message({ id: 'a' })).toBe(
+      'agent a: it has neither run nor model: add `async *run(input) { … }`, or a model of the AI SDK',
+    )
+    expect(await message({ id: 'a', run, model })).toMatch(/^agent a: it has both run and model: leave one out\./)
+    expect(await message({ id: 'a', run, instructions: 'Be brief.' })).toBe(
+      'agent a: it has the option instructions, which only agents with model have',
+    )
+    expect(agent({ id: 'a', run, model: undefined } as never)).toEqual({ id: 'a', kind: 'agent', run })
+    // @ts-expect-error -- both
+    expect(() => agent({ id: 'a', run, model })).toThrow('both run and model')
+    // @ts-expect-error -- neither
+    expect(() => agent({ id: 'a' })).toThrow('neither run nor model')
   })
 
   test('a component that was written by hand is checked when it is served', () => {

@@ -2,7 +2,7 @@
 import { ToolLoopAgent } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { aiAgent } from '../src/agents/ai-agent/agent.ts'
-import { agent } from '../src/agents/generator.ts'
+import { agent } from '../src/agents/agent.ts'
 import { modelAgent } from '../src/agents/model/agent.ts'
 import { modelInput } from '../src/agents/model/input.ts'
 import { scriptedModel } from '../src/agents/model/scripted.ts'

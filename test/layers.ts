@@ -18,6 +18,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'ai-sdk': ['client', 'sse'],
   http: ['core', 'sse'],
   'agents/shared': ['core', 'sse', 'client'],
+  'agents/agent': ['core', 'agents/shared', 'agents/model'],
   'agents/ai-agent': ['core', 'agents/shared', 'agents/model'],
   'agents/team': ['core', 'agents/shared', 'agents/model'],
   'agents/remote-a2a': ['core', 'agents/shared', 'a2a', 'client'],

@@ -1,6 +1,6 @@
 /** Holdfast as an A2A agent that emits a requested number of text pieces, on SQLite with synced commits. */
 import { join } from 'node:path'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { ready } from '../answering.ts'

@@ -1,5 +1,5 @@
 /** The Holdfast server with durable commits, and the agent as a component. */
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { boundYoungGeneration } from '../../src/cli/young-generation.ts'
 import { configOptions } from '../../src/server/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'

@@ -6,8 +6,8 @@
  * Expect: the run pauses before the transfer, and sends the money once after the approval.
  */
 import { tool } from 'ai'
-import { createServer, openMemoryStore } from 'holdfast'
-import { agent, scriptedModel } from 'holdfast/ai'
+import { agent, createServer, openMemoryStore } from 'holdfast'
+import { scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 import { z } from 'zod'
 

@@ -6,8 +6,8 @@
  * Expect: the call of the tool, and an output that contains the tool's result.
  */
 import { fileURLToPath } from 'node:url'
-import { createServer, openMemoryStore } from 'holdfast'
-import { agent, mcp, scriptedModel } from 'holdfast/ai'
+import { agent, createServer, openMemoryStore } from 'holdfast'
+import { mcp, scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 
 const pilot = agent({

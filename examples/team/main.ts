@@ -5,8 +5,8 @@
  * Run it: node --conditions=holdfast-source examples/team/main.ts
  * Expect: what each member says, then the output of the team.
  */
-import { createServer, openMemoryStore } from 'holdfast'
-import { agent, scriptedModel, team } from 'holdfast/ai'
+import { agent, createServer, openMemoryStore } from 'holdfast'
+import { scriptedModel, team } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 
 const reporter = (id: string) => agent({ id, model: scriptedModel({ script: ({ text }) => `${id} on ${text}.` }) })

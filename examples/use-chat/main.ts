@@ -6,8 +6,8 @@
  * Expect: the resumed message is whole, and the approval continues it.
  */
 import { isToolUIPart, readUIMessageStream, tool, type UIMessage, type UIMessageChunk } from 'ai'
-import { createServer, openMemoryStore } from 'holdfast'
-import { agent, scriptedModel } from 'holdfast/ai'
+import { agent, createServer, openMemoryStore } from 'holdfast'
+import { scriptedModel } from 'holdfast/ai'
 import { HoldfastChatTransport } from 'holdfast/ai-sdk'
 import { createClient } from 'holdfast/client'
 import { z } from 'zod'

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openNode } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
-import { agent } from '../agents/generator.ts'
+import { agent } from '../agents/agent.ts'
 import { openMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { ComponentSources } from './component-sources.ts'

@@ -45,13 +45,14 @@ test.each([
   expect(await protocolsLoaded(protocols)).toEqual([[], protocols.toSorted()]),
 )
 
-test('mount: import of the package loads no engine, store on disk or protocol', async () => {
+test('mount: import of the package loads no engine, store on disk, protocol or AI SDK, nor does a model agent before its run', async () => {
   const index = JSON.stringify(new URL('../index.ts', import.meta.url).href)
   const program = `
     import { registerHooks } from 'node:module'
     const seen = []
     registerHooks({ load: (url, context, next) => (seen.push(url), next(url, context)) })
-    await import(${index})
+    const { agent } = await import(${index})
+    agent({ id: 'writer', model: 'openai/gpt-5' })
     console.log(JSON.stringify(seen))`
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--no-warnings',
@@ -59,8 +60,11 @@ test('mount: import of the package loads no engine, store on disk or protocol', 
     '-e',
     program,
   ])
-  const loaded = (JSON.parse(stdout) as string[]).flatMap((url) => /\/src\/(.*)$/.exec(url)?.[1] ?? [])
+  const urls = JSON.parse(stdout) as string[]
+  expect(urls.filter((url) => url.includes('/node_modules/'))).toEqual([])
+  const loaded = urls.flatMap((url) => /\/src\/(.*)$/.exec(url)?.[1] ?? [])
   expect(loaded).toContain('mount/holdfast.ts')
-  const heavy = /^(protocols|console|stores\/(sqlite|postgres|nats)|core\/(scheduling|sessions))\/|^server\/engine\.ts/
+  const heavy =
+    /^(protocols|console|stores\/(sqlite|postgres|nats)|core\/(scheduling|sessions))\/|^server\/engine\.ts|^agents\/model\/(sdk|loop|run-agent)\.ts/
   expect(loaded.filter((file) => heavy.test(file))).toEqual([])
 })

@@ -1,6 +1,6 @@
 /** The server of an abuse run, with the limits that servers have by default: `node server-program.ts FOLDER`. */
 import { join } from 'node:path'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { freePort } from '../support/free-port.ts'

@@ -1,6 +1,6 @@
 /** The page that lists the A2A agents, in a browser. */
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { hasChromium, useChromium } from './chromium.ts'

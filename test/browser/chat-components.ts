@@ -1,5 +1,5 @@
 /** What the pages of chat.test.ts talk to. */
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { clerk } from '../protocols/agentos/components.ts'
 

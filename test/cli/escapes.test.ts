@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { lineText } from '../../src/cli/display/lines.ts'
 import { RunTree } from '../../src/cli/display/tree.ts'
 import { runCommand } from '../../src/cli/run-command.ts'

@@ -1,6 +1,6 @@
 /** The programs of docs/a2a-client.md, against a served agent. */
 import { expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { serveA2a } from '../protocols/a2a/serve.ts'
 import { blocksOf, runProgram } from '../support/doc-programs.ts'
 

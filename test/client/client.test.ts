@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { eventTable } from '../../src/core/model/event.ts'
 import { ApiError, ConnectionError, createClient, RunError, type RunInfo } from '../../src/client/index.ts'
 import { isLast } from '../../src/client/follow.ts'

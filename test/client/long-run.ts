@@ -1,5 +1,5 @@
 /** A module for `holdfast serve`: a run that counts until it has been started so many times. */
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 
 export const longRun = agent<number>({
   id: 'long',

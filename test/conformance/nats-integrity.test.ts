@@ -1,7 +1,7 @@
 /** What servers return is checked: a replica that has diverged costs a look at the leader, and a leader that has, one run. */
 import { connect, headers } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { Subscription } from '../../src/core/delivery/subscription.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'

@@ -1,6 +1,6 @@
 /** What nodes are to each other, whatever store they share: each shared store runs these tests. */
 import { expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Hint, Store } from '../../src/core/ports/store.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'

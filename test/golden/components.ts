@@ -1,5 +1,5 @@
 /** Components whose logs are recorded, and which the golden servers serve: AgentOS shows their names and kinds. */
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { parallel, step, workflow } from '../../src/agents/workflow/index.ts'
 import { type Component, emit } from '../../src/core/ports/component.ts'

@@ -1,6 +1,6 @@
 /** Answers that list what several runs hold are bounded in bytes; the rest is on the next page, or the answer says that it is not whole. */
 import { beforeEach, expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores/overriding.ts'

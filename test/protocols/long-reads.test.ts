@@ -1,6 +1,6 @@
 /** Reads that fold many logs share the event loop with all other requests, and their answers are bounded. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { createServer, type Server } from '../../src/server/create-server.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
 import { addLongSession } from '../support/long-session.ts'

@@ -1,6 +1,6 @@
 /** Recovering a long run leaves the event loop free for others, such as a liveness probe. */
 import { expect, onTestFinished, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { createServer } from '../../src/server/create-server.ts'

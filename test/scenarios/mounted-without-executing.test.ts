@@ -1,6 +1,6 @@
 /** An application that only accepts runs, as on platforms that freeze processes, and a worker that executes them. */
 import { expect, onTestFinished, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { holdfast } from '../../src/mount/holdfast.ts'
 import { createWorker } from '../../src/server/create-worker.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'

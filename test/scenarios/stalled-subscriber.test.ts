@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { assertSeenIsInLog, checkedEnd } from '../support/checker.ts'
 import type { EventStream } from '../support/event-stream.ts'

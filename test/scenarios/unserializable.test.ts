@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { type AgentStream, emit, type RunContext } from '../../src/core/ports/component.ts'
 import { checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'
 import { call, followRun, readEvents, readLog, startRun } from '../support/http.ts'

@@ -1,5 +1,5 @@
 /** Helpers for workflow tests, with compact logs. */
-import { agent } from '../../src/agents/generator.ts'
+import { agent } from '../../src/agents/agent.ts'
 import { step, type StepContext } from '../../src/agents/workflow/index.ts'
 import type { Component } from '../../src/core/ports/component.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'

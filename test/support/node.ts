@@ -1,6 +1,6 @@
 /** A node without a server: the real service on a store, in process, with short limits. */
 import { onTestFinished } from 'vitest'
-import { agent, type AgentDefinition } from '../../src/agents/generator.ts'
+import { agent, type AgentDefinition } from '../../src/agents/agent.ts'
 import type { Component } from '../../src/core/ports/component.ts'
 import { type Clock, systemClock, systemIds } from '../../src/core/ports/clock.ts'
 import { HoldfastError } from '../../src/core/model/errors.ts'

@@ -1,23 +1,18 @@
-/** Model agent: instructions and tools on the AI SDK. Every model request and tool call is recorded separately. */
-import type { FlexibleSchema, LanguageModel } from 'ai'
-import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
+/** Model agent: instructions and tools on the AI SDK. Its code is loaded with its first run. */
+import type { Component } from '../../core/ports/component.ts'
 import { aCount, anAmount, anObject, anything, aString, type OptionRules } from '../../core/model/check-options.ts'
 import { aModel, historyRule, toolsRule } from './rules.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
-import { callerOptionsOf, callerTools, withCaller } from './caller-options.ts'
-import { type AgentHistory, conversation } from './history.ts'
+import type { AgentHistory } from './history.ts'
 import { modelInput, type ModelInput } from './input.ts'
-import { loop } from './loop.ts'
-import { listedOutput } from './output.ts'
-import { describeModel, type ModelSettings } from './request.ts'
-import { RETRIES, RETRY_DELAY_MS } from './retry.ts'
-import { loadSdk } from './sdk.ts'
-import { type AgentTools, openTools } from './tool-sources.ts'
-import { modelInUse } from './test-model.ts'
-import { toolboxOf } from './tools.ts'
+import { describeModel } from './model-name.ts'
+import { listedOutput } from './listed-output.ts'
+import type { FlexibleSchema, LanguageModel } from './sdk-types.ts'
+import type { ModelSettings } from './settings.ts'
+import type { AgentTools } from './tool-sources.ts'
 
 export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {
-  /** Any AI SDK language model. */
+  /** Any AI SDK language model. An agent has either this or `run`. */
   readonly model: LanguageModel
   /** System message. Default: none. */
   readonly instructions?: string
@@ -37,12 +32,10 @@ export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {
   readonly settings?: ModelSettings
   /** Conversation history for the model. Default: the session's earlier runs of this agent. */
   readonly history?: AgentHistory
+  readonly run?: never
 }
 
-export const MAX_STEPS = 20
-export const CONCURRENCY = 8
-
-const RULES: OptionRules<ModelAgentDefinition> = {
+export const modelAgentRules: OptionRules<Omit<ModelAgentDefinition, 'run'>> = {
   ...commonRules,
   model: aModel,
   instructions: aString,
@@ -57,40 +50,16 @@ const RULES: OptionRules<ModelAgentDefinition> = {
 }
 
 export function modelAgent(definition: ModelAgentDefinition): Component<ModelInput> {
-  checkDefinition('agent', definition, RULES, ['model'])
+  checkDefinition('agent', definition, modelAgentRules, ['model'])
   const { output, ...rest } = definition
   return {
     ...commonOf({ input: modelInput, ...rest }),
     ...listedOutput(output),
     kind: 'agent',
     info: { model: describeModel(definition.model) },
-    run: (input, context) => run(definition, input, context),
-  }
-}
-
-async function* run(
-  definition: ModelAgentDefinition,
-  input: ModelInput,
-  context: RunContext,
-): AsyncGenerator<Emission, unknown, void> {
-  const sdk = await loadSdk()
-  const caller = callerOptionsOf(input)
-  const messages = await conversation(context, input, definition.history)
-  const { tools, close } = await openTools(definition.tools, context)
-  try {
-    return yield* loop(context, {
-      sdk,
-      ...withCaller(sdk, caller, { ...definition, model: modelInUse(definition.model) }),
-      messages,
-      toolbox: await toolboxOf(sdk, { ...callerTools(sdk, caller), ...tools }),
-      maxSteps: definition.maxSteps ?? MAX_STEPS,
-      concurrency: definition.concurrency ?? CONCURRENCY,
-      retry: {
-        retries: definition.modelRetries ?? RETRIES,
-        delayMs: definition.retryDelayMs ?? RETRY_DELAY_MS,
-      },
-    })
-  } finally {
-    await close()
+    async *run(input, context) {
+      const { runModelAgent } = await import('./run-agent.ts')
+      return yield* runModelAgent(definition, input, context)
+    },
   }
 }

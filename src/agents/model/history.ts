@@ -1,7 +1,7 @@
 /** Conversation history of a model agent. */
-import type { ModelMessage } from 'ai'
 import type { HistoryOptions, RunContext } from '../../core/ports/component.ts'
 import { messagesOf, type ModelInput } from './input.ts'
+import type { ModelMessage } from './sdk-types.ts'
 
 /** `false`: none. An object: limits for the session's earlier runs. A function: returns the history from elsewhere. */
 export type AgentHistory =

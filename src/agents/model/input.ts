@@ -1,10 +1,11 @@
 /** Converts a run's input to model messages. */
-import type { FilePart, ModelMessage } from 'ai'
+import type { FilePart } from 'ai'
 import type { JsonSchema } from '../../core/ports/schema.ts'
 import type { CallerOptions } from '../../core/model/caller-options.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { fromCheck } from '../../core/schema/json-schema.ts'
 import { callerOptionsOf } from './caller-options.ts'
+import type { ModelMessage } from './sdk-types.ts'
 
 /** A string, a string with files, a conversation, or any other JSON value, which the model gets as JSON. */
 export type ModelInput =

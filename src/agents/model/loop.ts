@@ -3,10 +3,15 @@ import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { type CallResults, makeCalls } from './calls.ts'
 import { checkOutput, outputOf } from './output.ts'
-import { askModel, type AskedCall, type ModelSettings } from './request.ts'
+import { askModel, type AskedCall } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
+import type { ModelSettings } from './settings.ts'
 import type { Toolbox } from './tools.ts'
+
+/** Defaults of model agents and teams. */
+export const MAX_STEPS = 20
+export const CONCURRENCY = 8
 
 export interface LoopOptions {
   readonly sdk: Sdk

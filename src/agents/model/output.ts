@@ -1,9 +1,7 @@
-/** Structured output of a model agent: parses the answer, validates it, and publishes its schema. */
-import type { FlexibleSchema } from 'ai'
-import { type Component, WorkFailure } from '../../core/ports/component.ts'
+/** Structured output of a model agent: parses the answer and validates it. */
+import { WorkFailure } from '../../core/ports/component.ts'
 import type { SchemaIssue } from '../../core/ports/schema.ts'
 import { messageOf } from '../../core/model/errors.ts'
-import { fromCheck, jsonSchemaOf } from '../../core/schema/json-schema.ts'
 import { isStandardSchema, issuesText, validate } from '../../core/schema/validate.ts'
 import type { LoopOptions } from './loop.ts'
 import type { ModelTurn } from './request.ts'
@@ -45,13 +43,3 @@ function mismatch({ finish, text }: ModelTurn, issues: readonly SchemaIssue[]): 
 
 /** Maximum excerpt of an answer that does not match. */
 const MISMATCH_CHARS_MAX = 2000
-
-/** For listings only: the loop has validated the output. Schemas of the AI SDK itself are not listed. */
-export function listedOutput(output: FlexibleSchema | undefined): Pick<Component, 'output'> {
-  if (output === undefined || !isStandardSchema(output)) return {}
-  try {
-    return { output: fromCheck((value) => value, jsonSchemaOf(output, 'output')) }
-  } catch {
-    return {} // the AI SDK converts more libraries than those that convert themselves
-  }
-}

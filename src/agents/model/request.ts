@@ -12,26 +12,13 @@ import type { Usage } from '../../core/model/event.ts'
 import { ResponseParts } from './response-parts.ts'
 import { isGone } from './reattach-api.ts'
 import { BackgroundResponse } from './background-response.ts'
+import { nameOf } from './model-name.ts'
 import { makerOf } from './reattach.ts'
 import { noteContext } from './replaying.ts'
 import { requestFailure, retryDelay, type RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
+import type { ModelSettings } from './settings.ts'
 import { usageOf } from './usage.ts'
-
-/** Passed to the model unchanged. */
-export interface ModelSettings {
-  readonly maxOutputTokens?: number
-  readonly temperature?: number
-  readonly topP?: number
-  readonly topK?: number
-  readonly presencePenalty?: number
-  readonly frequencyPenalty?: number
-  readonly stopSequences?: string[]
-  readonly seed?: number
-  readonly headers?: Record<string, string>
-  /** Provider-specific options, by provider. */
-  readonly providerOptions?: NonNullable<ModelMessage['providerOptions']>
-}
 
 export interface ModelRequest {
   readonly sdk: Sdk
@@ -145,14 +132,4 @@ function assertWhole(finish: string): void {
     retryable: true,
     details: { finish },
   })
-}
-
-function nameOf(model: LanguageModel): { model: string; provider?: string } {
-  return typeof model === 'string' ? { model } : { model: model.modelId, provider: model.provider }
-}
-
-/** The same, for component listings. */
-export function describeModel(model: LanguageModel): { id: string; provider?: string } {
-  const { model: id, ...rest } = nameOf(model)
-  return { id, ...rest }
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Crowd } from '../../../test/support/crowd.ts'
 import { settle } from '../../../test/support/manual-clock.ts'
 import { logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
-import { agent } from '../generator.ts'
+import { agent } from '../agent.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 
 const upper = step({ name: 'upper', run: (input: string) => input.toUpperCase() })

@@ -1,7 +1,7 @@
 /** What is wrong with a workflow is said when it is defined, in words. */
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import type { Component } from '../../core/ports/component.ts'
-import { agent } from '../generator.ts'
+import { agent } from '../agent.ts'
 import { condition, loop, parallel, router, step, steps, workflow, type WorkflowStep } from './index.ts'
 
 const a = step({ name: 'a', run: (input: string) => input.length })

@@ -4,7 +4,7 @@ import { failureOf, logOf, resultOf, startOf, storyOf } from '../../../test/supp
 import { openNode, textOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
-import { agent } from '../generator.ts'
+import { agent } from '../agent.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 
 /** Fails so many times, and then gives how often it was tried. */

@@ -5,7 +5,7 @@ import { openNode, type TestNode } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../core/model/event.ts'
-import { agent } from '../generator.ts'
+import { agent } from '../agent.ts'
 import { parallel, router, step, workflow } from './index.ts'
 
 /** Answers each pause in turn, with the one answer or with one by question id, and gives the log. */

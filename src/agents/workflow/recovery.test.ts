@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
 import { typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst } from '../../../test/support/world.ts'
-import { agent } from '../generator.ts'
+import { agent } from '../agent.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 
 describe('[RUN-1] workflow: after a crash', () => {

@@ -1,13 +1,13 @@
 /** Demo agent with tools: looks up a balance, and asks for approval before it sends money. */
 import { type LanguageModel, tool } from 'ai'
 import { z } from 'zod'
-import { modelAgent } from '../../agents/model/agent.ts'
+import { agent } from '../../agents/agent.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { DemoFacts } from './lazy.ts'
 import { modelOr } from './scripted.ts'
 
 export function clerk(facts: DemoFacts, model?: LanguageModel): Component {
-  return modelAgent({
+  return agent({
     ...facts,
     instructions: 'Look up the balance before you send money.',
     tools: {

@@ -1,6 +1,6 @@
 /** Demo team: an editor delegates to two reporters and writes the story from their results. */
 import type { LanguageModel } from 'ai'
-import { modelAgent } from '../../agents/model/agent.ts'
+import { agent } from '../../agents/agent.ts'
 import { team } from '../../agents/team/team.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { DemoFacts } from './lazy.ts'
@@ -8,7 +8,7 @@ import { modelOr } from './scripted.ts'
 
 export function newsroom(facts: DemoFacts, model?: LanguageModel): Component {
   const reporter = (id: string, beat: string): Component =>
-    modelAgent({
+    agent({
       id,
       name: id,
       description: `Reports on ${beat}.`,

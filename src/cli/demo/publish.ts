@@ -1,6 +1,6 @@
 /** Demo workflow with a sequence, a parallel block, a loop and a condition; two steps are agents. */
 import type { LanguageModel } from 'ai'
-import { modelAgent } from '../../agents/model/agent.ts'
+import { agent } from '../../agents/agent.ts'
 import { pause } from '../../agents/shared/pause.ts'
 import { condition, loop, parallel, step, workflow } from '../../agents/workflow/index.ts'
 import type { Component } from '../../core/ports/component.ts'
@@ -17,7 +17,7 @@ const WORK_MS = 400
 export function publish(facts: DemoFacts, model?: LanguageModel): Component {
   const outline = step({
     name: 'outline',
-    run: modelAgent({
+    run: agent({
       id: 'outliner',
       instructions: 'Outline an article about what you are given, in three short sentences.',
       model: modelOr(model, 'outliner', ({ text }) => `Beginning, middle and end of "${text}".`),
@@ -28,7 +28,7 @@ export function publish(facts: DemoFacts, model?: LanguageModel): Component {
     branches: [
       step({
         name: 'facts',
-        run: modelAgent({
+        run: agent({
           id: 'researcher',
           instructions: 'Give three facts for the article that you are given the outline of.',
           model: modelOr(model, 'researcher', ({ text }) => `Of ${text.length} letters, not one was made up.`),

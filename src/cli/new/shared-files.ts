@@ -69,7 +69,8 @@ export function bundlerTsconfig(more: object, include: readonly string[]): strin
 export const GITIGNORE = 'node_modules/\n.holdfast/\n'
 
 export const AGENTS = `import { tool } from 'ai'
-import { agent, idempotent, scriptedModel } from 'holdfast/ai'
+import { agent } from 'holdfast'
+import { idempotent, scriptedModel } from 'holdfast/ai'
 import { z } from 'zod'
 
 /** \`idempotent\`: after a crash, the tool is called again without asking. */
@@ -99,8 +100,8 @@ export const assistant = agent({
 
 /** `agents.ts` of templates that mount: the instance beside its agent. */
 export const MOUNTED_AGENTS: string = AGENTS.replace(
-  "import { tool } from 'ai'\n",
-  "import { tool } from 'ai'\nimport { holdfast } from 'holdfast'\n",
+  "import { agent } from 'holdfast'\n",
+  "import { agent, holdfast } from 'holdfast'\n",
 ).concat(`
 export const hf = holdfast({
   components: [assistant],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering } from '../../../test/support/world.ts'
-import { agent } from '../../agents/generator.ts'
+import { agent } from '../../agents/agent.ts'
 import { type Component, type RunContext, WorkFailure } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 

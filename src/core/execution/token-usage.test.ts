@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { logOf } from '../../../test/support/flows.ts'
 import { aborted, openNode, subject } from '../../../test/support/node.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
-import { agent } from '../../agents/generator.ts'
+import { agent } from '../../agents/agent.ts'
 import { type Component, emit, type Emission } from '../ports/component.ts'
 import type { EventData, LoggedEvent, Usage } from '../model/event.ts'
 

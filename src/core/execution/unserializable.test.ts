@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { dataOf, logOf, PATIENCE_MS } from '../../../test/support/adapters.ts'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
-import { agent } from '../../agents/generator.ts'
+import { agent } from '../../agents/agent.ts'
 import { packEmission, unpackEmission } from '../../agents/isolated/packing.ts'
 import type { Emission, RunContext, UnserializablePolicy } from '../ports/component.ts'
 import { silentLogger } from '../ports/logger.ts'

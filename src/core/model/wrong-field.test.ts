@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { failureOf, logOf } from '../../../test/support/flows.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
-import { agent } from '../../agents/generator.ts'
+import { agent } from '../../agents/agent.ts'
 import type { Emission } from '../ports/component.ts'
 
 const cases: readonly [string, string, unknown][] = [

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode } from '../../../test/support/node.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
-import { agent } from '../../agents/generator.ts'
+import { agent } from '../../agents/agent.ts'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import type { Component, HistoryMessage, HistoryOptions } from '../ports/component.ts'

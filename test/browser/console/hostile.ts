@@ -1,5 +1,5 @@
 /** An agent that puts what would do harm into everything that it can name. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 import { type Component, emit } from '../../../src/core/ports/component.ts'
 

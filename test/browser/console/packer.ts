@@ -1,5 +1,5 @@
 /** An agent with an input of every kind that a form has. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 
 export const packer = agent({

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Ids } from '../../../src/core/ports/clock.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'

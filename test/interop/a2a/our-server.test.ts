@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Server } from '../../../src/server/create-server.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { type InProcessOptions, openInProcess, serveInProcess } from '../../support/in-process.ts'

@@ -1,7 +1,7 @@
 /** Clients in the field that follow neither 1.0 nor 0.3 to the letter: protobuf field names, parts without a kind, names of 0.2. */
 import { describe, expect, test } from 'vitest'
 import { RESUME_EXTENSION } from '../../../src/a2a/resume.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Task } from '../../../src/protocols/a2a/wire/wire.ts'
 import { current, drained, getTask, message, open, result, rpc, send, serveA2a, states } from './serve.ts'
 

@@ -1,6 +1,6 @@
 /** The defects of FastA2A's streaming, in the order in which its code was read, and what the reviews of its pull request 43 found. */
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import {

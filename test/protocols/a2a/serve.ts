@@ -2,7 +2,7 @@
 import type { Component } from '../../../src/core/ports/component.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 import type { Task } from '../../../src/protocols/a2a/wire/wire.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { EventParser } from '../../../src/sse/index.ts'
 import type { NativeOptions, NativeServer } from '../native/serve.ts'
 import { serveNative } from '../native/serve.ts'

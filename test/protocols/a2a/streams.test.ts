@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import type { Component } from '../../../src/core/ports/component.ts'

@@ -1,7 +1,7 @@
 /** The agent that the official compatibility kit (a2aproject/a2a-tck) tests: it does what the beginning of a message's id says. */
 import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
 import { emit } from '../../../src/core/ports/component.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 
 interface SentMessage {

@@ -1,7 +1,7 @@
 /** Components for the tests of this protocol: on the scripted model, and workflows with every kind of block and gate. */
 import { tool } from 'ai'
 import { z } from 'zod'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import { team } from '../../../src/agents/team/team.ts'

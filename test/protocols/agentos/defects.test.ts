@@ -1,7 +1,7 @@
 /** Defects of the servers that this protocol comes from, each as a test that would have caught it. */
 import { describe, expect, test } from 'vitest'
 import { parallel, step, workflow } from '../../../src/agents/workflow/index.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent } from '../../../src/core/model/event.ts'
 import type { Run } from '../../../src/core/model/run.ts'

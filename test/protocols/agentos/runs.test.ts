@@ -1,6 +1,6 @@
 /** Runs of the three families, in the four ways to ask for them. */
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import { until } from '../../support/until.ts'
 import {

@@ -1,6 +1,6 @@
 /** A server for one test of this protocol. */
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { events } from '../../../src/core/model/record.ts'
 import type { LoggedEvent } from '../../../src/core/model/event.ts'

@@ -1,7 +1,7 @@
 /** Errors before a stream starts are problem JSON; errors inside a run are events of the run. */
 import { describe, expect, test } from 'vitest'
 import { fromCheck } from '../../../src/core/schema/json-schema.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { systemIds } from '../../../src/core/ports/clock.ts'
 import { type ErrorCode, errorTable, HoldfastError } from '../../../src/core/model/errors.ts'
 import { type Logger, silentLogger } from '../../../src/core/ports/logger.ts'

@@ -1,7 +1,7 @@
 /** Request errors have the API's form, map to the official client's error classes, and start nothing. */
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import { framesIn, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
 

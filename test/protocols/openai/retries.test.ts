@@ -1,7 +1,7 @@
 /** Requests that are sent again: by a caller with a key, and by the SDKs on their own. */
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import { silentLogger } from '../../../src/core/ports/logger.ts'

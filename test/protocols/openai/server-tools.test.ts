@@ -4,7 +4,7 @@ import { streamText } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-v6'
 import { expect, test } from 'vitest'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { framesIn, raw, serveOpenAi } from './serve.ts'
 
 /** Uses two tools at once, of which one fails, and talks meanwhile. */

@@ -1,5 +1,5 @@
 /** Blocks the thread of the server. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 export const blocker = agent({
   id: 'blocker',

@@ -1,5 +1,5 @@
 /** Counts, and resumes where it was after a crash. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 export const counter = agent({
   id: 'counter',

@@ -1,5 +1,5 @@
 /** Uses all that a context has. Served both isolated and not, to compare the logs. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { fromCheck, fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 import { emit, WorkFailure } from '../../../src/core/ports/component.ts'
 

@@ -1,6 +1,6 @@
 /** Agents that would take the process down, if they were not isolated. */
 import { writeFileSync } from 'node:fs'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { fromCheck } from '../../../src/core/schema/json-schema.ts'
 import type { RunContext } from '../../../src/core/ports/component.ts'
 

@@ -1,5 +1,5 @@
 /** Says a key in two pieces; `refused` has rules of its own, which cannot leave the thread. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 export const keyholder = agent<unknown>({
   id: 'keyholder',

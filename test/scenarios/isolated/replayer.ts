@@ -1,5 +1,5 @@
 /** Shows whether it repeats output that its log already has: before and after it. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 export const replayer = agent<unknown>({
   id: 'replayer',

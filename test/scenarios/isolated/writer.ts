@@ -1,6 +1,6 @@
 /** Never waits: notes in a file how far it has come, and yields. */
 import { appendFileSync } from 'node:fs'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 export const writer = agent({
   id: 'writer',

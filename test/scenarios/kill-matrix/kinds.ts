@@ -1,7 +1,7 @@
 /** The kinds of components that are killed. Each does its work through a scene, so that it can stand still in every phase. */
 import { tool } from 'ai'
 import { z } from 'zod'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { type ScriptedPart, scriptedModel } from '../../../src/agents/model/scripted.ts'
 import { idempotent, type ToolContext } from '../../../src/agents/model/tools.ts'

@@ -1,6 +1,6 @@
 /** Everything that an agent can do, once, one thing after the other: it is a run of its own, a member of a team, a step. */
 import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { Phase, Scene } from './scene.ts'
 
 /** Where the program can be cut off. */

@@ -1,5 +1,6 @@
 import { createOpenAI } from '@ai-sdk/openai'
-import { agent, resumable } from 'holdfast/ai'
+import { agent } from 'holdfast'
+import { resumable } from 'holdfast/ai'
 
 export const writer = agent({
   id: 'writer',

@@ -1,6 +1,6 @@
 /** Agents whose code throws where no run awaits it. */
 import { EventEmitter } from 'node:events'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import type { RunContext } from '../../../src/core/ports/component.ts'
 
 const boom = (kind: string): never => {

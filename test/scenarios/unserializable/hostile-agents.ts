@@ -1,5 +1,5 @@
 /** A module for `holdfast serve`: agents that throw what is hard to look at. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 export const thrown: Readonly<Record<string, () => unknown>> = {
   null: () => null,

@@ -2,7 +2,7 @@
  * Runs a program in a world where workers die at a given event, and somebody answers every question. Its time is not that of the
  * machine: however busy that is, work that takes 3 ms ends before a wait of 60 ms does.
  */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
 import { isFinished } from '../../../src/core/model/run.ts'

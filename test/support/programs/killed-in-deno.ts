@@ -1,6 +1,6 @@
 /** A server of Deno with Holdfast in it, which a test kills and starts again. */
 import { holdfast } from '../../../src/mount/holdfast.ts'
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 
 interface Runtime {
   readonly Deno: { serve(options: object, handler: unknown): unknown }

@@ -1,5 +1,5 @@
 /** Mounts Holdfast in the server of the runtime that executes this: Bun or Deno. Prints the result of one run. */
-import { agent } from '../../../src/agents/generator.ts'
+import { agent } from '../../../src/agents/agent.ts'
 import { holdfast } from '../../../src/mount/holdfast.ts'
 
 interface Runtimes {
