@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, textOf } from '../../../test/support/node.ts'
-import { ManualWorld, recovering } from '../../../test/support/world.ts'
+import { hangAtFirst, ManualWorld, recovering } from '../../../test/support/world.ts'
 import type { RunContext } from '../ports/component.ts'
 import { startTimer, TIMER_MAX_MS } from '../runtime/timer.ts'
 
@@ -142,6 +142,27 @@ describe('a sleep', () => {
       ])
     },
   )
+
+  test.each<[string, (context: RunContext) => Promise<unknown>]>([
+    ['output', async () => {}],
+    ['work', (context) => context.tool({ name: 'known', input: 1 }, () => 1)],
+  ])('a short sleep before recorded %s is skipped after a crash', async (_, known) => {
+    const world = new ManualWorld(
+      recovering('resume', async function* (_input, context) {
+        await context.sleep(500)
+        await known(context)
+        yield 'a'
+        await hangAtFirst(context)
+      }),
+    )
+    const first = world.worker()
+    const id = await first.start('subject')
+    await world.clock.pass(500)
+    await first.emitted(id, 'text.delta')
+    world.kill()
+    // No time passes for the second worker.
+    expect(textOf(await world.worker().ended(id, 30_000))).toBe('a')
+  })
 
   test('counts neither as idle time nor towards the deadline', async () => {
     const clock = new ManualClock()

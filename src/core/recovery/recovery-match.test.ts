@@ -390,7 +390,7 @@ describe('[RUN-5] new work waits until the code has asked for everything recorde
     ['a changed input', (context: RunContext) => context.tool({ name: 'pay', input: 500 }, effect('pay'))],
     ['another name', (context: RunContext) => context.tool({ name: 'transfer', input: 5 }, effect('transfer'))],
     ['a step', (context: RunContext) => context.step('pay', effect('step'))],
-    ['a component', (context: RunContext) => context.call(subject(calledEffect), 5)],
+    ['a component of the same name and input', ({ call }: RunContext) => call(subject(calledEffect, { id: 'pay' }), 5)],
   ])('divergence by %s is detected before it has any effect', async (_, asks) => {
     effects.length = 0
     const { id, second } = await changed(

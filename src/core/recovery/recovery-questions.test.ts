@@ -1,6 +1,6 @@
 /** An answer reaches the question that it was given to, and no other. */
 import { describe, expect, test } from 'vitest'
-import { subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
+import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { AskOptions, Component } from '../ports/component.ts'
 
@@ -46,6 +46,27 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
     await nextQuestion(node, id, 'question')
     await expect(node.answer(id, { question: true })).rejects.toMatchObject({ code: 'conflict', status: 409 })
     expect((await node.get(id)).run.status).toBe('paused')
+  })
+
+  test('cannot be given to the same question of a later attempt, which has an id of its own', async () => {
+    const world = new World(
+      subject(
+        async function* (_, { ask, attempt, signal }) {
+          yield `[${String(await ask('Pay 5 dollars?'))}]`
+          if (attempt === 1) await aborted(signal)
+        },
+        { recovery: 'retry' },
+      ),
+    )
+    const first = world.worker()
+    const id = await first.start('subject')
+    await first.reached(id, 'paused')
+    await first.answer(id, { question: 'yes' })
+    await first.emitted(id, 'text.delta')
+    world.kill()
+    const second = world.worker()
+    expect((await nextQuestion(second, id, 'question')).id).toBe('question#2')
+    await expect(second.answer(id, { question: 'yes' })).rejects.toMatchObject({ code: 'conflict' })
   })
 
   test.each<[string, AskOptions, AskOptions]>([
