@@ -17,6 +17,7 @@ import { taskOf } from '../src/protocols/a2a/view/task.ts'
 import { taskProjection } from '../src/protocols/a2a/view/projection.ts'
 import { textOf } from '../src/protocols/agentos/view/content.ts'
 import { agentosProjection } from '../src/protocols/agentos/view/projection.ts'
+import { newestChunks } from '../src/protocols/ai-sdk/view/chunk-list.ts'
 import { chatProjection as aiSdkProjection } from '../src/protocols/ai-sdk/view/projection.ts'
 import { chatProjection, toCompletion } from '../src/protocols/openai/chat/projection.ts'
 import { toResponse } from '../src/protocols/openai/responses/object.ts'
@@ -240,10 +241,8 @@ const views: Readonly<Record<string, View>> = {
   /** The chunks that stand: what a client gets that replays the message. */
   'AI SDK': (log) => {
     const { chunks } = stateOf(aiSdkProjection({ leg: 0, restart: 0, tools: 'dynamic' }), log)
-    let text = ''
-    for (let node = chunks; node !== undefined; node = node.previous)
-      if (node.chunk.type === 'text-delta') text = node.chunk.delta + text
-    return new Map([[OWN, text]])
+    const standing = newestChunks(chunks, () => true)
+    return new Map([[OWN, standing.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')]])
   },
   /** What a recovered run expects to be emitted again. */
   recovery: async (log) => {

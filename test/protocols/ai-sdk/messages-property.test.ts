@@ -5,7 +5,8 @@ import { RunText } from '../../../src/client/index.ts'
 import type { Event, LoggedEvent } from '../../../src/core/model/event.ts'
 import { chatProjection } from '../../../src/protocols/ai-sdk/view/projection.ts'
 import { toUiParts } from '../../../src/protocols/ai-sdk/view/ui-parts.ts'
-import { type ChatView, newestChunks } from '../../../src/protocols/ai-sdk/view/chat-writer.ts'
+import type { ChatView } from '../../../src/protocols/ai-sdk/view/chat-writer.ts'
+import { newestChunks } from '../../../src/protocols/ai-sdk/view/chunk-list.ts'
 import type { ChatFrame, ChatState } from '../../../src/protocols/ai-sdk/view/state.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
 import { readLogs } from '../../golden/log-file.ts'
@@ -83,7 +84,7 @@ async function compare(log: readonly LoggedEvent[]): Promise<Compared> {
   const end = log.at(-1)!
   let text = ''
   const begun = new Set<number>()
-  for (let node = state.chunks; node !== undefined; node = node.previous) begun.add(node.message)
+  for (const { message } of newestChunks(state.chunks, () => true)) begun.add(message)
   for (const leg of [...begun].toSorted((left, right) => left - right)) {
     const isLast = leg === state.message.leg
     // Earlier messages are replayed as they stood when the next one began.

@@ -1,13 +1,15 @@
 /**
- * Folds the artifacts of a task from its log: one per message of an actor, and one per named artifact. Linked lists, newest first, so
- * that a chunk takes constant time and retracted output is found at the end.
+ * Folds the artifacts of a task from its log: one per message of an actor, and one per named artifact. A chunk takes constant time, and
+ * retracted output is found at the end.
  */
 import type { Actor, EventData, LoggedEvent } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
+import { addPiece, piecesOf, retractPieces, textFrom, type TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { Artifact, Part } from '../wire/wire.ts'
 
-export interface Piece {
+/** Newest first. */
+interface Piece {
   readonly index: number
   readonly part: Part
   readonly previous: Piece | undefined
@@ -21,6 +23,9 @@ export interface ArtifactFold {
   readonly spoken: boolean
   /** Its last chunk was sent. */
   readonly closed: boolean
+  /** Its content, if all of it is plain text. */
+  readonly said: TextPieces | undefined
+  /** Its content, if not. */
   readonly pieces: Piece | undefined
 }
 
@@ -48,9 +53,11 @@ type ArtifactAdded = Extract<LoggedEvent, { type: 'artifact.added' }>
 export function say(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): ArtifactChange {
   if (data.text === '') return { artifacts, chunks: [] }
   const id = spokenId(actor, data.message)
-  const begun: ArtifactFold = { id, actor, name: actor?.component, spoken: true, closed: false, pieces: undefined }
+  const begun: ArtifactFold = { id, actor, name: actor?.component, spoken: true, ...EMPTY }
   return add(artifacts, begun, { index, part: { text: data.text } }, false)
 }
+
+const EMPTY = { closed: false, said: undefined, pieces: undefined } as const
 
 /** `answer` for an agent with a single message. */
 function spokenId(actor: Actor | undefined, message: string | undefined): string {
@@ -68,7 +75,7 @@ export function addArtifact(artifacts: Artifacts | undefined, { data, actor, ind
   const { artifact, name, append = false, last = false } = data
   const id = actor === undefined ? artifact : `${actor.run}/${artifact}`
   const known = append ? find(artifacts, id) : undefined
-  const begun: ArtifactFold = known ?? { id, actor, name, spoken: false, closed: false, pieces: undefined }
+  const begun: ArtifactFold = known ?? { id, actor, name, spoken: false, ...EMPTY }
   return add(artifacts, begun, { index, part: partOf(data) }, last)
 }
 
@@ -85,14 +92,7 @@ export function addOutput(artifacts: Artifacts | undefined, output: unknown, ind
   if (output === undefined || output === null || output === '' || isSaid(artifacts, output))
     return { artifacts, chunks: [] }
   const part: Part = typeof output === 'string' ? { text: output } : { data: output }
-  const begun: ArtifactFold = {
-    id: 'output',
-    actor: undefined,
-    name: 'output',
-    spoken: false,
-    closed: false,
-    pieces: undefined,
-  }
+  const begun: ArtifactFold = { id: 'output', actor: undefined, name: 'output', spoken: false, ...EMPTY }
   return add(artifacts, begun, { index, part }, true)
 }
 
@@ -123,9 +123,10 @@ export function retract(artifacts: Artifacts | undefined, event: DiscardedAttemp
   for (const artifact of [...each(artifacts)].toReversed()) {
     const from = retractedFrom(event, actorKey(artifact.actor))
     let { pieces } = artifact
-    if (pieces === undefined || pieces.index < from) continue
+    const { index } = artifact.said ?? pieces ?? { index: -1 }
+    if (index < from) continue
     while (pieces !== undefined && pieces.index >= from) pieces = pieces.previous
-    const left: ArtifactFold = { ...artifact, pieces, closed: false }
+    const left: ArtifactFold = { ...artifact, said: retractPieces(artifact.said, from), pieces, closed: false }
     changed = replace(changed, left)
     chunks.push({ artifact: toArtifact(left), append: false, last: false })
   }
@@ -142,20 +143,34 @@ function add(
   { index, part }: Omit<Piece, 'previous'>,
   last: boolean,
 ): ArtifactChange {
-  const known = begun.pieces === undefined ? find(artifacts, begun.id) : begun
+  const known = isEmpty(begun) ? find(artifacts, begun.id) : begun
   // Without `append`, an artifact of the same name replaces it.
-  const before = begun.spoken ? known : begun.pieces === undefined ? undefined : begun
-  const artifact: ArtifactFold = {
-    ...begun,
-    closed: last,
-    pieces: { index, part, previous: before?.pieces },
-  }
-  const append = before?.pieces !== undefined
+  const before = begun.spoken ? known : isEmpty(begun) ? undefined : begun
+  const artifact: ArtifactFold = { ...begun, closed: last, ...contentWith(before, index, part) }
+  const append = before !== undefined && !isEmpty(before)
   const chunk = { artifact: { ...head(artifact), parts: [part] }, append, last }
   return {
     artifacts: known === undefined ? { newest: artifact, older: artifacts } : replace(artifacts, artifact),
     chunks: [chunk],
   }
+}
+
+type Content = Pick<ArtifactFold, 'said' | 'pieces'>
+
+function isEmpty({ said, pieces }: Content): boolean {
+  return said === undefined && pieces === undefined
+}
+
+function contentWith(before: Content | undefined, index: number, part: Part): Content {
+  if (isBareText(part) && before?.pieces === undefined)
+    return { said: addPiece(before?.said, index, part.text), pieces: undefined }
+  return { said: undefined, pieces: { index, part, previous: before && allPieces(before) } }
+}
+
+function allPieces({ said, pieces }: Content): Piece | undefined {
+  let all = pieces
+  for (const { index, text } of piecesOf(said)) all = { index, part: { text }, previous: all }
+  return all
 }
 
 /** A chunk needs a part, so the last-chunk marker has an empty text. */
@@ -192,7 +207,8 @@ function isBareText(part: Part): part is { readonly text: string } {
   return part.text !== undefined && part.mediaType === undefined && part.filename === undefined
 }
 
-function partsOf({ pieces }: ArtifactFold): Part[] {
+function partsOf({ said, pieces }: ArtifactFold): Part[] {
+  if (said !== undefined) return [{ text: textFrom(said) }]
   const parts: Part[] = []
   for (let piece = pieces; piece !== undefined; piece = piece.previous) parts.push(piece.part)
   return parts.toReversed()

@@ -1,15 +1,14 @@
 /** A component's content, without retracted output. */
+import { textFrom } from '../../../core/structure/text-pieces.ts'
 import type { Speaker, State } from './state.ts'
 import { values } from './trail.ts'
 
 export function textOf({ said }: Speaker): string {
-  return values(said)
-    .map(({ text }) => text)
-    .join('')
+  return textFrom(said)
 }
 
 export function thoughtOf({ thought }: Speaker): string {
-  return values(thought).join('')
+  return textFrom(thought)
 }
 
 /** Its output, or else its text, or else the content of the last component it called. */

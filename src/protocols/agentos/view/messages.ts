@@ -1,4 +1,5 @@
 /** A run's conversation as a list of messages: input, text and tool calls. */
+import { piecesOf } from '../../../core/structure/text-pieces.ts'
 import { asText } from '../wire/shapes.ts'
 import { secondsOf, type Speaker } from './state.ts'
 import { entries } from './trail.ts'
@@ -58,7 +59,7 @@ export function conversationOf(speaker: Speaker): Message[] {
 }
 
 function partsOf(speaker: Speaker): Part[] {
-  const said = entries(speaker.said).map(({ index, value }): Part => ({ type: 'said', index, text: value.text }))
+  const said = piecesOf(speaker.said).map(({ index, text }): Part => ({ type: 'said', index, text }))
   const called = entries(speaker.calls).map(({ index, value }): Part => {
     const { call: id, name, input } = value
     return { type: 'called', index, call: { id, type: 'function', function: { name, arguments: asText(input) } } }

@@ -1,5 +1,6 @@
 /** Projects text, reasoning, tool calls and other component events to those of agents and teams. */
 import type { Usage } from '../../../core/model/event.ts'
+import { addPiece } from '../../../core/structure/text-pieces.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { asText, type ToolExecution } from '../wire/shapes.ts'
 import {
@@ -28,7 +29,7 @@ export function endReasoning(writer: FrameWriter, speaker: Speaker): Speaker {
 
 export function textDelta(writer: FrameWriter, { index, data }: Logged<'text.delta'>): void {
   const speaker = speaking(writer)
-  writer.keep({ ...speaker, said: add(speaker.said, index, { text: data.text, message: data.message }) })
+  writer.keep({ ...speaker, said: addPiece(speaker.said, index, data.text) })
   writer.say(speaker, 'RunContent', {
     content: data.text,
     ...(speaker.kind !== 'team' && { workflow_agent: false }),
@@ -43,7 +44,7 @@ export function reasoningStarted(writer: FrameWriter): void {
 
 export function reasoningDelta(writer: FrameWriter, { index, data }: Logged<'reasoning.delta'>): void {
   const speaker = beginReasoning(writer)
-  writer.keep({ ...speaker, thought: add(speaker.thought, index, data.text) })
+  writer.keep({ ...speaker, thought: addPiece(speaker.thought, index, data.text) })
   writer.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
 }
 

@@ -1,5 +1,6 @@
 /** Projects workflow steps and blocks. */
 import type { StepKind } from '../../../core/model/event.ts'
+import { textOf } from './content.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { contentType, type StepOutput } from '../wire/shapes.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
@@ -145,13 +146,7 @@ export function stepCompleted(writer: FrameWriter, { data }: Logged<'step.comple
 function contentOf({ speakers }: State, step: Step, output: unknown): unknown {
   if (output !== undefined) return step.details['iteration'] === undefined ? output : outputOfIteration(output)
   const said = speakers.get(step.executor ?? '')
-  return said === undefined
-    ? null
-    : (said.outcome?.output ??
-        (values(said.said)
-          .map(({ text }) => text)
-          .join('') ||
-          null))
+  return said === undefined ? null : (said.outcome?.output ?? (textOf(said) || null))
 }
 
 function outputOfIteration(output: unknown): unknown {

@@ -5,6 +5,7 @@ import type { Projection } from '../../../core/ports/projection.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../../core/structure/retraction.ts'
+import { retractPieces } from '../../../core/structure/text-pieces.ts'
 import { calledBy, citationsOf, contentOf, mediaOf, textOf, thoughtOf } from './content.ts'
 import { families } from '../wire/families.ts'
 import { metricsOf } from './metrics.ts'
@@ -298,8 +299,8 @@ function retracted(speaker: Speaker, from: number, workFrom: number): Speaker {
   const stays = ({ recorded }: { readonly recorded: boolean }): boolean => recorded && workFrom > from
   return {
     ...speaker,
-    said: retract(speaker.said, from),
-    thought: retract(speaker.thought, from),
+    said: retractPieces(speaker.said, from),
+    thought: retractPieces(speaker.thought, from),
     sources: retract(speaker.sources, from),
     media: retract(speaker.media, from),
     calls: retract(speaker.calls, from, stays),

@@ -3,6 +3,7 @@ import type { Relay } from './relay.ts'
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import type { Actor, Failure, LoggedEvent, Question, StepKind, Usage } from '../../../core/model/event.ts'
 import type { RunStatus } from '../../../core/model/run.ts'
+import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { StepOutput } from '../wire/shapes.ts'
 import type { Trail } from './trail.ts'
 
@@ -58,8 +59,8 @@ export interface Speaker {
   readonly input: unknown
   readonly startedAt: string
   readonly status: RunStatus
-  readonly said: Trail<SpokenText>
-  readonly thought: Trail<string>
+  readonly said: TextPieces | undefined
+  readonly thought: TextPieces | undefined
   /** Reasoning is open. */
   readonly reasoning: boolean
   readonly calls: Trail<ToolCalled>
@@ -71,11 +72,6 @@ export interface Speaker {
   readonly usage?: Usage
   readonly model?: { readonly model: string; readonly provider: string }
   readonly outcome?: ShownOutcome
-}
-
-export interface SpokenText {
-  readonly text: string
-  readonly message: string | undefined
 }
 
 export interface ToolCalled {

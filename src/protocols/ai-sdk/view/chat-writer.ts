@@ -3,7 +3,8 @@ import type { LoggedEvent } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import type { Chunk } from '../wire/chunks.ts'
 import { toMessageId } from '../wire/ids.ts'
-import type { ChatFrame, ChatState, ChunkNode, OpenTool, OpenText, OpenWork, ViewStart } from './state.ts'
+import { addChunk, type StandingChunk } from './chunk-list.ts'
+import type { ChatFrame, ChatState, OpenTool, OpenText, OpenWork, ViewStart } from './state.ts'
 
 export interface ChatView extends ViewStart {
   /** Tool parts are `tool-<name>` for clients that know their tools, `dynamic-tool` for others. */
@@ -58,8 +59,9 @@ export class ChatWriter {
     chunk: Chunk,
     { step = this.state.step, recorded = false, actor = actorKey(this.event.actor), ends }: EmitOptions = {},
   ): void {
-    const { chunks: previous, message } = this.state
-    this.set({ chunks: { previous, chunk, log: this.event.index, actor, recorded, message: message.leg, step, ends } })
+    const { chunks, message } = this.state
+    const added = { chunk, log: this.event.index, actor, recorded, message: message.leg, step, ends }
+    this.set({ chunks: addChunk(chunks, added) })
     this.show(chunk)
   }
 
@@ -89,7 +91,7 @@ export class ChatWriter {
   }
 
   /** Begins this view: the message, and the chunks that it has. */
-  begin(chunks: readonly ChunkNode[]): void {
+  begin(chunks: readonly StandingChunk[]): void {
     const { run, session, message } = this.state
     this.set({ shown: 'now', position: 0 })
     const metadata = { holdfast: { run, session } }
@@ -143,14 +145,4 @@ export class ChatWriter {
     this.emit({ type: `${kind}-start`, id })
     return id
   }
-}
-
-/** The newest chunks that satisfy a condition, oldest first. */
-export function newestChunks(
-  newest: ChunkNode | undefined,
-  condition: (node: ChunkNode) => boolean,
-): readonly ChunkNode[] {
-  const found: ChunkNode[] = []
-  for (let node = newest; node !== undefined && condition(node); node = node.previous) found.push(node)
-  return found.toReversed()
 }

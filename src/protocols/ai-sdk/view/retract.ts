@@ -4,8 +4,9 @@
  */
 import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../../core/structure/retraction.ts'
 import { type Chunk, toolCallOf } from '../wire/chunks.ts'
-import { type ChatWriter, newestChunks } from './chat-writer.ts'
-import type { ChunkNode, WorkData } from './state.ts'
+import type { ChatWriter } from './chat-writer.ts'
+import { addChunk, type ChunkList, chunksBefore, newestChunks, type StandingChunk } from './chunk-list.ts'
+import type { WorkData } from './state.ts'
 
 export function retract(writer: ChatWriter, event: DiscardedAttempt): void {
   const { dropped, chunks, isTextGone } = withoutRetracted(writer.state.chunks, event)
@@ -35,8 +36,8 @@ export function retract(writer: ChatWriter, event: DiscardedAttempt): void {
 }
 
 interface Retracted {
-  readonly dropped: readonly ChunkNode[]
-  readonly chunks: ChunkNode | undefined
+  readonly dropped: readonly StandingChunk[]
+  readonly chunks: ChunkList | undefined
   /** The newest text is retracted as a whole. */
   readonly isTextGone: boolean
 }
@@ -45,37 +46,37 @@ interface Retracted {
  * Looks at the chunks since `from`. Boundaries of steps stay, and so does a call whose result stands, and the end of a text whose
  * beginning does.
  */
-function withoutRetracted(newest: ChunkNode | undefined, event: DiscardedAttempt): Retracted {
+function withoutRetracted(newest: ChunkList | undefined, event: DiscardedAttempt): Retracted {
   const { from } = event.data
   const since = newestChunks(newest, ({ log }) => log >= from)
-  const isConcerned = ({ log, actor, recorded, chunk }: ChunkNode): boolean =>
+  const isConcerned = ({ log, actor, recorded, chunk }: StandingChunk): boolean =>
     !BOUNDARIES.has(chunk.type) && log >= (recorded ? workRetractedFrom : retractedFrom)(event, actor)
   const needed = new Set(since.flatMap((node) => (isConcerned(node) ? [] : (toolCallOf(node.chunk) ?? []))))
   let isTextGone = false
-  const isRetracted = (node: ChunkNode): boolean => {
+  const isRetracted = (node: StandingChunk): boolean => {
     const { chunk } = node
     if (chunk.type === 'text-end' || chunk.type === 'reasoning-end') return isTextGone
     const isGone = isConcerned(node)
     if (chunk.type === 'text-start' || chunk.type === 'reasoning-start') isTextGone = isGone
     return isGone && !(chunk.type === 'tool-input-available' && needed.has(chunk.toolCallId))
   }
-  const dropped: ChunkNode[] = []
-  let chunks = since[0]?.previous
+  const dropped: StandingChunk[] = []
+  let chunks = chunksBefore(newest, from)
   for (const node of since) {
     if (isRetracted(node)) dropped.push(node)
-    else chunks = { ...node, previous: chunks }
+    else chunks = addChunk(chunks, node)
   }
   return { dropped, chunks: dropped.length === 0 ? newest : chunks, isTextGone }
 }
 
 const BOUNDARIES: ReadonlySet<Chunk['type']> = new Set(['start-step', 'finish-step'])
 
-function textIn(nodes: readonly ChunkNode[]): number {
+function textIn(nodes: readonly StandingChunk[]): number {
   return nodes.reduce((sum, { chunk }) => sum + (chunk.type === 'text-delta' ? chunk.delta.length : 0), 0)
 }
 
 /** Newest first: a call whose result is retracted is open again, unless it is retracted itself. */
-function reopenTools(writer: ChatWriter, dropped: readonly ChunkNode[]): void {
+function reopenTools(writer: ChatWriter, dropped: readonly StandingChunk[]): void {
   for (const { chunk, log, ends } of dropped.toReversed()) {
     const id = toolCallOf(chunk)
     if (id === undefined) continue
@@ -90,7 +91,7 @@ function reopenTools(writer: ChatWriter, dropped: readonly ChunkNode[]): void {
 }
 
 /** Work whose end is retracted but whose start stands is open again. Newest first. */
-function reopenWork(writer: ChatWriter, dropped: readonly ChunkNode[]): void {
+function reopenWork(writer: ChatWriter, dropped: readonly StandingChunk[]): void {
   for (const { chunk, step } of dropped.toReversed()) {
     if (!('data' in chunk) || chunk.id === undefined || !WORK.has(chunk.type)) continue
     const { error: _error, reason: _reason, ...data } = chunk.data as WorkData
@@ -101,6 +102,6 @@ function reopenWork(writer: ChatWriter, dropped: readonly ChunkNode[]): void {
 /** Data parts that have an end. */
 const WORK: ReadonlySet<string> = new Set(['data-step', 'data-actor'])
 
-function chunksOfStep({ state }: ChatWriter): readonly ChunkNode[] {
+function chunksOfStep({ state }: ChatWriter): readonly StandingChunk[] {
   return newestChunks(state.chunks, ({ chunk, step }) => chunk.type !== 'start-step' || step !== state.step)
 }

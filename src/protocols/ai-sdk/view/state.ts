@@ -1,6 +1,7 @@
 /** What the chat view knows of a run. Immutable: nodes and maps are shared by all checkpoints. */
 import type { Question, Usage } from '../../../core/model/event.ts'
 import type { Chunk } from '../wire/chunks.ts'
+import type { ChunkList } from './chunk-list.ts'
 
 /**
  * Which stream of a run: it begins with a leg, or, if retracted output had been sent in earlier steps, with what is left of the message
@@ -10,24 +11,6 @@ export interface ViewStart {
   readonly leg: number
   /** 0: none. */
   readonly restart: number
-}
-
-/** A chunk that stands, newest first: an event costs the same however many there are. */
-export interface ChunkNode {
-  readonly previous: ChunkNode | undefined
-  readonly chunk: Chunk
-  /** Index of its event. */
-  readonly log: number
-  /** Key of the actor. */
-  readonly actor: string
-  /** It is about recorded work. */
-  readonly recorded: boolean
-  /** Leg that began its message. */
-  readonly message: number
-  /** Number of the step whose parts it changes. */
-  readonly step: number
-  /** The call that it ends, as it was before. */
-  readonly ends?: OpenTool | undefined
 }
 
 /** A tool call without a result. */
@@ -78,7 +61,7 @@ export interface ChatState {
   /** The leg that began the current message, and the stream that replays it. */
   readonly message: ViewStart
   /** Chunks of all messages. */
-  readonly chunks: ChunkNode | undefined
+  readonly chunks: ChunkList | undefined
   readonly step: number
   /** What the component says next begins a new step. */
   readonly stepDue: boolean

@@ -2,6 +2,7 @@
 import type { Question } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
+import { textFrom } from '../../../core/structure/text-pieces.ts'
 import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
@@ -175,6 +176,7 @@ export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: 
   const relayed = state.relay?.isVerbatim === true ? state.relay.whole : undefined
   if (relayed !== undefined) return wholeCompletion(relayed)
   const { reply, model, created, reasoning } = state
+  const text = textFrom(reply.said)
   const usage = toChatUsage(reply.usage)
   const calls = 'calls' in end ? end.calls : undefined
   return {
@@ -187,7 +189,7 @@ export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: 
         index: 0,
         message: {
           role: 'assistant',
-          content: calls !== undefined && reply.text === '' ? null : reply.text,
+          content: calls !== undefined && text === '' ? null : text,
           refusal: null,
           ...(reasoning !== '' && { reasoning_content: reasoning }),
           ...(calls !== undefined && { tool_calls: calls.map((call) => wholeCall(call)) }),

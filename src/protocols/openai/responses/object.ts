@@ -1,6 +1,8 @@
 /** The response object, with all required keys of the Open Responses schema from the first event on. */
 import type { CallerOptions, CallerTool } from '../../../core/model/caller-options.ts'
 import type { Usage } from '../../../core/model/event.ts'
+import { textFrom } from '../../../core/structure/text-pieces.ts'
+import { isAllSent } from '../view/reply.ts'
 import { toConversationId, toItemId, toResponseId } from '../wire/ids.ts'
 import type { OutputItem, ResponseState } from './state.ts'
 
@@ -58,14 +60,15 @@ function callerIn(input: unknown): CallerOptions {
  * The items of the stream. If the agent retracted text, its messages are replaced by one message with the remaining text.
  */
 function outputOf({ reply, items, message }: ResponseState): readonly OutputItem[] {
-  if (reply.text === reply.sent) {
+  if (isAllSent(reply)) {
     if (message === undefined) return items
-    const open = messageItem(items[message.index]!.id, 'in_progress', reply.sent.slice(message.start))
+    const open = messageItem(items[message.index]!.id, 'in_progress', textFrom(reply.sent, message.start))
     return items.with(message.index, open)
   }
   const others = items.filter(({ type }) => type !== 'message')
   const id = toItemId('msg', reply.part, items.length)
-  return reply.text === '' ? others : [...others, messageItem(id, reply.over ? 'completed' : 'in_progress', reply.text)]
+  const text = textFrom(reply.said)
+  return text === '' ? others : [...others, messageItem(id, reply.over ? 'completed' : 'in_progress', text)]
 }
 
 export function messageItem(

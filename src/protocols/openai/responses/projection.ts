@@ -2,6 +2,7 @@
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
+import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
 import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
@@ -154,7 +155,7 @@ class Draft {
   #say(text: string): void {
     this.#endReasoning()
     if (this.state.message === undefined) {
-      const start = this.state.reply.sent.length - text.length
+      const start = lengthOf(this.state.reply.sent) - text.length
       const index = this.#addItem('msg', (id) => messageItem(id, 'in_progress', undefined))
       this.#set({ message: { index, start } })
       this.#emit('response.content_part.added', { ...this.#partPosition(index), part: textPart('') })
@@ -171,7 +172,7 @@ class Draft {
     const { message, reply } = this.state
     if (message === undefined) return
     const { index, start } = message
-    const text = reply.sent.slice(start)
+    const text = textFrom(reply.sent, start)
     this.#set({ message: undefined })
     this.#emit('response.output_text.done', { ...this.#partPosition(index), text, logprobs: [] })
     this.#emit('response.content_part.done', { ...this.#partPosition(index), part: textPart(text) })

@@ -9,6 +9,7 @@ import type { LoggedEvent, Question, Usage } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
+import { addPiece, lengthOf, retractPieces, textFrom, type TextPieces } from '../../../core/structure/text-pieces.ts'
 import { verdictOf, type Verdict } from '../wire/errors.ts'
 import { type Part, toCallId } from '../wire/ids.ts'
 
@@ -48,13 +49,6 @@ export interface CallerCall {
   readonly arguments: string
 }
 
-/** Start of a text piece, newest first, to find retracted text. */
-interface Mark {
-  readonly index: number
-  readonly length: number
-  readonly previous: Mark | undefined
-}
-
 export interface Reply {
   readonly part: Part
   /** Current part number of the log. */
@@ -66,10 +60,11 @@ export interface Reply {
   /** The sent text is not a prefix of the current text. */
   readonly diverged: boolean
   /** Text of the part, without retracted text. */
-  readonly text: string
-  /** Sent text. */
-  readonly sent: string
-  readonly marks: Mark | undefined
+  readonly said: TextPieces | undefined
+  /** Sent text. The same object as `said` while both are the same text, unless they diverged before. */
+  readonly sent: TextPieces | undefined
+  /** Sent text that was retracted and not said again. */
+  readonly ahead: string
   readonly usage: Usage | undefined
   readonly finish: string | undefined
   /** Calls without a result, by id. */
@@ -88,9 +83,9 @@ export function beginReply(run: Run, number: number): Reply {
     between: false,
     over: false,
     diverged: false,
-    text: '',
-    sent: '',
-    marks: undefined,
+    said: undefined,
+    sent: undefined,
+    ahead: '',
     usage: undefined,
     finish: undefined,
     calls: new Map(),
@@ -152,33 +147,34 @@ function seconds(time: string): number {
   return Math.floor(Date.parse(time) / 1000)
 }
 
-function isBehind({ text, sent }: Reply): boolean {
-  return text.length < sent.length
+function isBehind({ said, sent }: Reply): boolean {
+  return lengthOf(said) < lengthOf(sent)
+}
+
+/** Whether exactly what was said was sent. */
+export function isAllSent({ said, sent }: Reply): boolean {
+  return said === sent || (lengthOf(said) === lengthOf(sent) && textFrom(said) === textFrom(sent))
 }
 
 function say(reply: Reply, delta: string, index: number): ReplyUpdate {
-  const { text, sent, diverged } = reply
-  const marks = { index, length: text.length, previous: reply.marks }
-  const said = { ...reply, text: text + delta, marks }
-  if (diverged) return { reply: said, pieces: NOTHING }
-  if (text.length === sent.length)
-    return {
-      reply: { ...said, sent: sent + delta },
-      pieces: delta === '' ? NOTHING : [{ type: 'text', text: delta }],
-    }
-  const known = sent.slice(text.length, text.length + delta.length)
-  if (!delta.startsWith(known)) return { reply: { ...said, diverged: true }, pieces: [{ type: 'retracted' }] }
-  const rest = delta.slice(known.length)
-  if (rest === '') return { reply: said, pieces: NOTHING }
-  return { reply: { ...said, sent: sent + rest }, pieces: [{ type: 'text', text: rest }] }
+  const { ahead, diverged } = reply
+  const said = addPiece(reply.said, index, delta)
+  if (diverged) return { reply: { ...reply, said }, pieces: NOTHING }
+  if (!delta.startsWith(ahead.slice(0, delta.length)))
+    return { reply: { ...reply, said, diverged: true }, pieces: [{ type: 'retracted' }] }
+  const left = ahead.slice(delta.length)
+  if (left !== '') return { reply: { ...reply, said, ahead: left }, pieces: NOTHING }
+  const rest = delta.slice(ahead.length)
+  return {
+    reply: { ...reply, said, sent: said, ahead: left },
+    pieces: rest === '' ? NOTHING : [{ type: 'text', text: rest }],
+  }
 }
 
 /** Retracts the run's own text; that of other actors is not part of the response. */
 function retract(reply: Reply, event: DiscardedAttempt): Reply {
-  const from = retractedFrom(event, actorKey(undefined))
-  let { marks, text } = reply
-  for (; marks !== undefined && marks.index >= from; marks = marks.previous) text = text.slice(0, marks.length)
-  return { ...reply, marks, text }
+  const said = retractPieces(reply.said, retractedFrom(event, actorKey(undefined)))
+  return { ...reply, said, ahead: textFrom(reply.sent, lengthOf(said)) }
 }
 
 /**
@@ -238,7 +234,7 @@ function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.p
 /** Results of the caller's tools start the next part; other answers belong to the current one. */
 function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
   if (!reply.between) return { reply, pieces: NOTHING }
-  const fresh = { text: '', sent: '', marks: undefined, usage: undefined, finish: undefined, diverged: false }
+  const fresh = { said: undefined, sent: undefined, ahead: '', usage: undefined, finish: undefined, diverged: false }
   return {
     reply: { ...reply, ...fresh, between: false, current: reply.current + 1 },
     pieces: [{ type: 'begun', created: seconds(time) }, { type: 'started' }],
@@ -261,7 +257,7 @@ function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.complet
   const { output } = event.data
   const usage = reply.usage ?? (reply.current === 0 ? event.data.usage : undefined)
   // An output that was not streamed becomes the text.
-  const told = reply.text === '' && output !== undefined ? say(reply, spoken(output), event.index) : undefined
+  const told = lengthOf(reply.said) === 0 && output !== undefined ? say(reply, spoken(output), event.index) : undefined
   const ended: Reply = { ...(told?.reply ?? reply), usage, over: true }
   const end: Piece = { type: 'completed', finish: finishOf(reply.finish), at: seconds(event.time) }
   return { reply: ended, pieces: [...(told?.pieces ?? NOTHING), ...endOf(ended, end)] }

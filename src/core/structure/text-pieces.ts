@@ -1,0 +1,120 @@
+/**
+ * A text that grows piece by piece and remembers which event added which piece, so that a retraction finds its place. Persistent: a
+ * longer text shares what is there. Older pieces are packed, so a text takes little more memory than its characters, however many
+ * events it came in.
+ */
+
+/** The newest piece, and so the text up to it. Undefined stands for the empty text. */
+export interface TextPieces extends TextPiece {
+  /** Of those that are not packed. */
+  readonly previous: TextPieces | undefined
+  readonly packed: PackedPieces | undefined
+  /** How many are not packed. */
+  readonly loose: number
+  /** Characters of the text up to and with this piece. */
+  readonly length: number
+}
+
+export interface TextPiece {
+  /** Index of its event. */
+  readonly index: number
+  readonly text: string
+}
+
+interface PackedPieces {
+  readonly previous: PackedPieces | undefined
+  readonly text: string
+  /** The index of each piece and where it ends in `text`, by turns. */
+  readonly marks: readonly number[]
+  /** Characters up to and with these. */
+  readonly length: number
+}
+
+/** Pieces that are packed together. */
+const PACKED = 64
+
+export function addPiece(pieces: TextPieces | undefined, index: number, text: string): TextPieces {
+  if (pieces === undefined) return firstAfter(undefined, index, text)
+  const { packed, loose } = pieces
+  if (loose === PACKED) return firstAfter(pack(pieces), index, text)
+  return { index, text, previous: pieces, packed, loose: loose + 1, length: pieces.length + text.length }
+}
+
+function firstAfter(packed: PackedPieces | undefined, index: number, text: string): TextPieces {
+  return { index, text, previous: undefined, packed, loose: 1, length: (packed?.length ?? 0) + text.length }
+}
+
+function pack(pieces: TextPieces): PackedPieces {
+  const marks: number[] = []
+  const texts: string[] = []
+  let end = 0
+  for (const { index, text } of loosePieces(pieces)) {
+    end += text.length
+    marks.push(index, end)
+    texts.push(text)
+  }
+  return { previous: pieces.packed, text: texts.join(''), marks, length: pieces.length }
+}
+
+/** Oldest first. */
+function loosePieces(pieces: TextPieces | undefined): TextPieces[] {
+  const found: TextPieces[] = []
+  for (let at = pieces; at !== undefined; at = at.previous) found.push(at)
+  return found.reverse()
+}
+
+export function lengthOf(pieces: TextPieces | undefined): number {
+  return pieces?.length ?? 0
+}
+
+/** The text from a position on. */
+export function textFrom(pieces: TextPieces | undefined, start = 0): string {
+  if (pieces === undefined || pieces.length <= start) return ''
+  const texts: string[] = []
+  let begin = pieces.length
+  const take = ({ text }: { readonly text: string }): void => {
+    texts.push(text)
+    begin -= text.length
+  }
+  for (let at: TextPieces | undefined = pieces; at !== undefined && begin > start; at = at.previous) take(at)
+  for (let at = pieces.packed; at !== undefined && begin > start; at = at.previous) take(at)
+  return texts
+    .reverse()
+    .join('')
+    .slice(start - begin)
+}
+
+/** Oldest first. */
+export function piecesOf(pieces: TextPieces | undefined): TextPiece[] {
+  return [...newestPieces(pieces)].reverse()
+}
+
+/** Newest first. */
+export function* newestPieces(pieces: TextPieces | undefined): Generator<TextPiece, void, void> {
+  for (let at = pieces; at !== undefined; at = at.previous) yield at
+  for (let at = pieces?.packed; at !== undefined; at = at.previous) yield* unpack(at).reverse()
+}
+
+function unpack({ text, marks }: PackedPieces): TextPiece[] {
+  const pieces: TextPiece[] = []
+  for (let at = 0; at < marks.length; at += 2)
+    pieces.push({ index: marks[at]!, text: text.slice(marks[at - 1] ?? 0, marks[at + 1]) })
+  return pieces
+}
+
+/** Without the pieces of events from an index on. */
+export function retractPieces(pieces: TextPieces | undefined, from: number): TextPieces | undefined {
+  let at = pieces
+  while (at !== undefined && at.index >= from) at = at.previous
+  return at ?? retractPacked(pieces?.packed, from)
+}
+
+function retractPacked(packed: PackedPieces | undefined, from: number): TextPieces | undefined {
+  let at = packed
+  while (at !== undefined && at.marks[0]! >= from) at = at.previous
+  if (at === undefined) return undefined
+  let left: TextPieces | undefined
+  for (const { index, text } of unpack(at))
+    if (index < from) left = left === undefined ? firstAfter(at.previous, index, text) : addPiece(left, index, text)
+  return left
+}

@@ -1,0 +1,95 @@
+/**
+ * The chunks of a run that stand. Persistent: adding one shares the others. Deltas of one part that follow each other are one node, so
+ * a long answer takes little more memory than its text.
+ */
+import { addPiece, newestPieces, retractPieces, type TextPieces } from '../../../core/structure/text-pieces.ts'
+import type { Chunk } from '../wire/chunks.ts'
+import type { OpenTool } from './state.ts'
+
+export interface StandingChunk {
+  readonly chunk: Chunk
+  /** Index of its event. */
+  readonly log: number
+  /** Key of the actor. */
+  readonly actor: string
+  /** It is about recorded work. */
+  readonly recorded: boolean
+  /** Leg that began its message. */
+  readonly message: number
+  /** Number of the step whose parts it changes. */
+  readonly step: number
+  /** The call that it ends, as it was before. */
+  readonly ends?: OpenTool | undefined
+}
+
+/** The newest, and the list before it. */
+export interface ChunkList {
+  readonly previous: ChunkList | undefined
+  /** The chunk, or the first of several deltas. */
+  readonly first: StandingChunk
+  readonly deltas: TextPieces | undefined
+}
+
+export function addChunk(list: ChunkList | undefined, added: StandingChunk): ChunkList {
+  const delta = deltaOf(added.chunk)
+  if (delta === undefined) return { previous: list, first: added, deltas: undefined }
+  if (list?.deltas === undefined || !isSamePart(list.first, added))
+    return { previous: list, first: added, deltas: addPiece(undefined, added.log, delta) }
+  return { ...list, deltas: addPiece(list.deltas, added.log, delta) }
+}
+
+function isSamePart(first: StandingChunk, { chunk, actor, recorded, message, step }: StandingChunk): boolean {
+  return (
+    first.chunk.type === chunk.type &&
+    partOf(first.chunk) === partOf(chunk) &&
+    first.actor === actor &&
+    first.recorded === recorded &&
+    first.message === message &&
+    first.step === step
+  )
+}
+
+function partOf(chunk: Chunk): string | undefined {
+  if ('toolCallId' in chunk) return chunk.toolCallId
+  return 'id' in chunk ? chunk.id : undefined
+}
+
+function deltaOf(chunk: Chunk): string | undefined {
+  if (chunk.type === 'tool-input-delta') return chunk.inputTextDelta
+  return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta' ? chunk.delta : undefined
+}
+
+function withDelta(chunk: Chunk, text: string): Chunk {
+  if (chunk.type === 'tool-input-delta') return { ...chunk, inputTextDelta: text }
+  return { ...chunk, delta: text } as Chunk
+}
+
+/** The newest chunks that satisfy a condition, oldest first. */
+export function newestChunks(
+  list: ChunkList | undefined,
+  condition: (chunk: StandingChunk) => boolean,
+): readonly StandingChunk[] {
+  const found: StandingChunk[] = []
+  for (const chunk of newestFirst(list)) {
+    if (!condition(chunk)) break
+    found.push(chunk)
+  }
+  return found.reverse()
+}
+
+function* newestFirst(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
+  for (let at = list; at !== undefined; at = at.previous) {
+    const { first } = at
+    if (at.deltas === undefined) yield first
+    else
+      for (const { index: log, text } of newestPieces(at.deltas))
+        yield { ...first, log, chunk: withDelta(first.chunk, text) }
+  }
+}
+
+/** The chunks of events before an index. */
+export function chunksBefore(list: ChunkList | undefined, index: number): ChunkList | undefined {
+  let at = list
+  while (at !== undefined && at.first.log >= index) at = at.previous
+  return at?.deltas === undefined ? at : { ...at, deltas: retractPieces(at.deltas, index) }
+}
