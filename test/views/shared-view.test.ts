@@ -181,7 +181,7 @@ test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their 
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
     // A few views of this log fit, not all of them.
-    const limits = limitsWith({ viewBytesMax: 100_000 })
+    const limits = limitsWith({ viewBytesMax: 400_000 })
     const views = new ViewCache(store, limits)
     const feeds = new Feeds(store, limits, clock)
     const writer = await writerOn(store, clock)
@@ -349,7 +349,9 @@ describe('a shared view', () => {
   test('is evicted when others are used, and no view keeps more than the limit', async () => {
     const events = randomEvents(new Random(3), 'run_x', EVENTS)
     const { store, stored } = await worldOf(events)
-    const views = new ViewCache(store, limitsWith({ viewBytesMax: 1.5 * (await store.size()) }))
+    const all = new ViewCache(store, limitsWith({}))
+    await all.open(stored, tested.kind).current(stored.next)
+    const views = new ViewCache(store, limitsWith({ viewBytesMax: 1.5 * all.bytes }))
     const [first, second] = testedViews.map(({ kind }) => views.open(stored, kind))
     await first!.current(stored.next)
     expect(first!.checkpoints).toBeGreaterThan(0)

@@ -11,6 +11,7 @@ import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
 import { RunStructure } from '../structure/run-structure.ts'
 import { isInLog, recordsAfter } from './follow-log.ts'
+import { heldBytes } from './held-bytes.ts'
 import type { ViewCache } from './view-cache.ts'
 
 export interface StructureSnapshot {
@@ -33,7 +34,7 @@ interface StructureParts {
 interface Folded {
   readonly structure: RunStructure
   last: RawRecord | undefined
-  /** Bytes of log that were folded. */
+  /** Estimated memory of what was folded. */
   bytes: number
   /** Of the last event, once somebody asked. */
   snapshot: StructureSnapshot | undefined
@@ -92,10 +93,10 @@ export class SharedStructure {
       atOnce: AT_ONCE,
     })) {
       let type: EventType = 'run.created'
-      for (const { envelope, index } of records) {
+      for (const { envelope, index, isAscii } of records) {
         const event = parseEnvelope(envelope, run.id, index)
         folded.structure.apply(event)
-        folded.bytes += envelope.length
+        folded.bytes += heldBytes(event, envelope.length, isAscii)
         ;({ type } = event)
       }
       folded.last = { ...records.at(-1)!, type }

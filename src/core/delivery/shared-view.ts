@@ -10,6 +10,7 @@ import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { isInLog, recordsAfter } from './follow-log.ts'
+import { heldBytes } from './held-bytes.ts'
 import { readLog } from './read-log.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
 
@@ -20,7 +21,7 @@ export interface Checkpoint<State> {
   /** Identifies the event's record, in case the log loses its end and another event gets this index. */
   readonly mark: string | undefined
   readonly state: State
-  /** Bytes of log that were folded. */
+  /** Estimated memory of what was folded. */
   readonly bytes: number
 }
 
@@ -65,7 +66,7 @@ interface ViewParts<State, Frame> {
 
 /** Events between checkpoints near the end of the log. */
 const CHECKPOINT_EVENTS = 32
-/** Bytes of log that are folded before they are charged. */
+/** Estimated memory that is added before it is charged. */
 const CHARGED_BYTES = 64 * 1024
 /** Encodings kept of one step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
@@ -218,7 +219,7 @@ export class SharedView<State, Frame> {
       const { event } = record
       const projected = projection.apply(state, event)
       state = projected.state
-      bytes += record.text.length
+      bytes += heldBytes(event, record.text.length, record.isAscii)
       for (const frame of projected.frames) {
         if (mayEnd(frame)) ends.push(frames.length)
         frames.push(frame)
@@ -255,9 +256,10 @@ export class SharedView<State, Frame> {
     const { projection } = this.#parts.kind
     let { state, bytes } = before
     const { id } = this.#parts.run
-    for (const { envelope, index } of records) {
-      state = projection.apply(state, parseEnvelope(envelope, id, index)).state
-      bytes += envelope.length
+    for (const { envelope, index, isAscii } of records) {
+      const event = parseEnvelope(envelope, id, index)
+      state = projection.apply(state, event).state
+      bytes += heldBytes(event, envelope.length, isAscii)
     }
     const { index, envelope } = records.at(-1)!
     return { index, mark: markOf(envelope), state, bytes }

@@ -1,4 +1,4 @@
-/** LRU of the views of one node, bounded by the bytes of the logs that they have folded. */
+/** LRU of the views of one node, bounded by an estimate of their memory. */
 import type { Projection } from '../ports/projection.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Run } from '../model/run.ts'
@@ -43,7 +43,7 @@ export class ViewCache {
     this.#parts = { store, limits, cache: this }
   }
 
-  /** Bytes of the logs whose states are kept. */
+  /** Estimated memory of the states that are kept. */
   get bytes(): number {
     return this.#bytes
   }
@@ -73,7 +73,7 @@ export class ViewCache {
     return opened
   }
 
-  /** A view has folded this many bytes, and was just used. Evicts others, or the view itself if it is too large. */
+  /** A view takes about this many bytes, and was just used. Evicts others, or the view itself if it is too large. */
   charge(view: Evictable, bytes: number): void {
     this.#release(view)
     this.#charged.set(view, bytes + VIEW_BYTES)

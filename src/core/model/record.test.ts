@@ -220,7 +220,9 @@ describe('an envelope', () => {
   )
 
   test('is found in its slice', () => {
-    expect(envelopeRecords(slice)).toEqual(rawRecords(slice).map(({ index, envelope }) => ({ index, envelope })))
+    expect(envelopeRecords(slice)).toEqual(
+      rawRecords(slice).map(({ index, envelope }) => ({ index, envelope, isAscii: false })),
+    )
   })
 
   test('is parsed as JSON is, whatever its text', () => {

@@ -189,10 +189,13 @@ export function events(slice: Slice): LoggedEvent[] {
 export class SliceRecord {
   /** The envelope, as JSON. */
   readonly text: string
+  /** Whether no character of its slice takes more than a byte. */
+  readonly isAscii: boolean
   #event: LoggedEvent | undefined
 
-  constructor(text: string) {
+  constructor(text: string, isAscii: boolean) {
     this.text = text
+    this.isAscii = isAscii
   }
 
   get event(): LoggedEvent {
@@ -218,18 +221,21 @@ const DATA = '"data":'
 export interface EnvelopeRecord {
   readonly index: number
   readonly envelope: string
+  /** Whether no character of its slice takes more than a byte. */
+  readonly isAscii: boolean
 }
 
 const ENVELOPE = '\ndata: '
 
-/** Like `rawRecords`, without the types: a fold reads them in the envelope. */
+/** Like `rawRecords`, without the types, which a fold reads in the envelope. */
 export function envelopeRecords(slice: Slice): EnvelopeRecord[] {
   const text = decoder.decode(slice.bytes)
+  const isAscii = text.length === slice.bytes.length
   const records: EnvelopeRecord[] = []
   for (let at = 0; at < text.length;) {
     const start = text.indexOf(ENVELOPE, at) + ENVELOPE.length
     const end = text.indexOf('\n\n', start)
-    records.push({ index: slice.first + records.length, envelope: text.slice(start, end) })
+    records.push({ index: slice.first + records.length, envelope: text.slice(start, end), isAscii })
     at = end + 2
   }
   assert(records.length === slice.count, `a slice of ${slice.count} records holds ${records.length}`)
@@ -274,7 +280,10 @@ const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
 export function recordsOf(slice: Slice): readonly SliceRecord[] {
   let known = parsed.get(slice)
   if (known === undefined)
-    parsed.set(slice, (known = rawRecords(slice).map(({ envelope }) => new SliceRecord(envelope))))
+    parsed.set(
+      slice,
+      (known = envelopeRecords(slice).map(({ envelope, isAscii }) => new SliceRecord(envelope, isAscii))),
+    )
   return known
 }
 

@@ -60,7 +60,7 @@ function pack(pieces: TextPieces): PackedPieces {
 function loosePieces(pieces: TextPieces | undefined): TextPieces[] {
   const found: TextPieces[] = []
   for (let at = pieces; at !== undefined; at = at.previous) found.push(at)
-  return found.reverse()
+  return found.toReversed()
 }
 
 export function lengthOf(pieces: TextPieces | undefined): number {
@@ -79,20 +79,20 @@ export function textFrom(pieces: TextPieces | undefined, start = 0): string {
   for (let at: TextPieces | undefined = pieces; at !== undefined && begin > start; at = at.previous) take(at)
   for (let at = pieces.packed; at !== undefined && begin > start; at = at.previous) take(at)
   return texts
-    .reverse()
+    .toReversed()
     .join('')
     .slice(start - begin)
 }
 
 /** Oldest first. */
 export function piecesOf(pieces: TextPieces | undefined): TextPiece[] {
-  return [...newestPieces(pieces)].reverse()
+  return [...newestPieces(pieces)].toReversed()
 }
 
 /** Newest first. */
 export function* newestPieces(pieces: TextPieces | undefined): Generator<TextPiece, void, void> {
   for (let at = pieces; at !== undefined; at = at.previous) yield at
-  for (let at = pieces?.packed; at !== undefined; at = at.previous) yield* unpack(at).reverse()
+  for (let at = pieces?.packed; at !== undefined; at = at.previous) yield* unpack(at).toReversed()
 }
 
 function unpack({ text, marks }: PackedPieces): TextPiece[] {

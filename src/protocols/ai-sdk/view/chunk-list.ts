@@ -74,7 +74,7 @@ export function newestChunks(
     if (!condition(chunk)) break
     found.push(chunk)
   }
-  return found.reverse()
+  return found.toReversed()
 }
 
 function* newestFirst(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
