@@ -3,6 +3,7 @@ import { isHoldfastError, detailOf } from '../core/model/errors.ts'
 import { version } from '../server/version.ts'
 import { catalogue } from './catalogue.ts'
 import { commandHelp } from './command.ts'
+import { readEnvFiles } from './env-files.ts'
 import { DONE, FAILED, MISUSED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
 import { isSupervised } from './supervised.ts'
@@ -20,7 +21,9 @@ export async function runCommand(argv: readonly string[], given: CommandIo): Pro
   if (entry === undefined) return unknown(name, io)
   if (asksForHelp(rest)) return help(name, io)
   try {
-    return await (await entry.load()).run(rest, io)
+    const command = await entry.load()
+    const env = 'env-file' in command.options ? readEnvFiles(name, rest, io.env) : io.env
+    return await command.run(rest, { ...io, env })
   } catch (error) {
     io.stderr.write(`holdfast ${name}: ${detailOf(error)}\n`)
     if (isHoldfastError(error, 'unavailable')) return UNAVAILABLE

@@ -77,6 +77,13 @@ export const configOptions = {
     parse: toDuration,
     help: 'How long a run waits while a postgres:// or nats:// store is unreachable. After that, the run is interrupted and recovered.',
   },
+  'env-file': {
+    value: 'PATH',
+    env: 'HOLDFAST_ENV_FILE',
+    repeats: true,
+    parse: toText,
+    help: 'Read environment variables from this file, once per file. Variables that are set already win. Default: .env for holdfast dev, none for others.',
+  },
   lab: {
     env: 'HOLDFAST_LAB',
     fallback: 'false',

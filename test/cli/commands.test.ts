@@ -1,6 +1,7 @@
 /** What a person gets who asks for help, or gets the command line wrong. */
-import { readdirSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { configOptions } from '../../src/server/config-options.ts'
 import { catalogue } from '../../src/cli/catalogue.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
@@ -103,6 +104,16 @@ test.each([[[]], [['a.ts', 'b.ts']]])('holdfast serve needs exactly one file: %j
   expect(code).toBe(2)
   expect(stderr).toContain('expected one file to serve')
   expect(stderr).toContain('Usage: holdfast serve FILE')
+})
+
+test('holdfast serve --env-file: a file that is not there is named, and its variables are checked like others', async () => {
+  const { code, stderr } = await call('serve', 'agents.ts', '--env-file', 'nowhere.env')
+  expect([code, stderr]).toEqual([2, expect.stringContaining('--env-file nowhere.env cannot be read: ENOENT')])
+  expect((await call('serve', 'agents.ts', '--env-file')).stderr).toContain('--env-file needs a value')
+  const file = join(temporaryFolder(), 'typo.env')
+  onTestFinished(() => void delete process.env['HOLDFAST_PROT'])
+  writeFileSync(file, 'HOLDFAST_PROT=1\n')
+  expect((await call('serve', 'agents.ts', '--env-file', file)).stderr).toContain('did you mean HOLDFAST_PORT?')
 })
 
 test('config: an environment variable with a typo in its name is rejected, not ignored', async () => {

@@ -89,3 +89,27 @@ test('holdfast dev needs exactly one file, like holdfast serve', async () => {
   const ended = await new CommandLine(['dev']).ended()
   expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('Usage: holdfast dev FILE') as string })
 })
+
+test('holdfast dev reads .env, for its configuration and for agents; variables that are set win, and --env-file names other files', async () => {
+  const folder = temporaryFolder()
+  write(
+    join(folder, 'agents.ts'),
+    `import { agent } from ${library}
+     const { KIND, TIDE, MOON } = process.env
+     export const teller = agent({ id: 'teller', async *run() { yield [KIND, TIDE, MOON].join(' ') } })`,
+  )
+  write(join(folder, '.env'), 'HOLDFAST_BASE_PATH=/from-env\nKIND=default\nTIDE="in the file"\n')
+  write(join(folder, 'one.env'), 'KIND=one\nMOON=full\n')
+  write(join(folder, 'two.env'), 'KIND=two\n')
+  const textWith = async (...flags: readonly string[]): Promise<string> => {
+    const server = new CommandLine(['dev', 'agents.ts', '--port', '0', '--store', 'memory:', ...flags], {
+      cwd: folder,
+      env: { TIDE: 'set before' },
+    })
+    const target = { url: await server.url() }
+    const text = await said(target, (await startRun(target, '', { component: 'teller' })).id)
+    return `${text} at ${new URL(target.url).pathname}`
+  }
+  expect(await textWith()).toBe('default set before  at /from-env')
+  expect(await textWith('--env-file', 'one.env', '--env-file=two.env')).toBe('two set before full at /')
+})

@@ -19,10 +19,15 @@ export const dev: Command = {
 Running runs keep the code that they started with, connections stay open, and new runs use the new code. If a change
 does not load, the error is shown and the previous code stays in use.
 
+Environment variables are read from .env, or from the files that --env-file names; restart after a change of those.
+
 Timers, servers and other handles that a module opened stay open after a reload. CommonJS modules and packages in
 node_modules are not reloaded: restart for those. Browser pages of localhost may use the server at any port. For
 production, use holdfast serve.`,
-  examples: [{ line: 'holdfast dev agents.ts', does: 'edit agents.ts and start another run' }],
+  examples: [
+    { line: 'holdfast dev agents.ts', does: 'edit agents.ts and start another run' },
+    { line: 'holdfast dev agents.ts --env-file .env.local', does: 'with the keys of another file than .env' },
+  ],
   options: configOptions,
   async run(argv, io) {
     const config = readConfig(argv, io.env)

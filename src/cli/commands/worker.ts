@@ -18,6 +18,7 @@ import { fileOf, labIn } from './serve.ts'
 const options = {
   store: configOptions.store,
   'store-outage': configOptions['store-outage'],
+  'env-file': configOptions['env-file'],
   lab: configOptions.lab,
   'log-level': configOptions['log-level'],
   redact: configOptions.redact,
