@@ -164,7 +164,7 @@ export class Creation {
 
   async find(owner: string, key: string): Promise<{ stored: StoredRun; fingerprint: string } | undefined> {
     const { keys, messages, stored } = this.#options
-    const found = await keys.find(owner, key)
+    const found = await keys.findSurely(owner, key)
     const current = found && (await messages.read(found.id))
     return current && { stored: stored(current), fingerprint: found.fingerprint }
   }

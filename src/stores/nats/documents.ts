@@ -13,6 +13,7 @@ import type { Run } from '../../core/model/run.ts'
 import { later, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
+import type { Barriers } from './barriers.ts'
 import type { Layout, SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 import { type Message, Mismatch, onSubject } from './message.ts'
@@ -41,6 +42,7 @@ interface CurrentDocument {
 export interface NatsDocumentsOptions {
   readonly link: Link
   readonly layout: Layout
+  readonly barriers: Barriers
   readonly now: () => number
   readonly name: () => string
   readonly totals: OwnerTotals
@@ -69,7 +71,7 @@ export class NatsDocuments implements Documents {
   }
 
   async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
-    return (await this.#read({ owner, collection, id }))?.document
+    return (await this.#find({ owner, collection, id }))?.document
   }
 
   put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
@@ -138,9 +140,13 @@ export class NatsDocuments implements Documents {
       const own = this.#options.name()
       let after: After | undefined
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const current = await this.#read(name)
+        let current = await this.#read(name)
         if (current?.name === own) return after // delivered twice, and the second copy was refused first
         after = decide(current?.document)
+        if (after === undefined && current === undefined) {
+          current = await this.#find(name)
+          after = decide(current?.document)
+        }
         if (after === undefined) return undefined
         const outcome = await this.#write(name, own, current, after)
         if (outcome === 'unsure') await this.#expectOwn(name, own)
@@ -182,6 +188,11 @@ export class NatsDocuments implements Documents {
     if ((await this.#read(name))?.name === own) return
     const message = `the reply was lost, so it is unknown whether the document ${name.id} was changed: read it before you retry`
     throw storeUnavailable(message, { retryAfterMs: 1000 })
+  }
+
+  /** Undefined only if no server has it. */
+  #find(name: DocumentName): Promise<CurrentDocument | undefined> {
+    return this.#options.barriers.find(this.#address(name), () => this.#read(name))
   }
 
   async #read(name: DocumentName): Promise<CurrentDocument | undefined> {

@@ -2,6 +2,7 @@
  * Idempotency keys: which run an owner's key belongs to (RUN-4). A key is claimed before its run is created; the first claim
  * wins. If that run never appears, the next claimant voids its creation and takes the key over.
  */
+import type { Barriers } from './barriers.ts'
 import type { Layout, SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
 
@@ -17,16 +18,24 @@ export interface Key extends KeyEntry {
 export class Keys {
   readonly #link: Link
   readonly #layout: Layout
+  readonly #barriers: Barriers
 
-  constructor(link: Link, layout: Layout) {
+  constructor(link: Link, layout: Layout, barriers: Barriers) {
     this.#link = link
     this.#layout = layout
+    this.#barriers = barriers
   }
 
   address(owner: string, key: string): SubjectAddress {
     return this.#layout.state('key', owner, key)
   }
 
+  /** Undefined only if no server has it. */
+  findSurely(owner: string, key: string): Promise<Key | undefined> {
+    return this.#barriers.find(this.address(owner, key), () => this.find(owner, key))
+  }
+
+  /** For `take`, which the servers refuse if they have the key after all. */
   async find(owner: string, key: string): Promise<Key | undefined> {
     const message = await this.#link.last(this.address(owner, key))
     return message && { ...(JSON.parse(message.head) as KeyEntry), seq: message.seq }

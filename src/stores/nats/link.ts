@@ -71,6 +71,7 @@ export class Link {
   readonly #closing = new AbortController()
   readonly #questions: RequestMux
   readonly #onReconnect = new Set<() => void>()
+  #disconnects = 0
   #connected = true
   /** When JetStream last replied, per kind of request, or when the node last switched servers. */
   readonly #fruitfulAt = { asking: performance.now(), writing: performance.now() }
@@ -100,6 +101,11 @@ export class Link {
 
   get connection(): NatsConnection {
     return this.#connection
+  }
+
+  /** How often a connection ended. Requests between which it is the same went to the same server. */
+  get disconnects(): number {
+    return this.#disconnects
   }
 
   get signal(): AbortSignal {
@@ -321,6 +327,7 @@ export class Link {
       if (type === 'update') void this.#recheck(status.added)
       if (type === 'disconnect' || type === 'close') {
         this.#connected = false
+        this.#disconnects++
         this.#failure = 'the connection to the NATS server was lost'
         this.#questions.giveUp(this.#failure) // replies are lost with the connection
       } else if (type === 'reconnect') {

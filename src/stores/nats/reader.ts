@@ -23,10 +23,7 @@ export async function readLog(
   let tip = isEnough ? known : undefined
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     tip ??= await messages.tip(id)
-    if (tip === undefined || after >= tip.head.next) {
-      await messages.settle(id)
-      tip = await messages.tip(id)
-    }
+    if (tip === undefined || after >= tip.head.next) tip = await messages.settledTip(id)
     if (tip === undefined || tip.head.gone !== undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
     const { first, next } = tip.head
     assertReadable({ run: { id }, first, next }, after)

@@ -122,16 +122,23 @@ export class RunMessages {
     return message && { head: await this.#contents.last(id, message), seq: message.seq, message }
   }
 
-  /** Resolves when the leader has applied everything acknowledged before. */
-  settle(id: string): Promise<boolean> {
+  /** The last message after the leader has applied everything acknowledged before. */
+  settledTip(id: string): Promise<Tip | undefined> {
     const { barriers, layout } = this.#options
-    return barriers.pass(layout.run(id))
+    return barriers.readBehind(layout.run(id), () => this.tip(id))
   }
 
   async read(id: string): Promise<CurrentRun | undefined> {
-    const { tip, current } = await this.#readBoth(id, COMMAND_MS)
-    if (tip !== undefined || !(await this.settle(id))) return current
-    return (await this.#readBoth(id, COMMAND_MS)).current
+    return (await this.#find(id))?.current
+  }
+
+  /** Undefined if there is no message about the run, and none is missing. */
+  #find(id: string): Promise<{ tip: Tip; current?: CurrentRun | undefined } | undefined> {
+    const { barriers, layout } = this.#options
+    return barriers.find(layout.run(id), async () => {
+      const { tip, current } = await this.#readBoth(id, COMMAND_MS)
+      return tip && { tip, current }
+    })
   }
 
   /** A referenced message is missing if the run was trimmed after it was read; then there is a newer one. */
@@ -177,6 +184,7 @@ export class RunMessages {
     let current = known === 'new' ? undefined : known
     let tip: Tip | undefined = current
     let isFresh = false
+    let isCertain = false
     /**
      * The earliest message after which one of ours may have been written unnoticed. Set after every refusal, even without a
      * lost reply: after a network partition a message may be delivered twice, and the second copy refused first.
@@ -186,6 +194,7 @@ export class RunMessages {
       if (!isFresh && (known === undefined || tries > 0)) {
         ;({ tip, current } = await this.#readBoth(id, patienceMs))
         isFresh = true
+        isCertain = false
       }
       const own = refusedAfter !== undefined && tip && (await this.#own(id, tip, refusedAfter, name))
       if (own) return { current: await this.#found(own), written: true }
@@ -197,7 +206,11 @@ export class RunMessages {
         continue
       }
       if (step === undefined) {
-        if (isFresh) return { current, written: false }
+        if (!isFresh) continue
+        if (tip !== undefined || isCertain) return { current, written: false }
+        // A command for a run that exists must not fail because a server has not heard of it.
+        ;({ tip, current } = (await this.#find(id)) ?? {})
+        isCertain = true
         continue
       }
       const published = await this.#write({ id, name, before: tip, step }, current, patienceMs)

@@ -118,7 +118,7 @@ export class NatsStore implements Store {
     })
     this.#commits = new Commits({ messages: this.#messages, known: (id) => this.#known(id), outageTimeoutMs })
     this.#owners = new Owners(link, layout)
-    this.#keys = new Keys(link, layout)
+    this.#keys = new Keys(link, layout, barriers)
     this.#lanes = new Lanes({
       link,
       layout,
@@ -126,7 +126,7 @@ export class NatsStore implements Store {
       isOver: async (run) => this.#isOver(run[0]) || this.#creation.isOver(run),
     })
     const caughtUp = (): Promise<void> => caughtUpWith(this.#states)
-    this.documents = new NatsDocuments({ link, layout, now, name, totals: this.#totals, caughtUp })
+    this.documents = new NatsDocuments({ link, layout, barriers, now, name, totals: this.#totals, caughtUp })
     this.#creation = new Creation({
       messages: this.#messages,
       documents: this.documents,

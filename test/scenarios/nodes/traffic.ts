@@ -91,12 +91,7 @@ const TRIES_MAX = 200
 /** A node may die with the answer; whether it was taken is then found out, and it is given again if not. */
 async function answer(run: RunHandle): Promise<void> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    // A node whose store server is cut off may not know the run for some seconds.
-    const status = await run.get().then(
-      (known) => known.status,
-      () => undefined,
-    )
-    if (status !== undefined && status !== 'paused') return
+    if ((await run.get()).status !== 'paused') return
     const taken = await run.answer({ answer: 'yes' }).then(
       () => true,
       () => false,
