@@ -1,7 +1,14 @@
 /** When a failed request certainly had no effect, so that sending it again does nothing twice. */
 
 /** Error codes of connections that were never established. */
-const NEVER_CONNECTED: readonly unknown[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']
+const NEVER_CONNECTED: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]
 
 /** By the error code of a failed `fetch`. */
 export function isNeverConnected(code: unknown): boolean {

@@ -67,7 +67,7 @@ export class ComponentSources {
   }
 
   health(): readonly SourceHealth[] {
-    return this.#states.map(({ health }) => health)
+    return this.#states.map(({ health, source: { load } }) => ({ ...health, ...(load !== undefined && { load }) }))
   }
 
   /** Replaces the components that are always served. */

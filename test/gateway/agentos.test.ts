@@ -7,6 +7,7 @@ import { openMemoryStore } from '../../src/stores/memory.ts'
 import { framesIn, postForm } from '../protocols/agentos/serve.ts'
 import { ensurePython, PYTHON_INSTALL_MS, type PythonServer, startPythonServer } from '../support/python.ts'
 import { serveInProcess } from '../support/in-process.ts'
+import { until } from '../support/until.ts'
 
 const folder = join(import.meta.dirname, '../support/agno')
 const PATIENCE_MS = 180_000
@@ -17,8 +18,11 @@ beforeAll(async () => {
 }, 2 * PYTHON_INSTALL_MS)
 afterAll(() => agno?.kill())
 
-function serve(): Promise<Server> {
-  return serveInProcess({ store: openMemoryStore(), components: [upstream.agentos(agno.url)] })
+async function serve(): Promise<Server> {
+  const server = await serveInProcess({ store: openMemoryStore(), components: [upstream.agentos(agno.url)] })
+  // On a busy machine the first discovery may time out.
+  await until('the components were discovered', () => server.service.health().upstreams?.[0]?.status === 'ok')
+  return server
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 /** Stream of one isolated run: takes a slot, starts a thread, forwards what it yields, and always ends the thread. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
-import type { Slots } from './slots.ts'
+import type { Slots } from '../shared/slots.ts'
 import type { IsolatedThread } from './thread.ts'
 
 export interface IsolatedRunOptions {

@@ -17,7 +17,8 @@ import { leg } from '../shared/leg.ts'
 import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { textOf as inputText } from '../shared/text-of.ts'
-import { asFailure } from './failure.ts'
+import { Traffic, type TrafficSlot, withSlot } from '../shared/traffic.ts'
+import { asFailure, asRemoteError } from './failure.ts'
 import { type Marks, TaskOutput } from './task-output.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
 
@@ -74,14 +75,20 @@ const RULES: OptionRules<RemoteA2aDefinition> = {
 /** After a crash, the run continues with the same remote task: its id is in the log. */
 export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
   checkDefinition('remoteA2aAgent', definition, RULES, ['url'])
+  return a2aComponent(definition, new Traffic({ urls: [definition.url] }))
+}
+
+/** `cardPath`: where the card is below the URL of each replica. */
+export function a2aComponent(definition: RemoteA2aDefinition, traffic: Traffic, cardPath = ''): Component {
+  const settings: Settings = { ...defaults, ...definition, traffic, cardPath }
   return {
     ...commonOf(definition),
     kind: 'agent',
-    run: (input, context) => run({ ...defaults, ...definition }, input, context),
+    run: (input, context) => withSlot(traffic, context.signal, (slot) => run(settings, input, context, slot)),
   }
 }
 
-type Settings = RemoteA2aDefinition & typeof defaults
+type Settings = RemoteA2aDefinition & typeof defaults & { readonly traffic: Traffic; readonly cardPath: string }
 
 /** The remote side's reply to a message, as recorded in the log. `isLong`: an answer that is too long to be recorded here. */
 type SentMessage =
@@ -100,9 +107,17 @@ interface LegEnd {
   readonly marks?: Marks
 }
 
-async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
+async function* run(
+  settings: Settings,
+  input: unknown,
+  context: RunContext,
+  slot: TrafficSlot,
+): AsyncGenerator<Emission, unknown, void> {
   const { signal } = context
-  const card = await context.step('card', () => fetchCard(settings, signal))
+  const card = await context.step('card', async () => {
+    await slot.acquire()
+    return fetchCard(settings, context)
+  })
   const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings))
   // A server that this run's client knows keeps its state by context.
   const about = settings.upstream === undefined ? {} : { context: context.session }
@@ -116,6 +131,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       let opened: AsyncIterable<Update> | undefined
       let long: Message | undefined
       const sent: SentMessage = await context.step('send', async () => {
+        await slot.acquire()
         const first = await open(client.stream(message, following)[Symbol.asyncIterator]())
         opened = first.updates
         if ('answer' in first.sent && isLongText(textOf(first.sent.answer.parts))) {
@@ -136,9 +152,11 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
       try {
         const taskOutput = new TaskOutput(context.run, before?.marks, opened === undefined)
-        const end = await leg(context, 'task', () =>
-          followToEnd(opened ?? client.subscribe(sent.task, following), taskOutput, opened !== undefined),
-        )
+        const end = await leg(context, 'task', async function* () {
+          await slot.acquire()
+          return yield* followToEnd(opened ?? client.subscribe(sent.task, following), taskOutput, opened !== undefined)
+        })
+        slot.release()
         if (end.lost === true) {
           if (++resent > RESENDS_MAX) throw lostTask(sent.task)
           continue
@@ -159,6 +177,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
 }
 
 function optionsOf({
+  traffic,
   headers,
   bindings,
   pollIntervalMs,
@@ -173,23 +192,28 @@ function optionsOf({
     idleTimeoutMs,
     retries,
     retryDelayMs,
+    origins: traffic.replicas.map(({ url }) => url),
     ...(headers !== undefined && { headers }),
     ...(bindings !== undefined && { bindings }),
   }
 }
 
-/** The part of the card that the run depends on, recorded in the log. */
-async function fetchCard(settings: Settings, signal: AbortSignal): Promise<AgentCard> {
-  try {
-    const { card, interface: spoken } = await A2aClient.connect(settings.url, { ...optionsOf(settings), signal })
-    const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = spoken
-    return {
-      supportedInterfaces: [{ url, protocolBinding, protocolVersion, ...tenant }],
-      ...(card.capabilities !== undefined && { capabilities: card.capabilities }),
+/** The part of the card that the run depends on, recorded in the log. It also says which replica the run uses. */
+function fetchCard(settings: Settings, { signal, session }: RunContext): Promise<AgentCard> {
+  const { traffic, cardPath } = settings
+  return traffic.send(traffic.preferred(session), settings, signal, async (replica) => {
+    try {
+      const options = { ...optionsOf(settings), retries: 0, signal }
+      const { card, interface: spoken } = await A2aClient.connect(replica.url + cardPath, options)
+      const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = spoken
+      return {
+        supportedInterfaces: [{ url, protocolBinding, protocolVersion, ...tenant }],
+        ...(card.capabilities !== undefined && { capabilities: card.capabilities }),
+      }
+    } catch (thrown) {
+      throw asRemoteError(thrown)
     }
-  } catch (thrown) {
-    throw asFailure(thrown)
-  }
+  })
 }
 
 /** A string, or any other JSON value. */

@@ -2,6 +2,19 @@
 import { A2aError } from '../../a2a/errors.ts'
 import { ApiError, ClientError } from '../../client/errors.ts'
 import { WorkFailure } from '../../core/ports/component.ts'
+import { RemoteError } from '../shared/remote.ts'
+
+/** A failed request without effect, which may be sent again or to another replica. */
+export function asRemoteError(thrown: unknown): unknown {
+  if (!(thrown instanceof ClientError) || thrown instanceof A2aError || !thrown.retryable) return asFailure(thrown)
+  const { status, retryAfterMs } = thrown instanceof ApiError ? thrown : {}
+  return new RemoteError(thrown.message, {
+    code: status === undefined ? 'upstream_unreachable' : 'upstream_http_error',
+    safeToResend: true,
+    ...(status !== undefined && { status }),
+    retryAfterMs,
+  })
+}
 
 export function asFailure(thrown: unknown): unknown {
   if (!(thrown instanceof ClientError)) return thrown

@@ -22,6 +22,7 @@ import { INTERNAL, leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
+import { type Replica, Traffic, type TrafficSlot, withSlot } from '../shared/traffic.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
 import { answersTo } from './answers-to.ts'
 import { forwardedFields, remoteInput } from './forwarded.ts'
@@ -54,7 +55,7 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
 
 const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 120_000, retries: 5, retryDelayMs: 250 }
 
-type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind }
+type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind; readonly traffic: Traffic }
 
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
@@ -76,11 +77,15 @@ const RULES: OptionRules<RemoteAgentOsDefinition> = {
 /** After a crash, the run continues with the same remote run: its id is in the log before it is started. */
 export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
   checkDefinition('remoteAgentOs', definition, RULES, ['url'])
-  const settings: Settings = { ...defaults, kind: 'agent', ...definition }
+  return agentOsComponent(definition, new Traffic({ urls: [definition.url] }))
+}
+
+export function agentOsComponent(definition: RemoteAgentOsDefinition, traffic: Traffic): Component {
+  const settings: Settings = { ...defaults, kind: 'agent', ...definition, traffic }
   return {
     ...commonOf(definition),
     kind: settings.kind,
-    run: (input, context) => run(settings, input, context),
+    run: (input, context) => withSlot(traffic, context.signal, (slot) => run(settings, input, context, slot)),
   }
 }
 
@@ -91,51 +96,58 @@ interface LegEnd {
   readonly index?: number
 }
 
-async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, void, void> {
+async function* run(
+  settings: Settings,
+  input: unknown,
+  context: RunContext,
+  slot: TrafficSlot,
+): AsyncGenerator<Emission, void, void> {
   const { signal, session } = context
-  const { kind, id, component = id, headers = {}, background, user } = settings
-  const client = new AgentOsClient({ ...settings, component, headers, signal })
+  const { kind, background, user, traffic } = settings
   const chosen = { run: remoteRunId(context), session }
   const common = { ...forwardedFields(context, user?.(context)), background: String(background) }
-  let send = (): AsyncGenerator<RemoteEvent, void, void> => client.start(chosen, remoteInput(input), common)
+  let send = (client: AgentOsClient): RemoteEvents => client.start(chosen, remoteInput(input), common)
   let ids: RunIds = chosen
   let after: number | undefined
+  let replica: Replica | undefined
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
-    let opened: AsyncGenerator<RemoteEvent, void, void> | undefined
+    let opened: RemoteEvents | undefined
     const sending = send
-    const sent = await context.step(
+    const sent: SentRequest = await context.step(
       'send',
       async () => {
-        if (context.attempt > 1 && (await wasReceived(client, ids, turn === 1))) return { run: ids.run }
-        const first = await open(settings, signal, sending)
+        await slot.acquire()
+        const receiver = context.attempt > 1 ? await receiverOf(settings, replica, context, ids, turn === 1) : undefined
+        if (receiver !== undefined) return sentTo(traffic, receiver, ids.run)
+        const first = await open(settings, replica, context, sending)
         opened = first.events
-        return { run: first.run ?? ids.run }
+        return sentTo(traffic, first.replica, first.run ?? ids.run)
       },
       { details: INTERNAL },
     )
+    replica = traffic.replicaOf(sent.replica)
+    const client = clientOf(settings, replica, signal)
     ids = { ...chosen, run: sent.run }
     const current = ids
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
       const runOutput = new RemoteRunOutput(`${context.run}/${turn}`, ids.run, kind)
       const position = { ids, after, opened }
+      const kept = recordedUpstream(settings.upstream, context)
       const { end, index }: LegEnd = await leg(
         context,
         'remote',
-        () =>
-          follow(
-            client,
-            runOutput,
-            position,
-            { ...settings, kept: recordedUpstream(settings.upstream, context) },
-            signal,
-          ),
+        async function* () {
+          await slot.acquire()
+          return yield* follow(client, runOutput, position, { ...settings, kept }, signal)
+        },
         { kind: 'agent', details: INTERNAL },
       )
       if (end.event !== 'RunPaused') return yield emit('run.completed', outcome(end))
       after = index
+      slot.release()
       const answers = await answersTo(end, kind, context)
-      send = () => client.continue(current, { ...common, ...answers })
+      send = (other) => other.continue(current, { ...common, ...answers })
     } finally {
       forget()
     }
@@ -148,30 +160,68 @@ function remoteRunId({ run: id }: RunContext): string {
   return id.includes('/') ? `run_${createHash('sha256').update(id).digest('hex').slice(0, 32)}` : id
 }
 
-/** Whether an unrecorded request of an earlier attempt took effect. */
-async function wasReceived(client: AgentOsClient, ids: RunIds, isStart: boolean): Promise<boolean> {
-  const stored = await client.get(ids)
-  return stored !== undefined && (isStart || stored.status !== 'PAUSED')
+/** A request that started or continued the run, as recorded in the log. */
+interface SentRequest {
+  readonly run: string
+  /** Which replica has the run, if there are several. */
+  readonly replica?: string
 }
 
-/** Waits for the first event, which has the run's actual id. */
-async function open(
+function sentTo({ replicas }: Traffic, { id }: Replica, run: string): SentRequest {
+  return replicas.length === 1 ? { run } : { run, replica: id }
+}
+
+function clientOf(settings: Settings, { url }: Replica, signal: AbortSignal): AgentOsClient {
+  const { id, component = id, headers = {} } = settings
+  return new AgentOsClient({ ...settings, url, component, headers, signal })
+}
+
+/** The replica on which an unrecorded request of an earlier attempt took effect. */
+async function receiverOf(
   settings: Settings,
-  signal: AbortSignal,
-  send: () => AsyncGenerator<RemoteEvent, void, void>,
-): Promise<{ readonly run: string | undefined; readonly events: AsyncGenerator<RemoteEvent, void, void> }> {
-  const patience = new RetryBudget(settings, signal)
-  for (;;) {
+  known: Replica | undefined,
+  { signal, session }: RunContext,
+  ids: RunIds,
+  isStart: boolean,
+): Promise<Replica | undefined> {
+  let unknown: RemoteError | undefined
+  for (const replica of known === undefined ? settings.traffic.preferred(session) : [known]) {
     try {
-      const events = send()
-      const { done, value: first } = await events.next()
-      if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
-      return { run: first.run_id, events: resumed(first, events) }
+      const stored = await clientOf(settings, replica, signal).get(ids)
+      if (stored !== undefined && (isStart || stored.status !== 'PAUSED')) return replica
     } catch (thrown) {
-      if (thrown instanceof RemoteError && !thrown.safeToResend) throw new WorkFailure(thrown.failure)
-      await patience.wait(thrown)
+      if (!(thrown instanceof RemoteError)) throw thrown
+      unknown = thrown
     }
   }
+  // It may have been the one that does not answer.
+  if (unknown !== undefined) throw unknown
+  return undefined
+}
+
+type RemoteEvents = AsyncGenerator<RemoteEvent, void, void>
+
+interface OpenedRun {
+  readonly run: string | undefined
+  readonly events: RemoteEvents
+  readonly replica: Replica
+}
+
+/** Waits for the first event, which has the run's actual id. A run that has sent is continued by the replica that has it. */
+function open(
+  settings: Settings,
+  known: Replica | undefined,
+  { signal, session }: RunContext,
+  send: (client: AgentOsClient) => RemoteEvents,
+): Promise<OpenedRun> {
+  const attempt = async (replica: Replica): Promise<OpenedRun> => {
+    const events = send(clientOf(settings, replica, signal))
+    const { done, value: first } = await events.next()
+    if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
+    return { run: first.run_id, events: resumed(first, events), replica }
+  }
+  const order = known === undefined ? settings.traffic.preferred(session) : [known]
+  return settings.traffic.send(order, settings, signal, attempt)
 }
 
 async function* resumed<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
@@ -183,7 +233,7 @@ interface ReplayPosition {
   readonly ids: RunIds
   /** Index of the last event of the previous leg. */
   readonly after: number | undefined
-  readonly opened: AsyncGenerator<RemoteEvent, void, void> | undefined
+  readonly opened: RemoteEvents | undefined
 }
 
 /** A stream that ends before the run ended or paused was interrupted, even if it closed cleanly. */

@@ -20,11 +20,13 @@ export type UpstreamCode =
   | 'upstream_error'
   | 'upstream_stalled'
   | 'upstream_lost_run'
+  | 'upstream_overloaded'
 
 interface RemoteErrorOptions {
   readonly code?: UpstreamCode
   readonly status?: number
   readonly safeToResend?: boolean
+  readonly retryAfterMs?: number | undefined
 }
 
 /** A failed request or stream that may succeed later. */
@@ -34,12 +36,16 @@ export class RemoteError extends Error {
   readonly status: number | undefined
   /** The server certainly did not act on the request. */
   readonly safeToResend: boolean
+  /** `Retry-After` of the server. */
+  readonly retryAfterMs: number | undefined
 
-  constructor(message: string, { code = 'upstream_cut', status, safeToResend = false }: RemoteErrorOptions = {}) {
+  constructor(message: string, options: RemoteErrorOptions = {}) {
+    const { code = 'upstream_cut', status, safeToResend = false, retryAfterMs } = options
     super(message)
     this.code = code
     this.status = status
     this.safeToResend = safeToResend
+    this.retryAfterMs = retryAfterMs
   }
 
   /** What a run fails with if nothing is tried again. */
@@ -107,8 +113,17 @@ export async function requestOk(options: RemoteRequest): Promise<Response> {
       code: 'upstream_http_error',
       status,
       safeToResend: isTurnedAway(status),
+      retryAfterMs: retryAfterIn(response.headers),
     })
   throw new WorkFailure({ code: 'upstream_http_error', message, details: { status } })
+}
+
+/** `Retry-After` in seconds, or as a date. */
+function retryAfterIn(headers: Headers): number | undefined {
+  const text = headers.get('retry-after')
+  if (text === null) return undefined
+  const milliseconds = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isNaN(milliseconds) ? undefined : Math.max(0, milliseconds)
 }
 
 /** A bounded body. */
@@ -167,6 +182,8 @@ export interface RetryOptions {
 }
 
 const DELAY_MAX_MS = 10_000
+/** A run does not wait longer than this because the other side asked for it. */
+const RETRY_AFTER_MAX_MS = 60_000
 
 /** Exponential backoff for consecutive failures, with a limit. */
 export class RetryBudget {
@@ -188,10 +205,16 @@ export class RetryBudget {
   async wait(thrown: unknown): Promise<void> {
     this.#signal.throwIfAborted()
     if (!(thrown instanceof RemoteError)) throw thrown
-    if (++this.#failures > this.#options.retries) {
-      const details = { tries: this.#failures, ...(thrown.status !== undefined && { status: thrown.status }) }
+    const { status, retryAfterMs = 0 } = thrown
+    if (++this.#failures > this.#options.retries || retryAfterMs > RETRY_AFTER_MAX_MS) {
+      const details = {
+        tries: this.#failures,
+        ...(status !== undefined && { status }),
+        ...(retryAfterMs > 0 && { retryAfterMs }),
+      }
       throw new WorkFailure({ ...thrown.failure, details })
     }
-    await pause(Math.min(this.#options.retryDelayMs * 2 ** (this.#failures - 1), DELAY_MAX_MS), this.#signal)
+    const delayMs = Math.min(this.#options.retryDelayMs * 2 ** (this.#failures - 1), DELAY_MAX_MS)
+    await pause(Math.max(delayMs, retryAfterMs), this.#signal)
   }
 }

@@ -1,41 +1,42 @@
 /** Discovers an A2A agent by its card. */
 import { WorkFailure } from '../../core/ports/component.ts'
-import { remoteA2aAgent } from '../remote-a2a/agent.ts'
+import { a2aComponent } from '../remote-a2a/agent.ts'
 import { fetchJson, objectIn, textIn } from './fetch-json.ts'
-import { type DiscoveredComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
+import type { UpstreamOptions } from './options.ts'
+import { type DiscoveredComponent, textInput, type UpstreamKind } from './source.ts'
 
 /** Of 1.0 and newer servers of 0.3, and of older ones. */
-const CARD_PATHS = ['.well-known/agent-card.json', '.well-known/agent.json']
+const CARD_PATHS = ['/.well-known/agent-card.json', '/.well-known/agent.json']
 
-export function a2aKind(url: string, options: UpstreamOptions): UpstreamKind {
+export function a2aKind(options: UpstreamOptions): UpstreamKind {
   const { headers = {}, idleTimeoutMs, requestTimeoutMs } = options
   return {
     protocol: 'a2a',
-    async find(signal) {
-      const cards = url.endsWith('.json') ? [url] : CARD_PATHS.map((path) => `${url}/${path}`)
-      for (const [position, at] of cards.entries()) {
+    async find(url, signal) {
+      const paths = url.endsWith('.json') ? [''] : CARD_PATHS
+      for (const [position, path] of paths.entries()) {
         try {
-          return [componentOnCard(objectIn(await fetchJson(at, headers, signal)), at)]
+          return [componentOnCard(objectIn(await fetchJson(url + path, headers, signal)), path)]
         } catch (thrown) {
-          if (!isMissing(thrown) || position === cards.length - 1) throw thrown
+          if (!isMissing(thrown) || position === paths.length - 1) throw thrown
         }
       }
       return []
     },
-    component({ facts }, { assertReachable, ...common }) {
-      const { card } = facts as { card: string }
-      const component = remoteA2aAgent({
+    component({ facts }, { assertAdmits, traffic, ...common }) {
+      const { path } = facts as { path: string }
+      const definition = {
         ...common,
         // A2A servers send no heartbeats, and streams of healthy tasks are reopened: the run itself is watched.
         ...(idleTimeoutMs !== undefined && { limits: { runIdleTimeoutMs: 2 * idleTimeoutMs, ...common.limits } }),
-        url: card,
+        url: traffic.replicas[0]!.url,
         ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
-      })
+      }
       return {
-        ...component,
+        ...a2aComponent(definition, traffic, path),
         input: textInput,
-        admit: assertReachable,
+        admit: assertAdmits,
       }
     },
   }
@@ -46,7 +47,7 @@ function isMissing(thrown: unknown): boolean {
 }
 
 /** Its id is the name on the card, as a word. */
-function componentOnCard(card: Readonly<Record<string, unknown>>, at: string): DiscoveredComponent {
+function componentOnCard(card: Readonly<Record<string, unknown>>, path: string): DiscoveredComponent {
   const name = textIn(card, 'name') ?? 'agent'
   const description = textIn(card, 'description')
   const word = name
@@ -58,6 +59,6 @@ function componentOnCard(card: Readonly<Record<string, unknown>>, at: string): D
     kind: 'agent',
     name,
     ...(description !== undefined && { description }),
-    facts: { card: at },
+    facts: { path },
   }
 }

@@ -1,8 +1,10 @@
 /** Discovers the agents, teams and workflows of an AgentOS. */
+import { aBoolean, oneOf, type OptionRules } from '../../core/model/check-options.ts'
 import type { Component, ComponentKind } from '../../core/ports/component.ts'
-import { remoteAgentOs, type RemoteAgentOsDefinition } from '../remote-agentos/agent.ts'
+import { agentOsComponent, type RemoteAgentOsDefinition } from '../remote-agentos/agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
-import { type DiscoveredComponent, textInput, type UpstreamKind, type UpstreamOptions } from './source.ts'
+import { type UpstreamOptions, upstreamRules } from './options.ts'
+import { type DiscoveredComponent, textInput, type UpstreamKind } from './source.ts'
 
 export interface AgentOsUpstreamOptions extends UpstreamOptions {
   /** Start runs in the background there, so that they can be re-attached. Default: where the component has a database. */
@@ -11,13 +13,19 @@ export interface AgentOsUpstreamOptions extends UpstreamOptions {
   readonly recovery?: 'fail' | 'retry'
 }
 
+export const agentOsRules: OptionRules<AgentOsUpstreamOptions> = {
+  ...upstreamRules,
+  background: aBoolean,
+  recovery: oneOf('fail', 'retry'),
+}
+
 const FAMILIES: readonly (readonly [string, ComponentKind])[] = [
   ['agents', 'agent'],
   ['teams', 'team'],
   ['workflows', 'workflow'],
 ]
 
-export function agentOsKind(url: string, options: AgentOsUpstreamOptions): UpstreamKind {
+export function agentOsKind(options: AgentOsUpstreamOptions): UpstreamKind {
   const { headers = {}, background, recovery = 'fail', idleTimeoutMs, requestTimeoutMs } = options
   const timeouts = {
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
@@ -25,7 +33,7 @@ export function agentOsKind(url: string, options: AgentOsUpstreamOptions): Upstr
   }
   return {
     protocol: 'agentos',
-    async find(signal) {
+    async find(url, signal) {
       const lists = await Promise.all(
         FAMILIES.map(async ([path, kind]) =>
           listIn(await fetchJson(`${url}/${path}`, headers, signal)).flatMap((each) => componentInList(each, kind)),
@@ -33,21 +41,21 @@ export function agentOsKind(url: string, options: AgentOsUpstreamOptions): Upstr
       )
       return lists.flat()
     },
-    component({ id, kind, facts }, { assertReachable, ...common }): Component {
+    component({ id, kind, facts }, { assertAdmits, traffic, ...common }): Component {
       const { hasDb } = facts as { hasDb: boolean }
       const definition: RemoteAgentOsDefinition = {
         ...common,
         ...timeouts,
-        url,
+        url: traffic.replicas[0]!.url,
         component: id,
         kind,
         background: background ?? hasDb,
         recovery: (background ?? hasDb) ? 'resume' : recovery,
       }
       return {
-        ...remoteAgentOs(definition),
+        ...agentOsComponent(definition, traffic),
         input: textInput,
-        admit: assertReachable,
+        admit: assertAdmits,
       }
     },
   }

@@ -1,5 +1,6 @@
 /** Policies for answers that look wrong but may be right: an empty one, one without a finish reason, one with an error. */
 import { WorkFailure } from '../../core/ports/component.ts'
+import { oneOf, type OptionRules } from '../../core/model/check-options.ts'
 import type { UpstreamCode } from '../shared/remote.ts'
 import type { ChatOutput } from './chat-output.ts'
 
@@ -12,6 +13,13 @@ export interface AnswerPolicies {
   readonly onIncompleteAnswer?: AnswerPolicy
   /** The finish reason `error`, or an error beside another one. Default: `fail`, with `upstream_error`. */
   readonly onErrorAnswer?: AnswerPolicy
+}
+
+const policyRule = oneOf('fail', 'accept')
+export const answerRules: OptionRules<AnswerPolicies> = {
+  onEmptyAnswer: policyRule,
+  onIncompleteAnswer: policyRule,
+  onErrorAnswer: policyRule,
 }
 
 export function assertTrustworthy(

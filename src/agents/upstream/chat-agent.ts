@@ -5,15 +5,16 @@ import { WorkFailure } from '../../core/ports/component.ts'
 import { commonOf, type CommonDefinition } from '../shared/component.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
-import { eventsOf, readJson, RemoteError, requestOk, RetryBudget, type UpstreamCode } from '../shared/remote.ts'
+import { eventsOf, readJson, RemoteError, requestOk, type UpstreamCode } from '../shared/remote.ts'
+import { type Traffic, withSlot } from '../shared/traffic.ts'
 import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
 import { type ChatChunk, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
 import { assertTrustworthy, type AnswerPolicies } from './answer-policy.ts'
 import { parsedInput, ChatOutput } from './chat-output.ts'
 
 export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies {
-  /** Base URL, which ends in `/v1` for most servers. */
-  readonly url: string
+  /** Its base URLs end in `/v1` for most servers. */
+  readonly traffic: Traffic
   /** Name of the model there. */
   readonly model: string
   readonly upstream: UpstreamInfo
@@ -24,8 +25,8 @@ export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies
   readonly sessionHeader?: string
   readonly requestTimeoutMs?: number
   readonly idleTimeoutMs?: number
-  /** Throws if the upstream is known to be unreachable. */
-  readonly assertReachable?: () => void
+  /** Throws if the upstream cannot take a run now. */
+  readonly assertAdmits?: () => void
 }
 
 const defaults = { requestTimeoutMs: 120_000, idleTimeoutMs: 120_000, retries: 2, retryDelayMs: 250 }
@@ -37,13 +38,13 @@ const REQUESTS_MAX = 3
 const TURNS_MAX = 100
 
 export function chatUpstream(definition: ChatUpstreamDefinition): Component {
-  const { recovery = 'fail', assertReachable = () => {} } = definition
+  const { recovery = 'fail', assertAdmits = () => {} } = definition
   const settings: Settings = { ...defaults, ...definition }
   return {
     ...commonOf({ ...definition, recovery }),
     kind: 'agent',
     input: conversationInput,
-    admit: assertReachable,
+    admit: assertAdmits,
     run: (input, context) => run(settings, input, context),
   }
 }
@@ -113,7 +114,10 @@ async function* streamOrFail(
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
   try {
-    yield* streamResponse(settings, body, output, context)
+    yield* withSlot(settings.traffic, context.signal, async function* (slot) {
+      await slot.acquire()
+      yield* streamResponse(settings, body, output, context)
+    })
   } catch (thrown) {
     throw thrown instanceof RemoteError ? new WorkFailure(thrown.failure) : thrown
   }
@@ -147,29 +151,23 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /** Retries only what the upstream certainly did not act on. */
-async function send(settings: Settings, body: ChatBody, { signal, session }: RunContext): Promise<Response> {
-  const { url, model, headers, sessionHeader, requestTimeoutMs: timeoutMs } = settings
-  const retries = new RetryBudget(settings, signal)
-  for (;;) {
-    try {
-      return await requestOk({
-        url: `${url.replace(/\/+$/, '')}/chat/completions`,
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'text/event-stream',
-          ...headers,
-          ...(sessionHeader !== undefined && { [sessionHeader]: session }),
-        },
-        body: JSON.stringify({ ...body, model, stream: true, stream_options: optionsIn(body) }),
-        signal,
-        timeoutMs,
-      })
-    } catch (thrown) {
-      if (!(thrown instanceof RemoteError) || !thrown.safeToResend) throw thrown
-      await retries.wait(thrown)
-    }
-  }
+function send(settings: Settings, body: ChatBody, { signal, session }: RunContext): Promise<Response> {
+  const { traffic, model, headers, sessionHeader, requestTimeoutMs: timeoutMs } = settings
+  return traffic.send(traffic.preferred(session), settings, signal, ({ url }) =>
+    requestOk({
+      url: `${url}/chat/completions`,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+        ...headers,
+        ...(sessionHeader !== undefined && { [sessionHeader]: session }),
+      },
+      body: JSON.stringify({ ...body, model, stream: true, stream_options: optionsIn(body) }),
+      signal,
+      timeoutMs,
+    }),
+  )
 }
 
 /** Usage is always asked for: the run's own accounting needs it. */

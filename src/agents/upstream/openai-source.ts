@@ -1,8 +1,10 @@
 /** Discovers the models of an OpenAI-compatible server. */
+import { aList, aString, oneOf, type OptionRules } from '../../core/model/check-options.ts'
 import { chatUpstream, type ChatUpstreamDefinition } from './chat-agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
-import type { AnswerPolicies } from './answer-policy.ts'
-import type { UpstreamKind, UpstreamOptions } from './source.ts'
+import { type UpstreamOptions, upstreamRules } from './options.ts'
+import { type AnswerPolicies, answerRules } from './answer-policy.ts'
+import type { UpstreamKind } from './source.ts'
 
 export interface OpenAiUpstreamOptions
   extends UpstreamOptions, AnswerPolicies, Pick<ChatUpstreamDefinition, 'recovery' | 'sessionHeader'> {
@@ -10,12 +12,20 @@ export interface OpenAiUpstreamOptions
   readonly models?: readonly string[]
 }
 
-export function openAiKind(url: string, options: OpenAiUpstreamOptions): UpstreamKind {
+export const openAiRules: OptionRules<OpenAiUpstreamOptions> = {
+  ...upstreamRules,
+  models: aList,
+  recovery: oneOf('fail', 'retry'),
+  ...answerRules,
+  sessionHeader: aString,
+}
+
+export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
   const { headers = {}, models, recovery, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
   const { onEmptyAnswer, onIncompleteAnswer, onErrorAnswer } = options
   return {
     protocol: 'openai',
-    async find(signal) {
+    async find(url, signal) {
       const listed = objectIn(await fetchJson(`${url}/models`, headers, signal))
       const ids = models ?? listIn(listed['data']).map((each) => textIn(objectIn(each), 'id'))
       return ids.flatMap((id) => (id === undefined ? [] : [{ id, kind: 'agent' as const }]))
@@ -23,7 +33,6 @@ export function openAiKind(url: string, options: OpenAiUpstreamOptions): Upstrea
     component: ({ id: model }, common) =>
       chatUpstream({
         ...common,
-        url,
         model,
         recovery: recovery ?? 'fail',
         ...(onEmptyAnswer !== undefined && { onEmptyAnswer }),

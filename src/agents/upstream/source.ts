@@ -1,29 +1,11 @@
 /** An upstream as a source of components: what it serves is discovered, and requests fail at once while it is unreachable. */
 import { fromCheck } from '../../core/schema/json-schema.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import type { Component, ComponentKind, DisconnectPolicy, UpstreamInfo } from '../../core/ports/component.ts'
-import type { ComponentSource } from '../../core/ports/component-source.ts'
+import type { Component, ComponentKind, UpstreamInfo } from '../../core/ports/component.ts'
+import type { ComponentSource, SourceLoad } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
-
-export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
-  /** Name in health reports, errors and logs. Default: the protocol. */
-  readonly name?: string
-  /** Put before the id of every component, for upstreams that have the same ids. Default: none. */
-  readonly prefix?: string
-  /** Headers of every request to the upstream, such as its key. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** Interval of discovery. Default: 30,000. */
-  readonly discoverIntervalMs?: number
-  /**
-   * What happens to a run when the client that started it disconnects, in protocols where starting and following are one request.
-   * `stop` also cancels it upstream. Default: `continue`.
-   */
-  readonly onDisconnect?: DisconnectPolicy
-  /** A run fails with `upstream_idle`, or is re-attached, after this much silence. Default: 120,000. */
-  readonly idleTimeoutMs?: number
-  /** Timeout until a response starts. Default: 30,000; for chat completions 120,000. */
-  readonly requestTimeoutMs?: number
-}
+import { Traffic } from '../shared/traffic.ts'
+import type { UpstreamOptions } from './options.ts'
 
 /** What discovery tells of a component. */
 export interface DiscoveredComponent {
@@ -37,7 +19,8 @@ export interface DiscoveredComponent {
 
 export interface UpstreamKind {
   readonly protocol: 'agentos' | 'openai' | 'a2a'
-  find(signal: AbortSignal): Promise<readonly DiscoveredComponent[]>
+  /** What a replica serves. */
+  find(url: string, signal: AbortSignal): Promise<readonly DiscoveredComponent[]>
   component(found: DiscoveredComponent, common: UpstreamComponent): Component
 }
 
@@ -45,7 +28,9 @@ export interface UpstreamKind {
 export interface UpstreamComponent extends CommonDefinition {
   readonly upstream: UpstreamInfo
   readonly headers: Readonly<Record<string, string>>
-  readonly assertReachable: () => void
+  readonly traffic: Traffic
+  /** Throws if a start cannot be served now. */
+  readonly assertAdmits: () => void
 }
 
 const DISCOVER_INTERVAL_MS = 30_000
@@ -60,14 +45,18 @@ export class UpstreamSource implements ComponentSource {
   readonly discoverIntervalMs: number
   readonly #kind: UpstreamKind
   readonly #options: UpstreamOptions
+  readonly #traffic: Traffic
   #known = new Map<string, Component>()
   #problem: string | undefined
 
   constructor(url: string, kind: UpstreamKind, options: UpstreamOptions) {
+    this.name = options.name ?? kind.protocol
     this.url = urlOf(url)
+    const { replicas = [], concurrency, queueMax, queueTimeoutMs, breaker = {} } = options
+    const urls = [...new Set([this.url, ...replicas.map(urlOf)])]
+    this.#traffic = new Traffic({ urls, concurrency, queueMax, queueTimeoutMs, breaker })
     this.#kind = kind
     this.#options = options
-    this.name = options.name ?? kind.protocol
     this.discoverIntervalMs = options.discoverIntervalMs ?? DISCOVER_INTERVAL_MS
   }
 
@@ -75,9 +64,13 @@ export class UpstreamSource implements ComponentSource {
     return this.#kind.protocol
   }
 
+  get load(): SourceLoad {
+    return this.#traffic.load
+  }
+
   async discover(signal: AbortSignal): Promise<readonly Component[]> {
     try {
-      const found = (await this.#kind.find(signal)).slice(0, COMPONENTS_MAX)
+      const found = (await this.#find(signal)).slice(0, COMPONENTS_MAX)
       const known = new Map<string, Component>()
       for (const each of found) {
         const key = JSON.stringify(each)
@@ -89,6 +82,15 @@ export class UpstreamSource implements ComponentSource {
     } catch (cause) {
       this.#problem = messageOf(cause)
       throw cause
+    }
+  }
+
+  /** What any replica serves: all serve the same. */
+  async #find(signal: AbortSignal): Promise<readonly DiscoveredComponent[]> {
+    try {
+      return await Promise.any(this.#traffic.replicas.map(({ url }) => this.#kind.find(url, signal)))
+    } catch (thrown) {
+      throw thrown instanceof AggregateError ? thrown.errors[0] : thrown
     }
   }
 
@@ -109,13 +111,15 @@ export class UpstreamSource implements ComponentSource {
       ...(onBusySession !== undefined && { onBusySession }),
       headers,
       upstream: { protocol: this.#kind.protocol, name: this.name, id: alias },
-      assertReachable: () => this.#assertReachable(),
+      traffic: this.#traffic,
+      assertAdmits: () => this.#assertAdmits(),
     })
   }
 
-  #assertReachable(): void {
-    if (this.#problem === undefined) return
-    throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable: ${this.#problem}`)
+  #assertAdmits(): void {
+    if (this.#problem !== undefined)
+      throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable: ${this.#problem}`)
+    this.#traffic.assertAdmits(this.name)
   }
 }
 

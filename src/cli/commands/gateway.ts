@@ -5,7 +5,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { configOf } from '../../server/config.ts'
 import type { Server } from '../../server/create-server.ts'
-import { toChoice, toDuration, toSwitch } from '../../server/option-values.ts'
+import { toChoice, toCount, toDuration, toSwitch } from '../../server/option-values.ts'
 import { type Environment, parseOptions } from '../../server/options.ts'
 import type { Command } from '../command.ts'
 import { hostServer, type ProtocolUrls } from '../host.ts'
@@ -29,6 +29,35 @@ const gatewayOptions = {
     repeats: true,
     parse: toUpstreams,
     help: 'A server whose agents are served, once per server. PROTOCOL is agentos, openai or a2a; NAME tells several of one protocol apart. Its key is read from HOLDFAST_UPSTREAM_KEY_NAME.',
+  },
+  'upstream-replica': {
+    value: 'NAME=URL',
+    repeats: true,
+    parse: toReplicas,
+    help: 'Another replica of the upstream NAME, once per replica. A session prefers one replica; the next one is asked if it fails before it answers. Default: none.',
+  },
+  'upstream-concurrency': {
+    value: 'COUNT',
+    parse: toCount(1, 1_000_000),
+    help: 'Runs that each upstream works on at once for this node; further ones wait. Default: no limit.',
+  },
+  'upstream-queue': {
+    value: 'COUNT',
+    fallback: '1000',
+    parse: toCount(0, 1_000_000),
+    help: 'Runs that wait because of --upstream-concurrency, per upstream. Further starts get 429.',
+  },
+  'upstream-queue-timeout': {
+    value: 'DURATION',
+    fallback: '60s',
+    parse: toDuration,
+    help: 'How long a run waits because of --upstream-concurrency before it fails with upstream_overloaded.',
+  },
+  'upstream-breaker': {
+    value: 'COUNT',
+    fallback: '5',
+    parse: toCount(0, 1_000_000),
+    help: 'Failures in a row after which a replica is not asked for 10 seconds. If all are left alone, starts get 503. 0 turns it off.',
   },
   'upstream-prefix': {
     fallback: 'false',
@@ -78,6 +107,7 @@ What an upstream serves is discovered at start and every 30 seconds. An upstream
     if (values.upstream === undefined)
       throw new HoldfastError('invalid_request', 'no upstream: give at least one --upstream PROTOCOL=URL')
     if (config.supervise) return supervise('gateway', argv, config, io)
+    checkReplicas(values['upstream-replica'] ?? [], values.upstream)
     const sources = values.upstream.map((each) => sourceOf(each, values, io.env))
     const [file, ...others] = positionals
     if (others.length > 0) throw new HoldfastError('invalid_request', 'expected at most one file with components')
@@ -96,6 +126,30 @@ function toUpstreams(text: string): readonly GivenUpstream[] {
   })
 }
 
+interface GivenReplica {
+  readonly name: string
+  readonly url: string
+}
+
+function toReplicas(text: string): readonly GivenReplica[] {
+  return text.split(/[\s,]+/).map((given) => {
+    const [, name, url] = /^([\w-]{1,40})=(https?:\/\/.+)$/.exec(given) ?? []
+    if (name === undefined || url === undefined) throw new Error(`${JSON.stringify(given)} is not NAME=URL`)
+    return { name, url }
+  })
+}
+
+function checkReplicas(replicas: readonly GivenReplica[], upstreams: readonly GivenUpstream[]): void {
+  const names = upstreams.map(({ name }) => name)
+  const stray = replicas.find(({ name }) => !names.includes(name))
+  if (stray === undefined) return
+  const known = names.join(', ')
+  throw new HoldfastError(
+    'invalid_request',
+    `--upstream-replica: no upstream ${stray.name}; the upstreams are ${known}`,
+  )
+}
+
 const KEY = 'HOLDFAST_UPSTREAM_KEY_'
 
 /** The names of keys depend on those of upstreams, so that no table can have them. */
@@ -104,6 +158,11 @@ function withoutKeys(env: Environment): Environment {
 }
 
 interface Settings {
+  readonly 'upstream-replica'?: readonly GivenReplica[] | undefined
+  readonly 'upstream-concurrency'?: number | undefined
+  readonly 'upstream-queue': number
+  readonly 'upstream-queue-timeout': number
+  readonly 'upstream-breaker': number
   readonly 'upstream-prefix': boolean
   readonly 'on-disconnect': 'continue' | 'stop'
   readonly 'upstream-recovery': 'fail' | 'retry'
@@ -112,7 +171,14 @@ interface Settings {
 
 function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, env: Environment): ComponentSource {
   const key = env[KEY + name.toUpperCase().replaceAll('-', '_')]
+  const concurrency = settings['upstream-concurrency']
+  const replicas = settings['upstream-replica'] ?? []
   const common = {
+    replicas: replicas.filter((each) => each.name === name).map((each) => each.url),
+    ...(concurrency !== undefined && { concurrency }),
+    queueMax: settings['upstream-queue'],
+    queueTimeoutMs: settings['upstream-queue-timeout'],
+    breaker: { failures: settings['upstream-breaker'] },
     name,
     onDisconnect: settings['on-disconnect'],
     idleTimeoutMs: settings['upstream-idle-timeout'],

@@ -8,6 +8,8 @@ export interface ComponentSource {
   readonly url: string
   /** Interval of discovery while it succeeds. */
   readonly discoverIntervalMs: number
+  /** Its current load and other facts for health reports. Default: none. */
+  readonly load?: SourceLoad
   /** All components as they are now. Rejects if the source cannot be reached. Unchanged components are the same objects. */
   discover(signal: AbortSignal): Promise<readonly Component[]>
 }
@@ -27,7 +29,21 @@ function isComponentSource(given: Served): given is ComponentSource {
   return typeof (given as Partial<ComponentSource>).discover === 'function'
 }
 
-/** The last discovery of a source. */
+/** How requests to a source are limited now. */
+export interface SourceLoad {
+  /** Of the circuit breaker; `circuits` is per replica. */
+  readonly circuit: 'closed' | 'open' | 'half-open'
+  readonly circuits: readonly ('closed' | 'open' | 'half-open')[]
+  /** Runs that it works on, and runs that wait for a slot. */
+  readonly running: number
+  readonly queued: number
+  /** Since the start: refused runs, repeated requests, and requests that went to another replica. */
+  readonly refused: number
+  readonly retried: number
+  readonly failedOver: number
+}
+
+/** The last discovery of a source, and its load. */
 export interface SourceHealth {
   readonly name: string
   readonly protocol: string
@@ -38,4 +54,5 @@ export interface SourceHealth {
   /** Since when it has this status. */
   readonly since: string
   readonly error?: string
+  readonly load?: SourceLoad
 }

@@ -1,10 +1,19 @@
-/** FIFO semaphore that bounds a component's threads. */
+/** FIFO semaphore. */
 export class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []
 
   constructor(max: number) {
     this.#free = max
+  }
+
+  /** Number of callers that wait for a slot. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  get hasFree(): boolean {
+    return this.#free > 0
   }
 
   /** Resolves with a release function; rejects if the signal aborts first. */

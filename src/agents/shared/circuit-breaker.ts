@@ -1,0 +1,74 @@
+/** Circuit breaker: after failures in a row, requests are refused for a while; then one of them probes the server. */
+export type CircuitState = 'closed' | 'open' | 'half-open'
+
+export interface BreakerOptions {
+  /** Failures in a row that open the circuit; 0 never opens it. Default: 5. */
+  readonly failures?: number
+  /** How long it stays open before one request probes the server. Default: 10,000. */
+  readonly openMs?: number
+}
+
+export class CircuitBreaker {
+  readonly #failuresMax: number
+  readonly #openMs: number
+  readonly #now: () => number
+  #failures = 0
+  #openedAt: number | undefined
+  /** When the current probe was let through. A probe that never reports back is forgotten after `openMs`. */
+  #probedAt: number | undefined
+
+  constructor({ failures = 5, openMs = 10_000 }: BreakerOptions = {}, now: () => number = () => performance.now()) {
+    this.#failuresMax = failures
+    this.#openMs = openMs
+    this.#now = now
+  }
+
+  get state(): CircuitState {
+    if (this.#openedAt === undefined) return 'closed'
+    return this.#now() - this.#openedAt < this.#openMs ? 'open' : 'half-open'
+  }
+
+  /** Failures in a row. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** Whether a request would be let through now. */
+  get isPassable(): boolean {
+    return this.state === 'closed' || (this.state === 'half-open' && !this.#isProbing)
+  }
+
+  /** Milliseconds until a request may be let through; 0 if it may be now. */
+  get retryAfterMs(): number {
+    if (this.isPassable) return 0
+    return Math.max(0, (this.#probedAt ?? this.#openedAt!) + this.#openMs - this.#now())
+  }
+
+  /** Call this before a request. While half-open, only one passes at a time. */
+  pass(): boolean {
+    if (!this.isPassable) return false
+    if (this.#openedAt !== undefined) this.#probedAt = this.#now()
+    return true
+  }
+
+  succeeded(): void {
+    this.#failures = 0
+    this.#openedAt = undefined
+    this.#probedAt = undefined
+  }
+
+  failed(): void {
+    this.#failures++
+    this.#probedAt = undefined
+    if (this.#failuresMax > 0 && this.#failures >= this.#failuresMax) this.#openedAt = this.#now()
+  }
+
+  /** The request said nothing about the server, such as one that its caller gave up. */
+  undecided(): void {
+    this.#probedAt = undefined
+  }
+
+  get #isProbing(): boolean {
+    return this.#probedAt !== undefined && this.#now() - this.#probedAt < this.#openMs
+  }
+}

@@ -1,0 +1,218 @@
+/** Requests that start work on an upstream: which replica gets them, how many at once, and what their outcome says about it. */
+import { createHash } from 'node:crypto'
+import { HoldfastError } from '../../core/model/errors.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
+import type { SourceLoad } from '../../core/ports/component-source.ts'
+import { type BreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
+import { RemoteError, RetryBudget, type RetryOptions } from './remote.ts'
+import { Slots } from './slots.ts'
+
+export interface TrafficOptions {
+  /** Base URLs of the replicas. */
+  readonly urls: readonly string[]
+  /** Maximum runs that it works on at once for this node. Default: no limit. */
+  readonly concurrency?: number | undefined
+  /** Maximum runs that wait for one of these slots; further starts are refused. Default: 1,000. */
+  readonly queueMax?: number | undefined
+  /** How long a run waits for a slot before it fails. Default: 60,000. */
+  readonly queueTimeoutMs?: number | undefined
+  /** Default: off. */
+  readonly breaker?: BreakerOptions | undefined
+}
+
+export interface Replica {
+  readonly url: string
+  /** Identifies it in logs of runs, which should not have its address. */
+  readonly id: string
+  readonly breaker: CircuitBreaker
+}
+
+const QUEUE_MAX = 1000
+const QUEUE_TIMEOUT_MS = 60_000
+
+export class Traffic {
+  readonly replicas: readonly Replica[]
+  readonly #slots: Slots
+  readonly #queueMax: number
+  readonly #queueTimeoutMs: number
+  #running = 0
+  #refused = 0
+  #retried = 0
+  #failedOver = 0
+
+  constructor({ urls, concurrency = Infinity, queueMax, queueTimeoutMs, breaker }: TrafficOptions) {
+    this.replicas = urls.map((url) => ({
+      url,
+      id: createHash('sha256').update(url).digest('hex').slice(0, 8),
+      breaker: new CircuitBreaker(breaker ?? { failures: 0 }),
+    }))
+    this.#slots = new Slots(concurrency)
+    this.#queueMax = queueMax ?? QUEUE_MAX
+    this.#queueTimeoutMs = queueTimeoutMs ?? QUEUE_TIMEOUT_MS
+  }
+
+  get load(): SourceLoad {
+    const circuits = this.replicas.map(({ breaker }) => breaker.state)
+    // Open if no replica may be asked.
+    const circuit = (['closed', 'half-open'] as const).find((each) => circuits.includes(each)) ?? 'open'
+    return {
+      circuit,
+      circuits,
+      running: this.#running,
+      queued: this.#slots.waiting,
+      refused: this.#refused,
+      retried: this.#retried,
+      failedOver: this.#failedOver,
+    }
+  }
+
+  /** Throws if a run could not be served now, so that its start is refused at once. */
+  assertAdmits(upstream: string): void {
+    if (!this.replicas.some(({ breaker }) => breaker.isPassable)) {
+      this.#refused++
+      const retryAfterMs = Math.min(...this.replicas.map(({ breaker }) => breaker.retryAfterMs))
+      throw new HoldfastError('unavailable', `the upstream ${upstream} failed too often: its circuit is open`, {
+        retryAfterMs,
+      })
+    }
+    if (this.#isFull) {
+      this.#refused++
+      const message = `the upstream ${upstream} is busy and ${this.#queueMax} runs wait for it already: retry later`
+      throw new HoldfastError('rate_limited', message, { retryAfterMs: 1000 })
+    }
+  }
+
+  get #isFull(): boolean {
+    return !this.#slots.hasFree && this.#slots.waiting >= this.#queueMax
+  }
+
+  /** A slot for one run, which is not taken before `acquire`. */
+  slot(signal: AbortSignal): TrafficSlot {
+    return new TrafficSlot(() => this.#take(signal))
+  }
+
+  async #take(signal: AbortSignal): Promise<() => void> {
+    if (this.#isFull) throw this.#overloaded(`${this.#queueMax} runs wait for it already`)
+    const late = this.#slots.hasFree ? undefined : AbortSignal.timeout(this.#queueTimeoutMs)
+    try {
+      const release = await this.#slots.take(late === undefined ? signal : AbortSignal.any([signal, late]))
+      this.#running++
+      return () => {
+        this.#running--
+        release()
+      }
+    } catch (thrown) {
+      if (signal.aborted || late?.aborted !== true) throw thrown
+      throw this.#overloaded(`it had no capacity for this run within ${this.#queueTimeoutMs} ms`)
+    }
+  }
+
+  #overloaded(why: string): WorkFailure {
+    this.#refused++
+    const message = `the upstream is busy: ${why}`
+    return new WorkFailure({ code: 'upstream_overloaded', message, retryable: true })
+  }
+
+  /** The replica of a recorded id; the first one if the configuration no longer has it. */
+  replicaOf(id: string | undefined): Replica {
+    return this.replicas.find((each) => each.id === id) ?? this.replicas[0]!
+  }
+
+  /** Replicas in the order in which a session prefers them: the same one first each time, others for other sessions. */
+  preferred(session: string): readonly Replica[] {
+    if (this.replicas.length === 1) return this.replicas
+    const weight = ({ id }: Replica): string => createHash('sha256').update(`${id} ${session}`).digest('hex')
+    return this.replicas
+      .map((replica) => ({ replica, weight: weight(replica) }))
+      .toSorted((one, other) => (one.weight < other.weight ? -1 : 1))
+      .map(({ replica }) => replica)
+  }
+
+  /**
+   * Sends a request that starts work, to the first replica of the order. While the upstream certainly has not acted on it, it goes to the next replica, and is repeated
+   * when all have failed.
+   */
+  async send<Result>(
+    order: readonly Replica[],
+    retry: RetryOptions,
+    signal: AbortSignal,
+    attempt: (replica: Replica) => Promise<Result>,
+  ): Promise<Result> {
+    const budget = new RetryBudget(retry, signal)
+    let failure: RemoteError | undefined
+    for (;;) {
+      let hasFailed = false
+      for (const replica of order) {
+        if (!replica.breaker.pass()) continue
+        if (hasFailed) this.#failedOver++
+        try {
+          const result = await attempt(replica)
+          replica.breaker.succeeded()
+          return result
+        } catch (thrown) {
+          judge(replica.breaker, thrown)
+          if (!(thrown instanceof RemoteError)) throw thrown
+          if (!thrown.safeToResend) throw new WorkFailure(thrown.failure)
+          failure = thrown
+          hasFailed = true
+        }
+      }
+      if (failure === undefined || order.every(({ breaker }) => !breaker.isPassable))
+        throw new WorkFailure((failure ?? circuitOpen()).failure)
+      await budget.wait(failure)
+      this.#retried++
+    }
+  }
+}
+
+export class TrafficSlot {
+  readonly #take: () => Promise<() => void>
+  #release: Promise<() => void> | undefined
+
+  constructor(take: () => Promise<() => void>) {
+    this.#take = take
+  }
+
+  /** Waits for its turn; at once if it has the slot already. */
+  async acquire(): Promise<void> {
+    this.#release ??= this.#take()
+    await this.#release
+  }
+
+  release(): void {
+    void this.#release?.then(
+      (release) => release(),
+      () => {},
+    )
+    this.#release = undefined
+  }
+}
+
+/** Releases the slot when the work ends, however it ends. */
+export async function* withSlot<Item, Result>(
+  traffic: Traffic,
+  signal: AbortSignal,
+  work: (slot: TrafficSlot) => AsyncGenerator<Item, Result, void>,
+): AsyncGenerator<Item, Result, void> {
+  const slot = traffic.slot(signal)
+  try {
+    return yield* work(slot)
+  } finally {
+    slot.release()
+  }
+}
+
+/** A refusal says that the server works; only its own errors and silence count against it. */
+function judge(breaker: CircuitBreaker, thrown: unknown): void {
+  if (thrown instanceof RemoteError) {
+    const { code, status = 0 } = thrown
+    if (status === 429) return breaker.undecided()
+    if (code === 'upstream_unreachable' || status >= 500) return breaker.failed()
+  }
+  if (thrown instanceof RemoteError || thrown instanceof WorkFailure) breaker.succeeded()
+  else breaker.undecided()
+}
+
+function circuitOpen(): RemoteError {
+  return new RemoteError('the upstream failed too often: its circuit is open', { code: 'upstream_unreachable' })
+}

@@ -1,0 +1,64 @@
+/** Options that all upstreams share. */
+import {
+  aCount,
+  aList,
+  anAmount,
+  anObject,
+  aString,
+  type OptionRules,
+  optionsOf,
+} from '../../core/model/check-options.ts'
+import { componentRules } from '../../core/model/component-options.ts'
+import type { DisconnectPolicy } from '../../core/ports/component.ts'
+import type { BreakerOptions } from '../shared/circuit-breaker.ts'
+import type { CommonDefinition } from '../shared/component.ts'
+
+export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
+  /** Name in health reports, errors and logs. Default: the protocol. */
+  readonly name?: string
+  /** Put before the id of every component, for upstreams that have the same ids. Default: none. */
+  readonly prefix?: string
+  /** Headers of every request to the upstream, such as its key. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Interval of discovery. Default: 30,000. */
+  readonly discoverIntervalMs?: number
+  /**
+   * What happens to a run when the client that started it disconnects, in protocols where starting and following are one request.
+   * `stop` also cancels it upstream. Default: `continue`.
+   */
+  readonly onDisconnect?: DisconnectPolicy
+  /** A run fails with `upstream_idle`, or is re-attached, after this much silence. Default: 120,000. */
+  readonly idleTimeoutMs?: number
+  /** Timeout until a response starts. Default: 30,000; for chat completions 120,000. */
+  readonly requestTimeoutMs?: number
+  /** Base URLs of further replicas of the same server. A session prefers one of them; others are asked if it fails before it answers. Default: none. */
+  readonly replicas?: readonly string[]
+  /** Maximum runs that the upstream works on at once for this node. Default: no limit. */
+  readonly concurrency?: number
+  /** Maximum runs that wait because of `concurrency`; further starts are refused. Default: 1,000. */
+  readonly queueMax?: number
+  /** How long a run waits because of `concurrency` before it fails. Default: 60,000. */
+  readonly queueTimeoutMs?: number
+  /** When a replica that fails is left alone for a while. Default: after 5 failures in a row, for 10,000 ms. */
+  readonly breaker?: BreakerOptions
+}
+
+const breakerRules: OptionRules<BreakerOptions> = { failures: anAmount, openMs: anAmount }
+
+export const upstreamRules: OptionRules<UpstreamOptions> = {
+  name: aString,
+  prefix: aString,
+  headers: anObject,
+  discoverIntervalMs: anAmount,
+  onDisconnect: componentRules.onDisconnect,
+  idleTimeoutMs: anAmount,
+  requestTimeoutMs: anAmount,
+  redact: componentRules.redact,
+  limits: componentRules.limits,
+  onBusySession: componentRules.onBusySession,
+  replicas: aList,
+  concurrency: aCount,
+  queueMax: anAmount,
+  queueTimeoutMs: anAmount,
+  breaker: optionsOf(breakerRules),
+}
