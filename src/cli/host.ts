@@ -32,7 +32,8 @@ export async function hostServer(
   const ending = nextSignal()
   boundYoungGeneration()
   const registered = new Registry(componentsIn(components)) // validate before writing to disk
-  const auth = await openAuthenticator(config.auth) // early: a missing key file is reported before the store is opened
+  // Early: a missing key file is reported before the store is opened, which passthrough needs.
+  const auth = config.auth.passthrough === true ? config.auth : await openAuthenticator(config.auth)
   // What sources serve is not known yet.
   const a2a = await openA2a(config.a2a, sourcesIn(components).length > 0 ? undefined : registered)
   const logger = lazyLogger(config.logLevel)

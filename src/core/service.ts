@@ -120,7 +120,7 @@ export class Service {
     this.#assertOpen()
     await this.#access.requireStart(principal, request.component)
     if (request.follows === true) this.#quotas.requireStream(actorOf(principal))
-    return this.#starts.start(ownerKey(principal), request)
+    return this.#starts.start(ownerKey(principal), request, principal.forwarded)
   }
 
   get(principal: Principal, id: string): Promise<StoredRun> {
@@ -163,6 +163,8 @@ export class Service {
       dispatcher: this.#dispatcher,
       execute: (claimed: StoredRun) => this.#execute(claimed),
     }
+    // The credential that the run was started with may have expired meanwhile.
+    if (principal.forwarded !== undefined) await this.#deps.callerCredentials?.keep(run, principal.forwarded)
     await answerRun(deps, run, { answers, by: actorOf(principal) })
     return this.get(principal, run.id)
   }

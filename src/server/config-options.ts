@@ -121,6 +121,12 @@ export const configOptions = {
     parse: toChoice(logLevels),
     help: `Minimum level of log lines: ${logLevels.join(', ')}.`,
   },
+  auth: {
+    value: 'MODE',
+    env: 'HOLDFAST_AUTH',
+    parse: toChoice(['passthrough'] as const),
+    help: "passthrough: accept any bearer credential and send it to upstreams that have no key of their own, which check it. With --jwt-jwks or --jwt-key a token's claim owns the runs, otherwise a keyed hash of the credential. Default: the options below decide.",
+  },
   'auth-keys': {
     value: 'PATH',
     env: 'HOLDFAST_AUTH_KEYS',

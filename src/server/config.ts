@@ -180,6 +180,7 @@ function toAuth(values: Values): AuthOptions {
     ...(keys !== undefined && { keys }),
     ...(securityKey !== undefined && { securityKey }),
     ...(jwt !== undefined && { jwt }),
+    ...(values.auth === 'passthrough' && { passthrough: true }),
   }
 }
 

@@ -4,7 +4,9 @@ import { componentsIn, type Served, sourcesIn } from '../core/ports/component-so
 import { Audit } from '../core/access/audit.ts'
 import { AuditedService } from '../core/access/audited-service.ts'
 import { type Clock, systemClock, systemIds } from '../core/ports/clock.ts'
+import { CallerCredentials } from '../core/access/caller-credentials.ts'
 import { CredentialWatch } from '../core/access/credential-watch.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import type { Authenticator, Principal } from '../core/model/principal.ts'
@@ -40,7 +42,7 @@ import { Retention } from './retention/retention.ts'
 import { createSecretBox, KEY_BYTES } from './secret-box.ts'
 import { parseSecretKey } from './secret-keys.ts'
 import { refuseAnyHost } from './refuse-any-host.ts'
-import { shareSigner } from './share-signer.ts'
+import { shareSigner, storeHash } from './share-signer.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
@@ -87,15 +89,18 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(componentsIn(options.components))
   refuseAnyHost(options.a2a)
-  const checked = await authenticatorFor(options, clock)
+  const secrets = secretsFor(options)
+  const checked = await authenticatorFor(options, clock, secrets)
   const audit = new Audit(clock, [
     ...(checked.scheme === 'none' ? [] : [loggedAudit(logger)]),
     ...(options.audit === undefined ? [] : [options.audit]),
   ])
-  const secrets = secretsFor(options)
   const shares = new ShareLinks({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
   const authenticator = auditedAuthenticator(sharedAuthenticator(checked, shares), audit)
   const credentials = new CredentialWatch(authenticator, clock)
+  const callerCredentials = forwardsCredentials(options) ? new CallerCredentials(store.documents, secrets) : undefined
+  for (const source of sourcesIn(options.components))
+    source.attach?.({ credentialOf: async (run) => callerCredentials?.of(run) })
   const sources = new ComponentSources({
     registry,
     sources: sourcesIn(options.components),
@@ -118,6 +123,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       eventLoop: () => loop?.health() ?? { delayMs: 0, blocks: 0 },
       upstreams: () => sources.health(),
       ...(redactor !== undefined && { redactor }),
+      ...(callerCredentials !== undefined && { callerCredentials }),
       ...workIdentity(store),
     },
     audit,
@@ -259,10 +265,28 @@ class Background {
 }
 
 /** `authenticate` comes first; `auth` decides about requests for which it returns null. */
-async function authenticatorFor({ authenticate, auth }: EngineOptions, clock: Clock): Promise<Authenticator> {
-  const others = await openAuthenticator(auth ?? {}, clock)
+async function authenticatorFor(
+  { authenticate, auth, store }: EngineOptions,
+  clock: Clock,
+  secrets: SecretBox | undefined,
+): Promise<Authenticator> {
+  const digest = storeHash(store, 'caller', secrets)
+  const hash = async (text: string): Promise<string> => (await digest(text)).toString('base64url')
+  const others = await openAuthenticator(auth ?? {}, clock, hash)
   if (authenticate === undefined) return others
   return hostAuthenticator(authenticate, others.scheme === 'none' ? undefined : others)
+}
+
+/** Whether upstreams get the credentials of callers. Throws if they should and there are none. */
+function forwardsCredentials({ auth = {}, components }: EngineOptions): boolean {
+  const isOn = 'passthrough' in auth && auth.passthrough === true
+  const source = sourcesIn(components).find((each) => each.forwardsCredentials === true)
+  if (source !== undefined && !isOn)
+    throw new HoldfastError(
+      'invalid_request',
+      `the upstream ${source.name} gets the caller's credential, which this server only has with auth: { passthrough: true }`,
+    )
+  return isOn
 }
 
 function secretsFor({ secretKeys = [], store }: EngineOptions): SecretBox | undefined {

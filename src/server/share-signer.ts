@@ -4,13 +4,19 @@ import type { ShareSigner } from '../core/access/share-links.ts'
 import type { Store } from '../core/ports/store.ts'
 import { storeSecret } from './store-secret.ts'
 
-export function shareSigner(store: Store, box: SecretBox | undefined): ShareSigner {
-  const { createHmac, timingSafeEqual } = process.getBuiltinModule('node:crypto')
-  const secret = storeSecret(store, 'share-link', box)
-  const digest = async (text: string): Promise<Buffer> =>
+/** HMAC-SHA-256 with a secret kept in the store. */
+export function storeHash(store: Store, id: string, box: SecretBox | undefined): (text: string) => Promise<Buffer> {
+  const { createHmac } = process.getBuiltinModule('node:crypto')
+  const secret = storeSecret(store, id, box)
+  return async (text) =>
     createHmac('sha256', await secret())
       .update(text)
       .digest()
+}
+
+export function shareSigner(store: Store, box: SecretBox | undefined): ShareSigner {
+  const { timingSafeEqual } = process.getBuiltinModule('node:crypto')
+  const digest = storeHash(store, 'share-link', box)
   return {
     sign: async (text) => (await digest(text)).toString('base64url'),
     async verify(text, signature) {

@@ -232,7 +232,7 @@ describe('gateway, replicas', () => {
     const echo = agent({
       id: 'echo',
       async *run(input) {
-        yield `heard ${String(input)}`
+        yield `heard ${input}`
       },
     })
     const other = await serveInProcess({ store: openMemoryStore(), components: [echo] })

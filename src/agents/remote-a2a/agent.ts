@@ -13,6 +13,7 @@ import { cardUrl } from '../../a2a/card.ts'
 import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
 import { aList, anAmount, anObject, aString, type OptionRules } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
+import type { Headers } from '../shared/header-source.ts'
 import { leg } from '../shared/leg.ts'
 import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
@@ -78,9 +79,19 @@ export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
   return a2aComponent(definition, new Traffic({ urls: [definition.url] }))
 }
 
-/** `cardPath`: where the card is below the URL of each replica. */
-export function a2aComponent(definition: RemoteA2aDefinition, traffic: Traffic, cardPath = ''): Component {
-  const settings: Settings = { ...defaults, ...definition, traffic, cardPath }
+interface UpstreamSettings {
+  /** Where the card is below the URL of each replica. Default: at the URL. */
+  readonly cardPath?: string
+  /** Headers of requests for a run, instead of those of the definition. */
+  readonly headersFor?: (context: RunContext) => Promise<Headers>
+}
+
+export function a2aComponent(
+  definition: RemoteA2aDefinition,
+  traffic: Traffic,
+  more: UpstreamSettings = {},
+): Component {
+  const settings: Settings = { ...defaults, ...definition, ...more, traffic }
   return {
     ...commonOf(definition),
     kind: 'agent',
@@ -88,7 +99,7 @@ export function a2aComponent(definition: RemoteA2aDefinition, traffic: Traffic, 
   }
 }
 
-type Settings = RemoteA2aDefinition & typeof defaults & { readonly traffic: Traffic; readonly cardPath: string }
+type Settings = RemoteA2aDefinition & typeof defaults & UpstreamSettings & { readonly traffic: Traffic }
 
 /** The remote side's reply to a message, as recorded in the log. `isLong`: an answer that is too long to be recorded here. */
 type SentMessage =
@@ -118,7 +129,7 @@ async function* run(
     await slot.acquire()
     return fetchCard(settings, context)
   })
-  const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings))
+  const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings, context))
   // A server that this run's client knows keeps its state by context.
   const about = settings.upstream === undefined ? {} : { context: context.session }
   let message = messageOf(`${context.run}-1`, typeof input === 'object' ? input : inputText(input), about)
@@ -176,16 +187,10 @@ async function* run(
   throw new Error(`the remote agent asked more than ${LEGS_MAX} questions in one run`)
 }
 
-function optionsOf({
-  traffic,
-  headers,
-  bindings,
-  pollIntervalMs,
-  requestTimeoutMs,
-  idleTimeoutMs,
-  retries,
-  retryDelayMs,
-}: Settings): A2aClientOptions {
+function optionsOf(settings: Settings, context: RunContext): A2aClientOptions {
+  const { traffic, headersFor, bindings, pollIntervalMs, requestTimeoutMs, idleTimeoutMs, retries, retryDelayMs } =
+    settings
+  const headers = headersFor === undefined ? settings.headers : () => headersFor(context)
   return {
     pollIntervalMs,
     requestTimeoutMs,
@@ -199,11 +204,12 @@ function optionsOf({
 }
 
 /** The part of the card that the run depends on, recorded in the log. It also says which replica the run uses. */
-function fetchCard(settings: Settings, { signal, session }: RunContext): Promise<AgentCard> {
-  const { traffic, cardPath } = settings
+function fetchCard(settings: Settings, context: RunContext): Promise<AgentCard> {
+  const { traffic, cardPath = '' } = settings
+  const { signal, session } = context
   return traffic.send(traffic.preferred(session), settings, signal, async (replica) => {
     try {
-      const options = { ...optionsOf(settings), retries: 0, signal }
+      const options = { ...optionsOf(settings, context), retries: 0, signal }
       const { card, interface: spoken } = await A2aClient.connect(replica.url + cardPath, options)
       const { url, binding: protocolBinding, version: protocolVersion, ...tenant } = spoken
       return {

@@ -18,6 +18,7 @@ import {
   type OptionRules,
 } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
+import type { Headers } from '../shared/header-source.ts'
 import { INTERNAL, leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
@@ -55,7 +56,12 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
 
 const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 120_000, retries: 5, retryDelayMs: 250 }
 
-type Settings = RemoteAgentOsDefinition & typeof defaults & { readonly kind: RemoteKind; readonly traffic: Traffic }
+type Settings = RemoteAgentOsDefinition &
+  typeof defaults & {
+    readonly kind: RemoteKind
+    readonly traffic: Traffic
+    readonly headersFor: ((context: RunContext) => Promise<Headers>) | undefined
+  }
 
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
@@ -80,8 +86,13 @@ export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
   return agentOsComponent(definition, new Traffic({ urls: [definition.url] }))
 }
 
-export function agentOsComponent(definition: RemoteAgentOsDefinition, traffic: Traffic): Component {
-  const settings: Settings = { ...defaults, kind: 'agent', ...definition, traffic }
+/** `headersFor`: headers of requests for a run, instead of those of the definition. */
+export function agentOsComponent(
+  definition: RemoteAgentOsDefinition,
+  traffic: Traffic,
+  headersFor?: Settings['headersFor'],
+): Component {
+  const settings: Settings = { ...defaults, kind: 'agent', ...definition, traffic, headersFor }
   return {
     ...commonOf(definition),
     kind: settings.kind,
@@ -126,7 +137,7 @@ async function* run(
       { details: INTERNAL },
     )
     replica = traffic.replicaOf(sent.replica)
-    const client = clientOf(settings, replica, signal)
+    const client = clientOf(settings, replica, context)
     ids = { ...chosen, run: sent.run }
     const current = ids
     const forget = onStop(context, 'cancel', () => client.cancel(current))
@@ -167,12 +178,14 @@ interface SentRequest {
   readonly replica?: string
 }
 
-function sentTo({ replicas }: Traffic, { id }: Replica, run: string): SentRequest {
-  return replicas.length === 1 ? { run } : { run, replica: id }
+function sentTo({ replicas }: Traffic, { id: replica }: Replica, id: string): SentRequest {
+  return replicas.length === 1 ? { run: id } : { run: id, replica }
 }
 
-function clientOf(settings: Settings, { url }: Replica, signal: AbortSignal): AgentOsClient {
-  const { id, component = id, headers = {} } = settings
+function clientOf(settings: Settings, { url }: Replica, context: RunContext): AgentOsClient {
+  const { id, component = id, headersFor } = settings
+  const { signal } = context
+  const headers = headersFor === undefined ? (settings.headers ?? {}) : () => headersFor(context)
   return new AgentOsClient({ ...settings, url, component, headers, signal })
 }
 
@@ -180,14 +193,14 @@ function clientOf(settings: Settings, { url }: Replica, signal: AbortSignal): Ag
 async function receiverOf(
   settings: Settings,
   known: Replica | undefined,
-  { signal, session }: RunContext,
+  context: RunContext,
   ids: RunIds,
   isStart: boolean,
 ): Promise<Replica | undefined> {
   let unknown: RemoteError | undefined
-  for (const replica of known === undefined ? settings.traffic.preferred(session) : [known]) {
+  for (const replica of known === undefined ? settings.traffic.preferred(context.session) : [known]) {
     try {
-      const stored = await clientOf(settings, replica, signal).get(ids)
+      const stored = await clientOf(settings, replica, context).get(ids)
       if (stored !== undefined && (isStart || stored.status !== 'PAUSED')) return replica
     } catch (thrown) {
       if (!(thrown instanceof RemoteError)) throw thrown
@@ -211,17 +224,17 @@ interface OpenedRun {
 function open(
   settings: Settings,
   known: Replica | undefined,
-  { signal, session }: RunContext,
+  context: RunContext,
   send: (client: AgentOsClient) => RemoteEvents,
 ): Promise<OpenedRun> {
   const attempt = async (replica: Replica): Promise<OpenedRun> => {
-    const events = send(clientOf(settings, replica, signal))
+    const events = send(clientOf(settings, replica, context))
     const { done, value: first } = await events.next()
     if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
     return { run: first.run_id, events: resumed(first, events), replica }
   }
-  const order = known === undefined ? settings.traffic.preferred(session) : [known]
-  return settings.traffic.send(order, settings, signal, attempt)
+  const order = known === undefined ? settings.traffic.preferred(context.session) : [known]
+  return settings.traffic.send(order, settings, context.signal, attempt)
 }
 
 async function* resumed<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {

@@ -1,6 +1,7 @@
 /** AgentOS calls that a run needs: forms in, server-sent events and JSON out. */
 import { WorkFailure } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
+import { type HeaderSource, headersFrom } from '../shared/header-source.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
 import { type FormFields, formOf, type RemoteInput } from './forwarded.ts'
 import type { RemoteEvent, StoredRun } from './wire.ts'
@@ -11,7 +12,7 @@ export interface ClientOptions {
   readonly url: string
   readonly kind: RemoteKind
   readonly component: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: HeaderSource
   readonly signal: AbortSignal
   readonly requestTimeoutMs: number
   readonly idleTimeoutMs: number
@@ -67,7 +68,7 @@ export class AgentOsClient {
     const { headers, signal, requestTimeoutMs } = this.#options
     const timeoutMs = Math.min(requestTimeoutMs, REATTACH_TIMEOUT_MS)
     const url = `${this.#of(run)}?${new URLSearchParams({ session_id: session })}`
-    const response = await request({ url, headers, signal, timeoutMs })
+    const response = await request({ url, headers: await headersFrom(headers), signal, timeoutMs })
     if (response.status === 404) return undefined
     if (!response.ok)
       throw new RemoteError(`cannot read the remote run: the server answered ${response.status}`, {
@@ -81,7 +82,8 @@ export class AgentOsClient {
   async cancel({ run, session }: RunIds): Promise<void> {
     const { headers, requestTimeoutMs: timeoutMs } = this.#options
     const url = `${this.#of(run, '/cancel')}?${new URLSearchParams({ session_id: session })}`
-    await requestOk({ url, method: 'POST', headers, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
+    const signal = AbortSignal.timeout(timeoutMs)
+    await requestOk({ url, method: 'POST', headers: await headersFrom(headers), signal, timeoutMs })
   }
 
   #of(run: string, path = ''): string {
@@ -95,7 +97,7 @@ export class AgentOsClient {
     timeoutMsMax = Infinity,
   ): AsyncGenerator<RemoteEvent, void, void> {
     const { signal, requestTimeoutMs, idleTimeoutMs } = this.#options
-    const headers = { ...this.#options.headers, ...more }
+    const headers = { ...(await headersFrom(this.#options.headers)), ...more }
     const timeoutMs = Math.min(requestTimeoutMs, timeoutMsMax)
     const response = await requestOk({ url, method: 'POST', headers, body, signal, timeoutMs })
     for await (const { data } of eventsOf(response, idleTimeoutMs)) yield parse(data)

@@ -9,7 +9,7 @@ import { type DiscoveredComponent, textInput, type UpstreamKind } from './source
 const CARD_PATHS = ['/.well-known/agent-card.json', '/.well-known/agent.json']
 
 export function a2aKind(options: UpstreamOptions): UpstreamKind {
-  const { headers = {}, idleTimeoutMs, requestTimeoutMs } = options
+  const { headers, idleTimeoutMs, requestTimeoutMs } = options
   return {
     protocol: 'a2a',
     async find(url, signal) {
@@ -23,7 +23,7 @@ export function a2aKind(options: UpstreamOptions): UpstreamKind {
       }
       return []
     },
-    component({ facts }, { assertAdmits, traffic, ...common }) {
+    component({ facts }, { assertAdmits, traffic, headersFor, ...common }) {
       const { path } = facts as { path: string }
       const definition = {
         ...common,
@@ -34,7 +34,7 @@ export function a2aKind(options: UpstreamOptions): UpstreamKind {
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       }
       return {
-        ...a2aComponent(definition, traffic, path),
+        ...a2aComponent(definition, traffic, { cardPath: path, headersFor }),
         input: textInput,
         admit: assertAdmits,
       }

@@ -26,7 +26,7 @@ const FAMILIES: readonly (readonly [string, ComponentKind])[] = [
 ]
 
 export function agentOsKind(options: AgentOsUpstreamOptions): UpstreamKind {
-  const { headers = {}, background, recovery = 'fail', idleTimeoutMs, requestTimeoutMs } = options
+  const { headers, background, recovery = 'fail', idleTimeoutMs, requestTimeoutMs } = options
   const timeouts = {
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
@@ -41,7 +41,7 @@ export function agentOsKind(options: AgentOsUpstreamOptions): UpstreamKind {
       )
       return lists.flat()
     },
-    component({ id, kind, facts }, { assertAdmits, traffic, ...common }): Component {
+    component({ id, kind, facts }, { assertAdmits, traffic, headersFor, ...common }): Component {
       const { hasDb } = facts as { hasDb: boolean }
       const definition: RemoteAgentOsDefinition = {
         ...common,
@@ -53,7 +53,7 @@ export function agentOsKind(options: AgentOsUpstreamOptions): UpstreamKind {
         recovery: (background ?? hasDb) ? 'resume' : recovery,
       }
       return {
-        ...agentOsComponent(definition, traffic),
+        ...agentOsComponent(definition, traffic, headersFor),
         input: textInput,
         admit: assertAdmits,
       }

@@ -3,6 +3,7 @@ import type { Component, Emission, RunContext, UpstreamInfo } from '../../core/p
 import { conversationInput } from './source.ts'
 import { WorkFailure } from '../../core/ports/component.ts'
 import { commonOf, type CommonDefinition } from '../shared/component.ts'
+import type { Headers } from '../shared/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, requestOk, type UpstreamCode } from '../shared/remote.ts'
@@ -18,7 +19,8 @@ export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies
   /** Name of the model there. */
   readonly model: string
   readonly upstream: UpstreamInfo
-  readonly headers?: Readonly<Record<string, string>>
+  /** Headers of requests for a run. Default: none. */
+  readonly headersFor?: (context: RunContext) => Promise<Headers>
   /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
@@ -151,8 +153,10 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /** Retries only what the upstream certainly did not act on. */
-function send(settings: Settings, body: ChatBody, { signal, session }: RunContext): Promise<Response> {
-  const { traffic, model, headers, sessionHeader, requestTimeoutMs: timeoutMs } = settings
+async function send(settings: Settings, body: ChatBody, context: RunContext): Promise<Response> {
+  const { signal, session } = context
+  const { traffic, model, headersFor, sessionHeader, requestTimeoutMs: timeoutMs } = settings
+  const headers = await headersFor?.(context)
   return traffic.send(traffic.preferred(session), settings, signal, ({ url }) =>
     requestOk({
       url: `${url}/chat/completions`,

@@ -1,14 +1,11 @@
 /** Small documents of an upstream, for discovery. */
+import { type HeaderSource, headersFrom } from '../shared/header-source.ts'
 import { readJson, requestOk } from '../shared/remote.ts'
 
 const TIMEOUT_MS = 5000
 
-export async function fetchJson(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<unknown> {
-  return readJson(await requestOk({ url, headers, signal, timeoutMs: TIMEOUT_MS }))
+export async function fetchJson(url: string, headers: HeaderSource | undefined, signal: AbortSignal): Promise<unknown> {
+  return readJson(await requestOk({ url, headers: await headersFrom(headers), signal, timeoutMs: TIMEOUT_MS }))
 }
 
 export function objectIn(value: unknown): Readonly<Record<string, unknown>> {

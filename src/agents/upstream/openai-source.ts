@@ -1,5 +1,6 @@
 /** Discovers the models of an OpenAI-compatible server. */
 import { aList, aString, oneOf, type OptionRules } from '../../core/model/check-options.ts'
+import { WorkFailure } from '../../core/ports/component.ts'
 import { chatUpstream, type ChatUpstreamDefinition } from './chat-agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
 import { type UpstreamOptions, upstreamRules } from './options.ts'
@@ -21,12 +22,12 @@ export const openAiRules: OptionRules<OpenAiUpstreamOptions> = {
 }
 
 export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
-  const { headers = {}, models, recovery, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
+  const { headers, models, recovery, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
   const { onEmptyAnswer, onIncompleteAnswer, onErrorAnswer } = options
   return {
     protocol: 'openai',
     async find(url, signal) {
-      const listed = objectIn(await fetchJson(`${url}/models`, headers, signal))
+      const listed = objectIn(await fetchJson(`${url}/models`, headers, signal).catch(models && onlyRefusals))
       const ids = models ?? listIn(listed['data']).map((each) => textIn(objectIn(each), 'id'))
       return ids.flatMap((id) => (id === undefined ? [] : [{ id, kind: 'agent' as const }]))
     },
@@ -43,4 +44,11 @@ export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       }),
   }
+}
+
+/** A server that refuses to list its models is up. */
+function onlyRefusals(thrown: unknown): undefined {
+  const { status } = (thrown instanceof WorkFailure ? (thrown.failure.details ?? {}) : {}) as { status?: number }
+  if (status === 401 || status === 403 || status === 404) return undefined
+  throw thrown
 }

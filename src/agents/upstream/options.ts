@@ -1,6 +1,8 @@
 /** Options that all upstreams share. */
 import {
+  aBoolean,
   aCount,
+  aFunction,
   aList,
   anAmount,
   anObject,
@@ -12,14 +14,20 @@ import { componentRules } from '../../core/model/component-options.ts'
 import type { DisconnectPolicy } from '../../core/ports/component.ts'
 import type { BreakerOptions } from '../shared/circuit-breaker.ts'
 import type { CommonDefinition } from '../shared/component.ts'
+import type { HeaderSource } from '../shared/header-source.ts'
 
 export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
   /** Name in health reports, errors and logs. Default: the protocol. */
   readonly name?: string
   /** Put before the id of every component, for upstreams that have the same ids. Default: none. */
   readonly prefix?: string
-  /** Headers of every request to the upstream, such as its key. Default: none. */
-  readonly headers?: Readonly<Record<string, string>>
+  /** Headers of every request to the upstream, such as its key, or a function that is called for each request. Default: none. */
+  readonly headers?: HeaderSource
+  /**
+   * Send the credential of the caller who started a run, as `Authorization: Bearer`. Needs `auth: { passthrough: true }`. Discovery uses
+   * `headers`. Default: false.
+   */
+  readonly forwardCredential?: boolean
   /** Interval of discovery. Default: 30,000. */
   readonly discoverIntervalMs?: number
   /**
@@ -48,7 +56,8 @@ const breakerRules: OptionRules<BreakerOptions> = { failures: anAmount, openMs: 
 export const upstreamRules: OptionRules<UpstreamOptions> = {
   name: aString,
   prefix: aString,
-  headers: anObject,
+  headers: { expected: 'an object or a function', check: (value) => anObject.check(value) || aFunction.check(value) },
+  forwardCredential: aBoolean,
   discoverIntervalMs: anAmount,
   onDisconnect: componentRules.onDisconnect,
   idleTimeoutMs: anAmount,

@@ -5,6 +5,7 @@ import { textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Component } from '../../core/ports/component.ts'
+import { Traffic } from '../shared/traffic.ts'
 import { chatUpstream, type ChatUpstreamDefinition } from './chat-agent.ts'
 
 const STREAM = { 'content-type': 'text/event-stream' }
@@ -12,7 +13,7 @@ const STREAM = { 'content-type': 'text/event-stream' }
 function subject(url: string, more: Partial<ChatUpstreamDefinition> = {}): Component {
   return chatUpstream({
     id: 'subject',
-    url,
+    traffic: new Traffic({ urls: [url] }),
     model: 'm',
     upstream: { protocol: 'openai', name: 'chat', id: 'm' },
     ...more,

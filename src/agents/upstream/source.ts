@@ -1,10 +1,12 @@
 /** An upstream as a source of components: what it serves is discovered, and requests fail at once while it is unreachable. */
 import { fromCheck } from '../../core/schema/json-schema.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import type { Component, ComponentKind, UpstreamInfo } from '../../core/ports/component.ts'
-import type { ComponentSource, SourceLoad } from '../../core/ports/component-source.ts'
+import type { Component, ComponentKind, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
+import type { ComponentSource, SourceHost, SourceLoad } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
+import { type Headers, headersFrom } from '../shared/header-source.ts'
 import { Traffic } from '../shared/traffic.ts'
+import { credentialOf, hidingCredential } from './hide-credential.ts'
 import type { UpstreamOptions } from './options.ts'
 
 /** What discovery tells of a component. */
@@ -27,7 +29,8 @@ export interface UpstreamKind {
 /** The part of a definition that all upstreams share. */
 export interface UpstreamComponent extends CommonDefinition {
   readonly upstream: UpstreamInfo
-  readonly headers: Readonly<Record<string, string>>
+  /** Headers of requests for a run. */
+  readonly headersFor: (context: RunContext) => Promise<Headers>
   readonly traffic: Traffic
   /** Throws if a start cannot be served now. */
   readonly assertAdmits: () => void
@@ -46,6 +49,7 @@ export class UpstreamSource implements ComponentSource {
   readonly #kind: UpstreamKind
   readonly #options: UpstreamOptions
   readonly #traffic: Traffic
+  #host: SourceHost | undefined
   #known = new Map<string, Component>()
   #problem: string | undefined
 
@@ -62,6 +66,14 @@ export class UpstreamSource implements ComponentSource {
 
   get protocol(): string {
     return this.#kind.protocol
+  }
+
+  get forwardsCredentials(): boolean {
+    return this.#options.forwardCredential === true
+  }
+
+  attach(host: SourceHost): void {
+    this.#host = host
   }
 
   get load(): SourceLoad {
@@ -95,10 +107,10 @@ export class UpstreamSource implements ComponentSource {
   }
 
   #component(found: DiscoveredComponent): Component {
-    const { prefix = '', headers = {}, onDisconnect, redact, limits, onBusySession } = this.#options
+    const { prefix = '', onDisconnect, redact, limits, onBusySession } = this.#options
     const alias = prefix + found.id
     const { name, description } = found
-    return this.#kind.component(found, {
+    const component = this.#kind.component(found, {
       id: alias
         .replaceAll(NOT_OF_ID, '-')
         .replace(/^[^A-Za-z0-9]+/, '')
@@ -109,11 +121,19 @@ export class UpstreamSource implements ComponentSource {
       ...(redact !== undefined && { redact }),
       ...(limits !== undefined && { limits }),
       ...(onBusySession !== undefined && { onBusySession }),
-      headers,
+      headersFor: (context) => this.#headersFor(context),
       upstream: { protocol: this.#kind.protocol, name: this.name, id: alias },
       traffic: this.#traffic,
       assertAdmits: () => this.#assertAdmits(),
     })
+    return this.forwardsCredentials ? hidingCredential(component, () => this.#host) : component
+  }
+
+  async #headersFor(context: RunContext): Promise<Headers> {
+    const headers = await headersFrom(this.#options.headers)
+    if (!this.forwardsCredentials) return headers
+    const credential = await credentialOf(this.#host, context)
+    return { ...headers, authorization: `Bearer ${credential.reveal()}` }
   }
 
   #assertAdmits(): void {

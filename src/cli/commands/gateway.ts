@@ -1,4 +1,6 @@
 /** `holdfast gateway --upstream NAME=URL`: serves the components of other servers. */
+import { readFile } from 'node:fs/promises'
+import type { UpstreamOptions } from '../../agents/upstream/options.ts'
 import { upstream } from '../../agents/upstream/upstream.ts'
 import type { ComponentSource, Served } from '../../core/ports/component-source.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -28,7 +30,7 @@ const gatewayOptions = {
     env: 'HOLDFAST_UPSTREAM',
     repeats: true,
     parse: toUpstreams,
-    help: 'A server whose agents are served, once per server. PROTOCOL is agentos, openai or a2a; NAME tells several of one protocol apart. Its key is read from HOLDFAST_UPSTREAM_KEY_NAME.',
+    help: 'A server whose agents are served, once per server. PROTOCOL is agentos, openai or a2a; NAME tells several of one protocol apart. Its key is read from HOLDFAST_UPSTREAM_KEY_NAME, or from the file that HOLDFAST_UPSTREAM_KEY_NAME_FILE names.',
   },
   'upstream-replica': {
     value: 'NAME=URL',
@@ -65,10 +67,11 @@ const gatewayOptions = {
     help: "Put the upstream's name and a dash before the ids of its components, for upstreams that have the same ids.",
   },
   'on-disconnect': {
-    value: 'POLICY',
+    value: '[NAME=]POLICY',
+    repeats: true,
     fallback: 'continue',
-    parse: toChoice(['continue', 'stop'] as const),
-    help: 'What happens to a run when the client that started it disconnects: continue, or stop, which also cancels it upstream.',
+    parse: toPolicies,
+    help: 'What happens to a run when the client that started it disconnects: continue, or stop, which also cancels it upstream. With NAME for one upstream, once per upstream.',
   },
   'upstream-idle-timeout': {
     value: 'DURATION',
@@ -107,7 +110,8 @@ What an upstream serves is discovered at start and every 30 seconds. An upstream
     if (values.upstream === undefined)
       throw new HoldfastError('invalid_request', 'no upstream: give at least one --upstream PROTOCOL=URL')
     if (config.supervise) return supervise('gateway', argv, config, io)
-    checkReplicas(values['upstream-replica'] ?? [], values.upstream)
+    checkNames('upstream-replica', values['upstream-replica'] ?? [], values.upstream)
+    checkNames('on-disconnect', values['on-disconnect'], values.upstream)
     const sources = values.upstream.map((each) => sourceOf(each, values, io.env))
     const [file, ...others] = positionals
     if (others.length > 0) throw new HoldfastError('invalid_request', 'expected at most one file with components')
@@ -139,15 +143,31 @@ function toReplicas(text: string): readonly GivenReplica[] {
   })
 }
 
-function checkReplicas(replicas: readonly GivenReplica[], upstreams: readonly GivenUpstream[]): void {
+interface GivenPolicy {
+  /** Absent for all upstreams. */
+  readonly name?: string
+  readonly policy: 'continue' | 'stop'
+}
+
+function toPolicies(text: string): readonly GivenPolicy[] {
+  const toPolicy = toChoice(['continue', 'stop'] as const)
+  return text.split(/[\s,]+/).map((given) => {
+    const [, name, policy = given] = /^([\w-]{1,40})=(.*)$/.exec(given) ?? []
+    return { policy: toPolicy(policy), ...(name !== undefined && { name }) }
+  })
+}
+
+function policyFor(upstreamName: string, policies: readonly GivenPolicy[]): 'continue' | 'stop' {
+  const own = policies.findLast(({ name }) => name === upstreamName)
+  return (own ?? policies.findLast(({ name }) => name === undefined))?.policy ?? 'continue'
+}
+
+function checkNames(flag: string, given: readonly { name?: string }[], upstreams: readonly GivenUpstream[]): void {
   const names = upstreams.map(({ name }) => name)
-  const stray = replicas.find(({ name }) => !names.includes(name))
+  const stray = given.find(({ name }) => name !== undefined && !names.includes(name))
   if (stray === undefined) return
   const known = names.join(', ')
-  throw new HoldfastError(
-    'invalid_request',
-    `--upstream-replica: no upstream ${stray.name}; the upstreams are ${known}`,
-  )
+  throw new HoldfastError('invalid_request', `--${flag}: no upstream ${stray.name}; the upstreams are ${known}`)
 }
 
 const KEY = 'HOLDFAST_UPSTREAM_KEY_'
@@ -157,6 +177,16 @@ function withoutKeys(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith(KEY)))
 }
 
+/** The upstream's key. A file is read for each request, so that the key can be rotated. */
+function keyHeaders(name: string, env: Environment): UpstreamOptions['headers'] {
+  const variable = KEY + name.toUpperCase().replaceAll('-', '_')
+  const [key, path] = [env[variable], env[`${variable}_FILE`]]
+  if (path === undefined) return key === undefined ? undefined : { authorization: `Bearer ${key}` }
+  if (key !== undefined)
+    throw new HoldfastError('invalid_request', `${variable} and ${variable}_FILE cannot be combined: use one of them`)
+  return async () => ({ authorization: `Bearer ${(await readFile(path, 'utf8')).trim()}` })
+}
+
 interface Settings {
   readonly 'upstream-replica'?: readonly GivenReplica[] | undefined
   readonly 'upstream-concurrency'?: number | undefined
@@ -164,13 +194,14 @@ interface Settings {
   readonly 'upstream-queue-timeout': number
   readonly 'upstream-breaker': number
   readonly 'upstream-prefix': boolean
-  readonly 'on-disconnect': 'continue' | 'stop'
+  readonly 'on-disconnect': readonly GivenPolicy[]
+  readonly auth?: 'passthrough' | undefined
   readonly 'upstream-recovery': 'fail' | 'retry'
   readonly 'upstream-idle-timeout': number
 }
 
 function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, env: Environment): ComponentSource {
-  const key = env[KEY + name.toUpperCase().replaceAll('-', '_')]
+  const headers = keyHeaders(name, env)
   const concurrency = settings['upstream-concurrency']
   const replicas = settings['upstream-replica'] ?? []
   const common = {
@@ -180,10 +211,11 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
     queueTimeoutMs: settings['upstream-queue-timeout'],
     breaker: { failures: settings['upstream-breaker'] },
     name,
-    onDisconnect: settings['on-disconnect'],
+    onDisconnect: policyFor(name, settings['on-disconnect']),
     idleTimeoutMs: settings['upstream-idle-timeout'],
     ...(settings['upstream-prefix'] && { prefix: `${name}-` }),
-    ...(key !== undefined && { headers: { authorization: `Bearer ${key}` } }),
+    ...(headers !== undefined && { headers }),
+    ...(headers === undefined && settings.auth === 'passthrough' && { forwardCredential: true }),
   }
   switch (protocol) {
     case 'agentos':

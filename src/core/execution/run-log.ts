@@ -1,4 +1,5 @@
 /** The log of one run under one claim: adds index and time to events, folds them into the run, and passes them to the store. */
+import type { CallerCredentials } from '../access/caller-credentials.ts'
 import { type Clock, isoTimer } from '../ports/clock.ts'
 import { encodeEvent, type EncodedEvent } from './emission.ts'
 import { detailOf } from '../model/errors.ts'
@@ -43,9 +44,10 @@ export class RunLog {
   readonly #writer: LogWriter
   readonly #clock: Clock
   readonly #limits: Limits
+  readonly #callerCredentials: CallerCredentials | undefined
   #run: Run
 
-  constructor({ store, clock, limits, registry, redactor }: NodeDeps, claimed: StoredRun) {
+  constructor({ store, clock, limits, registry, redactor, callerCredentials }: NodeDeps, claimed: StoredRun) {
     const { run, epoch, next } = claimed
     const rules = redactorOf(redactor, registry.find(run.component)?.redact)
     this.epoch = epoch
@@ -53,6 +55,7 @@ export class RunLog {
     this.#writer = store.writer(run.id, { epoch, next }, (cause) => this.#lost(cause))
     this.#clock = clock
     this.#limits = limits
+    this.#callerCredentials = callerCredentials
     this.bounds = { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }
     this.redaction = rules && new RunRedaction(rules, this.bounds)
   }
@@ -96,6 +99,7 @@ export class RunLog {
     const run = reduce(this.#run, { ...event, run: this.#run.id, index, time })
     this.#write(encodeRecord(run.id, index, time, type, body), run)
     this.#run = run
+    if (eventTable[type].effect === 'terminal') this.#dropCredential()
     return event
   }
 
@@ -112,6 +116,16 @@ export class RunLog {
     } catch (cause) {
       throw new LogLostError(this.epoch, cause)
     }
+  }
+
+  /** Once the end is durable. Otherwise the run may have to be continued. */
+  #dropCredential(): void {
+    const { id, owner } = this.#run
+    const credentials = this.#callerCredentials
+    if (credentials !== undefined)
+      void this.flush()
+        .then(() => credentials.drop({ id, owner }))
+        .catch(() => {})
   }
 
   #lost(cause: unknown): void {

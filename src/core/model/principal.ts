@@ -1,4 +1,5 @@
 /** Who is calling: found out once per request by an authenticator, carried by every command of the service (SEC-1). */
+import type { CallerCredential } from './caller-credential.ts'
 import { HoldfastError } from './errors.ts'
 
 export interface Principal {
@@ -15,6 +16,8 @@ export interface Principal {
   readonly share?: string
   /** Address that it calls from, for the audit log. */
   readonly from?: string
+  /** Its credential, if upstreams get it. */
+  readonly forwarded?: CallerCredential
 }
 
 /** What is known of a credential without the credential itself. */
@@ -71,11 +74,18 @@ export function keyPrincipalId(keyName: string): string {
 
 /** Ids that only this server gives out: a token issuer must not be able to name them in a claim. */
 export function isReservedId(id: string): boolean {
-  return id === localPrincipal.id || id.startsWith(KEY_ID_PREFIX) || id.startsWith(SHARE_ID_PREFIX)
+  return id === localPrincipal.id || RESERVED_PREFIXES.some((prefix) => id.startsWith(prefix))
 }
 
 const KEY_ID_PREFIX = 'key:'
 const SHARE_ID_PREFIX = 'share:'
+const CALLER_ID_PREFIX = 'caller:'
+const RESERVED_PREFIXES = [KEY_ID_PREFIX, SHARE_ID_PREFIX, CALLER_ID_PREFIX]
+
+/** The principal of a key that only an upstream can check, by a keyed hash of it. */
+export function callerPrincipalId(hash: string): string {
+  return CALLER_ID_PREFIX + hash
+}
 
 /** How a share link is named in logs: by its id, never by its token. */
 export function shareKey(id: string): string {

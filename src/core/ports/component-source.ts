@@ -1,4 +1,5 @@
 /** A source of components that are discovered at run time, such as those of another server. */
+import type { CallerCredential } from '../model/caller-credential.ts'
 import type { Component } from './component.ts'
 
 export interface ComponentSource {
@@ -10,8 +11,18 @@ export interface ComponentSource {
   readonly discoverIntervalMs: number
   /** Its current load and other facts for health reports. Default: none. */
   readonly load?: SourceLoad
+  /** Its components send the caller's credential. Default: false. */
+  readonly forwardsCredentials?: boolean
+  /** Called once, before anything else. */
+  attach?(host: SourceHost): void
   /** All components as they are now. Rejects if the source cannot be reached. Unchanged components are the same objects. */
   discover(signal: AbortSignal): Promise<readonly Component[]>
+}
+
+/** What a server does for a source. */
+export interface SourceHost {
+  /** The credential that a run was started with; undefined if it was not kept. */
+  credentialOf(run: { readonly id: string; readonly owner: string }): Promise<CallerCredential | undefined>
 }
 
 /** What a server serves: components, and sources of more. */

@@ -1,4 +1,5 @@
 /** The dependencies that all parts of a node share. */
+import type { CallerCredentials } from '../access/caller-credentials.ts'
 import type { Clock, Ids } from './clock.ts'
 import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
 import type { ExecutionTrace } from './execution-trace.ts'
@@ -19,6 +20,8 @@ export interface NodeDeps {
   readonly enclosures: AsyncLocal<Enclosure>
   /** The run whose code is running. */
   readonly executions: AsyncLocal<ExecutionTrace>
+  /** Credentials of callers, if upstreams get them. */
+  readonly callerCredentials?: CallerCredentials
   /** Redacts for all components. Default: nothing is redacted. */
   readonly redactor?: Redactor
 }

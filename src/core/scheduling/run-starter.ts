@@ -1,5 +1,6 @@
 /** Starts runs: deduplicates repeated starts, takes a worker slot or queues, and applies the session's busy policy. */
 import type { BusyPolicy } from '../ports/component.ts'
+import type { CallerCredential } from '../model/caller-credential.ts'
 import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -35,7 +36,8 @@ export class RunStarter {
     this.#execute = execute
   }
 
-  async start(owner: string, request: StartRequest): Promise<StartedRun> {
+  /** `forwarded`: the caller's credential, if upstreams get it. */
+  async start(owner: string, request: StartRequest, forwarded?: CallerCredential): Promise<StartedRun> {
     const component = this.#deps.registry.get(request.component)
     const policy = request.onBusySession ?? component.onBusySession ?? 'parallel'
     const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)
@@ -51,13 +53,20 @@ export class RunStarter {
       if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
         leaveQueue = await this.#queue.enter(owner)
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.#deps.limits.leaseMs }
-      const created = await this.#deps.store.create(room === undefined ? draft : { ...draft, claim })
+      if (forwarded !== undefined) await this.#deps.callerCredentials?.keep(draft.run, forwarded)
+      const created = await this.#create(room === undefined ? draft : { ...draft, claim })
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#execute(created.stored)
       return await this.#started(created, policy, earlier)
     } finally {
       leaveQueue?.()
       room?.()
     }
+  }
+
+  async #create(draft: NewRun): Promise<CreateResult> {
+    const created = await this.#deps.store.create(draft)
+    if (created.kind !== 'created') await this.#deps.callerCredentials?.drop(draft.run)
+    return created
   }
 
   /** A repeated start gets its run, even if no new starts are accepted. */

@@ -1,11 +1,12 @@
 /** Builds the authenticator: API keys, tokens, both, or none. Loads only the modules it needs. */
-import { anything, checkOptions, type OptionRules } from '../../core/model/check-options.ts'
+import { aBoolean, anything, checkOptions, type OptionRules } from '../../core/model/check-options.ts'
 import type { Clock } from '../../core/ports/clock.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Authenticator } from '../../core/model/principal.ts'
 import { credentialMissing, localPrincipal } from '../../core/model/principal.ts'
 import type { JwtOptions } from './jwt.ts'
+import type { KeyedHash } from './passthrough.ts'
 
 export type { JwtOptions } from './jwt.ts'
 
@@ -15,18 +16,26 @@ export interface AuthOptions {
   readonly jwt?: JwtOptions | undefined
   /** One key shared by all callers, as in AgentOS. */
   readonly securityKey?: string | undefined
+  /** Accept any bearer credential, and send it to upstreams with `forwardCredential`, which check it. Not with `keys` or `securityKey`. */
+  readonly passthrough?: boolean | undefined
 }
 
 /** Long enough that random characters cannot be guessed while the server runs. */
 export const SECURITY_KEY_CHARS_MIN = 16
 export const tooShort = `is shorter than ${SECURITY_KEY_CHARS_MIN} characters: use the output of openssl rand -hex 24`
 
-const AUTH_RULES: OptionRules<AuthOptions> = { keys: anything, jwt: anything, securityKey: anything }
+const AUTH_RULES: OptionRules<AuthOptions> = {
+  keys: anything,
+  jwt: anything,
+  securityKey: anything,
+  passthrough: aBoolean,
+}
 
 /** An authenticator that is given is used as it is. */
 export async function openAuthenticator(
   options: AuthOptions | Authenticator,
   clock: Clock = systemClock,
+  hash?: KeyedHash,
 ): Promise<Authenticator> {
   if ('authenticate' in options) return options
   checkOptions('auth', options, AUTH_RULES)
@@ -34,6 +43,13 @@ export async function openAuthenticator(
     options.keys === undefined ? undefined : await (await import('./keys.ts')).openKeyAuthenticator(options.keys, clock)
   const jwt =
     options.jwt === undefined ? undefined : await (await import('./jwt.ts')).openJwtAuthenticator(options.jwt, clock)
+  if (options.passthrough === true) {
+    if (keys !== undefined || options.securityKey !== undefined)
+      throw new HoldfastError('invalid_request', 'auth: passthrough cannot be combined with API keys or a shared key')
+    if (hash === undefined) throw new HoldfastError('internal', 'auth: passthrough needs a keyed hash')
+    const { passthroughAuthenticator } = await import('./passthrough.ts')
+    return passthroughAuthenticator(hash, jwt)
+  }
   const others = keys && jwt ? await both(keys, jwt) : (keys ?? jwt)
   if (options.securityKey === undefined) return others ?? everyoneIsLocal
   if (options.securityKey.length < SECURITY_KEY_CHARS_MIN)

@@ -1,0 +1,74 @@
+/** Keeps the caller's credential out of the log: an upstream may repeat it in what it says. */
+import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import type { SourceHost } from '../../core/ports/component-source.ts'
+import type { CallerCredential } from '../../core/model/caller-credential.ts'
+import { RemoteError } from '../shared/remote.ts'
+
+/** The credential of the run that this context belongs to. */
+export async function credentialOf(
+  host: SourceHost | undefined,
+  { run, owner }: Pick<RunContext, 'run' | 'owner'>,
+): Promise<CallerCredential> {
+  // A called component has an id within its run.
+  const credential = await host?.credentialOf({ id: run.split('/', 1)[0]!, owner })
+  if (credential !== undefined) return credential
+  const message =
+    "the caller's credential was not kept across a restart, so the run cannot continue: set --secret-key, which encrypts it"
+  throw new WorkFailure({ code: 'interrupted', message, retryable: true })
+}
+
+export function hidingCredential(component: Component, host: () => SourceHost | undefined): Component {
+  return {
+    ...component,
+    async *run(input, context) {
+      const credential = await credentialOf(host(), context)
+      const work = component.run(input, hidingContext(context, credential)) as Output<unknown>
+      return yield* cleaned(work, credential)
+    },
+  }
+}
+
+type Output<Result> = AsyncGenerator<Emission, Result, void>
+
+/** Results and failures of steps are in the log, too. */
+function hidingContext(context: RunContext, credential: CallerCredential): RunContext {
+  return {
+    ...context,
+    get replaying() {
+      return context.replaying
+    },
+    step: (name, work, options) =>
+      context.step(
+        name,
+        async (signal) => {
+          try {
+            return credential.removeFrom(await work(signal))
+          } catch (thrown) {
+            throw withoutCredential(thrown, credential)
+          }
+        },
+        options,
+      ),
+    stage: (name, work, options) => context.stage(name, () => cleaned(work(), credential), options),
+  }
+}
+
+async function* cleaned<Result>(work: Output<Result>, credential: CallerCredential): Output<Result> {
+  try {
+    for (;;) {
+      const { done, value } = await work.next()
+      if (done === true) return credential.removeFrom(value)
+      yield credential.removeFrom(value)
+    }
+  } catch (thrown) {
+    throw withoutCredential(thrown, credential)
+  } finally {
+    await work.return(undefined as Result)
+  }
+}
+
+function withoutCredential(thrown: unknown, credential: CallerCredential): unknown {
+  if (!(thrown instanceof WorkFailure) && !(thrown instanceof RemoteError)) return thrown
+  const failure = credential.removeFrom(thrown.failure)
+  return failure === thrown.failure ? thrown : new WorkFailure(failure)
+}

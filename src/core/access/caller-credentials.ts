@@ -1,0 +1,55 @@
+/** The credentials that runs were started with, for requests to upstreams: in memory, and encrypted in the store if there is a key. */
+import { CallerCredential } from '../model/caller-credential.ts'
+import type { Documents } from '../model/document.ts'
+import type { SecretBox } from '../ports/secret-box.ts'
+
+type RunKey = { readonly id: string; readonly owner: string }
+
+const COLLECTION = 'caller-credential'
+/** Credentials in memory. Of more runs the oldest are read from the store, or lost. */
+const KEPT_MAX = 20_000
+
+export class CallerCredentials {
+  readonly #documents: Documents
+  readonly #box: SecretBox | undefined
+  readonly #kept = new Map<string, CallerCredential>()
+
+  constructor(documents: Documents, box: SecretBox | undefined) {
+    this.#documents = documents
+    this.#box = box
+  }
+
+  /** Resolves when a crash cannot lose it any more, if there is a key. A newer one replaces it. */
+  async keep({ id, owner }: RunKey, credential: CallerCredential): Promise<void> {
+    this.#kept.delete(id)
+    this.#kept.set(id, credential)
+    const [oldest] = this.#kept.keys()
+    if (this.#kept.size > KEPT_MAX) this.#kept.delete(oldest!)
+    if (this.#box === undefined) return
+    const sealed = this.#box.seal(credential.reveal(), contextOf(id))
+    await this.#documents.put({ owner, collection: COLLECTION, id, body: { sealed } })
+  }
+
+  /** Undefined if it was not kept, or cannot be decrypted any more. */
+  async of({ id, owner }: RunKey): Promise<CallerCredential | undefined> {
+    const known = this.#kept.get(id)
+    if (known !== undefined || this.#box === undefined) return known
+    const { sealed } = ((await this.#documents.get(owner, COLLECTION, id))?.body ?? {}) as { sealed?: unknown }
+    if (typeof sealed !== 'string') return undefined
+    try {
+      return new CallerCredential(this.#box.open(sealed, contextOf(id)))
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The run has ended, or was not created. */
+  async drop({ id, owner }: RunKey): Promise<void> {
+    this.#kept.delete(id)
+    if (this.#box !== undefined) await this.#documents.remove(owner, COLLECTION, id)
+  }
+}
+
+function contextOf(run: string): string {
+  return `caller credential ${run}`
+}

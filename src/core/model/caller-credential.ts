@@ -1,0 +1,30 @@
+/** A caller's credential that upstreams get. It cannot be printed, logged or serialized by accident. */
+export class CallerCredential {
+  readonly #bearer: string
+
+  constructor(bearer: string) {
+    this.#bearer = bearer
+  }
+
+  /** The secret itself: for a request to an upstream, or to be encrypted. */
+  reveal(): string {
+    return this.#bearer
+  }
+
+  toJSON(): string {
+    return HIDDEN
+  }
+
+  toString(): string {
+    return HIDDEN
+  }
+
+  /** Texts of an upstream may repeat what it was sent. */
+  removeFrom<Value>(value: Value): Value {
+    const text = JSON.stringify(value) as string | undefined
+    const secret = JSON.stringify(this.#bearer).slice(1, -1)
+    return text?.includes(secret) === true ? (JSON.parse(text.replaceAll(secret, HIDDEN)) as Value) : value
+  }
+}
+
+const HIDDEN = '[credential]'
