@@ -44,9 +44,11 @@ test('[LOG-4] SQLite: a second server whose lock file was removed fences the fir
   }
 })
 
-test('SQLite: a server that is fenced while idle reports it by itself', async () => {
+test('SQLite: a server that is fenced while idle reports it by itself, and shows no run in its old state', async () => {
   const store = temporaryDatabase()
   const first = await startServer({ store })
+  const { id } = await startRun(first, 'text 1')
+  await untilFinished(first, id)
   rmSync(`${store}.lock`)
   await startServer({ store })
   const health = await until('health is red', async () => {
@@ -54,4 +56,6 @@ test('SQLite: a server that is fenced while idle reports it by itself', async ()
     return answer.status === 503 && answer
   })
   expect(health.body.store).toEqual({ ok: false, reason: 'the store is unavailable' })
+  for (const path of [`/runs/${id}`, `/runs/${id}/events`, '/runs'])
+    expect(await call(first, 'GET', path), path).toMatchObject({ status: 503, body: { code: 'unavailable' } })
 })

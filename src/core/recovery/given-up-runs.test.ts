@@ -22,6 +22,8 @@ class Link {
   isAway = false
   /** Refuses so many writes of `run.released`. */
   refusedReleases = 0
+  /** Writes so many starts without acknowledging them. */
+  unacknowledgedStarts = 0
 
   constructor(store: Store) {
     const check = (): void => {
@@ -42,13 +44,16 @@ class Link {
     this.#writer = (id, claim, onRefused = () => {}) => {
       this.refusals.set(id, onRefused)
       const writer = store.writer(id, claim, onRefused)
+      let isUnacknowledged = false
       return new Proxy(writer, {
         get: (target, key) => {
+          if (key === 'flush' && isUnacknowledged) return () => Promise.reject(away())
           if (key !== 'append') return bound(target, key)
           return (...parameters: Parameters<LogWriter['append']>) => {
             check()
             const isRelease = parameters[0].includes('"type":"run.released"')
             if (isRelease && this.refusedReleases-- > 0) throw new HoldfastError('fenced', 'expects another event')
+            if (parameters[0].includes('"type":"run.started"')) isUnacknowledged = this.unacknowledgedStarts-- > 0
             target.append(...parameters)
           }
         },
@@ -140,6 +145,18 @@ describe('[RUN-6] after an outage beyond the bound', () => {
       expect(run).toMatchObject({ status: 'running', attempt: 2, interruptions: 1 })
       expect(run.suspect).toBeUndefined()
     }
+  })
+
+  test('all runs whose start was written and not acknowledged execute at once', async () => {
+    const world = await cluster('resume', {}, 0)
+    world.links[0]!.unacknowledgedStarts = RUNS
+    const ids = await Promise.all(Array.from({ length: RUNS }, () => world.nodes[0]!.start('subject')))
+    await world.clock.pass(LEASE_MS)
+    expect([...world.again].toSorted()).toEqual(ids.toSorted())
+    const log = await world.nodes[0]!.log(ids[0]!)
+    expect(typesOf(log)).toEqual(['run.created', 'run.started', 'run.released', 'run.started', 'text.delta'])
+    expect(log[2]!.data).toEqual({ reason: 'store_unavailable' })
+    expect(log[3]!.data).toEqual({ attempt: 2 })
   })
 
   test('the log says why its node released the run, and a component that does not recover fails with that', async () => {

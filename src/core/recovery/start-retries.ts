@@ -1,6 +1,8 @@
 /** Retries failed run starts with exponential backoff, and fails the run after a bound unless the store is unavailable. */
 import { failUnstartable } from './settle-run.ts'
 import { HoldfastError } from '../model/errors.ts'
+import { wasInterrupted } from './crash-suspects.ts'
+import type { GivenUpRuns } from './given-up-runs.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -16,10 +18,14 @@ export class StartRetries {
   readonly #counts = new Map<string, number>()
   /** Claims in backoff, each with the function that cancels its timer. */
   readonly #resting = new Map<StoredRun, () => void>()
+  /** Claims whose start may be in the log although the store did not acknowledge it. */
+  readonly #unacknowledged = new Set<StoredRun>()
+  readonly #givenUp: GivenUpRuns
   #over = false
 
-  constructor(deps: NodeDeps, complain: (run: string, cause: unknown) => void) {
+  constructor(deps: NodeDeps, givenUp: GivenUpRuns, complain: (run: string, cause: unknown) => void) {
     this.#deps = deps
+    this.#givenUp = givenUp
     this.#complain = complain
   }
 
@@ -42,6 +48,8 @@ export class StartRetries {
         this.#complain(id, failed)
       }
     }
+    if (!isOurs && this.#deps.store.capabilities.shared && !wasInterrupted(claimed.run))
+      this.#unacknowledged.add(claimed)
     if (this.#over) return this.giveBack(claimed)
     const delay = Math.min(REST_MS * 2 ** (count - 1), REST_MAX_MS)
     this.#resting.set(
@@ -55,6 +63,11 @@ export class StartRetries {
     this.#resting.delete(claimed)
     const { store, logger } = this.#deps
     const { run, epoch } = claimed
+    // If the log has its start, the log also has to say that no process died of it.
+    if (this.#unacknowledged.delete(claimed)) {
+      this.#givenUp.add(run.id, epoch)
+      return this.#givenUp.release()
+    }
     // The lease expires by itself.
     await store.release(run.id, epoch).catch((cause: unknown) => {
       logger.debug({ run: run.id, err: cause }, 'failed to release a lease')

@@ -52,8 +52,8 @@ export class LocalExecutions {
     this.#quotas = quotas
     this.#onSlotFreed = onSlotFreed
     this.#parked = new ParkedExecutions(deps.limits.runsParkedMax)
-    this.#retries = new StartRetries(deps, (run, cause) => this.logFailure(run, cause))
     this.#givenUp = new GivenUpRuns(deps)
+    this.#retries = new StartRetries(deps, this.#givenUp, (run, cause) => this.logFailure(run, cause))
     this.#suspects = new Suspects({
       suspectMs: deps.limits.suspectMs,
       clock: deps.clock,
