@@ -291,8 +291,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'output-repeated-after-a-crash',
     file: 'src/core/execution/execution-output.ts',
-    search: 'if (this.#replay?.match(encoded, this.#log) === true) return',
-    replace: '',
+    search: 'if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)',
+    replace: 'this.#add(encoded)',
     invariant: 'RUN-5',
     seed: 1,
   },
