@@ -1,6 +1,10 @@
 /** `holdfast backup` and `holdfast restore`, with a real server before, meanwhile and after. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { newRun } from '../../src/testing/fixtures.ts'
 import { call, readLog, startRun, untilFinished } from '../support/http.ts'
 import { startServer } from '../support/process.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
@@ -36,6 +40,22 @@ test('backup: a restored backup of a live server has every run byte for byte, an
   expect((await readLog(again, finished)).equals(log)).toBe(true)
   expect(await untilFinished(again, underWay)).toMatchObject({ status: 'completed' })
   expect(await call(again, 'GET', `/runs/${later}`)).toMatchObject({ status: 404 })
+})
+
+test('[STO-1] backup: damage of a run is listed, and the exit code says so', async () => {
+  const path = temporaryDatabase()
+  const store = await openSqliteStore({ path })
+  await store.create(newRun('run-1', new Date().toISOString()))
+  await store.close()
+  {
+    using database = new DatabaseSync(path)
+    database.exec('UPDATE segments SET crc = crc + 1')
+  }
+  const backup = join(temporaryFolder(), 'backup.db')
+  const made = await run(['backup', backup, '--store', `sqlite:${path}`])
+  expect(made).toMatchObject({ code: 1, stdout: expect.stringMatching(/1 runs of .*, damaged\n$/) as string })
+  expect(made.stderr).toMatch(/^damaged: .*run-1/m)
+  expect(existsSync(backup)).toBe(true)
 })
 
 test('gc --vacuum shrinks the SQLite file and changes no run', async () => {

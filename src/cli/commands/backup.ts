@@ -1,16 +1,16 @@
 /** `holdfast backup DEST`: writes a verified copy of a store, even while it is in use. */
 import { backUpStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
+import { reportDamage } from '../copied-damage.ts'
 import { copyProgress } from '../copy-progress.ts'
-import { DONE } from '../exit-codes.ts'
 import { defaultStore, storeText, targetOptions } from '../target.ts'
 import { size } from '../terminal/text.ts'
 
 export const backup = defineCommand({
   operands: ['DEST'],
   about: `Writes a copy of a SQLite store to the new file DEST, even while a server uses the store. The copy is a snapshot: it has
-everything that was acknowledged before the command started. Every page is verified before the file appears under its
-name.
+everything that was acknowledged before the command started. Every page and checksum is verified before the file appears under
+its name. If single runs of the store are damaged, the copy has them and all others; the damage is listed, and the exit code is 1.
 
 The server keeps running, and its write-ahead log grows until the backup is done.`,
   examples: [
@@ -20,8 +20,10 @@ The server keeps running, and its write-ahead log grows until the backup is done
   options: { store: targetOptions.store },
   async run({ values, operands: [to] }, io) {
     const config = values.store ?? defaultStore(io.env)
-    const { runs, bytes } = await backUpStore(config, to!, copyProgress(io))
-    io.stdout.write(`${to}: ${runs} runs of ${storeText(config)}, ${size(bytes)}, verified\n`)
-    return DONE
+    const { runs, bytes, damage } = await backUpStore(config, to!, copyProgress(io))
+    io.stdout.write(
+      `${to}: ${runs} runs of ${storeText(config)}, ${size(bytes)}, ${damage.problemCount === 0 ? 'verified' : 'damaged'}\n`,
+    )
+    return reportDamage(damage, io)
   },
 })

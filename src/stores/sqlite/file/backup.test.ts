@@ -93,6 +93,22 @@ describe('a backup', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  test('[STO-1] a backup of a store with a damaged run has all other runs, and names the damage', async () => {
+    const path = temporaryDatabase()
+    await storeWith(path, 'run-1', 'run-2')
+    {
+      using database = new DatabaseSync(path)
+      database.exec("UPDATE segments SET crc = crc + 1 WHERE run = (SELECT number FROM runs WHERE id = 'run-1')")
+    }
+    const to = join(temporaryFolder(), 'backup.db')
+    const { runs, damage } = await backUp(path, to, nothing)
+    expect(runs).toBe(2)
+    expect(damage).toMatchObject({ problems: [expect.stringContaining('damaged')], problemCount: 1 })
+    const restored = temporaryDatabase()
+    expect((await restore(to, restored, nothing)).damage).toEqual(damage)
+    expect(await idsIn(restored)).toContain('run-2')
+  })
+
   test('a backup of another program’s file is rejected', async () => {
     const path = temporaryDatabase()
     using foreign = new DatabaseSync(path)

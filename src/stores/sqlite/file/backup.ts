@@ -9,13 +9,16 @@ import { pathToFileURL } from 'node:url'
 import { commitRecordOf } from './commit-record.ts'
 import { makeFile, makeFolder } from './file-access.ts'
 import { connect, openDatabase, restoreDraftOf } from './database-file.ts'
+import { type Examination, examineContents } from './examine.ts'
 import { type FileLock, lockFile } from './lock.ts'
-import { schemaVersionOf } from '../tables/schema.ts'
+import { SCHEMA_VERSION, schemaVersionOf } from '../tables/schema.ts'
 import { damaged, damageOr } from './sqlite-errors.ts'
 
 export interface CopyReport {
   readonly runs: number
   readonly bytes: number
+  /** Damage of single runs and documents, which the copy has too: all others are sound. */
+  readonly damage: Pick<Examination, 'problems' | 'problemCount'>
 }
 
 /** Progress of a copy: the fraction of pages done, then that it is being verified. */
@@ -114,21 +117,24 @@ function openSource(path: string): DatabaseSync {
   return new DatabaseSync(pathToFileURL(path), { readOnly: true, timeout: 5000 })
 }
 
-/** Checks every page of a copy, removes the instance token, and syncs it. */
+/** Checks every page and checksum of a copy, removes the instance token, and syncs it. */
 function verify(draft: string, progress: CopyProgress): CopyReport {
   progress('verifying')
   let runs: number
+  let damage: CopyReport['damage'] = { problems: [], problemCount: 0 }
   {
     using database = connect(draft)
     const [found] = database.prepare('PRAGMA integrity_check(1)').all()
     if (found?.['integrity_check'] !== 'ok') throw damaged(draft, String(found?.['integrity_check']))
+    // Older schemas have no checksums.
+    if (schemaVersionOf(database, draft) === SCHEMA_VERSION) damage = examineContents(database, draft)
     // A copy belongs to no process.
     if (hasInstances(database)) database.exec('DELETE FROM instance')
     runs = Number(database.prepare('SELECT count(*) AS runs FROM runs').get()!['runs'])
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   }
   sync(draft, 'r+')
-  return { runs, bytes: statSync(draft).size }
+  return { runs, bytes: statSync(draft).size, damage }
 }
 
 function hasInstances(database: DatabaseSync): boolean {

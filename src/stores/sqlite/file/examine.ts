@@ -25,13 +25,20 @@ const NAMED_MAX = 20
 export function examineFile(database: DatabaseSync, path: string): Examination {
   const walk = new Walk(database, path)
   walk.run()
-  return { problems: walk.problems, problemCount: walk.problemCount, unverified: walk.unverified }
+  return walk.examination
+}
+
+/** Checks the checksums of what a file holds, and that nothing is missing. For a file of the current schema. */
+export function examineContents(database: DatabaseSync, path: string): Examination {
+  const walk = new Walk(database, path)
+  walk.contents()
+  return walk.examination
 }
 
 class Walk {
-  readonly problems: string[] = []
-  problemCount = 0
-  unverified = 0
+  readonly #problems: string[] = []
+  #problemCount = 0
+  #unverified = 0
   readonly #database: DatabaseSync
   readonly #path: string
   /** By run number: index after the last record in the log. */
@@ -42,18 +49,26 @@ class Walk {
     this.#path = path
   }
 
+  get examination(): Examination {
+    return { problems: this.#problems, problemCount: this.#problemCount, unverified: this.#unverified }
+  }
+
   run(): void {
     this.#section('the database', () => this.#structure())
     this.#section('the schema', () => this.#schema())
-    this.#section('the log', () => this.#log())
-    this.#section('the runs', () => this.#runs())
-    this.#section('the documents', () => this.#documents())
+    this.contents()
     this.#section('the commits', () => this.#commits())
   }
 
+  contents(): void {
+    this.#section('the log', () => this.#log())
+    this.#section('the runs', () => this.#runs())
+    this.#section('the documents', () => this.#documents())
+  }
+
   #report(problem: string): void {
-    this.problemCount++
-    if (this.problems.length < NAMED_MAX) this.problems.push(problem)
+    this.#problemCount++
+    if (this.#problems.length < NAMED_MAX) this.#problems.push(problem)
   }
 
   /** If one section cannot be read, the others still are. */
@@ -83,7 +98,7 @@ class Walk {
 
   #log(): void {
     for (const row of this.#database.prepare('SELECT * FROM log ORDER BY seq').iterate()) {
-      if (row['crcs'] === null) this.unverified++
+      if (row['crcs'] === null) this.#unverified++
       for (const { number, first, count, isSound } of entriesOf(row)) {
         if (isSound) this.#logEnds.set(number, Math.max(this.#logEnds.get(number) ?? 0, first + count))
         else this.#report(`commit ${String(row['seq'])}: the records of run number ${number} are damaged`)
@@ -109,7 +124,7 @@ class Walk {
 
   #runIn(row: Row): NumberedRun | undefined {
     const reading = readRow(row)
-    if (row['crc'] === null) this.unverified++
+    if (row['crc'] === null) this.#unverified++
     if (reading.kind !== 'sound') {
       this.#report(`the row of run ${reading.kind === 'lost' ? reading.run.id : `number ${reading.number}`} is damaged`)
       return undefined
@@ -124,7 +139,7 @@ class Walk {
   #segment(row: Row, found: NumberedRun | undefined, expected: number): number {
     const { first, count, isSound } = segmentIn(row)
     const name = found?.stored.run.id ?? `number ${String(row['run'])}`
-    if (row['crc'] === null) this.unverified++
+    if (row['crc'] === null) this.#unverified++
     if (!isSound) this.#report(`run ${name}: events ${first} to ${first + count - 1} are damaged`)
     else if (found !== undefined && first > expected) this.#missing(name, expected, first - 1)
     return isSound ? first + count : Math.max(expected, first + count)
@@ -149,7 +164,7 @@ class Walk {
 
   #documents(): void {
     for (const row of this.#database.prepare('SELECT * FROM documents').iterate()) {
-      if (row['crc'] === null) this.unverified++
+      if (row['crc'] === null) this.#unverified++
       if (!isSoundDocument(row))
         this.#report(`document ${String(row['id'])} of ${String(row['collection'])} is damaged`)
     }
