@@ -74,6 +74,20 @@ describe('a backup', () => {
     )
   })
 
+  test('a backup of a store whose index does not match its table fails and leaves no file', async () => {
+    const path = temporaryDatabase()
+    await storeWith(path, 'run-1')
+    {
+      using database = new DatabaseSync(path)
+      database.enableDefensive(false)
+      database.exec(`PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'owner, session', 'owner, component')
+        WHERE name = 'runs_by_owner_session'`)
+    }
+    const folder = temporaryFolder()
+    await expect(backUp(path, join(folder, 'backup.db'), nothing)).rejects.toThrow('is damaged')
+    expect(readdirSync(folder)).toEqual([])
+  })
+
   test('never overwrites a file', async () => {
     const path = temporaryDatabase()
     await storeWith(path, 'run-1')
