@@ -15,7 +15,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['sse', 'type:core', 'core/structure'],
   react: ['client'],
   a2a: ['client', 'sse'],
-  'ai-sdk': ['client', 'sse'],
+  'ai-sdk': ['client', 'sse', 'type:core', 'core/structure'],
   http: ['core', 'sse'],
   'agents/shared': ['core', 'sse', 'client'],
   'agents/agent': ['core', 'agents/shared', 'agents/model'],
@@ -28,15 +28,16 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'stores/*': ['core', 'stores/shared'],
   // What both ends say is described once, for the client and the server.
   'protocols/a2a': ['core', 'sse', 'http', 'a2a'],
+  'protocols/ai-sdk': ['core', 'sse', 'http', 'ai-sdk'],
   'protocols/*': ['core', 'sse', 'http'],
   testing: ['core', 'sse', 'agents', 'mount'],
-  server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols'],
-  mount: ['core', 'http', 'server', 'client'],
+  server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'ai-sdk'],
+  mount: ['core', 'http', 'server', 'client', 'type:ai-sdk'],
   'resumable-stream': ['core', 'client', 'mount'],
   cli: ['core', 'server', 'client', 'agents'],
   ai: ['core', 'agents'],
   adapters: ['core', 'agents'],
-  index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'mount', 'client'],
+  index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'mount', 'client', 'type:ai-sdk'],
 }
 
 /** Parts that run anywhere, a browser included: no package and no `node:` module. */

@@ -1,2 +1,3 @@
 /** `holdfast/ai-sdk`: the client side of AI SDK chats, for browsers and servers. */
 export { type ChatTransportOptions, HoldfastChatTransport } from './chat-transport.ts'
+export { toUIMessages, type ToUIMessagesOptions } from './to-ui-messages.ts'

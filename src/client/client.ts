@@ -37,7 +37,11 @@ export function createClient(options: ClientOptions = {}): Client {
   return {
     components: new Components(transport),
     runs,
-    sessions: new Sessions(transport, (filter, given) => runs.list(filter, given)),
+    sessions: new Sessions(
+      transport,
+      (filter, given) => runs.list(filter, given),
+      (run) => runs.open(run),
+    ),
   }
 }
 

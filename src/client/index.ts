@@ -7,7 +7,7 @@ export {
   type Runs,
   type StartOptions,
 } from './client.ts'
-export type { Sessions } from './sessions.ts'
+export type { SessionHandle, Sessions } from './sessions.ts'
 export {
   ApiError,
   ClientError,

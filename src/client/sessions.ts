@@ -1,4 +1,5 @@
 /** The sessions of a server: conversations that group runs. */
+import type { RunHandle } from './run.ts'
 import { hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
 import type { Abortable, RunFilter, RunPage, SessionFilter, SessionInfo, SessionPage } from './types.ts'
 
@@ -6,13 +7,32 @@ const PATH = '/native/sessions'
 
 type ListRuns = (filter: RunFilter, options?: Abortable) => Promise<RunPage>
 
+type OpenRun = (run: string) => RunHandle
+
+/** One session: its runs, and their handles. */
+export class SessionHandle {
+  readonly id: string
+  /** Newest first. */
+  readonly runs: (filter?: Omit<RunFilter, 'session'>, options?: Abortable) => Promise<RunPage>
+  /** A handle of one of its runs. Sends no request. */
+  readonly run: OpenRun
+
+  constructor(id: string, runs: SessionHandle['runs'], run: OpenRun) {
+    this.id = id
+    this.runs = runs
+    this.run = run
+  }
+}
+
 export class Sessions {
   readonly #transport: Transport
   readonly #listRuns: ListRuns
+  readonly #openRun: OpenRun
 
-  constructor(transport: Transport, listRuns: ListRuns) {
+  constructor(transport: Transport, listRuns: ListRuns, openRun: OpenRun) {
     this.#transport = transport
     this.#listRuns = listRuns
+    this.#openRun = openRun
   }
 
   list(query: SessionFilter = {}, { signal }: Abortable = {}): Promise<SessionPage> {
@@ -22,6 +42,11 @@ export class Sessions {
       signal,
       answer: ({ sessions, total }) => isListOf(sessions, hasId) && typeof total === 'number',
     })
+  }
+
+  /** A handle of one session. Sends no request. */
+  open(session: string): SessionHandle {
+    return new SessionHandle(session, (filter, options) => this.runs(session, filter, options), this.#openRun)
   }
 
   get(session: string, options?: Abortable): Promise<SessionInfo> {

@@ -5,6 +5,9 @@ import { type Client, createClient, type Runs } from '../client/client.ts'
 import { localPrincipal, type Principal } from '../core/model/principal.ts'
 import { type FetchHandler, serveFetch } from '../http/fetch/index.ts'
 import type { HttpRequest, HttpResponse } from '../http/exchange.ts'
+import { componentsIn } from '../core/ports/component-source.ts'
+import { inProcessPaths } from '../server/protocol-paths.ts'
+import { type Chats, chatsOf } from './chats.ts'
 import { leaseInstance } from './instances.ts'
 import { checkOptions, type HoldfastOptions } from './options.ts'
 import { Unopened } from './unopened.ts'
@@ -29,6 +32,8 @@ export interface Holdfast {
   readonly runs: Runs
   /** A client in process that acts as a principal of your application. */
   clientFor(principal: Principal): Client
+  /** Chats of the AI SDK: their history for pages that a server renders, and their streams for routes of your own. */
+  readonly chats: Chats
   /** Opens the store and continues interrupted runs now, instead of with the first request. Throws if it cannot. */
   ready(): Promise<void>
   /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
@@ -60,15 +65,15 @@ export function holdfast(options: HoldfastOptions): Holdfast {
       () => socket.end('HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\r\n'),
     )
   }
+  const url = (options.url ?? `http://localhost${checked.basePath}`).replace(/\/$/, '')
+  const paths = inProcessPaths(checked.paths)
+  const fetchAs = async (principal: Principal, request: Request): Promise<Response> =>
+    serveFetch(await (await instance.open()).appFor(principal), request)
   const clientFor = (principal: Principal): Client =>
     createClient({
-      url:
-        (options.url ?? `http://localhost${checked.basePath}`).replace(/\/$/, '') + (checked.paths.get('native') ?? ''),
+      url: url + paths.get('native')!,
       share: false,
-      fetch: async (input, init) => {
-        const app = await (await instance.open()).appFor(principal)
-        return serveFetch(app, new Request(input, init))
-      },
+      fetch: (input, init) => fetchAs(principal, new Request(input, init)),
     })
   const local = clientFor(localPrincipal)
 
@@ -88,6 +93,12 @@ export function holdfast(options: HoldfastOptions): Holdfast {
     },
     runs: local.runs,
     clientFor,
+    chats: chatsOf({
+      url,
+      path: paths.get('ai-sdk')!,
+      components: () => componentsIn(options.components).map(({ id }) => id),
+      fetchAs,
+    }),
     async ready() {
       try {
         await instance.open()

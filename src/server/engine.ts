@@ -35,7 +35,7 @@ import type { EngineOptions } from './engine-options.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPushes } from './open-pushes.ts'
-import { toProtocolPaths } from './protocol-paths.ts'
+import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols.ts'
 import { warnOfOrigins } from './warn-of-origins.ts'
 import { Retention } from './retention/retention.ts'
@@ -63,7 +63,7 @@ export interface Engine {
   readonly proxies: TrustedProxies
   readonly app: App
   readonly upgrade: UpgradeListener
-  /** The native protocol for code of this process, which acts as the principal and needs no credential. */
+  /** The native protocol and that of the AI SDK, for code of this process, which acts as the principal and needs no credential. */
   appFor(principal: Principal): Promise<App>
   /** Serves these from now on. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly Served[]): void
@@ -171,7 +171,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
     app: createApp({ mounts, basePath, authenticator, ids, logger, pages, proxies, rate, stallMs }),
     upgrade: createUpgradeListener({ mounts, basePath, authenticator, logger, pages, proxies, logins, rate }),
     async appFor(principal) {
-      own ??= paths.has('native') ? Promise.resolve(mounts) : onlyNative(deps)
+      own ??= paths.has('native') && paths.has('ai-sdk') ? Promise.resolve(mounts) : inProcess(deps, paths)
       return createApp({
         mounts: await own,
         basePath,
@@ -221,8 +221,10 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   }
 }
 
-async function onlyNative(deps: ProtocolParts): Promise<Mounts> {
-  return new Mounts(await firstProtocol({ ...deps, paths: toProtocolPaths(['native']) }, ''), [])
+/** What code of this process uses, also if nobody else is served. */
+async function inProcess(deps: ProtocolParts, chosen: ProtocolPaths): Promise<Mounts> {
+  const paths = inProcessPaths(chosen)
+  return new Mounts(await firstProtocol({ ...deps, paths }, ''), mountedProtocols({ ...deps, paths }))
 }
 
 /** Delay of work that may wait, so that it does not slow down the first requests. */

@@ -148,6 +148,12 @@ function wrong(message: string): HoldfastError {
   return new HoldfastError('invalid_request', `protocols: ${message}`)
 }
 
+/** Protocols for code of the server's own process, at the paths that were chosen for them if they were. */
+export function inProcessPaths(chosen: ProtocolPaths): ProtocolPaths {
+  const names = ['native', 'ai-sdk'] as const
+  return new Map(names.map((name) => [name, chosen.get(name) ?? defaultPath(name)]))
+}
+
 /** First segments of all paths. */
 export function firstSegments(paths: ProtocolPaths): ReadonlySet<string> {
   const claims = [HEALTH, ...[...paths].flatMap(([name, path]) => claimsOf(name, path))]

@@ -60,7 +60,7 @@ export function wireViews(service: Service): WireView[] {
       title: 'AI SDK',
       async open(stored) {
         const [{ chatKind }, { chatWire }] = await Promise.all([
-          import('../protocols/ai-sdk/view/projection.ts'),
+          import('../ai-sdk/view/projection.ts'),
           import('../protocols/ai-sdk/wire/stream.ts'),
         ])
         const kind = chatKind({ leg: 0, restart: 0, tools: 'dynamic' })

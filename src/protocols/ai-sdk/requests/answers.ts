@@ -1,7 +1,7 @@
 /** Answers in messages: approvals and tool results in the last assistant message, words and data in a user message. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
-import { askedCall } from '../../../core/model/asked-call.ts'
+import { askedCall } from '../../../core/structure/asked-call.ts'
 import { isToolPart, textOf } from './messages.ts'
 import type { UiMessage } from './shapes.ts'
 
@@ -23,7 +23,7 @@ export function resolutionsIn({ parts }: UiMessage): Resolutions {
     const { toolCallId, approval, state, output, errorText, preliminary } = part
     if (approval?.approved !== undefined) {
       const { id, approved, reason } = approval
-      approvals.set(id, approved ? true : { approved: false, ...(reason !== undefined && { reason }) })
+      approvals.set(id, approved && reason === undefined ? true : { approved, ...(reason !== undefined && { reason }) })
     }
     if (state === 'output-available' && preliminary !== true) results.set(toolCallId!, output ?? null)
     if (state === 'output-error') results.set(toolCallId!, { error: errorText ?? 'the call failed' })

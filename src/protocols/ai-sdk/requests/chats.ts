@@ -8,10 +8,10 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { ChatStream } from '../wire/stream.ts'
-import type { Leg } from '../wire/ids.ts'
-import type { ChatView } from '../view/chat-writer.ts'
-import { chatKind } from '../view/projection.ts'
-import type { ChatFrame, ChatState } from '../view/state.ts'
+import type { Leg } from '../../../ai-sdk/ids.ts'
+import type { ChatView } from '../../../ai-sdk/view/chat-writer.ts'
+import { chatKind } from '../../../ai-sdk/view/projection.ts'
+import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 /** A run that has just ended is replayed, for pages that were loaded meanwhile. */
 const RECENT_MS = 60_000

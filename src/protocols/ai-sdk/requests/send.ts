@@ -4,7 +4,8 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
-import { parseMessageId } from '../wire/ids.ts'
+import { type MessageNote, NOTE } from '../../../ai-sdk/view/history.ts'
+import { parseMessageId } from '../../../ai-sdk/ids.ts'
 import type { ChatStream } from '../wire/stream.ts'
 import { type Answers, answersFrom, answersInWords, type Resolutions, resolutionsIn } from './answers.ts'
 import type { Chats, ToolParts } from './chats.ts'
@@ -44,13 +45,12 @@ async function start(
   messages: readonly UiMessage[],
 ): Promise<SentMessage> {
   const session = body.id
-  const { id: message } = messages.at(-1)!
   const { stored } = await chats.service.start(principal, {
     component: component.id,
     input: await inputOf(chats, { principal, component, body }, messages),
     protocol: 'ai-sdk',
     follows: true,
-    metadata: { aiSdk: { ...(message !== undefined && { message }), ...(isRewrite(body) && { rewrites: true }) } },
+    metadata: { [NOTE]: noteOn(messages.at(-1)!, body) },
     ...(session !== undefined && { session }),
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   })
@@ -71,6 +71,18 @@ async function inputOf(
   const isKnown = body.id !== undefined && (await chats.exists(principal, body.id))
   if (!isKnown) return inputFor(component, { messages: toMessages(messages), caller: {} })
   return inputFor(component, { messages: toMessages(newMessages(messages)), caller: {}, continues: true })
+}
+
+/** Larger metadata of a message is not kept: every listing of runs would carry it. */
+const METADATA_CHARS_MAX = 2000
+
+function noteOn({ id: message, metadata }: UiMessage, body: ChatBody): MessageNote {
+  const fits = metadata !== undefined && JSON.stringify(metadata).length <= METADATA_CHARS_MAX
+  return {
+    ...(message !== undefined && { message }),
+    ...(fits && { metadata }),
+    ...(isRewrite(body) && { rewrites: true }),
+  }
 }
 
 function isRewrite({ trigger, messageId }: ChatBody): boolean {

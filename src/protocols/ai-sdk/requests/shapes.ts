@@ -36,6 +36,7 @@ const part = z.looseObject({
 const message = z.looseObject({
   id: name.optional(),
   role: z.enum(['user', 'assistant', 'system']),
+  metadata: z.unknown().optional(),
   parts: listOf(part, { max: PARTS_MAX }),
 })
 

@@ -10,7 +10,7 @@ import { type Chats, isUnfinished, type ToolParts } from '../requests/chats.ts'
 import { historyOf } from '../requests/history.ts'
 import { invalid } from '../requests/messages.ts'
 import { send } from '../requests/send.ts'
-import { parseMessageId, parseStreamId } from '../wire/ids.ts'
+import { parseMessageId, parseStreamId } from '../../../ai-sdk/ids.ts'
 import { chatFormat, type ChatStream } from '../wire/stream.ts'
 
 /** Loaded lazily, because zod loads more slowly than the server starts. */

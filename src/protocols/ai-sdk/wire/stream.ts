@@ -1,9 +1,9 @@
 /** Stream format: server-sent events of the UI message stream, version 1. */
 import type { Notice, StreamFormat } from '../../../http/stream.ts'
 import { encodeFrames, encodeTaken, type Wire } from '../../../http/view.ts'
-import { ChatCursor, type Following } from '../view/chat-cursor.ts'
-import type { ChatFrame } from '../view/state.ts'
-import { type Leg, toStreamId } from './ids.ts'
+import { ChatCursor, type Following } from './chat-cursor.ts'
+import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
+import { type Leg, toStreamId } from '../../../ai-sdk/ids.ts'
 
 export const chatWire: Wire<ChatFrame> = {
   contentType: 'text/event-stream; charset=utf-8',

@@ -1,10 +1,10 @@
 /** Projects questions and answers. A stream ends where its run pauses; the answer begins the next leg. */
-import type { EventType, LoggedEvent, Question } from '../../../core/model/event.ts'
-import { actorKey } from '../../../core/structure/actors.ts'
+import type { EventType, LoggedEvent, Question } from '../../core/model/event.ts'
+import { actorKey } from '../../core/structure/actors.ts'
 import type { ChatWriter } from './chat-writer.ts'
 import { newestChunks } from './chunk-list.ts'
 import { addCall, dynamicIn } from './project-tools.ts'
-import { askedCall, decisionOf } from '../../../core/model/asked-call.ts'
+import { askedCall, decisionOf } from '../../core/structure/asked-call.ts'
 
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 

@@ -1,13 +1,14 @@
 /** Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions in words. */
-import type { EventType, Failure, LoggedEvent } from '../../../core/model/event.ts'
-import type { ViewKind } from '../../../core/delivery/view-cache.ts'
-import type { Projection } from '../../../core/ports/projection.ts'
-import type { Chunk, FinishReason } from '../wire/chunks.ts'
+import type { EventType, Failure, LoggedEvent } from '../../core/model/event.ts'
+import type { ViewKind } from '../../core/delivery/view-cache.ts'
+import type { Projection } from '../../core/ports/projection.ts'
+import type { Chunk, FinishReason } from '../chunks.ts'
 import { ChatWriter, type ChatView } from './chat-writer.ts'
 import { addArtifact, cite } from './project-content.ts'
 import { pause, resume } from './project-pauses.ts'
 import { callTool, draftTool, endOpenTools, endTool, showProgress } from './project-tools.ts'
 import { endWork, startWork } from './project-work.ts'
+import { beginRelay, endRelay, isRelayed, received } from './relay.ts'
 import { retract } from './retract.ts'
 import type { ChatFrame, ChatState } from './state.ts'
 
@@ -57,9 +58,12 @@ export function chatKind(view: ChatView): ViewKind<ChatState, ChatFrame> {
 }
 
 function project(writer: ChatWriter, event: LoggedEvent): void {
+  if (isRelayed(writer.state, event)) return undefined
   switch (event.type) {
     case 'run.created':
-      return begin(writer)
+      return event.data.upstream === 'ai-sdk' ? beginRelay(writer) : begin(writer)
+    case 'upstream.received':
+      return received(writer, event)
     case 'run.paused':
       return pause(writer, event)
     case 'run.resumed':
@@ -127,8 +131,8 @@ function complete(writer: ChatWriter, { data: { output, usage } }: Logged<'run.c
   // An output that was not streamed becomes the text.
   if (said === 0 && output !== undefined && output !== '')
     writer.say('text', typeof output === 'string' ? output : JSON.stringify(output), undefined)
-  const metadata = { holdfast: { status: 'completed', ...(usage !== undefined && { usage }) } }
-  end(writer, [{ type: 'finish', finishReason: reasonOf(finish), messageMetadata: metadata }])
+  const messageMetadata = { holdfast: { status: 'completed', ...(usage !== undefined && { usage }) } }
+  end(writer, [endRelay(writer, { type: 'finish', finishReason: reasonOf(finish), messageMetadata })])
 }
 
 function reasonOf(finish: string | undefined): FinishReason {
@@ -144,6 +148,7 @@ function fail(writer: ChatWriter, status: 'failed' | 'rejected', errorText: stri
 /** `abort` alone says nothing to the client. */
 function cancel(writer: ChatWriter, { data: { reason } }: Logged<'run.cancelled'>): void {
   const messageMetadata = { holdfast: { status: 'cancelled' } }
+  writer.set({ ended: messageMetadata })
   end(writer, [
     { type: 'abort', ...(reason !== undefined && { reason }) },
     { type: 'finish', finishReason: 'interrupted', messageMetadata },
@@ -151,11 +156,14 @@ function cancel(writer: ChatWriter, { data: { reason } }: Logged<'run.cancelled'
 }
 
 function end(writer: ChatWriter, chunks: readonly Chunk[]): void {
+  const { relay } = writer.state
+  if (relay?.hasBegun === false) begin(writer)
   writer.closeText()
   endOpenTools(writer)
   if (writer.state.hasResults) writer.beginDueStep()
   writer.set({ waiting: [] })
-  writer.close('run', [{ type: 'finish-step' }, ...chunks])
+  const isStepOpen = relay?.isVerbatim !== true || relay.isStepOpen
+  writer.close('run', [...(isStepOpen ? [{ type: 'finish-step' } as const] : []), ...chunks])
 }
 
 function textOf({ message, code }: Failure): string {

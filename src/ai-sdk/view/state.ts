@@ -1,6 +1,6 @@
 /** What the chat view knows of a run. Immutable: nodes and maps are shared by all checkpoints. */
-import type { Question, Usage } from '../../../core/model/event.ts'
-import type { Chunk } from '../wire/chunks.ts'
+import type { Question, Usage } from '../../core/model/event.ts'
+import type { Chunk } from '../chunks.ts'
 import type { ChunkList } from './chunk-list.ts'
 
 /**
@@ -85,12 +85,27 @@ export interface ChatState {
   readonly restarts: number
   readonly finish: string | undefined
   readonly usage: Usage | undefined
+  /** Of a stream that a route made durable: how its own chunks are shown. */
+  readonly relay?: Relay | undefined
+  /** Id of the first message, if a durable stream has named it. */
+  readonly messageId?: string | undefined
+  /** Metadata that the end of the run adds to its last message. */
+  readonly ended?: unknown
   /** Whether this view has begun, and whether it has ended. */
   readonly shown: 'not yet' | 'now' | 'no more'
   /** Number of the next chunk of this view. */
   readonly position: number
   /** Index of the pause with which its message ended, if another message began. */
   readonly endedAt?: number
+}
+
+export interface Relay {
+  /** The last chunk was kept as it came: what is derived from it is not shown. */
+  readonly isVerbatim: boolean
+  readonly hasBegun: boolean
+  readonly isStepOpen: boolean
+  /** The end as the source says it. It waits for our terminal event. */
+  readonly finish?: Extract<Chunk, { type: 'finish' }>
 }
 
 export interface ChatFrame {

@@ -1,4 +1,4 @@
-/** Chunks of the AI SDK's UI message stream. A client fails on an unknown `type`, so our own are all `data-*`. */
+/** Chunks of the AI SDK's UI message stream, with the fields that we use. A client fails on an unknown `type`, so our own are all `data-*`. */
 
 export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
 
@@ -10,11 +10,16 @@ export type Chunk =
   | ({ readonly type: 'tool-input-start' } & ToolHead)
   | { readonly type: 'tool-input-delta'; readonly toolCallId: string; readonly inputTextDelta: string }
   | ({ readonly type: 'tool-input-available'; readonly input: unknown } & ToolHead)
+  | ({ readonly type: 'tool-input-error'; readonly input: unknown; readonly errorText: string } & ToolHead)
   | {
       readonly type: 'tool-approval-request'
       readonly approvalId: string
       readonly toolCallId: string
-      readonly reason: string
+      readonly reason?: string
+      readonly approvalDescriptor?: unknown
+      readonly inputSchemaInput?: unknown
+      readonly isAutomatic?: boolean
+      readonly signature?: string
     }
   | {
       readonly type: 'tool-approval-response'
@@ -43,11 +48,14 @@ export type Chunk =
       readonly mediaType: string
       readonly title: string
     }
-  | { readonly type: 'file'; readonly url: string; readonly mediaType: string }
+  | { readonly type: 'file' | 'reasoning-file'; readonly url: string; readonly mediaType: string }
+  | { readonly type: 'custom'; readonly kind: string }
+  | { readonly type: 'steering-message'; readonly id: string; readonly parts: readonly unknown[] }
   | { readonly type: `data-${string}`; readonly id?: string; readonly data: unknown }
+  | { readonly type: 'message-metadata'; readonly messageMetadata: unknown }
   | { readonly type: 'error'; readonly errorText: string }
   | { readonly type: 'abort'; readonly reason?: string }
-  | { readonly type: 'finish'; readonly finishReason: FinishReason; readonly messageMetadata?: object }
+  | { readonly type: 'finish'; readonly finishReason: FinishReason; readonly messageMetadata?: unknown }
 
 export type TextType<Part extends 'start' | 'delta' | 'end'> = `${'text' | 'reasoning'}-${Part}`
 

@@ -1,8 +1,8 @@
 /** Applies one event to a chat: adds chunks to the message, and shows them as frames while this view is on. */
-import type { LoggedEvent } from '../../../core/model/event.ts'
-import { actorKey } from '../../../core/structure/actors.ts'
-import type { Chunk } from '../wire/chunks.ts'
-import { toMessageId } from '../wire/ids.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
+import { actorKey } from '../../core/structure/actors.ts'
+import type { Chunk } from '../chunks.ts'
+import { toMessageId } from '../ids.ts'
 import { addChunk, type StandingChunk } from './chunk-list.ts'
 import type { ChatFrame, ChatState, OpenTool, OpenText, OpenWork, ViewStart } from './state.ts'
 
@@ -91,11 +91,12 @@ export class ChatWriter {
   }
 
   /** Begins this view: the message, and the chunks that it has. */
-  begin(chunks: readonly StandingChunk[]): void {
+  begin(chunks: readonly StandingChunk[], given?: string): void {
     const { run, session, message } = this.state
     this.set({ shown: 'now', position: 0 })
     const metadata = { holdfast: { run, session } }
-    this.show({ type: 'start', messageId: toMessageId({ run, leg: message.leg }), messageMetadata: metadata })
+    const messageId = given ?? toMessageId({ run, leg: message.leg })
+    this.show({ type: 'start', messageId, messageMetadata: metadata })
     for (const { chunk } of chunks) this.show(chunk)
   }
 

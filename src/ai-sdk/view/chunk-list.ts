@@ -2,8 +2,8 @@
  * The chunks of a run that stand. Persistent: adding one shares the others. Deltas of one part that follow each other are one node, so
  * a long answer takes little more memory than its text.
  */
-import { addPiece, newestPieces, retractPieces, type TextPieces } from '../../../core/structure/text-pieces.ts'
-import type { Chunk } from '../wire/chunks.ts'
+import { addPiece, newestPieces, retractPieces, type TextPieces } from '../../core/structure/text-pieces.ts'
+import type { Chunk } from '../chunks.ts'
 import type { OpenTool } from './state.ts'
 
 export interface StandingChunk {
@@ -54,7 +54,9 @@ function partOf(chunk: Chunk): string | undefined {
   return 'id' in chunk ? chunk.id : undefined
 }
 
+/** Deltas with more than their text are kept one by one. */
 function deltaOf(chunk: Chunk): string | undefined {
+  if ('providerMetadata' in chunk) return undefined
   if (chunk.type === 'tool-input-delta') return chunk.inputTextDelta
   return chunk.type === 'text-delta' || chunk.type === 'reasoning-delta' ? chunk.delta : undefined
 }

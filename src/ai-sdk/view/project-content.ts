@@ -1,5 +1,5 @@
 /** Projects sources and artifacts. */
-import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
+import type { EventType, LoggedEvent } from '../../core/model/event.ts'
 import type { ChatWriter } from './chat-writer.ts'
 
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>

@@ -1,5 +1,5 @@
 /** Which tool call a question is about, for protocols that show questions as tool calls. */
-import type { Actor, Question } from './event.ts'
+import type { Actor, Question } from '../model/event.ts'
 
 export interface AskedCall {
   readonly toolCallId: string

@@ -1,7 +1,7 @@
 /** Projects tool calls: input as it is drafted, preliminary output, result. */
-import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
+import type { EventType, LoggedEvent } from '../../core/model/event.ts'
 import type { ChatWriter, EmitOptions } from './chat-writer.ts'
-import { toolCallId } from '../../../core/model/asked-call.ts'
+import { toolCallId } from '../../core/structure/asked-call.ts'
 import type { OpenTool } from './state.ts'
 
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>

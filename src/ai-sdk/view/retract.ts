@@ -2,8 +2,8 @@
  * Retracts output of a discarded attempt. The client can take back the parts of its current step (`reset-step`). If earlier steps are
  * concerned, its stream is cut and the message is replayed without them.
  */
-import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../../core/structure/retraction.ts'
-import { type Chunk, toolCallOf } from '../wire/chunks.ts'
+import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../core/structure/retraction.ts'
+import { type Chunk, toolCallOf } from '../chunks.ts'
 import type { ChatWriter } from './chat-writer.ts'
 import { addChunk, type ChunkList, chunksBefore, newestChunks, type StandingChunk } from './chunk-list.ts'
 import type { WorkData } from './state.ts'

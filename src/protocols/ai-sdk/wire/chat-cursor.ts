@@ -2,7 +2,7 @@
 import type { Slice } from '../../../core/model/record.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { type TakenFrames, ViewCursor } from '../../../http/view.ts'
-import type { ChatFrame, ChatState } from './state.ts'
+import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 export interface Following {
   readonly view: SharedView<ChatState, ChatFrame>

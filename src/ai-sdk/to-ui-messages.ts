@@ -1,0 +1,45 @@
+/** Messages of a session from its logs, for `messages` of `useChat`: also of runs that other protocols have started. */
+import type { UIMessage } from 'ai'
+import type { RunInfo } from '../client/types.ts'
+import type { SessionHandle } from '../client/sessions.ts'
+import type { Run } from '../core/model/run.ts'
+import { joinMessages, messagesOf, type RunMessages, saidProjection } from './view/history.ts'
+
+export interface ToUIMessagesOptions {
+  /** Only runs of this component. Default: all. */
+  readonly component?: string
+  /** Tool parts: `tool-<name>` or `dynamic-tool`. Default: `dynamic`. */
+  readonly tools?: 'static' | 'dynamic'
+  /** Maximum number of runs, the newest ones. Default: 100. */
+  readonly limit?: number
+  readonly signal?: AbortSignal
+}
+
+/** What `useChat` has after it streamed the session's runs. Runs whose beginning was trimmed are left out. */
+export async function toUIMessages<Message extends UIMessage = UIMessage>(
+  session: Pick<SessionHandle, 'runs' | 'run'>,
+  { component, tools = 'dynamic', limit = 100, signal }: ToUIMessagesOptions = {},
+): Promise<Message[]> {
+  const abortable = signal === undefined ? {} : { signal }
+  const { runs } = await session.runs({ limit, ...(component !== undefined && { component }) }, abortable)
+  const byRun: RunMessages[] = []
+  for (const run of runs.toReversed())
+    if (run.earliest === 0 && run.damaged !== true) byRun.push(await messagesIn(session, run, tools, abortable))
+  return joinMessages(byRun) as unknown as Message[]
+}
+
+async function messagesIn(
+  session: Pick<SessionHandle, 'run'>,
+  info: RunInfo,
+  tools: 'static' | 'dynamic',
+  abortable: { readonly signal?: AbortSignal },
+): Promise<RunMessages> {
+  const run: Run = { ...info, owner: '' } // whose it is, the client is not told
+  const projection = saidProjection(tools)
+  let state = projection.initial(run)
+  for await (const event of session.run(info.id).events({ after: -1, ...abortable })) {
+    state = projection.apply(state, event).state
+    if (event.index >= info.events - 1) break // it may go on; the stream of the chat has the rest
+  }
+  return messagesOf(run, state)
+}

@@ -1,0 +1,174 @@
+/** The messages of a chat as its logs have them: what a client has after it streamed all of them. */
+import type { ContentPart, Message } from '../../core/model/conversation.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
+import type { Run } from '../../core/model/run.ts'
+import type { Projection } from '../../core/ports/projection.ts'
+import type { Chunk } from '../chunks.ts'
+import { toMessageId } from '../ids.ts'
+import type { ChatView } from './chat-writer.ts'
+import { newestChunks } from './chunk-list.ts'
+import { chatProjection } from './projection.ts'
+import type { ChatState } from './state.ts'
+import { toUiParts, type UiMessagePart } from './ui-parts.ts'
+
+export interface ShownMessage {
+  readonly id: string
+  readonly role: 'user' | 'assistant'
+  readonly parts: readonly UiMessagePart[]
+  readonly metadata?: unknown
+}
+
+/** What a start notes about the user message that it was made of. */
+export interface MessageNote {
+  readonly message?: string
+  readonly metadata?: unknown
+  /** The client regenerated an answer or edited a message. */
+  readonly rewrites?: boolean
+}
+
+/** The metadata of a run where its `MessageNote` is. */
+export const NOTE = 'aiSdk'
+
+export interface SaidInRun {
+  readonly chat: ChatState
+  /** What the user said before each message, by the leg that began it. */
+  readonly said: ReadonlyMap<number, readonly UiMessagePart[]>
+}
+
+export function saidProjection(tools: ChatView['tools']): Projection<SaidInRun, never> {
+  const projection = chatProjection({ leg: 0, restart: 0, tools })
+  return {
+    initial: (run) => ({ chat: projection.initial(run), said: new Map() }),
+    apply({ chat: before, said }, event) {
+      const { state: chat } = projection.apply(before, event)
+      const isNew = event.type === 'run.created' || chat.message.leg !== before.message.leg
+      if (!isNew) return { state: { chat, said }, frames: [] }
+      return { state: { chat, said: new Map(said).set(chat.message.leg, wordsIn(event)) }, frames: [] }
+    },
+  }
+}
+
+/** A message before its parts are built: a run may continue the last message of the one before. */
+interface Draft {
+  readonly id: string
+  readonly role: ShownMessage['role']
+  readonly parts: readonly UiMessagePart[]
+  readonly chunks: readonly Chunk[]
+  readonly metadata?: unknown
+}
+
+export interface RunMessages {
+  readonly rewrites: boolean
+  readonly drafts: readonly Draft[]
+}
+
+export function messagesOf(run: Run, { chat, said }: SaidInRun): RunMessages {
+  const note = (run.metadata?.[NOTE] ?? {}) as MessageNote
+  const drafts = Array.from(said, ([leg, parts]) => pairOf(run, chat, leg, parts, note)).flat()
+  return { rewrites: note.rewrites === true, drafts }
+}
+
+/** The messages of runs, oldest first. */
+export function joinMessages(runs: readonly RunMessages[]): readonly ShownMessage[] {
+  return runs.reduce(addRun, [] as readonly Draft[]).map(({ chunks, parts, ...message }) => ({
+    ...message,
+    parts: message.role === 'user' ? parts : toUiParts(chunks),
+  }))
+}
+
+/** A regenerated answer or an edited message replaces what followed it; an answered one continues. */
+function addRun(before: readonly Draft[], { rewrites, drafts }: RunMessages): readonly Draft[] {
+  const [first, ...rest] = drafts
+  const last = before.at(-1)
+  if (first !== undefined && first.id === last?.id)
+    return [...before.slice(0, -1), { ...last, ...first, chunks: [...last.chunks, ...first.chunks] }, ...rest]
+  const at = rewrites ? before.findIndex(({ id }) => id === first?.id) : -1
+  return [...(at < 0 ? before : before.slice(0, at)), ...drafts]
+}
+
+/** What the user said, and the answer. */
+function pairOf(
+  run: Run,
+  chat: ChatState,
+  leg: number,
+  said: readonly UiMessagePart[],
+  note: MessageNote,
+): readonly Draft[] {
+  const own = toMessageId({ run: run.id, leg })
+  const nodes = newestChunks(chat.chunks, ({ message }) => message >= leg).filter(({ message }) => message === leg)
+  const chunks = nodes.map(({ chunk }) => chunk)
+  const answer: Draft = {
+    id: (leg === 0 ? chat.messageId : undefined) ?? own,
+    role: 'assistant',
+    parts: [],
+    chunks,
+    metadata: metadataOf(run, chat, leg, chunks),
+  }
+  if (said.length === 0) return [answer]
+  const { message: given, metadata } = leg === 0 ? note : {}
+  const user = { id: given ?? own.replace('msg_', 'usr_'), role: 'user', parts: said, chunks: [] } as const
+  return [{ ...user, ...(metadata !== undefined && { metadata }) }, answer]
+}
+
+/** As the chunks of the stream give it. */
+function metadataOf(run: Run, { ended, message }: ChatState, leg: number, chunks: readonly Chunk[]): unknown {
+  const given = chunks.flatMap((chunk) => (chunk.type === 'message-metadata' ? [chunk.messageMetadata] : []))
+  const start = { holdfast: { run: run.id, session: run.session } }
+  return [...given, ...(leg === message.leg && ended !== undefined ? [ended] : [])].reduce(merge, start)
+}
+
+/** Deeply, as the client does. */
+function merge(base: unknown, over: unknown): unknown {
+  if (!isRecord(base) || !isRecord(over)) return over ?? base
+  const merged: Record<string, unknown> = { ...base }
+  for (const [key, value] of Object.entries(over))
+    if (!UNSAFE.has(key) && value !== undefined) merged[key] = merge(merged[key], value)
+  return merged
+}
+
+const UNSAFE: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function wordsIn(event: LoggedEvent): readonly UiMessagePart[] {
+  if (event.type === 'run.created') return partsOf(event.data.input)
+  if (event.type !== 'run.resumed') return []
+  return Object.values(event.data.answers).flatMap(partsOf)
+}
+
+/** A user's input in any of the forms that protocols give it. */
+function partsOf(input: unknown): readonly UiMessagePart[] {
+  if (input === null || input === undefined) return []
+  if (typeof input === 'string') return [{ type: 'text', text: input }]
+  const { messages, text, files } = (typeof input === 'object' ? input : {}) as {
+    readonly messages?: readonly Message[]
+    readonly text?: string
+    readonly files?: readonly FileInput[]
+  }
+  if (Array.isArray(messages)) {
+    const { content = '' } = messages.findLast(({ role }: Message) => role === 'user') ?? {}
+    return typeof content === 'string' ? partsOf(content) : content.flatMap(contentPart)
+  }
+  if (typeof text !== 'string') return [{ type: 'text', text: JSON.stringify(input) }]
+  const attached = (files ?? []).map(({ mediaType, data, url = '', name }) => filePart(mediaType, data ?? url, name))
+  return text === '' ? attached : [...attached, { type: 'text', text }]
+}
+
+interface FileInput {
+  readonly mediaType: string
+  readonly data?: string
+  readonly url?: string
+  readonly name?: string
+}
+
+function contentPart(part: ContentPart): UiMessagePart[] {
+  if (part.type === 'text') return [{ type: 'text', text: part.text }]
+  return part.type === 'file' ? [filePart(part.mediaType, part.data, part.filename)] : []
+}
+
+function filePart(mediaType: string, data: string, filename: string | undefined): UiMessagePart {
+  const url = /^https?:/i.test(data) ? data : `data:${mediaType};base64,${data}`
+  return { type: 'file', mediaType, url, ...(filename !== undefined && { filename }) }
+}

@@ -1,0 +1,68 @@
+/** Chats of the AI SDK in process: history for pages that a server renders, streams for routes of the application. */
+import type { ShownMessage } from '../ai-sdk/view/history.ts'
+import { localPrincipal, type Principal } from '../core/model/principal.ts'
+import { HoldfastError } from '../core/model/errors.ts'
+
+export interface ChatOptions {
+  /** Default: the only component. */
+  readonly component?: string
+  /** Whose chat it is. Default: the principal `local`, as for `runs`. */
+  readonly principal?: Principal
+  /** Tool parts: `tool-<name>` or `dynamic-tool`. Default: `dynamic`. */
+  readonly tools?: 'static' | 'dynamic'
+}
+
+export interface LoadChatOptions extends ChatOptions {
+  readonly signal?: AbortSignal
+}
+
+export interface Chats {
+  /** The newest messages of a chat, for `messages` of `useChat`. Empty for an unknown chat. */
+  load<Message = ShownMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>
+  /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
+  stream(chatId: string, options?: ChatOptions): Promise<Response>
+  /** Stops what a chat is doing, durably. */
+  stop(chatId: string, options?: ChatOptions): Promise<void>
+}
+
+/** `path`: of the protocol, below the address of the mount point. */
+export interface ChatServer {
+  readonly url: string
+  readonly path: string
+  readonly components: () => readonly string[]
+  fetchAs(principal: Principal, request: Request): Promise<Response>
+}
+
+export function chatsOf(server: ChatServer): Chats {
+  const ask = async (
+    chatId: string,
+    what: 'stream' | 'stop' | 'messages',
+    { component = onlyOne(server.components()), principal = localPrincipal, tools }: ChatOptions,
+    init: RequestInit = {},
+  ): Promise<Response> => {
+    const path = server.path.replace('{component}', encodeURIComponent(component))
+    const url = new URL(`${server.url}${path}/${encodeURIComponent(chatId)}/${what}`)
+    if (path === server.path) url.searchParams.set('component', component)
+    if (tools !== undefined) url.searchParams.set('tools', tools)
+    const response = await server.fetchAs(principal, new Request(url, init))
+    if (response.ok) return response
+    const code = response.headers.get('holdfast-error') ?? 'internal'
+    throw new HoldfastError(code as HoldfastError['code'], await response.text())
+  }
+  return {
+    async load(chatId, { signal, ...options } = {}) {
+      const response = await ask(chatId, 'messages', options, signal && { signal })
+      return ((await response.json()) as { messages: never[] }).messages
+    },
+    stream: (chatId, options = {}) => ask(chatId, 'stream', options),
+    async stop(chatId, options = {}) {
+      await ask(chatId, 'stop', options, { method: 'POST' })
+    },
+  }
+}
+
+function onlyOne(components: readonly string[]): string {
+  const [only, ...others] = components
+  if (only !== undefined && others.length === 0) return only
+  throw new HoldfastError('invalid_request', `there are ${components.length} components: name one with { component }`)
+}
