@@ -28,6 +28,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'stores/*': ['core', 'stores/shared'],
   // What both ends say is described once, for the client and the server.
   'protocols/a2a': ['core', 'sse', 'http', 'a2a'],
+  'ai-sdk/server': ['core', 'mount', 'ai-sdk'],
   'protocols/ai-sdk': ['core', 'sse', 'http', 'ai-sdk'],
   'protocols/*': ['core', 'sse', 'http'],
   testing: ['core', 'sse', 'agents', 'mount'],

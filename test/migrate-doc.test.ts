@@ -66,6 +66,24 @@ test.each(['-', '+'] as const)('docs/migrate/stream-text.md: the %s side of the 
   expect(await answerOf(side(route, sign), side(client, sign))).toBe('Kelp is an alga.\n')
 })
 
+test.each(['-', '+'] as const)('docs/migrate/durable.md: the %s side of the diff answers useChat', async (sign) => {
+  const [route = ''] = blocksOf('docs/migrate/durable.md', 'diff')
+  const client = `import { DefaultChatTransport, readUIMessageStream } from 'ai'
+  const transport = new DefaultChatTransport({ api: 'http://localhost:3000/api/chat' })
+  const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'What is kelp?' }] }
+  const textIn = async (stream) => {
+    let last
+    for await (const state of readUIMessageStream({ stream })) last = state
+    return last.parts.find(({ type }) => type === 'text').text
+  }
+  export async function* ask() {
+    yield await textIn(await transport.sendMessages({ chatId: 'c1', messages: [message], trigger: 'submit-message' }))
+    if (${sign === '+'}) yield ' ' + (await textIn(await transport.reconnectToStream({ chatId: 'c1' })))
+  }`
+  const whole = 'Kelp is an alga.'
+  expect(await answerOf(side(route, sign), client)).toBe(sign === '+' ? `${whole} ${whole}\n` : `${whole}\n`)
+})
+
 test('docs/migrate/resumable-stream.md: the result of the diff answers, and a second reader gets the same run', async () => {
   const [route = ''] = blocksOf('docs/migrate/resumable-stream.md', 'diff')
   const [client = ''] = blocksOf('docs/migrate/resumable-stream.md', 'ts')

@@ -4,8 +4,8 @@ import { ApiError } from '../client/errors.ts'
 import type { RunHandle } from '../client/run.ts'
 import type { RunInfo } from '../client/types.ts'
 import { HoldfastError } from '../core/model/errors.ts'
-import { defaultLimits } from '../core/model/limits.ts'
-import { type Holdfast, holdfast } from '../mount/holdfast.ts'
+import type { Holdfast } from '../mount/holdfast.ts'
+import { streamInstance, untilEnded } from '../mount/local-streams.ts'
 import type { HoldfastOptions } from '../mount/options.ts'
 import { readStream } from './read-stream.ts'
 import { type MakeStream, resumableStreams, sources, type StreamInput } from './stream-component.ts'
@@ -45,7 +45,7 @@ export interface ResumableStreamContext {
   close(): Promise<void>
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000
+const DEFAULT_STORE = 'sqlite:.holdfast/resumable-streams.db'
 
 const NAMES: Readonly<Record<keyof CreateResumableStreamContextOptions, true>> = {
   waitUntil: true,
@@ -58,7 +58,8 @@ const NAMES: Readonly<Record<keyof CreateResumableStreamContextOptions, true>> =
 export function createResumableStreamContext(options: CreateResumableStreamContextOptions): ResumableStreamContext {
   checkOptions(options)
   const { waitUntil, keyPrefix = 'resumable-stream' } = options
-  const own = options.holdfast === undefined ? ownInstance(options.store) : undefined
+  const own =
+    options.holdfast === undefined ? streamInstance(resumableStreams, options.store ?? DEFAULT_STORE) : undefined
   const { runs } = options.holdfast ?? own!
   const closed = new AbortController()
 
@@ -119,16 +120,6 @@ export function createResumableStreamContext(options: CreateResumableStreamConte
   }
 }
 
-function ownInstance(store: HoldfastOptions['store'] = 'sqlite:.holdfast/resumable-streams.db'): Holdfast {
-  return holdfast({
-    components: [resumableStreams],
-    store,
-    // A source cannot be moved, so a run executes here at once or not at all.
-    limits: { runsPerPrincipalMax: defaultLimits.runsConcurrentMax, runsQueuedMax: 0 },
-    retention: { runs: { components: { [resumableStreams.id]: DAY_MS } } },
-  })
-}
-
 function checkOptions(options: CreateResumableStreamContextOptions): void {
   for (const name of Object.keys(options))
     if (!Object.hasOwn(NAMES, name))
@@ -157,14 +148,4 @@ function keyOf(session: string): string {
 function startedByAnother(cause: unknown): string | undefined {
   if (!(cause instanceof ApiError) || cause.code !== 'idempotency_conflict') return undefined
   return (cause.details as { readonly run: string }).run
-}
-
-/** Never rejects. Only the last event is delivered. */
-async function untilEnded(run: RunHandle, signal: AbortSignal): Promise<void> {
-  try {
-    const events = run.events({ types: ['run.completed'], signal })[Symbol.asyncIterator]()
-    while ((await events.next()).done !== true);
-  } catch {
-    // Its readers get the error.
-  }
 }

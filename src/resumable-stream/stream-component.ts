@@ -1,6 +1,6 @@
 /** The component whose runs are the streams: it reads a source of this process, and the log gets every chunk. */
-import { RunFailure } from '../core/execution/run-failure.ts'
 import type { Component } from '../core/ports/component.ts'
+import { localSources, takeSource } from '../mount/local-streams.ts'
 
 export type MakeStream = () => ReadableStream<string>
 
@@ -13,27 +13,20 @@ export interface StreamInput {
 /** One event holds one piece. A character takes at most six bytes in it, so this is below `eventBytesMax`. */
 const PIECE_CHARS_MAX = 512 * 1024
 
-const SOURCES = Symbol.for('holdfast.resumable-stream.sources')
+const ID = 'resumable-stream'
 
-/** Sources that no run has taken yet. Outside of this module, because bundlers and development servers load it more than once. */
 export function sources(): Map<string, MakeStream> {
-  const shared = globalThis as { [SOURCES]?: Map<string, MakeStream> }
-  return (shared[SOURCES] ??= new Map())
+  return localSources(ID)
 }
 
 /** Serves the streams in a `holdfast()` of yours: add it to its `components`. Without one, the context has its own. */
 export const resumableStreams: Component = {
-  id: 'resumable-stream',
+  id: ID,
   kind: 'agent',
   description: 'Streams that an application made resumable',
   recovery: 'fail', // the source died with its process
   async *run(input, { signal }) {
-    // Clients of an instance may start it with anything.
-    const source = (input as Partial<StreamInput> | null)?.source ?? ''
-    const makeStream = sources().get(source)
-    sources().delete(source)
-    if (makeStream === undefined)
-      throw new RunFailure('interrupted', 'the process that has the source of the stream did not execute its run')
+    const makeStream = takeSource(sources(), (input as Partial<StreamInput> | null)?.source)
     const reader = makeStream().getReader()
     signal.addEventListener('abort', () => void reader.cancel(signal.reason).catch(() => {}), { once: true })
     for (;;) {
