@@ -55,7 +55,7 @@ test('mounts: a protocol that fails to load fails that request, and is loaded ag
 test('mounts: a WebSocket is found by its whole path', async () => {
   const other = counted(protocol('other'))
   const mounts = new Mounts(protocol('first'), [{ claims: ['/other'], load: other.load }])
-  expect(await mounts.upgrade('/other/ws')).toMatchObject({ path: '/other/ws' })
+  expect(await mounts.upgrade('/other/ws')).toMatchObject({ upgrade: { path: '/other/ws' } })
   expect(await mounts.upgrade('/other/wss')).toBeUndefined()
   expect(await mounts.upgrade('/')).toBeUndefined()
 })

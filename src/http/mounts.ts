@@ -1,6 +1,6 @@
 /** The server's protocols. Each claims some paths and is loaded on the first request for one of them. */
 import { covers, type PathClaim, toClaim } from './path-claims.ts'
-import { type Match, type Protocol, RouteTable } from './route.ts'
+import { bindPath, type Match, type Protocol, RouteTable } from './route.ts'
 import type { Upgrade } from './upgrade.ts'
 
 export interface Mount {
@@ -9,6 +9,11 @@ export interface Mount {
   /** WebSocket paths. */
   readonly upgrades?: readonly string[]
   load(): Promise<Protocol>
+}
+
+export interface FoundUpgrade {
+  readonly upgrade: Upgrade
+  readonly params: Readonly<Record<string, string>>
 }
 
 interface LoadedProtocol {
@@ -59,14 +64,16 @@ export class Mounts {
 
   /** Whether the path is a WebSocket path. Loads nothing. */
   hasUpgrade(path: string): boolean {
-    return this.#owners(path).some(({ upgrades = [] }) => upgrades.includes(path))
+    return this.#owners(path).some(({ upgrades = [] }) => upgrades.some((upgrade) => bindPath(upgrade, path)))
   }
 
-  async upgrade(path: string): Promise<Upgrade | undefined> {
+  async upgrade(path: string): Promise<FoundUpgrade | undefined> {
     for (const mount of this.#owners(path)) {
       const { protocol } = await this.#load(mount)
-      const found = protocol.upgrades?.find((upgrade) => upgrade.path === path)
-      if (found !== undefined) return found
+      for (const upgrade of protocol.upgrades ?? []) {
+        const params = bindPath(upgrade.path, path)
+        if (params !== undefined) return { upgrade, params }
+      }
     }
     return undefined
   }

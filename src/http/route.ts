@@ -101,6 +101,12 @@ function allowed(entries: readonly Entry[]): string[] {
   return [...new Set(methods.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method])))].toSorted()
 }
 
+/** The parameters of a path that fits a pattern such as `/ai/{component}/chat`. */
+export function bindPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
+  const [segments, given] = [pattern.split('/').slice(1), path.split('/').slice(1)]
+  return segments.length === given.length ? bind(segments, given) : undefined
+}
+
 function bind(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
   const params: Record<string, string> = {}
   for (const [position, segment] of pattern.entries()) {

@@ -18,6 +18,8 @@ import type { Peer, TrustedProxies } from './trusted-proxies.ts'
 /** A connection to be upgraded. The protocol authenticates it after the upgrade. */
 export interface UpgradeCall {
   readonly request: IncomingMessage
+  /** Of its path. */
+  readonly params: Readonly<Record<string, string>>
   readonly socket: Duplex
   readonly head: Buffer
   readonly authenticate: (credential: Credential) => Promise<Principal>
@@ -104,7 +106,8 @@ async function serveUpgrade(
       return principal
     }
     const admit = (principal: Principal): void => rate.admit(principal)
-    await found.handle({ request, socket, head, authenticate, admit, guarded })
+    const { upgrade, params } = found
+    await upgrade.handle({ request, params, socket, head, authenticate, admit, guarded })
   } catch (cause) {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
     if (error.status >= 500) logger.error({ path: path?.slice(0, 500), err: cause }, 'WebSocket upgrade failed')

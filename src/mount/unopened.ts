@@ -1,4 +1,5 @@
 /** What is known before the store is open: which paths are Holdfast's, and how to say that it cannot serve them yet. */
+import { bindPath } from '../http/route.ts'
 import type { IncomingMessage } from 'node:http'
 import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import { isHostsRoot, locate, type Target } from '../http/base-path.ts'
@@ -31,7 +32,7 @@ export class Unopened {
 
   claimsUpgrade(request: IncomingMessage): boolean {
     const path = this.#pathOf(request)
-    return path !== undefined && upgradePaths(this.#paths).includes(path)
+    return path !== undefined && upgradePaths(this.#paths).some((upgrade) => bindPath(upgrade, path) !== undefined)
   }
 
   /** Renders the error in the form of the protocol that owns the path. Never throws. */

@@ -46,7 +46,7 @@ const PLACES = {
   a2a: { path: '/a2a', fixed: ['/.well-known', '/'] },
   'a2a-docs': { path: '/docs' },
   agentos: { path: '', segments: AGENTOS, upgrades: ['/agents/ws', '/teams/ws', '/workflows/ws'] },
-  'ai-sdk': { path: '/ai/{component}/chat' },
+  'ai-sdk': { path: '/ai/{component}/chat', upgrades: ['/ai/{component}/chat'] },
   console: { path: '/console' },
 } as const satisfies Record<string, ProtocolPlace>
 

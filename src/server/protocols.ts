@@ -131,8 +131,8 @@ const mountables: readonly Mountable[] = [
   {
     name: 'ai-sdk',
     errorForm: async () => (await import('../protocols/ai-sdk/wire/errors.ts')).toErrorText,
-    load: async ({ service, streams, clock }) =>
-      (await import('../protocols/ai-sdk/index.ts')).aiSdkProtocol({ service, streams, clock }),
+    load: async ({ service, streams, logger, clock }) =>
+      (await import('../protocols/ai-sdk/index.ts')).aiSdkProtocol({ service, streams, logger, clock }),
   },
   {
     name: 'console',

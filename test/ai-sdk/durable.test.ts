@@ -47,7 +47,7 @@ function application(make: Make, options: DurableStreamsOptions = {}) {
       id: 'c1',
       transport: new DefaultChatTransport<UIMessage>({
         api: 'http://app/api/chat',
-        fetch: (input, init) => route(new Request(input, init)),
+        fetch: (input, given) => route(new Request(input, given)),
       }),
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
       ...init,

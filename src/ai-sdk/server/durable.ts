@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { localPrincipal, type Principal } from '../../core/model/principal.ts'
+import type { ChatOptions } from '../../mount/chats.ts'
 import type { Holdfast } from '../../mount/holdfast.ts'
 import { streamInstance, untilEnded } from '../../mount/local-streams.ts'
 import type { HoldfastOptions } from '../../mount/options.ts'
@@ -71,11 +72,6 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
       : undefined
   const { chats, clientFor } = options.holdfast ?? own!
   const closed = new AbortController()
-  const about = ({ principal }: ChatOwner = {}) => ({
-    component: durableStreams.id,
-    tools: 'static' as const,
-    ...(principal !== undefined && { principal }),
-  })
   return {
     async durable(source, chat) {
       const { id: session, messages = [], principal = localPrincipal } = checkChat(chat)
@@ -104,6 +100,10 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
       closed.abort(new HoldfastError('unavailable', 'the durable streams were closed'))
     },
   }
+}
+
+function about({ principal }: ChatOwner = {}): ChatOptions {
+  return { component: durableStreams.id, tools: 'static', ...(principal !== undefined && { principal }) }
 }
 
 function checkOptions(options: DurableStreamsOptions): void {

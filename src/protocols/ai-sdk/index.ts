@@ -1,18 +1,30 @@
 /** The protocol of the AI SDK's user interfaces: `useChat` and its transports. */
 import type { Clock } from '../../core/ports/clock.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'
+import { SocketServer } from '../../http/socket-server.ts'
 import type { Streams } from '../../http/stream.ts'
 import { Chats } from './requests/chats.ts'
-import { chatRoutes } from './routes/chat.ts'
+import { CHAT_PATH, chatRoutes } from './routes/chat.ts'
+import { chatUpgrade } from './socket/upgrade.ts'
 import { toErrorText } from './wire/errors.ts'
 
 export interface AiSdkParts {
   readonly service: Service
   readonly streams: Streams
+  readonly logger: Logger
   readonly clock?: Clock | undefined
 }
 
-export function aiSdkProtocol({ service, streams, clock }: AiSdkParts): Protocol {
-  return { name: 'ai-sdk', routes: chatRoutes(new Chats(service, clock), streams), error: toErrorText }
+export function aiSdkProtocol({ service, streams, logger, clock }: AiSdkParts): Protocol {
+  const chats = new Chats(service, clock)
+  const sockets = new SocketServer(service.limits.bodyBytesMax)
+  return {
+    name: 'ai-sdk',
+    routes: chatRoutes(chats, streams),
+    upgrades: [chatUpgrade(chats, sockets, logger, CHAT_PATH)],
+    close: (reason) => sockets.close(reason),
+    error: toErrorText,
+  }
 }

@@ -7,6 +7,7 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { parseJson } from '../../../http/json.ts'
 import { logFailure } from '../../../http/log-failure.ts'
+import { keepAlive } from '../../../http/socket-heartbeat.ts'
 import { SocketInbox } from '../../../http/socket-inbox.ts'
 import { closeCodes, SocketOutbox } from '../../../http/socket-outbox.ts'
 import { retrySeconds } from '../../../http/respond.ts'
@@ -40,12 +41,10 @@ export class SocketSession {
   readonly #inbox: SocketInbox
   readonly #login: Login | undefined
   readonly #feeds = new Map<string, SocketFeed>()
-  readonly #timer: ReturnType<typeof setInterval>
   #principal: Principal | undefined
   #unwatch = (): void => {}
   #unhold = (): void => {}
   #refused = 0
-  #alive = true
 
   constructor(socket: WebSocket, family: Family, os: AgentOs, logger: Logger, call: UpgradeCall) {
     this.#socket = socket
@@ -56,10 +55,8 @@ export class SocketSession {
     this.#outbox = new SocketOutbox(socket, os.service.limits.subscriberStallTimeoutMs)
     this.#inbox = new SocketInbox(socket, this.#outbox, (request) => this.#answer(request))
     if (call.guarded) this.#login = new Login(socket, call.socket, this.#outbox, os.service.limits)
-    this.#timer = setInterval(() => this.#tend(), os.service.limits.heartbeatIntervalMs)
+    keepAlive(socket, this.#outbox, os.service.limits.heartbeatIntervalMs)
     socket.on('message', (data) => this.#receive(data))
-    socket.on('ping', (data) => this.#outbox.hasRoom && socket.pong(data))
-    socket.on('pong', () => (this.#alive = true))
     socket.on('error', () => {}) // `close` follows
     socket.on('close', () => this.#release())
     this.#send({
@@ -76,19 +73,10 @@ export class SocketSession {
   }
 
   #release(): void {
-    clearInterval(this.#timer)
     this.#unwatch()
     this.#unhold()
     for (const feed of this.#feeds.values()) feed.close()
     this.#feeds.clear()
-  }
-
-  /** Disconnects a client that did not answer the last ping, unless reading is paused. */
-  #tend(): void {
-    if (this.#socket.isPaused) return
-    if (!this.#alive) return this.#socket.terminate()
-    this.#alive = false
-    this.#socket.ping()
   }
 
   #send(message: Meta): void {

@@ -8,7 +8,7 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { ChatStream } from '../wire/stream.ts'
-import type { Leg } from '../../../ai-sdk/ids.ts'
+import { type Leg, parseStreamId } from '../../../ai-sdk/ids.ts'
 import type { ChatView } from '../../../ai-sdk/view/chat-writer.ts'
 import { chatKind } from '../../../ai-sdk/view/projection.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
@@ -19,6 +19,12 @@ const RECENT_MS = 60_000
 const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'paused']
 
 export type ToolParts = ChatView['tools']
+
+export interface FoundStream {
+  readonly stored: StoredRun
+  /** The leg that the id named. */
+  readonly named?: Leg
+}
 
 export class Chats {
   readonly service: Service
@@ -65,6 +71,25 @@ export class Chats {
     const { runs } = await this.service.list(principal, { component: component.id, session, limit: 1 })
     const ended = runs[0]?.run.finishedAt
     return ended !== undefined && this.#clock.now() - Date.parse(ended) < RECENT_MS ? runs[0] : undefined
+  }
+
+  /** What a client resumes by the id of a chat, of a run, or of a stream. Undefined if there is nothing. */
+  async find(principal: Principal, component: Component, id: string): Promise<FoundStream | undefined> {
+    const named = parseStreamId(id)
+    const stored =
+      named === undefined
+        ? await this.current(principal, component, id)
+        : await this.run(principal, component, named.run)
+    return stored && { stored, ...(named !== undefined && { named }) }
+  }
+
+  /** A run's own id means its current message, as long as nobody counts chunks. */
+  resume(
+    { stored, named }: FoundStream,
+    { startIndex, tools }: { readonly startIndex: number; readonly tools: ToolParts },
+  ): Promise<ChatStream> {
+    const leg = named === undefined || (named.leg === 0 && startIndex <= 0) ? {} : { leg: named.leg }
+    return this.stream(stored, { ...leg, startIndex, tools })
   }
 
   view(stored: StoredRun, view: ChatView): SharedView<ChatState, ChatFrame> {

@@ -48,6 +48,23 @@ export const chatBody = z.looseObject({
   messageId: maybe(name),
 })
 
+const socketHead = { requestId: z.string().min(1).max(200), id: name }
+
+/** A frame of `WebSocketChatTransport`. `headers`, `body` and `metadata` are the application's; nothing here reads them. */
+export const socketRequest = z.discriminatedUnion('type', [
+  z.looseObject({
+    ...socketHead,
+    type: z.literal('send'),
+    messages: listOf(message, { max: MESSAGES_MAX }),
+    trigger: z.enum(['submit-message', 'regenerate-message']).optional(),
+    messageId: maybe(name),
+  }),
+  z.looseObject({ ...socketHead, type: z.literal('resume'), lastSequence: maybe(z.int().min(0)) }),
+  z.looseObject({ requestId: socketHead.requestId, type: z.literal('abort') }),
+])
+
+export type SocketRequest = z.infer<typeof socketRequest>
+
 export const stopBody = z.looseObject({ activeStreamId: maybe(name) })
 
 export type UiPart = z.infer<typeof part>

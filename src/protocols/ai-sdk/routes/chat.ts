@@ -6,9 +6,9 @@ import { respondEmpty, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import { stopWhenGone } from '../../../http/stop-when-gone.ts'
 import type { Streams } from '../../../http/stream.ts'
-import { type Chats, isUnfinished, type ToolParts } from '../requests/chats.ts'
+import { type Chats, isUnfinished } from '../requests/chats.ts'
 import { historyOf } from '../requests/history.ts'
-import { invalid } from '../requests/messages.ts'
+import { componentIn, readStartIndex, toolsIn } from '../requests/query.ts'
 import { send } from '../requests/send.ts'
 import { parseMessageId, parseStreamId } from '../../../ai-sdk/ids.ts'
 import { chatFormat, type ChatStream } from '../wire/stream.ts'
@@ -16,8 +16,10 @@ import { chatFormat, type ChatStream } from '../wire/stream.ts'
 /** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('../requests/shapes.ts')> => import('../requests/shapes.ts')
 
+export const CHAT_PATH = '/ai/{component}/chat'
+
 export function chatRoutes(chats: Chats, streams: Streams): Route[] {
-  const path = '/ai/{component}/chat'
+  const path = CHAT_PATH
   return [
     { method: 'POST', path, handle: (call) => sendMessage(call, chats, streams) },
     { method: 'GET', path: `${path}/{chat}/stream`, handle: (call) => resumeStream(call, chats, streams) },
@@ -45,18 +47,10 @@ async function sendMessage(call: Call, chats: Chats, streams: Streams): Promise<
 
 async function resumeStream(call: Call, chats: Chats, streams: Streams): Promise<void> {
   const component = chats.component(componentIn(call))
-  const id = call.params['chat']!
-  const named = parseStreamId(id)
-  const stored =
-    named === undefined
-      ? await chats.current(call.principal, component, id)
-      : await chats.run(call.principal, component, named.run)
-  if (stored === undefined) return respondEmpty(call.response, 204)
-  const startIndex = readStartIndex(call.query)
-  // A run's own id means its current message, as long as nobody counts chunks.
-  const leg = named === undefined || (named.leg === 0 && startIndex <= 0) ? {} : { leg: named.leg }
-  const stream = await chats.stream(stored, { ...leg, startIndex, tools: toolsIn(call.query) })
-  await follow(call, chats, streams, stream)
+  const found = await chats.find(call.principal, component, call.params['chat']!)
+  if (found === undefined) return respondEmpty(call.response, 204)
+  const wanted = { startIndex: readStartIndex(call.query), tools: toolsIn(call.query) }
+  await follow(call, chats, streams, await chats.resume(found, wanted))
 }
 
 async function follow(call: Call, { service }: Chats, streams: Streams, stream: ChatStream): Promise<void> {
@@ -91,22 +85,4 @@ async function stop(call: Call, chats: Chats): Promise<void> {
     if (activeStreamId === undefined || wanted?.run === run.id)
       await chats.service.stop(principal, run.id, 'the user stopped it')
   respondJson(call.response, 200, { success: true })
-}
-
-/** Its path has no parameter if the protocol was moved to such a path. */
-function componentIn({ params, query }: Call): string | undefined {
-  return params['component'] ?? query.get('component') ?? undefined
-}
-
-function readStartIndex(query: URLSearchParams): number {
-  const text = query.get('startIndex') ?? '0'
-  if (/^-?\d{1,15}$/.test(text)) return Number(text)
-  throw invalid('startIndex must be the number of a chunk, or a negative number of chunks before the end')
-}
-
-/** `?tools=static` in the address of the API, which the client also uses to resume. */
-function toolsIn(query: URLSearchParams): ToolParts {
-  const tools = query.get('tools') ?? 'dynamic'
-  if (tools === 'static' || tools === 'dynamic') return tools
-  throw invalid('tools must be static or dynamic')
 }
