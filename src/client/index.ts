@@ -7,6 +7,7 @@ export {
   type Runs,
   type StartOptions,
 } from './client.ts'
+export type { FollowSessionOptions, SessionStream } from './follow-session.ts'
 export type { SessionHandle, Sessions } from './sessions.ts'
 export {
   ApiError,

@@ -1,4 +1,5 @@
 /** The sessions of a server: conversations that group runs. */
+import { type FollowSessionOptions, SessionStream } from './follow-session.ts'
 import type { RunHandle } from './run.ts'
 import { hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
 import type { Abortable, RunFilter, RunPage, SessionFilter, SessionInfo, SessionPage } from './types.ts'
@@ -47,6 +48,11 @@ export class Sessions {
   /** A handle of one session. Sends no request. */
   open(session: string): SessionHandle {
     return new SessionHandle(session, (filter, options) => this.runs(session, filter, options), this.#openRun)
+  }
+
+  /** Events of all its runs, present and future, whoever starts them. */
+  follow(session: string, options: FollowSessionOptions = {}): SessionStream {
+    return new SessionStream(this.#transport, `${PATH}/${encodeURIComponent(session)}/events`, options)
   }
 
   get(session: string, options?: Abortable): Promise<SessionInfo> {

@@ -122,6 +122,12 @@ const page = list(
   { snapshot, cursor: { type: 'integer' }, done: { type: 'boolean' }, earliest: { type: 'integer' } },
   ['events', 'cursor', 'done'],
 )
+const gap = {
+  type: 'object',
+  description: 'Events of the run before `earliest` were trimmed.',
+  properties: { run: text, earliest: { type: 'integer' } },
+}
+const sessionPage = list('events', 'Event', { cursor: text, gap }, ['events', 'cursor'])
 const healthResponses = {
   200: json('It can.', { type: 'object' }),
   503: json('It cannot; the body says why.', { type: 'object' }),
@@ -298,6 +304,32 @@ const paths = {
       responses: {
         200: json('A page.', list('sessions', 'Session', { total }, ['sessions', 'total'])),
         ...problems(400, 413),
+      },
+    },
+  },
+  '/native/sessions/{id}/events': {
+    parameters: [sessionId],
+    get: {
+      summary:
+        'Follows all runs of a session, present and future: as server-sent events, or pages of JSON with long-polling.',
+      parameters: [
+        {
+          name: 'Last-Event-ID',
+          in: 'header',
+          schema: text,
+          description: 'Id of the last event that the client has: a cursor on all runs of the session.',
+        },
+        query('after', text, 'Like Last-Event-ID, for clients that cannot set headers. `end`: only what is new.'),
+        query('format', { enum: ['sse', 'json'] }, 'Instead of Accept.'),
+        query('wait', milliseconds, 'JSON: how long to wait for a new event.'),
+        query('limit', count, 'JSON: events per page.'),
+      ],
+      responses: {
+        200: {
+          description: 'Events. Those of one run are in order.',
+          content: { 'text/event-stream': { schema: text }, 'application/json': { schema: sessionPage } },
+        },
+        ...problems(400),
       },
     },
   },

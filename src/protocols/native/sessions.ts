@@ -6,11 +6,13 @@ import { readJson } from '../../http/body.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
 import { readNumber } from './read-number.ts'
+import { sessionEventsRoute } from './session-events/route.ts'
 import type { SessionShape } from './shapes.ts'
 
 export function sessionRoutes(service: Service): Route[] {
   return [
     { method: 'GET', path: '/native/sessions', handle: (call) => listSessions(call, service) },
+    sessionEventsRoute(service),
     { method: 'GET', path: '/native/sessions/{id}', handle: (call) => getSession(call, service) },
     { method: 'PATCH', path: '/native/sessions/{id}', handle: (call) => renameSession(call, service) },
     { method: 'DELETE', path: '/native/sessions/{id}', handle: (call) => removeSession(call, service) },

@@ -304,6 +304,8 @@ describe('OpenAPI: real responses', () => {
     await list('?component=lab&limit=1')
     await list('?page=0') // 400
     await expectDeclared(server, GET_SESSION, '/native/sessions/s')
+    await expectDeclared(server, `${GET_SESSION}/events`, '/native/sessions/s/events')
+    await expectDeclared(server, `${GET_SESSION}/events`, '/native/sessions/s/events?after=-') // 400
     await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'kelp' }))
     await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: '' })) // 400
     await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'x'.repeat(2000) })) // 413
