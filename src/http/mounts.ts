@@ -27,17 +27,20 @@ export class Mounts {
   readonly #first: LoadedProtocol
   readonly #firstSegments: ReadonlySet<string>
   readonly #mounts: readonly Mount[]
+  readonly #fallback: LoadedProtocol | undefined
   /** By the first segment, which is never a parameter. */
   readonly #claims = new Map<string, { readonly mount: Mount; readonly claim: PathClaim }[]>()
   readonly #loading = new Map<Mount, Promise<LoadedProtocol>>()
   readonly #loaded = new Set<LoadedProtocol>()
 
-  constructor(first: Protocol, mounts: readonly Mount[]) {
+  /** `fallback`: for paths that nobody serves. */
+  constructor(first: Protocol, mounts: readonly Mount[], fallback?: Protocol) {
     this.first = first
     this.#first = loaded(first)
     this.#loaded.add(this.#first)
     this.#firstSegments = new Set(first.routes.map(({ path }) => firstSegment(path)))
     this.#mounts = mounts
+    this.#fallback = fallback && loaded(fallback)
     for (const mount of mounts)
       for (const claim of mount.claims.map(toClaim)) {
         const segment = claim.segments[0] ?? ''
@@ -51,6 +54,14 @@ export class Mounts {
   }
 
   async match(method: string, path: string): Promise<Match> {
+    const match = await this.#matchOwn(method, path)
+    if (this.#fallback === undefined || !(match.kind === 'none' || (match.kind === 'found' && match.route.yields)))
+      return match
+    const other = this.#fallback.routes.match(method, path)
+    return other.kind === 'found' ? other : match
+  }
+
+  async #matchOwn(method: string, path: string): Promise<Match> {
     let best = this.#first.routes.match(method, path)
     for (const mount of this.#owners(path)) {
       if (best.kind === 'found') return best

@@ -24,8 +24,10 @@ export interface Call {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Such as `/runs/{id}/events`. */
+  /** Such as `/runs/{id}/events`. A last segment such as `{rest*}` stands for one or more, which are not decoded. */
   readonly path: string
+  /** Says that something is not served here: what is passed through to an upstream comes first. */
+  readonly yields?: boolean
   /** No authentication. */
   readonly public?: boolean
   /** Also accepts share links for the run in its path. */
@@ -70,11 +72,17 @@ interface Entry {
 
 export class RouteTable {
   readonly #entries = new Map<number, Entry[]>()
+  /** Those with `{rest*}`. */
+  readonly #open: Entry[] = []
 
   constructor(protocols: readonly Protocol[]) {
     for (const protocol of protocols) {
       for (const route of protocol.routes) {
         const segments = route.path.split('/').slice(1)
+        if (segments.at(-1)!.endsWith('*}')) {
+          this.#open.push({ protocol, route, segments })
+          continue
+        }
         const entries = this.#entries.get(segments.length) ?? []
         this.#entries.set(segments.length, [...entries, { protocol, route, segments }])
       }
@@ -83,10 +91,16 @@ export class RouteTable {
 
   match(method: string, path: string): Match {
     const segments = path.split('/').slice(1)
-    const fitting = (this.#entries.get(segments.length) ?? []).flatMap((entry) => {
-      const params = bind(entry.segments, segments)
-      return params === undefined ? [] : [{ ...entry, params }]
-    })
+    const fitting = [
+      ...(this.#entries.get(segments.length) ?? []).flatMap((entry) => {
+        const params = bind(entry.segments, segments)
+        return params === undefined ? [] : [{ ...entry, params }]
+      }),
+      ...this.#open.flatMap((entry) => {
+        const params = bindOpen(entry.segments, segments)
+        return params === undefined ? [] : [{ ...entry, params }]
+      }),
+    ]
     const routeMethod = method === 'HEAD' ? 'GET' : method
     const found = fitting.find(({ route }) => route.method === routeMethod)
     if (found !== undefined) return { kind: 'found', ...found }
@@ -120,6 +134,14 @@ function bind(pattern: readonly string[], segments: readonly string[]): Record<s
     params[segment.slice(1, -1)] = decoded
   }
   return params
+}
+
+/** The last parameter takes the rest of the path as it came. */
+function bindOpen(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
+  const before = pattern.length - 1
+  if (segments.length < pattern.length) return undefined
+  const params = bind(pattern.slice(0, before), segments.slice(0, before))
+  return params && { ...params, [pattern[before]!.slice(1, -2)]: segments.slice(before).join('/') }
 }
 
 function decode(segment: string): string | undefined {

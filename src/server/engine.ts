@@ -34,6 +34,7 @@ import type { CertificateFiles } from './certificate-files.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './open-grpc.ts'
+import { openPassthrough } from './open-passthrough.ts'
 import { openPushes } from './open-pushes.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols.ts'
@@ -149,7 +150,12 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
         })
   const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, paths }
   const startedAt = new Date(clock.now()).toISOString()
-  const mounts = new Mounts(await firstProtocol(deps, startedAt), mountedProtocols(deps, startedAt))
+  const passed = await openPassthrough(sourcesIn(options.components), service, paths)
+  const mounts = new Mounts(
+    await firstProtocol(deps, startedAt),
+    [...mountedProtocols(deps, startedAt), ...passed.mounts],
+    passed.fallback,
+  )
   const cors: Cors = {
     origins: options.corsOrigins ?? [],
     loopback: options.corsLoopback ?? false,

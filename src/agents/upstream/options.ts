@@ -7,6 +7,7 @@ import {
   anAmount,
   anObject,
   aString,
+  oneOf,
   type OptionRules,
   optionsOf,
 } from '../../core/model/check-options.ts'
@@ -39,6 +40,11 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
   readonly idleTimeoutMs?: number
   /** Timeout until a response starts. Default: 30,000; for chat completions 120,000. */
   readonly requestTimeoutMs?: number
+  /**
+   * Pass requests through: `prefix` at `/upstream/{name}/…`, `root` also at the root, for paths that are not served here. Default:
+   * nothing is passed through.
+   */
+  readonly passthrough?: 'prefix' | 'root'
   /** Base URLs of further replicas of the same server. A session prefers one of them; others are asked if it fails before it answers. Default: none. */
   readonly replicas?: readonly string[]
   /** Maximum runs that the upstream works on at once for this node. Default: no limit. */
@@ -65,6 +71,7 @@ export const upstreamRules: OptionRules<UpstreamOptions> = {
   redact: componentRules.redact,
   limits: componentRules.limits,
   onBusySession: componentRules.onBusySession,
+  passthrough: oneOf('prefix', 'root'),
   replicas: aList,
   concurrency: aCount,
   queueMax: anAmount,

@@ -2,7 +2,7 @@
 import { fromCheck } from '../../core/schema/json-schema.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Component, ComponentKind, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
-import type { ComponentSource, SourceHost, SourceLoad } from '../../core/ports/component-source.ts'
+import type { ComponentSource, Passthrough, SourceHost, SourceLoad } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
 import { type Headers, headersFrom } from '../shared/header-source.ts'
 import { Traffic } from '../shared/traffic.ts'
@@ -70,6 +70,13 @@ export class UpstreamSource implements ComponentSource {
 
   get forwardsCredentials(): boolean {
     return this.#options.forwardCredential === true
+  }
+
+  get passthrough(): Passthrough | undefined {
+    const { passthrough, headers } = this.#options
+    if (passthrough === undefined) return undefined
+    const own = this.forwardsCredentials ? {} : { headers: () => headersFrom(headers) }
+    return { url: this.url, atRoot: passthrough === 'root', ...own }
   }
 
   attach(host: SourceHost): void {

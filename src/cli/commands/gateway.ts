@@ -61,6 +61,12 @@ const gatewayOptions = {
     parse: toCount(0, 1_000_000),
     help: 'Failures in a row after which a replica is not asked for 10 seconds. If all are left alone, starts get 503. 0 turns it off.',
   },
+  passthrough: {
+    value: 'NAME[=prefix]',
+    repeats: true,
+    parse: toPassed,
+    help: 'Pass requests through to the upstream NAME: at /upstream/NAME/, and at the root for paths that are not served here; with =prefix only the former. Once per upstream. Default: nothing is passed through.',
+  },
   'upstream-prefix': {
     fallback: 'false',
     parse: toSwitch,
@@ -111,6 +117,7 @@ What an upstream serves is discovered at start and every 30 seconds. An upstream
       throw new HoldfastError('invalid_request', 'no upstream: give at least one --upstream PROTOCOL=URL')
     if (config.supervise) return supervise('gateway', argv, config, io)
     checkNames('upstream-replica', values['upstream-replica'] ?? [], values.upstream)
+    checkNames('passthrough', values.passthrough ?? [], values.upstream)
     checkNames('on-disconnect', values['on-disconnect'], values.upstream)
     const sources = values.upstream.map((each) => sourceOf(each, values, io.env))
     const [file, ...others] = positionals
@@ -140,6 +147,19 @@ function toReplicas(text: string): readonly GivenReplica[] {
     const [, name, url] = /^([\w-]{1,40})=(https?:\/\/.+)$/.exec(given) ?? []
     if (name === undefined || url === undefined) throw new Error(`${JSON.stringify(given)} is not NAME=URL`)
     return { name, url }
+  })
+}
+
+interface GivenPassthrough {
+  readonly name: string
+  readonly passthrough: 'prefix' | 'root'
+}
+
+function toPassed(text: string): readonly GivenPassthrough[] {
+  return text.split(/[\s,]+/).map((given) => {
+    const [, name, where] = /^([\w-]{1,40})(=prefix)?$/.exec(given) ?? []
+    if (name === undefined) throw new Error(`${JSON.stringify(given)} is not NAME or NAME=prefix`)
+    return { name, passthrough: where === undefined ? 'root' : 'prefix' }
   })
 }
 
@@ -196,6 +216,7 @@ interface Settings {
   readonly 'upstream-prefix': boolean
   readonly 'on-disconnect': readonly GivenPolicy[]
   readonly auth?: 'passthrough' | undefined
+  readonly passthrough?: readonly GivenPassthrough[] | undefined
   readonly 'upstream-recovery': 'fail' | 'retry'
   readonly 'upstream-idle-timeout': number
 }
@@ -204,6 +225,7 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
   const headers = keyHeaders(name, env)
   const concurrency = settings['upstream-concurrency']
   const replicas = settings['upstream-replica'] ?? []
+  const passed = settings.passthrough?.find((each) => each.name === name)
   const common = {
     replicas: replicas.filter((each) => each.name === name).map((each) => each.url),
     ...(concurrency !== undefined && { concurrency }),
@@ -214,6 +236,7 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
     onDisconnect: policyFor(name, settings['on-disconnect']),
     idleTimeoutMs: settings['upstream-idle-timeout'],
     ...(settings['upstream-prefix'] && { prefix: `${name}-` }),
+    ...(passed !== undefined && { passthrough: passed.passthrough }),
     ...(headers !== undefined && { headers }),
     ...(headers === undefined && settings.auth === 'passthrough' && { forwardCredential: true }),
   }

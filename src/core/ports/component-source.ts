@@ -11,12 +11,24 @@ export interface ComponentSource {
   readonly discoverIntervalMs: number
   /** Its current load and other facts for health reports. Default: none. */
   readonly load?: SourceLoad
+  /** Requests that are passed through to it. Default: none. */
+  readonly passthrough?: Passthrough | undefined
   /** Its components send the caller's credential. Default: false. */
   readonly forwardsCredentials?: boolean
   /** Called once, before anything else. */
   attach?(host: SourceHost): void
   /** All components as they are now. Rejects if the source cannot be reached. Unchanged components are the same objects. */
   discover(signal: AbortSignal): Promise<readonly Component[]>
+}
+
+/** How requests are passed through to a source. */
+export interface Passthrough {
+  /** Base URL; nothing outside of it can be reached. */
+  readonly url: string
+  /** Also at the root of the server, for paths that it does not serve itself. */
+  readonly atRoot: boolean
+  /** Headers instead of the caller's credential. Undefined: its credential is passed on. */
+  headers?(): Promise<Readonly<Record<string, string>>>
 }
 
 /** What a server does for a source. */

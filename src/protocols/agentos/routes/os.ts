@@ -105,5 +105,5 @@ function absentRoutes([group, depth]: readonly [string, number]): Route[] {
   const paths = Array.from({ length: depth + 1 }, (_, below) => {
     return `/${group}${Array.from({ length: below }, (_each, number) => `/{part${number}}`).join('')}`
   })
-  return paths.flatMap((path) => METHODS.map((method) => ({ method, path, handle })))
+  return paths.flatMap((path) => METHODS.map((method) => ({ method, path, handle, yields: true })))
 }

@@ -1,0 +1,127 @@
+/** Passes one request through to an upstream, and its answer back: both as streams, with limits. */
+import { PassThrough, Readable } from 'node:stream'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Passthrough } from '../../core/ports/component-source.ts'
+import { readBody } from '../../http/body.ts'
+import type { HttpRequest, HttpResponse } from '../../http/exchange.ts'
+import type { Call } from '../../http/route.ts'
+import { requestHeaders, responseHeaders } from './passed-headers.ts'
+import { targetUrl } from './target-url.ts'
+
+/** Bodies up to this size are sent with their length, which some servers need. */
+const WHOLE_BYTES_MAX = 1024 * 1024
+/** Largest body of a request. */
+const BODY_BYTES_MAX = 256 * 1024 * 1024
+/** Silence of an upstream, before and within its answer. */
+const IDLE_MS = 120_000
+
+export interface PassLimits {
+  /** A client that reads nothing for this long is disconnected. */
+  readonly stallMs: number
+}
+
+export async function passThrough(call: Call, name: string, upstream: Passthrough, limits: PassLimits): Promise<void> {
+  const { request, response, signal } = call
+  const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
+  const idle = new IdleTimer(IDLE_MS)
+  try {
+    const answer = await send(request, url, await upstream.headers?.(), AbortSignal.any([signal, idle.signal]), name)
+    response.writeHead(answer.status, responseHeaders(answer.headers))
+    const taken = new Drain(response, limits.stallMs)
+    for await (const chunk of answer.body ?? []) {
+      idle.reset()
+      if (request.method === 'HEAD' || response.destroyed) break
+      if (!response.write(chunk)) await taken.wait()
+    }
+    response.end()
+  } catch (cause) {
+    if (response.headersSent) return void response.destroy()
+    throw cause
+  } finally {
+    idle.stop()
+  }
+}
+
+async function send(
+  request: HttpRequest,
+  url: URL,
+  own: Readonly<Record<string, string>> | undefined,
+  signal: AbortSignal,
+  name: string,
+): Promise<Response> {
+  const { method = 'GET' } = request
+  const headers = requestHeaders(request.headers, own)
+  const body = method === 'GET' || method === 'HEAD' ? undefined : await bodyOf(request)
+  try {
+    return await fetch(url, {
+      method,
+      headers,
+      signal,
+      redirect: 'manual',
+      ...(body !== undefined && { body: body as BodyInit, duplex: 'half' }),
+    })
+  } catch (cause) {
+    throw new HoldfastError('unavailable', `the upstream ${name} did not answer`, { cause })
+  }
+}
+
+async function bodyOf(request: HttpRequest): Promise<Uint8Array | ReadableStream> {
+  const length = Number(request.headers['content-length'] ?? Number.NaN)
+  if (length > BODY_BYTES_MAX) throw tooLarge()
+  if (length <= WHOLE_BYTES_MAX || request.readableEnded) return readBody(request, WHOLE_BYTES_MAX)
+  let bytes = 0
+  // Destroyed instead of the request, whose connection the response still needs.
+  const counted = new PassThrough({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      done(bytes > BODY_BYTES_MAX ? tooLarge() : null, chunk)
+    },
+  })
+  request.once('error', (cause) => counted.destroy(cause))
+  return Readable.toWeb(request.pipe(counted)) as ReadableStream
+}
+
+function tooLarge(): HoldfastError {
+  return new HoldfastError('too_large', `the body is larger than ${BODY_BYTES_MAX} bytes`)
+}
+
+/** Aborts after silence. */
+class IdleTimer {
+  readonly #controller = new AbortController()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(ms: number) {
+    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no data for ${ms} ms`)), ms)
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  reset(): void {
+    this.#timer.refresh()
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** Waits until a client has taken what was written. */
+class Drain {
+  #resolve: () => void = () => {}
+
+  constructor(response: HttpResponse, stallMs: number) {
+    response.on('drain', () => this.#resolve())
+    response.on('close', () => this.#resolve())
+    response.setTimeout(stallMs, () => {
+      if (response.writableNeedDrain) response.destroy()
+    })
+  }
+
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+}

@@ -1,0 +1,68 @@
+/** Headers of passed requests and responses. */
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
+
+/** Of one connection, or about the address that the client used. */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+const OWN_REQUEST = [
+  'host',
+  'content-length',
+  'expect',
+  'accept-encoding',
+  'authorization',
+  'cookie',
+  'forwarded',
+  'origin',
+]
+/** Cookies and permissions of the upstream would apply to this server's origin. */
+const OWN_RESPONSE = [
+  'set-cookie',
+  'content-encoding',
+  'content-security-policy',
+  'strict-transport-security',
+  'alt-svc',
+]
+
+/** With `own` instead of the caller's credential; without `own` the credential is passed on. */
+export function requestHeaders(
+  given: IncomingHttpHeaders,
+  own: Readonly<Record<string, string>> | undefined,
+): Record<string, string> {
+  const dropped = new Set([...HOP_BY_HOP, ...OWN_REQUEST, ...namedIn(given.connection)])
+  const passed = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined || dropped.has(name) || name.startsWith('x-forwarded-') || name.startsWith('sec-')
+      ? []
+      : [[name, String(value)] as const],
+  )
+  const credential = given.authorization === undefined ? {} : { authorization: given.authorization }
+  // Bytes are passed as they come; a compressed answer would be unpacked on the way.
+  return { ...Object.fromEntries(passed), 'accept-encoding': 'identity', ...(own ?? credential) }
+}
+
+/** A page of the upstream must not act with this server's origin. */
+export function responseHeaders(given: Headers): OutgoingHttpHeaders {
+  const dropped = new Set([...HOP_BY_HOP, ...OWN_RESPONSE, ...namedIn(given.get('connection') ?? undefined)])
+  const isEncoded = given.has('content-encoding')
+  const passed = [...given].filter(
+    ([name]) => !dropped.has(name) && !name.startsWith('access-control-') && !(isEncoded && name === 'content-length'),
+  )
+  return {
+    ...Object.fromEntries(passed),
+    'content-security-policy': 'sandbox',
+    'x-content-type-options': 'nosniff',
+  }
+}
+
+/** Headers that `Connection` declares to be of one connection. */
+function namedIn(connection: string | undefined): string[] {
+  return (connection ?? '').split(',').map((name) => name.trim().toLowerCase())
+}
