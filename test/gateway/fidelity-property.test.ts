@@ -1,47 +1,11 @@
 /** Whatever an upstream sends, with fields and event types that nobody here knows, a client of the same protocol gets it back. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Event } from '../../src/core/model/event.ts'
-import type { Run } from '../../src/core/model/run.ts'
-import type { Projection } from '../../src/core/ports/projection.ts'
 import { RemoteRunOutput } from '../../src/agents/remote-agentos/run-output.ts'
-import { withReceived } from '../../src/agents/shared/received.ts'
 import { ChatOutput } from '../../src/agents/upstream/chat-output.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
 import { chatProjection } from '../../src/protocols/openai/chat/projection.ts'
-
-const TIME = '2026-01-01T00:00:00.000Z'
-const run = {
-  id: 'run_1',
-  component: 'c',
-  session: 's',
-  createdAt: TIME,
-  updatedAt: TIME,
-  owner: 'o',
-  status: 'queued',
-  attempt: 0,
-} as Run
-
-/** A log of a run behind the gateway, as its frames. */
-function framesOf<State, Frame>(
-  projection: Projection<State, Frame>,
-  upstream: string,
-  events: readonly Event[],
-): Frame[] {
-  const created: Event = { type: 'run.created', data: { component: 'c', input: 'x', session: 's', upstream } }
-  const started: Event = { type: 'run.started', data: { attempt: 1 } }
-  const completed: Event = { type: 'run.completed', data: {} }
-  let state = projection.initial(run)
-  return [created, started, ...events, completed].flatMap((event, index) => {
-    const step = projection.apply(state, { ...event, run: run.id, index, time: TIME })
-    state = step.state
-    return step.frames
-  })
-}
-
-function logged(protocol: string, name: string, data: unknown, derived: Iterable<Event>): Event[] {
-  return ([...withReceived({ protocol }, name, data, derived)] as unknown as Event[][]).flat()
-}
+import { framesOf, logged } from './upstream-log.ts'
 
 const extras = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,6}$/), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
 
