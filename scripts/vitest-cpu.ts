@@ -17,7 +17,7 @@ export default class CpuReporter implements Reporter {
   }
 }
 
-/** The projects `express` and `hono` run the same files again. */
+/** Other projects run the same files again, with Holdfast mounted. */
 function nameOf({ relativeModuleId, project }: TestModule): string {
-  return ['unit', 'system'].includes(project.name) ? relativeModuleId : `${relativeModuleId} (${project.name})`
+  return ['shared', 'isolated'].includes(project.name) ? relativeModuleId : `${relativeModuleId} (${project.name})`
 }
