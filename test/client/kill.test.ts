@@ -6,7 +6,7 @@ import { type ServerProcess, startServer } from '../support/process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 
-const DEATHS = 20
+const DEATHS = Number(process.env['HOLDFAST_TEST_CLIENT_KILLS'] ?? 6)
 /** Pieces of text that are seen of each life before it ends. */
 const PIECES = 5
 

@@ -6,7 +6,7 @@ import { storeConformance } from '../../src/testing/stores.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 // Each list of random commands needs tables of its own and some hundred round trips.
-process.env['HOLDFAST_MODEL_RUNS'] ??= '40'
+process.env['HOLDFAST_MODEL_RUNS'] ??= '20'
 
 const server = await startPostgres()
 const schemas = new WeakMap<Store, string>()

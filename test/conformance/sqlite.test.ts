@@ -9,6 +9,9 @@ import { overriding } from '../../src/testing/broken-stores.ts'
 import { storeConformance } from '../../src/testing/stores.ts'
 import { crashedCopy } from '../support/crashed-copy.ts'
 
+// Each list of random commands opens some files, with two threads each.
+process.env['HOLDFAST_MODEL_RUNS'] ??= '30'
+
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-conformance-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let files = 0

@@ -64,7 +64,7 @@ describe('[RUN-4] fifty concurrent starts with one idempotency key', () => {
     await withSeed(async (random, progress) => {
       const store = temporaryDatabase()
       const ids: string[] = []
-      for (let kill = 0; kill < 6; kill++) {
+      for (let kill = 0; kill < 3; kill++) {
         const server = await startServer({ store, args: ['--log-level', 'warn'] })
         const key = `storm-${kill}`
         const storm = fifty(() => postRun(server, SCRIPT, { key }).catch(() => undefined))

@@ -7,7 +7,7 @@ import { judge } from './kill/verdict.ts'
 import { withSeed } from '../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_KILLS=1000` is the whole campaign. */
-const KILLS = Number(process.env['HOLDFAST_TEST_KILLS'] ?? 50)
+const KILLS = Number(process.env['HOLDFAST_TEST_KILLS'] ?? 20)
 /** For a start, a visit and what is done to the runs, on a machine that is busy. */
 const KILL_MS = 15_000
 

@@ -11,7 +11,7 @@ import { allEnded } from './nodes/progress.ts'
 import { follow, type Following } from './nodes/traffic.ts'
 import { judge } from './nodes/verdict.ts'
 
-const ROUNDS = 2
+const ROUNDS = Number(process.env['HOLDFAST_TEST_FAULT_ROUNDS'] ?? 1)
 const RUNS_PER_RESTART = 20
 /** Of all, when a node gets SIGTERM. */
 const UNDER_WAY = 10

@@ -8,8 +8,8 @@ import { judge, type Verdict } from './verdict.ts'
 import { withSeed } from '../../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_NODE_RUNS=500 HOLDFAST_TEST_NODE_KILLS=12` is the whole storm. */
-const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 250)
-const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 7)
+const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 120)
+const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 5)
 
 /** Where nothing was hit by the deaths, the rest says little. */
 export interface Outcome {
@@ -62,7 +62,7 @@ export async function weatherStorm(
         following.push(follow(client, random, started))
       }
       await wait(random.between(300, 1500))
-      await cluster.replace(replaced % 3, random.chance(0.75) ? 'kill' : 'drain')
+      await cluster.replace(replaced % 3, replaced === 0 || random.chance(0.75) ? 'kill' : 'drain')
       report(random, `node ${replaced + 1} of ${REPLACEMENTS} was replaced`, following)
     }
     const runs = await allEnded(client, following)
