@@ -1,12 +1,22 @@
 /** Bundles a module as a page would get it. */
 import { join } from 'node:path'
-import { build, type Plugin, type Rolldown } from 'vite'
+import * as vite from 'vite'
 
 const source = join(import.meta.dirname, '../../src')
 
+/** Of this process: the tests of a file show the same page. */
+const bundled = new Map<string, Promise<string>>()
+
 /** `code` is what stands in the file, where there is none. */
-export async function bundle(entry: string, code?: string): Promise<string> {
-  const built = (await build({
+export function bundle(entry: string, code?: string): Promise<string> {
+  const key = JSON.stringify([entry, code])
+  const found = bundled.get(key) ?? build(entry, code)
+  bundled.set(key, found)
+  return found
+}
+
+async function build(entry: string, code: string | undefined): Promise<string> {
+  const built = (await vite.build({
     configFile: false,
     logLevel: 'silent',
     define: { 'process.env.NODE_ENV': '"production"' },
@@ -21,14 +31,14 @@ export async function bundle(entry: string, code?: string): Promise<string> {
       },
     },
     build: { write: false, minify: true, lib: { entry, formats: ['es'] }, target: 'es2022' },
-  })) as Rolldown.RolldownOutput[]
+  })) as vite.Rolldown.RolldownOutput[]
   const [output] = [built].flat()
   const chunks = output!.output.filter((part) => part.type === 'chunk')
   if (chunks.length !== 1) throw new Error(`${entry} became ${chunks.length} files`)
   return chunks[0]!.code
 }
 
-function standIn(entry: string, code: string): Plugin {
+function standIn(entry: string, code: string): vite.Plugin {
   return {
     name: 'stand-in',
     enforce: 'pre',

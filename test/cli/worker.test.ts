@@ -16,7 +16,8 @@ test('[RUN-1] holdfast worker executes the runs that a server accepts, and anoth
   const shared = ['--store', postgres.url, '--lab']
   const server = new CommandLine(['serve', 'agents.mjs', '--port', '0', '--max-runs', '0', ...shared], { cwd })
   const at = { url: await server.url() }
-  const { id } = await startRun(at, 'text 5 every 20; step pay; sleep 3000; text 5', { component: 'lab-resume' })
+  // It sleeps for long enough to be killed meanwhile, also on a busy machine.
+  const { id } = await startRun(at, 'text 5 every 20; step pay; sleep 10000; text 5', { component: 'lab-resume' })
   expect(await getRun(at, id)).toMatchObject({ status: 'queued' })
   const first = new CommandLine(['worker', 'agents.mjs', ...shared], { cwd })
   await until('it is at work', async () => (await getRun(at, id)).events > 8, { withinMs: 180_000 })

@@ -38,8 +38,8 @@ interface Breakage {
 const breakages: Readonly<Record<string, Breakage>> = {
   'whose syncs fail': {
     start: (store) => startServer({ store }),
-    script: 'text 1500 every 2; step work; text 10',
-    texts: 1510,
+    script: 'text 500 every 6; step work; text 10',
+    texts: 510,
     break: async ({ pid }) => (await breakSyncs(pid, { error: 'EIO' })).heal,
   },
   'that is full': {
@@ -286,7 +286,12 @@ async function breakDisk(store: string, breakage: Breakage): Promise<Scene> {
 }
 
 async function expectRefusal({ server, early, earlyLog, runs, streams }: Scene): Promise<void> {
-  const events = streams.map((stream) => stream.events)
+  /** Whatever is on its way has come by the time that the server has answered so often. */
+  const arrived = async (): Promise<number[]> => {
+    for (let answers = 0; answers < 20; answers++) await readLog(server, early)
+    return streams.map((stream) => stream.events)
+  }
+  const events = await arrived()
   for (const answer of [await postRun(server, 'text 1'), await call(server, 'POST', `/runs/${runs[0]!.id}/stop`)]) {
     expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', retryable: true } })
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -295,9 +300,7 @@ async function expectRefusal({ server, early, earlyLog, runs, streams }: Scene):
   expect(await getRun(server, early)).toMatchObject({ status: 'completed' })
   expect((await call<{ runs: RunShape[] }>(server, 'GET', '/runs')).body.runs).toHaveLength(runs.length + 1)
   for (const { id } of runs) expect((await getRun(server, id)).status).toBe('running')
-  // Whatever was on its way has come by the time that the server has answered so often.
-  for (let answers = 0; answers < 20; answers++) await readLog(server, early)
-  expect(streams.map((stream) => stream.events)).toEqual(events)
+  expect(await arrived()).toEqual(events)
 }
 
 /** Failed where nobody may drive it again, whole where somebody may. */

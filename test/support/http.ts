@@ -62,6 +62,14 @@ export async function getRun(target: Target, id: string): Promise<RunShape> {
   return accepted(await call<RunShape>(target, 'GET', `/runs/${id}`))
 }
 
+/** Id of the one run that a server has, or has with a status. */
+export async function onlyRun(target: Target, status?: RunShape['status']): Promise<string> {
+  const query = status === undefined ? '' : `?status=${status}`
+  const { runs } = (await call<{ runs: RunShape[] }>(target, 'GET', `/runs${query}`)).body
+  if (runs.length !== 1) throw new Error(`there are ${runs.length} such runs`)
+  return runs[0]!.id
+}
+
 /** Requests a stop; waits up to `waitMs` for the end. */
 export async function stopRun(target: Target, id: string, waitMs = 0): Promise<RunShape> {
   return accepted(await call<RunShape>(target, 'POST', `/runs/${id}/stop${waitMs > 0 ? `?wait=${waitMs}` : ''}`))

@@ -56,6 +56,25 @@ export function expectShown(page: Page, selector: string, text: string | RegExp)
   )
 }
 
+/** Records what a selector shows from now on. For states that end by themselves: a busy machine may look too late. */
+export async function recordShown(page: Page, selector: string): Promise<(text: string) => Promise<unknown>> {
+  const seen = await page.evaluateHandle((watched) => {
+    const texts = new Set<string>()
+    const look = (): void => {
+      for (const { textContent } of document.querySelectorAll(watched)) texts.add(textContent)
+    }
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true })
+    look()
+    return texts
+  }, selector)
+  return (text) =>
+    until(
+      `${selector} has shown ${text}`,
+      () => seen.evaluate((texts, wanted) => [...texts].some((each) => each.includes(wanted)), text),
+      WITHIN,
+    )
+}
+
 export function expectStatus(page: Page, status: string): Promise<unknown> {
   return expectShown(page, '.run-title .status', status)
 }
