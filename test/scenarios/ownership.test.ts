@@ -8,6 +8,7 @@ import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import type { Server } from '../../src/server/create-server.ts'
+import { openMemoryStore } from '../../src/stores/memory.ts'
 import {
   call,
   type CallOptions,
@@ -100,7 +101,7 @@ beforeEach(async () => {
     ...labComponents(),
     { ...labAgent({ id: 'lab-one-at-a-time' }), onBusySession: 'reject' as const },
   ]
-  server = await serveInProcess({ components, auth: { keys } })
+  server = await serveInProcess({ components, auth: { keys }, store: openMemoryStore() })
   alice = { url: server.url, token: first! }
   bob = { url: server.url, token: second! }
 })

@@ -1,8 +1,8 @@
 /** A real PostgreSQL server for one test file, with its own folder and port. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll } from 'vitest'
 import { ensureAptPackage } from './apt.ts'
@@ -12,10 +12,17 @@ import { until } from './until.ts'
 /** Debian's version; a newer installed one takes precedence. */
 const DEBIAN_PACKAGE = 'postgresql-15'
 const ROOT = '/usr/lib/postgresql'
+const CACHE = join(import.meta.dirname, '../../node_modules/.cache')
 const START_MS = 60_000
 const OUTPUT_CHARS_MAX = 16_000
 /** No fsync: data survives a server crash but not a machine crash, which is enough for tests. */
 const FAST = ['fsync=off', 'full_page_writes=off', 'max_connections=300', 'shared_buffers=64MB', 'max_wal_size=256MB']
+
+/** With owners and permissions, which PostgreSQL checks. */
+function copyFolder(from: string, to: string): void {
+  const { status, stderr } = spawnSync('cp', ['-a', from, to], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`copying ${from} failed: ${stderr}`)
+}
 
 /** Folder of the server programs; installed if missing. Fails the test if that is impossible. */
 export async function postgresPrograms(): Promise<string> {
@@ -52,8 +59,9 @@ export class PostgresServer {
   /** A new, empty server, not started. */
   static async create(): Promise<PostgresServer> {
     const server = new PostgresServer(await postgresPrograms(), await freePort())
-    const how = ['-U', 'holdfast', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync']
-    server.#run('initdb', ['-D', server.#data, ...how])
+    const template = join(CACHE, `holdfast-postgres-${basename(dirname(server.#programs))}`)
+    if (existsSync(template)) copyFolder(template, server.#data)
+    else server.#initialize(template)
     return server
   }
 
@@ -121,6 +129,20 @@ export class PostgresServer {
       return (await client.query<Row>(text, values)).rows
     } finally {
       await client.end()
+    }
+  }
+
+  /** Most of a start is creating the same files again: they are kept for the next server. */
+  #initialize(template: string): void {
+    const how = ['-U', 'holdfast', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync', '--wal-segsize=1']
+    this.#run('initdb', ['-D', this.#data, ...how])
+    const copy = `${template}.${this.port}`
+    mkdirSync(CACHE, { recursive: true })
+    copyFolder(this.#data, copy)
+    try {
+      renameSync(copy, template)
+    } catch {
+      rmSync(copy, { recursive: true }) // another file was faster
     }
   }
 
