@@ -12,12 +12,13 @@ const ISOLATED = [
   // They start processes, store servers or browsers.
   'test/{browser,cli,conformance,crash-consistency,faults,fuzz,golden,interop,scenarios,simulation}/**/*.test.ts',
   // They measure the memory, CPU time or event loop of their process.
-  'src/agents/remote-a2a/shown.test.ts',
+  'src/agents/remote-a2a/task-output.test.ts',
   'src/resumable-stream/context.test.ts',
   'src/stores/sqlite/reading/listing.test.ts',
   'test/protocols/{hostile-bodies,long-reads,request-bursts}.test.ts',
   'test/protocols/a2a/{hostile-grpc,streams}.test.ts',
   'test/protocols/agentos/hostile-sockets.test.ts',
+  'test/views/memory.test.ts',
   // They change globals, environment or listeners of their process, or look at what it has loaded.
   'src/agents/process/agent.test.ts',
   'src/client/backoff.test.ts',
