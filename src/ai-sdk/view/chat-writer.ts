@@ -27,6 +27,8 @@ export class ChatWriter {
   state: ChatState
   readonly frames: ChatFrame[] = []
 
+  #isOwnState = false
+
   constructor(view: ChatView, state: ChatState, event: LoggedEvent) {
     this.view = view
     this.state = state
@@ -37,8 +39,10 @@ export class ChatWriter {
     return this.event.actor === undefined
   }
 
+  /** The state that was given stays as it is; that of this writer is changed in place. */
   set(changes: Partial<ChatState>): void {
-    this.state = { ...this.state, ...changes }
+    this.state = this.#isOwnState ? Object.assign(this.state, changes) : { ...this.state, ...changes }
+    this.#isOwnState = true
   }
 
   setTool(id: string, tool: OpenTool | undefined): void {

@@ -227,19 +227,37 @@ export interface EnvelopeRecord {
 
 const ENVELOPE = '\ndata: '
 
+/**
+ * Bytes that are decoded at once. What is cut out of a string keeps all of it in memory, so whoever holds a text of one record should
+ * hold only a few others with it.
+ */
+const DECODED_BYTES = 8 * 1024
+
 /** Like `rawRecords`, without the types, which a fold reads in the envelope. */
-export function envelopeRecords(slice: Slice): EnvelopeRecord[] {
-  const text = decoder.decode(slice.bytes)
-  const isAscii = text.length === slice.bytes.length
+export function envelopeRecords({ bytes, first, count }: Slice): EnvelopeRecord[] {
   const records: EnvelopeRecord[] = []
-  for (let at = 0; at < text.length;) {
-    const start = text.indexOf(ENVELOPE, at) + ENVELOPE.length
-    const end = text.indexOf('\n\n', start)
-    records.push({ index: slice.first + records.length, envelope: text.slice(start, end), isAscii })
-    at = end + 2
+  for (let begin = 0; begin < bytes.length;) {
+    const after = endOfRecord(bytes, Math.min(begin + DECODED_BYTES, bytes.length) - 1)
+    const text = decoder.decode(bytes.subarray(begin, after))
+    const isAscii = text.length === after - begin
+    for (let at = 0; at < text.length;) {
+      const start = text.indexOf(ENVELOPE, at) + ENVELOPE.length
+      const end = text.indexOf('\n\n', start)
+      records.push({ index: first + records.length, envelope: text.slice(start, end), isAscii })
+      at = end + 2
+    }
+    begin = after
   }
-  assert(records.length === slice.count, `a slice of ${slice.count} records holds ${records.length}`)
+  assert(records.length === count, `a slice of ${count} records holds ${records.length}`)
   return records
+}
+
+/** Where the record ends that has the byte at an offset. */
+function endOfRecord(bytes: Uint8Array, offset: number): number {
+  // The offset may be the second byte of the two that end a record.
+  let at = bytes.indexOf(NEWLINE, Math.max(0, offset - 1))
+  while (at >= 0 && bytes[at + 1] !== NEWLINE) at = bytes.indexOf(NEWLINE, at + 1)
+  return at < 0 ? bytes.length : at + 2
 }
 
 /**
@@ -250,7 +268,7 @@ export function parseEnvelope(envelope: string, run: string, index: number): Log
   const timeAt = `{"run":"${run}","index":${index},"time":"`.length
   const bodyAt = timeAt + ISO_CHARS + '",'.length
   if (!envelope.startsWith(TEXT_RECORD + DATA, bodyAt)) return JSON.parse(envelope) as LoggedEvent
-  const time = copied(envelope.slice(timeAt, timeAt + ISO_CHARS))
+  const time = envelope.slice(timeAt, timeAt + ISO_CHARS)
   return { run, index, time, type: 'text.delta', data: textData(envelope, bodyAt + TEXT_RECORD.length + DATA.length) }
 }
 
@@ -262,17 +280,12 @@ function textData(envelope: string, dataAt: number): EventData['text.delta'] {
   // The first quote ends the text, and nothing in it is escaped.
   const isPlain =
     envelope.startsWith(TEXT_FIELD, dataAt) && envelope.indexOf('"', textAt) === end && !envelope.includes('\\', textAt)
-  if (isPlain) return { text: copied(envelope.slice(textAt, end)) }
+  if (isPlain) return { text: envelope.slice(textAt, end) }
   return JSON.parse(envelope.slice(dataAt, -1)) as EventData['text.delta']
 }
 
 /** `2026-01-01T00:00:00.000Z` */
 const ISO_CHARS = 24
-
-/** A slice of a string keeps the whole string in memory; this does not. */
-function copied(text: string): string {
-  return ` ${text}`.slice(1)
-}
 
 const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
 

@@ -45,22 +45,14 @@ function firstAfter(packed: PackedPieces | undefined, index: number, text: strin
 }
 
 function pack(pieces: TextPieces): PackedPieces {
+  const { packed, length } = pieces
   const marks: number[] = []
   const texts: string[] = []
-  let end = 0
-  for (const { index, text } of loosePieces(pieces)) {
-    end += text.length
-    marks.push(index, end)
-    texts.push(text)
+  for (let at: TextPieces | undefined = pieces; at !== undefined; at = at.previous) {
+    marks.push(at.length - (packed?.length ?? 0), at.index)
+    texts.push(at.text)
   }
-  return { previous: pieces.packed, text: texts.join(''), marks, length: pieces.length }
-}
-
-/** Oldest first. */
-function loosePieces(pieces: TextPieces | undefined): TextPieces[] {
-  const found: TextPieces[] = []
-  for (let at = pieces; at !== undefined; at = at.previous) found.push(at)
-  return found.toReversed()
+  return { previous: packed, text: texts.toReversed().join(''), marks: marks.toReversed(), length }
 }
 
 export function lengthOf(pieces: TextPieces | undefined): number {

@@ -70,7 +70,7 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
   initial: beginTask,
   apply(before, event) {
     if (before.direct !== undefined) return { state: before, frames: [] }
-    const draft = new Draft({ ...before, trimmed: before.trimmed ?? event.index > 0 }, event)
+    const draft = new Draft(before.trimmed === undefined ? { ...before, trimmed: event.index > 0 } : before, event)
     draft.fold()
     return { state: draft.state, frames: draft.frames }
   },
@@ -151,9 +151,9 @@ class Draft {
     this.state = { ...this.state, ...changes }
   }
 
-  #emit(update: StreamResponse, last = false): void {
+  #emit(update: StreamResponse, last = false, changes: Changes = {}): void {
     const { sequence } = this.state
-    this.#set({ sequence: sequence + 1, origin: originOf(this.#event) })
+    this.#set({ ...changes, sequence: sequence + 1, origin: originOf(this.#event) })
     const frame: TaskFrame = { sequence, update, last, fold: this.state }
     if (this.state.held === undefined) this.frames.push(frame)
     else this.#set({ held: [...this.state.held, frame] })
@@ -187,8 +187,8 @@ class Draft {
 
   #show({ artifacts, chunks }: ArtifactChange): void {
     if (chunks.length > 0) this.#decide()
+    for (const chunk of chunks) this.#emit({ artifactUpdate: this.#update(chunk) }, false, { artifacts })
     if (artifacts !== this.state.artifacts) this.#set({ artifacts })
-    for (const chunk of chunks) this.#emit({ artifactUpdate: this.#update(chunk) })
   }
 
   #update({ artifact, append, last }: Chunk) {

@@ -18,13 +18,13 @@ export function contentOf(state: State, speaker: Speaker): unknown {
   const said = textOf(speaker)
   if (said !== '') return said
   if (speaker.kind === 'agent') return undefined
-  const called = [...state.speakers.values()].findLast(({ parent }) => parent === speaker.run)
+  const called = state.speakers.values().findLast(({ parent }) => parent === speaker.run)
   return called === undefined ? undefined : contentOf(state, called)
 }
 
 /** Components that it called, in order. */
 export function calledBy(state: State, { run }: Speaker): Speaker[] {
-  return [...state.speakers.values()].filter(({ parent }) => parent === run)
+  return state.speakers.values().filter(({ parent }) => parent === run)
 }
 
 export interface MediaLists {

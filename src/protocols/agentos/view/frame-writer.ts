@@ -24,16 +24,22 @@ export class FrameWriter {
   /** Nothing is shown of what is derived from an upstream's event. */
   isMuted = false
 
+  #next: number
+
   constructor(state: State, event: LoggedEvent) {
     this.state = state
     this.event = event
+    this.#next = state.next
+  }
+
+  /** The state after the event. */
+  end(): State {
+    return { ...this.state, next: this.#next, last: this.event.index }
   }
 
   /** Stores a speaker's new state. */
   keep(speaker: Speaker): Speaker {
-    const speakers = new Map(this.state.speakers)
-    speakers.set(speaker.run, speaker)
-    this.state = { ...this.state, speakers }
+    this.state = { ...this.state, speakers: this.state.speakers.with(speaker) }
     return speaker
   }
 
@@ -88,9 +94,7 @@ export class FrameWriter {
 
   #put(event: string, build: () => Fields, pauses = false): void {
     if (this.isMuted || (!this.state.allEvents && !isContent(event))) return
-    const index = this.state.next
-    this.state = { ...this.state, next: index + 1 }
-    this.frames.push(new LazyFrame(index, event, this.event.index, pauses, build))
+    this.frames.push(new LazyFrame(this.#next++, event, this.event.index, pauses, build))
   }
 
   #head(state: State, family: Family, event: string, speaker: Speaker): Fields {

@@ -154,7 +154,7 @@ export function toolExecution(
 
 /** The newest finished run of a member, whose result this is. */
 function childRun(state: State, speaker: Speaker, member: string): string | null {
-  const own = [...state.speakers.values()].filter(({ parent, component }) => {
+  const own = state.speakers.values().filter(({ parent, component }) => {
     return parent === speaker.run && component === member
   })
   return own.findLast(({ status }) => status !== 'running')?.run ?? own.at(-1)?.run ?? null

@@ -15,6 +15,7 @@ import * as steps from './project-steps.ts'
 import { type Frame, FrameWriter } from './frame-writer.ts'
 import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { contentType } from '../wire/shapes.ts'
+import { Speakers } from './speakers.ts'
 import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
 import { values, retract } from './trail.ts'
 import {
@@ -41,7 +42,7 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
       writer.isMuted = isDerived(writer.state, event.type)
       const handler = handlers[event.type] as Handler<EventType>
       handler(writer, event, describe)
-      return { state: { ...writer.state, last: event.index }, frames: writer.frames }
+      return { state: writer.end(), frames: writer.frames }
     },
   }
 }
@@ -62,7 +63,7 @@ function initial({ id, component, session, createdAt, metadata }: Run, describe:
     allEvents: streamEvents !== false,
     next: 0,
     last: -1,
-    speakers: new Map([[id, root]]),
+    speakers: Speakers.of(root),
     steps: new Map(),
     questions: [],
     askedAt: createdAt,

@@ -5,6 +5,7 @@ import type { Actor, Failure, LoggedEvent, Question, StepKind, Usage } from '../
 import type { RunStatus } from '../../../core/model/run.ts'
 import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { StepOutput } from '../wire/shapes.ts'
+import type { Speakers } from './speakers.ts'
 import type { Trail } from './trail.ts'
 
 export interface State {
@@ -27,7 +28,7 @@ export interface State {
   /** First log index, if the log was trimmed. */
   readonly trimmedBefore?: number
   /** By run id; the run's own component comes first. */
-  readonly speakers: ReadonlyMap<string, Speaker>
+  readonly speakers: Speakers
   /** Steps of workflows, by step id. */
   readonly steps: ReadonlyMap<string, Step>
   readonly questions: readonly Question[]

@@ -61,11 +61,12 @@ function noted(state: ResponseState, event: LoggedEvent): Partial<ResponseState>
 
 type Changes = { -readonly [Key in keyof ResponseState]?: ResponseState[Key] }
 
-/** One step of the fold. The state is immutable. */
+/** One step of the fold. */
 class Draft {
-  state: ResponseState
+  readonly state: { -readonly [Key in keyof ResponseState]: ResponseState[Key] }
   readonly frames: ResponseFrame[] = []
 
+  /** Changes `state`: it must be the draft's own. */
   constructor(state: ResponseState) {
     this.state = state
   }
@@ -111,14 +112,14 @@ class Draft {
   }
 
   #set(changes: Changes): void {
-    this.state = { ...this.state, ...changes }
+    Object.assign(this.state, changes)
   }
 
   #emit(type: string, fields: object, last = false): void {
     const { sequence, cut } = this.state
     if (cut) return
     this.frames.push({ sequence, data: { type, sequence_number: sequence, ...fields }, last })
-    this.#set({ sequence: sequence + 1 })
+    this.state.sequence = sequence + 1
   }
 
   #emitResponse(type: string): void {

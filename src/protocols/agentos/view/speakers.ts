@@ -1,0 +1,36 @@
+/** The speakers of a run, in the order of their start. Persistent: to change the same one again does not copy the others. */
+import type { Speaker } from './state.ts'
+
+export class Speakers {
+  readonly byRun: ReadonlyMap<string, Speaker>
+  /** Replaces what the map has of it. */
+  readonly changed: Speaker
+
+  private constructor(byRun: ReadonlyMap<string, Speaker>, changed: Speaker) {
+    this.byRun = byRun
+    this.changed = changed
+  }
+
+  static of(root: Speaker): Speakers {
+    return new Speakers(new Map([[root.run, root]]), root)
+  }
+
+  /** Adds a speaker, or replaces the one with the same run id. */
+  with(speaker: Speaker): Speakers {
+    const { run } = this.changed
+    if (speaker.run === run) return new Speakers(this.byRun, speaker)
+    return new Speakers(new Map(this.byRun).set(run, this.changed).set(speaker.run, speaker), speaker)
+  }
+
+  has(run: string): boolean {
+    return this.byRun.has(run)
+  }
+
+  get(run: string): Speaker | undefined {
+    return run === this.changed.run ? this.changed : this.byRun.get(run)
+  }
+
+  values(): Speaker[] {
+    return Array.from(this.byRun.values(), (speaker) => (speaker.run === this.changed.run ? this.changed : speaker))
+  }
+}
