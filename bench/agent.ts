@@ -13,6 +13,15 @@ export interface Work {
   readonly stampEvery: number
 }
 
+/** The work in a run's input, which is text in protocols that know nothing else. */
+export function workIn(input: unknown): Work {
+  if (typeof input === 'string') return JSON.parse(input) as Work
+  const { messages } = input as { readonly messages?: readonly { readonly content: unknown }[] }
+  if (messages === undefined) return input as Work
+  const { content } = messages.at(-1)!
+  return workIn(typeof content === 'string' ? content : (content as readonly { readonly text: string }[])[0]!.text)
+}
+
 /** Holds runs until all subscribers are connected. */
 export class Gate {
   #waiting: (() => void)[] = []

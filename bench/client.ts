@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Work } from './agent.ts'
 import { answer, ready } from './answering.ts'
-import { followRequest, positionBefore } from './follow-request.ts'
+import { followRequest, positionBefore, startBody, startRequest } from './follow-request.ts'
 import type { ClientCommand, Delivered, Load, Resume } from './messages.ts'
 import { StreamReader } from './stream-reader.ts'
 
@@ -137,13 +137,10 @@ async function startApart(port: number, load: Load): Promise<string[]> {
 
 function startRequests(load: Load): string[] {
   return Array.from({ length: load.runs }, (_, run) => {
-    const body = startBody(phased(load.work, run, load.runs), load.keep ?? false)
-    return `POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    const work = phased(load.work, run, load.runs)
+    if (load.startProtocol !== undefined) return startRequest(work, load.startProtocol)
+    return startRequest(work, 'native', startBody(work, load.keep ?? false))
   })
-}
-
-function startBody(input: Work, keep: boolean): string {
-  return JSON.stringify({ component: 'bench', input, metadata: { keep } })
 }
 
 /** Spreads paced runs evenly over their interval. */

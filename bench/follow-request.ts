@@ -1,6 +1,7 @@
-/** Requests that follow a run, by protocol. */
+/** Requests that start or follow a run, by protocol. */
 import { RESUME_EXTENSION } from '../src/a2a/resume.ts'
-import type { FollowProtocol } from './messages.ts'
+import type { Work } from './agent.ts'
+import type { FollowProtocol, StartProtocol } from './messages.ts'
 
 /** `after`: position of the last event that the client has, in the protocol's numbering. Default: none. */
 export function followRequest(run: string, protocol: FollowProtocol, after?: number): string {
@@ -15,7 +16,8 @@ export function followRequest(run: string, protocol: FollowProtocol, after?: num
     }
     case 'a2a': {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: run } })
-      const resuming = after === undefined ? '' : `a2a-extensions: ${RESUME_EXTENSION}\r\nlast-event-id: ${after}\r\n`
+      const resuming =
+        after === undefined ? '' : `a2a-extensions: ${RESUME_EXTENSION}\r\nlast-event-id: ${after};kept\r\n`
       const json = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
       return `POST /a2a/bench HTTP/1.1\r\n${HEAD}a2a-version: 1.0\r\n${json}${resuming}\r\n${body}`
     }
@@ -26,6 +28,34 @@ const HEAD = 'host: 127.0.0.1\r\naccept: text/event-stream\r\nconnection: close\
 
 function get(path: string, headers = ''): string {
   return `GET ${path} HTTP/1.1\r\n${HEAD}${headers}\r\n`
+}
+
+export function startBody(input: Work, keep: boolean): string {
+  return JSON.stringify({ component: 'bench', input, metadata: { keep } })
+}
+
+/** Starts a run and streams it. */
+export function startRequest(work: Work, protocol: StartProtocol, body = startBody(work, false)): string {
+  switch (protocol) {
+    case 'native':
+      return post('/runs', 'application/json', body)
+    case 'agentos': {
+      const form = new URLSearchParams({ message: JSON.stringify(work), stream: 'true' })
+      return post('/agents/bench/runs', 'application/x-www-form-urlencoded', form.toString())
+    }
+    case 'chat': {
+      const messages = [{ role: 'user', content: JSON.stringify(work) }]
+      return post(
+        '/v1/chat/completions',
+        'application/json',
+        JSON.stringify({ model: 'bench', stream: true, messages }),
+      )
+    }
+  }
+}
+
+function post(path: string, contentType: string, body: string): string {
+  return `POST ${path} HTTP/1.1\r\n${HEAD}content-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
 /** Position of the event before a text, in a log that has `run.created` and then nothing but texts. */

@@ -19,10 +19,15 @@ export interface Usage {
 /** The protocols by which a run can be followed. */
 export type FollowProtocol = 'native' | 'agentos' | 'responses' | 'a2a'
 
+/** The protocols by which a run can be started and streamed in one request. */
+export type StartProtocol = 'native' | 'agentos' | 'chat'
+
 export interface Load {
   readonly runs: number
   /** Of the subscribers to a separately started run. Default: native. */
   readonly protocol?: FollowProtocol
+  /** Of runs with one subscriber. Default: native. */
+  readonly startProtocol?: StartProtocol
   /** If more than one, they follow a separately started run. */
   readonly subscribersPerRun: number
   /** A plain server keeps the events for later readers too. */

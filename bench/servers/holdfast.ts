@@ -4,15 +4,15 @@ import { boundYoungGeneration } from '../../src/cli/young-generation.ts'
 import { configOptions } from '../../src/server/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openStore } from '../../src/server/open-store.ts'
-import { Gate, produce, type Work } from '../agent.ts'
+import { Gate, produce, workIn } from '../agent.ts'
 import { takeCommands } from './control.ts'
 
 const [address, mode] = process.argv.slice(2)
 const gate = new Gate()
 boundYoungGeneration() // as `holdfast serve` does
-const component = agent<Work>({ id: 'bench', run: (work) => produce(work, gate) })
+const component = agent<unknown>({ id: 'bench', run: (input) => produce(workIn(input), gate) })
 const store = await openStore(configOptions.store.parse(address!))
-/** `reads`: it executes no runs, and leaves those that are open as they are. */
-const limits = { drainTimeoutMs: 0, ...(mode === 'reads' && { runsConcurrentMax: 0 }) }
+/** `reads`: it executes no runs, leaves those that are open as they are, and has room for the view of a very long one. */
+const limits = { drainTimeoutMs: 0, ...(mode === 'reads' && { runsConcurrentMax: 0, viewBytesMax: 2 ** 30 }) }
 const server = await createServer({ components: [component], store, limits })
 takeCommands(Number(new URL(server.url).port), gate, () => server.close())
