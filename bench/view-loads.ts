@@ -1,4 +1,5 @@
 /** Live runs with subscribers of other protocols, beside native ones on the same server. */
+import type { Work } from './agent.ts'
 import type { Bench } from './bench.ts'
 import { atLeast, type Figure, median, show } from './figures.ts'
 import { measure } from './measure.ts'
@@ -9,40 +10,38 @@ const STARTED = ['agentos', 'chat'] as const
 
 /** One run with 1,000 subscribers. */
 export async function fanOut(bench: Bench): Promise<Figure[]> {
-  const load = (protocol: FollowProtocol, events: number): Load => {
-    const work = { events, perTurn: 8, intervalMs: 20, phaseMs: 0, stampEvery: 0 }
-    return { runs: 1, subscribersPerRun: 1000, protocol, retold: true, work }
-  }
-  const ratios = await ofNative(bench, FANNED, (protocol, isWarmUp) =>
-    load(protocol, isWarmUp ? 50 : bench.quick ? 75 : 150),
-  )
+  const events = bench.quick ? 75 : 150
+  const ratios = await ofNative(bench, FANNED, (protocol, isWarmUp) => fannedLoad(protocol, isWarmUp ? 50 : events))
   return FANNED.map((protocol) =>
     atLeast(`1,000 ${protocol} subscribers, paced: deliveries per CPU-second, of native`, 0.8, ratios[protocol]),
   )
 }
 
+function fannedLoad(protocol: FollowProtocol, events: number): Load {
+  const work = { events, perTurn: 8, intervalMs: 20, phaseMs: 0, stampEvery: 0 }
+  return { runs: 1, subscribersPerRun: 1000, protocol, retold: true, work }
+}
+
 /** The loads of the scenarios `saturated` and `paced`: many runs with one subscriber each. */
 export async function manyRuns(bench: Bench): Promise<Figure[]> {
-  const saturated = (startProtocol: StartProtocol, isWarmUp: boolean): Load => {
-    const events = isWarmUp ? 300 : bench.quick ? 500 : 1000
-    const work = { events, perTurn: 8, intervalMs: 0, phaseMs: 0, stampEvery: 0 }
-    return { runs: 100, subscribersPerRun: 1, startProtocol, retold: true, work }
-  }
-  const paced = (startProtocol: StartProtocol, isWarmUp: boolean): Load => {
-    const work = { events: isWarmUp ? 75 : 150, perTurn: 1, intervalMs: 20, phaseMs: 0, stampEvery: 0 }
-    return { runs: 100, subscribersPerRun: 1, startProtocol, retold: true, work }
-  }
+  const loads = [
+    { name: 'saturated, eight per turn', events: bench.quick ? 500 : 1000, warmUp: 300, perTurn: 8, intervalMs: 0 },
+    { name: '5,000 events/s', events: 150, warmUp: 75, perTurn: 1, intervalMs: 20 },
+  ]
   const figures: Figure[] = []
-  for (const [name, load] of [
-    ['saturated, eight per turn', saturated],
-    ['5,000 events/s', paced],
-  ] as const) {
+  for (const { name, events, warmUp, ...pace } of loads) {
     bench.note(`${name}: 100 runs with a subscriber each`)
-    const ratios = await ofNative(bench, STARTED, load)
+    const ratios = await ofNative(bench, STARTED, (protocol, isWarmUp) =>
+      startedLoad(protocol, { events: isWarmUp ? warmUp : events, ...pace, phaseMs: 0, stampEvery: 0 }),
+    )
     for (const protocol of STARTED)
       figures.push(atLeast(`${name}, ${protocol}: deliveries per CPU-second, of native`, 0.6, ratios[protocol]))
   }
   return figures
+}
+
+function startedLoad(startProtocol: StartProtocol, work: Work): Load {
+  return { runs: 100, subscribersPerRun: 1, startProtocol, retold: true, work }
 }
 
 /** Deliveries per CPU-second, of those by native subscribers: the median of all rounds. */

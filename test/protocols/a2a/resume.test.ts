@@ -60,6 +60,34 @@ describe('A2A with the resume extension', () => {
     }
   })
 
+  test('[SUB-4] a client that has kept the task gets it without artifacts and history, then exactly the missed events', async () => {
+    const server = await serveA2a()
+    const whole = await drained(stream(server.agent(), 'text 3; artifact a 70; text 2', {}, { headers: active }))
+    const { id } = whole[0]!.task!
+    for (let after = 0; after < whole.length; after++) {
+      const known = subscribe(server.agent(), id, { headers: { ...active, 'last-event-id': `${after};kept` } })
+      const [first, ...rest] = await drained(known)
+      const { artifacts, history, ...task } = (
+        await drained(subscribe(server.agent(), id, { headers: { ...active, 'last-event-id': String(after) } }))
+      )[0]!.task!
+      expect(history).toHaveLength(1)
+      expect(artifacts === undefined).toBe(after < 2)
+      expect(first!.task).toEqual(task)
+      expect(rest.map((update) => JSON.stringify(update))).toEqual(
+        whole.slice(after + 1).map((update) => JSON.stringify(update)),
+      )
+    }
+  })
+
+  test('[SUB-2] a client that has kept the task gets all of it if the missed events were trimmed', async () => {
+    const server = await serveA2a()
+    const { id } = await send(server.agent(), 'text 3')
+    await server.store.trim(id, (await server.store.get(id))!.next - 2)
+    const [first] = await drained(subscribe(server.agent(), id, { headers: { ...active, 'last-event-id': '2;kept' } }))
+    expect(first!.task?.metadata?.[RESUME_EXTENSION]).toMatchObject({ gap: true })
+    expect(first!.task?.artifacts).toBeDefined()
+  })
+
   test('a stream that is cut while the task works is resumed without a gap', async () => {
     const server = await serveA2a()
     const cut = stream(server.agent(), 'text 100 every 2', {}, { headers: active, cutAfter: 30 })

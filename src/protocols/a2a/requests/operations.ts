@@ -144,11 +144,12 @@ export class Operations {
     await this.#task(caller, id)
     const stored = await this.#service.get(caller.principal, id)
     const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
-    const { beginning, gap } = resumed
+    const { beginning, gap, isKept } = resumed
       ? await resumeFrom(this.#service, stored, caller.after)
-      : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false }
+      : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false, isKept: false }
     if (!resumed && isFinished(stored.run.status))
       throw a2aError('UNSUPPORTED_OPERATION', `task ${id} has ended; get it instead`, { taskId: id })
+    if (isKept) return { run: stored.run, beginning, view: { historyLength: 0, includeArtifacts: false }, gap }
     return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
   }
 

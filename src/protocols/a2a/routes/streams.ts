@@ -65,7 +65,8 @@ const FORMS_MAX = 8
 /** Only the task that a stream starts with depends on what else the caller asked for, such as the length of its history. */
 function frameEncoding(caller: OperationCaller, task: TaskStream, words: StreamWords): Encoding<TaskFrame> {
   const { before = '', after = '' } = words.envelope ?? {}
-  const form = `${words.form} ${caller.extensions.has(RESUME_EXTENSION)} ${task.view.historyLength ?? ''}`
+  const { historyLength = '', includeArtifacts = true } = task.view
+  const form = `${words.form} ${caller.extensions.has(RESUME_EXTENSION)} ${historyLength} ${includeArtifacts}`
   const bodyOf = (frame: TaskFrame): string => {
     let known = bodies.get(frame)
     if (known === undefined) bodies.set(frame, (known = new Map()))

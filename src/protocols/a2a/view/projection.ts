@@ -15,7 +15,7 @@ import {
 } from './artifacts.ts'
 import { aboutOf, agentMessage, partsOf, questionMessage } from '../requests/messages.ts'
 import { type TaskState, taskStates, waitingState } from './states.ts'
-import type { Message, StreamResponse } from '../wire/wire.ts'
+import type { Message, StreamResponse, Task } from '../wire/wire.ts'
 import { statusOf, taskOf } from './task.ts'
 
 /** Answers to questions, newest first. */
@@ -273,7 +273,16 @@ function beginsWith(
 
 /** A snapshot of the task, with the number of the last event it includes. */
 export function snapshotFrame(fold: TaskFold): TaskFrame {
-  const update = fold.direct === undefined ? { task: taskOf(fold) } : { message: fold.direct }
+  const update = fold.direct === undefined ? lazyTask(fold) : { message: fold.direct }
   const last = fold.direct !== undefined || taskStates[fold.state].terminal
   return { sequence: fold.sequence - 1, update, last, fold }
+}
+
+/** Built when it is read: streams show the task in a form of their own. */
+function lazyTask(fold: TaskFold): { readonly task: Task } {
+  return {
+    get task() {
+      return taskOf(fold)
+    },
+  }
 }

@@ -9,17 +9,19 @@ import { taskKind, type TaskViewer } from './task-cursor.ts'
 export interface ResumePoint {
   readonly beginning: StreamStart
   readonly gap: boolean
+  /** The client has the task as it was at the position. */
+  readonly isKept: boolean
 }
 
-/** `41`, or `41~cbf43926` with the checksum that came with event 41. */
-const POSITION = /^(\d{1,15})(?:~([0-9a-f]{8}))?$/
+/** `41`, or `41~cbf43926` with the checksum that came with event 41; `41;kept` by a client that still has the task as it was then. */
+const POSITION = /^(\d{1,15})(?:~([0-9a-f]{8}))?(;kept)?$/
 
 export async function resumeFrom(service: Service, stored: StoredRun, after: string): Promise<ResumePoint> {
   const { run, first, next } = stored
-  const [, digits, checksum] = POSITION.exec(after) ?? []
+  const [, digits, checksum, kept] = POSITION.exec(after) ?? []
   if (digits === undefined)
     throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a valid event position`)
-  if (first > 0) return { beginning: { kind: 'index', index: next - 1 }, gap: true }
+  if (first > 0) return { beginning: { kind: 'index', index: next - 1 }, gap: true, isKept: false }
   const sequence = Number(digits)
   const view = service.views.open(stored, taskKind)
   const { state: task } = await view.current(next)
@@ -33,7 +35,7 @@ export async function resumeFrom(service: Service, stored: StoredRun, after: str
       'cursor_invalid',
       `task ${run.id} has events 0 to ${task.sequence - 1}; event ${sequence} does not exist`,
     )
-  return { beginning: { kind: 'sequence', sequence }, gap: false }
+  return { beginning: { kind: 'sequence', sequence }, gap: false, isKept: kept !== undefined }
 }
 
 /** Checksum in a position, since an index alone could point into a restored log. */
