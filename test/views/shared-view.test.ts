@@ -114,6 +114,23 @@ describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))(
       expect(view.checkpoints).toBeLessThan(40)
     }))
 
+  test('[LOG-5] resumes after every position of a trimmed log with the tail of its uncut stream', () =>
+    withSeed(async (random) => {
+      const whole = await worldOf(randomEvents(random, 'run_x', EVENTS / 4))
+      await whole.store.trim('run_x', random.between(1, whole.stored.next - 10))
+      const world = { ...whole, stored: (await whole.store.get('run_x'))! }
+      const { frames, texts } = await foldAll(world, tested)
+      const view = world.views.open(world.stored, tested.kind)
+      expect(view.start.index).toBe(world.stored.first - 1)
+      expect(await replayed(world, tested, view)).toBe(texts.join(''))
+      for (const has of frames.map((frame) => tested.positionOf?.(frame)).filter(Number.isFinite)) {
+        if (random.chance(0.1)) view.forget()
+        const first = frames.findIndex((frame) => tested.positionOf!(frame) > has!)
+        const tail = first < 0 ? '' : texts.slice(first).join('')
+        expect(await resumed(world, tested, view, has!), `after ${has}`).toBe(tail)
+      }
+    }))
+
   test('a state folded on from any checkpoint equals the one folded from the first event', () =>
     withSeed(async (random) => {
       const world = await worldOf(randomEvents(random, 'run_x', EVENTS))

@@ -191,15 +191,19 @@ export class SliceRecord {
   readonly text: string
   /** Whether no character of its slice takes more than a byte. */
   readonly isAscii: boolean
+  readonly #run: string
+  readonly #index: number
   #event: LoggedEvent | undefined
 
-  constructor(text: string, isAscii: boolean) {
-    this.text = text
+  constructor(run: string, { index, envelope, isAscii }: EnvelopeRecord) {
+    this.text = envelope
     this.isAscii = isAscii
+    this.#run = run
+    this.#index = index
   }
 
   get event(): LoggedEvent {
-    return (this.#event ??= JSON.parse(this.text) as LoggedEvent)
+    return (this.#event ??= parseEnvelope(this.text, this.#run, this.#index))
   }
 }
 
@@ -292,12 +296,18 @@ const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
 /** The records of a slice; all who are given the same slice share them. */
 export function recordsOf(slice: Slice): readonly SliceRecord[] {
   let known = parsed.get(slice)
-  if (known === undefined)
-    parsed.set(
-      slice,
-      (known = envelopeRecords(slice).map(({ envelope, isAscii }) => new SliceRecord(envelope, isAscii))),
-    )
+  if (known === undefined) {
+    const records = envelopeRecords(slice)
+    const run = runOf(records[0]?.envelope ?? '')
+    parsed.set(slice, (known = records.map((record) => new SliceRecord(run, record))))
+  }
   return known
+}
+
+/** The run's id, with which each envelope begins. */
+function runOf(envelope: string): string {
+  const start = '{"run":"'.length
+  return envelope.slice(start, envelope.indexOf('"', start))
 }
 
 function indexOfBytes(bytes: Uint8Array, pattern: Uint8Array): number {
