@@ -5,7 +5,7 @@ import { atMost, type Figure, median, show } from './figures.ts'
 import type { FinishedRuns } from './finished-runs.ts'
 import { LOAD_MS_MAX, rest } from './measure.ts'
 import type { FollowProtocol, Load, Resume } from './messages.ts'
-import { ClientProcess, ServerProcess } from './processes.ts'
+import { ServerProcess } from './processes.ts'
 
 const RESUMING = ['agentos', 'responses', 'a2a'] as const
 const EVENTS = 100_000
@@ -110,11 +110,8 @@ const OTHERS_INTERVAL_MS = 20
 
 /** Live deltas of other runs while views of long runs are built. */
 async function meanwhile(bench: Bench, path: string): Promise<Figure[]> {
-  const rounds = bench.rounds
-  const ids = await fill(bench, { path, runs: RESUMING.length * rounds, eventsPerRun: EVENTS })
+  const ids = await fill(bench, { path, runs: bench.rounds, eventsPerRun: EVENTS })
   const [client, server] = [await bench.client(), await bench.node(`sqlite:${path}`)]
-  const [channel] = await bench.processes.start('client.js', [])
-  const resuming = new ClientProcess(channel)
   const work = {
     events: (OTHERS_SECONDS * 1000) / OTHERS_INTERVAL_MS,
     perTurn: 1,
@@ -131,20 +128,26 @@ async function meanwhile(bench: Bench, path: string): Promise<Figure[]> {
   }
   await p99(() => Promise.resolve()) // compiles
   const grown: number[] = []
-  for (let round = 0; round < rounds; round++) {
+  for (const id of ids) {
     const alone = await p99(() => Promise.resolve())
-    const beside = await p99(async () => {
-      for (const [at, protocol] of RESUMING.entries()) {
-        const id = ids[round * RESUMING.length + at]!
-        await resuming.resume(server.port, asked({ id, events: EVENTS }, protocol, 1))
-      }
-    })
+    const beside = await p99(() => buildViews(server.port, id))
     bench.note(`p99 of ${OTHERS} other runs: ${show(alone)} ms alone, ${show(beside)} ms while views are built`)
     grown.push(beside - alone)
   }
   await server.stop()
-  channel.end()
   return [atMost(`while views are built: p99 of live deltas of ${OTHERS} other runs, more`, 10, median(grown), ' ms')]
+}
+
+/** A position beyond the end of a finished run is answered with its view, and without its text. */
+async function buildViews(port: number, id: string): Promise<void> {
+  for (const [path, status] of [
+    [`/agents/bench/runs/${id}/resume?last_event_index=999999999`, 204],
+    [`/v1/responses/${id.replace('run_', 'resp_')}?stream=true&starting_after=999999999`, 400],
+  ] as const) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`)
+    await response.text()
+    if (response.status !== status) throw new Error(`${path}: status ${response.status}`)
+  }
 }
 
 /** All but `run.created` and the end are texts. */

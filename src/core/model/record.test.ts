@@ -224,19 +224,20 @@ describe('an envelope', () => {
     expect(found.map(({ index, envelope }) => ({ index, envelope }))).toEqual(
       rawRecords(slice).map(({ index, envelope }) => ({ index, envelope })),
     )
-    for (const { envelope, isAscii } of found) if (isAscii) expect(envelope).toMatch(/^[ -~]*$/)
+    const ascii = found.filter(({ isAscii }) => isAscii)
+    for (const { envelope } of ascii) expect(envelope).toMatch(/^[ -~]*$/)
   })
 
   test('is found in a slice of many, wherever it is cut to be decoded', () => {
     for (let extra = 0; extra < 40; extra++) {
-      const texts = Array.from({ length: 200 }, (_, index) => 'ü\n\nx'.repeat(index === 0 ? extra : index % 90))
+      const written = Array.from({ length: 200 }, (_, index) => 'ü\n\nx'.repeat(index === 0 ? extra : index % 90))
       const many = sliceOf(
         7,
-        texts.map((text, at) => record(7 + at, { type: 'text.delta', data: { text } })),
+        written.map((text, at) => record(7 + at, { type: 'text.delta', data: { text } })),
         false,
       )
       expect(envelopeRecords(many).map(({ envelope }) => (JSON.parse(envelope) as LoggedEvent).data)).toEqual(
-        texts.map((text) => ({ text })),
+        written.map((text) => ({ text })),
       )
     }
   })
