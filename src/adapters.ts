@@ -1,14 +1,22 @@
 /** Adapters: agents that were written for something else, as components. What each needs is installed by its user. */
 export { aiAgent, type AiAgentDefinition } from './agents/ai-agent/agent.ts'
+export type { AnyAgent as AiSdkAgent } from './agents/ai-agent/stream.ts'
 export { langGraphAgent, type LangGraphDefinition } from './agents/langgraph/agent.ts'
-export { openAiAgent, type OpenAiAgentDefinition } from './agents/openai-agents/agent.ts'
+export type { Graph as LangGraph, GraphState as LangGraphState } from './agents/langgraph/thread.ts'
+export {
+  type AnyAgent as OpenAiSdkAgent,
+  openAiAgent,
+  type OpenAiAgentDefinition,
+} from './agents/openai-agents/agent.ts'
 export { processAgent, type ProcessAgentDefinition } from './agents/process/agent.ts'
 export { remoteA2aAgent, type RemoteA2aDefinition } from './agents/remote-a2a/agent.ts'
 export { upstream } from './agents/upstream/upstream.ts'
 export type { AgentOsUpstreamOptions } from './agents/upstream/agentos-source.ts'
+export type { ChatUpstreamDefinition } from './agents/upstream/chat-agent.ts'
 export type { OpenAiUpstreamOptions } from './agents/upstream/openai-source.ts'
 export type { AnswerPolicies, AnswerPolicy } from './agents/upstream/answer-policy.ts'
 export type { UpstreamOptions } from './agents/upstream/options.ts'
 export type { BreakerOptions } from './agents/shared/circuit-breaker.ts'
 export type { UpstreamSource } from './agents/upstream/source.ts'
 export { remoteAgentOs, type RemoteAgentOsDefinition } from './agents/remote-agentos/agent.ts'
+export type { RemoteKind as RemoteAgentOsKind } from './agents/remote-agentos/client.ts'

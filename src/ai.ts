@@ -10,7 +10,15 @@ export {
   type ScriptedModelOptions,
   type ScriptedPart,
 } from './agents/model/scripted.ts'
-export type { ScriptedCall, ScriptedResult } from './agents/model/scripted-call.ts'
+export type {
+  ScriptedCall,
+  ScriptedLanguageModel,
+  ScriptedPrompt,
+  ScriptedRequest,
+  ScriptedResult,
+} from './agents/model/scripted-call.ts'
+export type { CallerOptions, CallerSettings, CallerTool } from './core/model/caller-options.ts'
 export type { AgentTools, OpenTools, ToolGroup, ToolSource, ToolsOfRun } from './agents/model/tool-sources.ts'
 export { idempotent, type ToolContext } from './agents/model/tools.ts'
 export { team, type TeamDefinition, type TeamMode } from './agents/team/team.ts'
+export type { FlexibleSchema, LanguageModel, ModelMessage, ToolSet } from './agents/model/sdk-types.ts'

@@ -1,35 +1,70 @@
 /** Holdfast as a library: define components, serve them. */
 export { agent, type AgentDefinition, type TypedAgentDefinition } from './agents/agent.ts'
 export type { ModelAgentDefinition } from './agents/model/agent.ts'
-export type { DescribedSchema, JsonSchema, SchemaIssue, StandardSchema, ValueSchema } from './core/ports/schema.ts'
+export type { CommonDefinition } from './agents/shared/component.ts'
+export type {
+  DescribedSchema,
+  JsonSchema,
+  JsonSchemaConverter,
+  JsonSchemaTarget,
+  SchemaIssue,
+  SchemaResult,
+  StandardIssue,
+  StandardSchema,
+  StandardSchemaProps,
+  ValueSchema,
+} from './core/ports/schema.ts'
 export { fromJsonSchema } from './core/schema/json-schema.ts'
 export { isolated, type IsolatedOptions } from './agents/isolated/component.ts'
 export {
   type AnyStep,
   type Choice,
+  type Choose,
+  type ComponentStep,
   condition,
+  type ConditionNode,
   type Confirmation,
+  type ConnectedSteps,
+  type Decide,
+  type FirstInput,
   type FlowFacts,
+  type FunctionStep,
+  type InputOf,
+  type LastOutput,
   loop,
+  type LoopDefinition,
   type LoopFacts,
+  type LoopNode,
+  type NameOf,
   type OnError,
+  type OutputOf,
+  type OutputsByName,
   parallel,
+  type ParallelNode,
+  type QuestionOptions,
   type Retry,
   type Review,
   router,
+  type RouterNode,
+  type SequenceNode,
+  type SharedInput,
   step,
   type StepContext,
   type StepFunction,
+  type StepNode,
   type StepOptions,
   type StepQuestion,
   steps,
+  type TypedStep,
   workflow,
   type Workflow,
   type WorkflowDefinition,
+  type WorkflowNode,
   type WorkflowStep,
 } from './agents/workflow/index.ts'
 export {
   type AgentStream,
+  type Ask,
   type AskOptions,
   type BusyPolicy,
   type CallOptions,
@@ -52,20 +87,33 @@ export {
   type ToolAttempt,
   type ToolCall,
   type UncertainPolicy,
+  type UpstreamInfo,
   WorkFailure,
 } from './core/ports/component.ts'
-export { type ErrorCode, errorTable, HoldfastError, isHoldfastError } from './core/model/errors.ts'
+export type { ComponentSource, Served, SourceHealth } from './core/ports/component-source.ts'
+export {
+  type ErrorCode,
+  errorTable,
+  HoldfastError,
+  type HoldfastErrorOptions,
+  isHoldfastError,
+} from './core/model/errors.ts'
 export {
   type Actor,
   type Event,
   type EventData,
+  type EventEffect,
+  type EventRule,
   eventTable,
   type EventType,
   type Failure,
   isTerminal,
   type LoggedEvent,
   type Question,
+  type StepKind,
+  type Suspect,
   type Usage,
+  type WorkMarks,
 } from './core/model/event.ts'
 export type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './core/model/document.ts'
 export { defaultLimits, type Limits } from './core/model/limits.ts'
@@ -80,8 +128,10 @@ export type { ChatOptions, Chats, LoadChatOptions } from './mount/chats.ts'
 export { type Handlers, type Holdfast, holdfast, type NodeHandler } from './mount/holdfast.ts'
 export type { HoldfastOptions } from './mount/options.ts'
 export type { FetchHandler } from './http/fetch/index.ts'
-export { createServer, openSqliteStore } from './server/loaded-on-use.ts'
-export type { Server, ServerOptions } from './server/create-server.ts'
+export { createServer, createWorker, openSqliteStore } from './server/loaded-on-use.ts'
+export type { OpenSqliteOptions } from './stores/sqlite/index.ts'
+export type { PublicServer as Server, ServerOptions } from './server/create-server.ts'
+export type { PublicWorker as Worker, WorkerOptions } from './server/create-worker.ts'
 export type { EngineOptions } from './server/engine-options.ts'
 export type { ProtocolChoice, ProtocolName } from './server/protocol-paths.ts'
 export type { Authenticate } from './server/auth/host.ts'
@@ -99,8 +149,10 @@ export type { AuditAction, AuditEntry, AuditSink } from './core/access/audit.ts'
 export type { Clock, Ids } from './core/ports/clock.ts'
 export type { Logger } from './core/ports/logger.ts'
 export type { SecretBox } from './core/ports/secret-box.ts'
-export type { Service } from './core/service.ts'
 export type { AgentCardOptions, A2aOptions, CardSigner, PushOptions } from './protocols/a2a/index.ts'
+export type { PushLimits } from './protocols/a2a/push/limits.ts'
+export type { ErrorTable as A2aErrorTable } from './protocols/a2a/wire/errors.ts'
+export type { AgentCard, AgentExtension, AgentInterface, AgentSkill, CardSignature } from './protocols/a2a/wire/wire.ts'
 export type { Client, RunHandle, Runs } from './client/index.ts'
 export type { RetentionOverrides } from './server/retention/periods.ts'
 export type { RetentionOptions } from './server/retention/retention.ts'

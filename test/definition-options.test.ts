@@ -42,7 +42,7 @@ const others: readonly (readonly [string, (more: object) => unknown])[] = [
   ['isolated()', (more) => isolated(here, more)],
   ['holdfast()', (more) => holdfast({ components: [], store: 'memory:', ...more })],
   ['createServer()', (more) => createServer({ components: [], store: openMemoryStore(), ...more })],
-  ['createWorker()', async (more) => createWorker({ components: [], store: openMemoryStore(), ...more })],
+  ['createWorker()', async (more) => createWorker({ components: [], store: 'memory:', ...more })],
   ['step "do"', (more) => step({ name: 'do', run: () => 1, ...more } as never)],
   ['parallel "p"', (more) => parallel({ name: 'p', branches: [doing], ...more })],
   ['loop "l"', (more) => loop({ name: 'l', body: doing, until: () => true, ...more } as never)],

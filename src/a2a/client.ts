@@ -108,7 +108,7 @@ export class A2aClient {
   readonly #binding: Binding
   readonly #settings: Settings
 
-  constructor(card: AgentCard, spoken: Interface, binding: Binding, settings: Settings) {
+  private constructor(card: AgentCard, spoken: Interface, binding: Binding, settings: Settings) {
     this.card = card
     this.interface = spoken
     this.#binding = binding

@@ -20,7 +20,7 @@ export {
 } from './errors.ts'
 export type { OnProblem } from './backoff.ts'
 export type { OnGap, OnLogChanged, SnapshotFrame } from './follow.ts'
-export type { EventsOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
+export type { EventsOptions, ReadOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
 export type { RunSnapshot, SnapshotOptions } from './snapshot.ts'
 export { RunText } from './text.ts'
 export type { TransportOptions } from './transport.ts'

@@ -25,7 +25,7 @@ import type {
   ShareOptions,
 } from './types.ts'
 
-interface ReadOptions extends Abortable {
+export interface ReadOptions extends Abortable {
   /** Index of the last event that you have. Default: from the beginning. */
   readonly after?: number
   /** Called when events were trimmed. Default: throw `GapError`. */

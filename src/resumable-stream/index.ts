@@ -4,4 +4,4 @@ export {
   type CreateResumableStreamContextOptions,
   type ResumableStreamContext,
 } from './context.ts'
-export { resumableStreams } from './stream-component.ts'
+export { type MakeStream, resumableStreams } from './stream-component.ts'

@@ -10,16 +10,20 @@ import {
 } from '../core/model/check-options.ts'
 import type { Served } from '../core/ports/component-source.ts'
 import { silentLogger } from '../core/ports/logger.ts'
+import type { Store } from '../core/ports/store.ts'
 import type { Service } from '../core/service.ts'
 import { limitConnections, LISTEN_BACKLOG } from '../http/limit-connections.ts'
 import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
 import { type Engine, openEngine } from './engine.ts'
 import type { EngineOptions } from './engine-options.ts'
-import { engineRules } from './engine-rules.ts'
+import { aStore, engineRules } from './engine-rules.ts'
 import { createHttpServer, urlOf } from './http-server.ts'
+import { openStore } from './open-store.ts'
 
-export interface ServerOptions extends EngineOptions {
+export interface ServerOptions extends Omit<EngineOptions, 'store'> {
+  /** `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store. `close` closes it. */
+  readonly store: string | Store
   /** Default: 127.0.0.1. */
   readonly host?: string
   /** Default: 0, which picks a free port. */
@@ -28,16 +32,27 @@ export interface ServerOptions extends EngineOptions {
   readonly tls?: TlsOptions
 }
 
-const RULES: OptionRules<ServerOptions> = { ...engineRules, host: aString, port: anAmount, tls: anObject }
+const RULES: OptionRules<ServerOptions> = {
+  ...engineRules,
+  store: aStore,
+  host: aString,
+  port: anAmount,
+  tls: anObject,
+}
 
-export interface Server {
+/** `Server` of the package. */
+export interface PublicServer {
   /** Address with the base path. */
   readonly url: string
-  readonly service: Service
   /** Serves these from now on. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly Served[]): void
   /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
   close(): Promise<void>
+}
+
+/** With its service, for this package. */
+export interface Server extends PublicServer {
+  readonly service: Service
 }
 
 export async function createServer(options: ServerOptions): Promise<Server> {
@@ -45,10 +60,13 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   checkRequired('createServer()', options, ['components', 'store'])
   const { host = '127.0.0.1', port = 0, tls, logger = silentLogger } = options
   const certificate = tls && (await CertificateFiles.open(tls, logger))
-  const engine = await openEngine(options, {
-    host,
-    url: () => address(),
-    ...(certificate !== undefined && { certificate }),
+  const store = typeof options.store === 'string' ? await openStore(options.store, logger) : options.store
+  const engine = await openEngine(
+    { ...options, store },
+    { host, url: () => address(), ...(certificate !== undefined && { certificate }) },
+  ).catch(async (cause: unknown) => {
+    if (store !== options.store) await store.close()
+    throw cause
   })
   const { app, limits, service } = engine
   const http = createHttpServer({ app, upgrades: engine, limits, certificate })
@@ -61,6 +79,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   } catch (cause) {
     await engine.disconnect('not listening')
     await engine.drain()
+    if (store !== options.store) await store.close()
     throw cause
   }
   engine.begin()

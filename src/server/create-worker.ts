@@ -10,15 +10,16 @@ import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/ports/store.ts'
-import { engineRules } from './engine-rules.ts'
+import { aStore, engineRules } from './engine-rules.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
+import { openStore } from './open-store.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
 
 export interface WorkerOptions {
   readonly components: readonly Component[]
-  /** The worker closes it. */
-  readonly store: Store
+  /** `postgres://…`, `nats://…`, `sqlite:PATH`, or an open store. `close` closes it. */
+  readonly store: string | Store
   readonly limits?: Partial<Limits>
   /** Must match that of the servers. Default: no redaction. */
   readonly redact?: RedactOptions
@@ -31,7 +32,7 @@ export interface WorkerOptions {
 
 const RULES: OptionRules<WorkerOptions> = {
   components: engineRules.components,
-  store: engineRules.store,
+  store: aStore,
   limits: engineRules.limits,
   redact: engineRules.redact,
   logger: engineRules.logger,
@@ -40,19 +41,25 @@ const RULES: OptionRules<WorkerOptions> = {
   handleUncaught: engineRules.handleUncaught,
 }
 
-export interface Worker {
-  readonly service: Service
+/** `Worker` of the package. */
+export interface PublicWorker {
   /** Drains: finishes or hands over running runs, and closes the store. */
   close(): Promise<void>
 }
 
-export function createWorker(options: WorkerOptions): Worker {
+/** With its service, for this package. */
+export interface Worker extends PublicWorker {
+  readonly service: Service
+}
+
+export async function createWorker(options: WorkerOptions): Promise<Worker> {
   checkOptions('createWorker()', options, RULES)
   checkRequired('createWorker()', options, ['components', 'store'])
-  const { store, components, limits = {}, logger: plainLogger = silentLogger, clock = systemClock } = options
+  const { components, limits = {}, logger: plainLogger = silentLogger, clock = systemClock } = options
   const redactor = redactorOf(undefined, options.redact)
   const logger = redactor === undefined ? plainLogger : redactingLogger(plainLogger, redactor)
   const ids = options.ids ?? systemIds(clock)
+  const store = typeof options.store === 'string' ? await openStore(options.store, logger) : options.store
   const service = new Service({
     store,
     registry: new Registry(components),

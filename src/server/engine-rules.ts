@@ -21,6 +21,12 @@ const aService: OptionRule = {
   check: (value) => (typeof value === 'object' || typeof value === 'function') && value !== null,
 }
 
+/** An address or an open store. */
+export const aStore: OptionRule = {
+  expected: 'an address, such as "sqlite:runs.db", or a store',
+  check: (value) => typeof value === 'string' || aService.check(value),
+}
+
 export const engineRules: OptionRules<EngineOptions> = {
   components: aList,
   store: aService,

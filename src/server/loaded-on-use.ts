@@ -1,11 +1,19 @@
 /** What `holdfast` exports and few applications use: `import 'holdfast'` loads none of it until it is called. */
 import type { Store } from '../core/ports/store.ts'
 import type { OpenSqliteOptions } from '../stores/sqlite/index.ts'
-import type { Server, ServerOptions } from './create-server.ts'
+import type { PublicServer, ServerOptions } from './create-server.ts'
+import type { PublicWorker, WorkerOptions } from './create-worker.ts'
 
-export async function createServer(options: ServerOptions): Promise<Server> {
+/** Serves components over HTTP, on a port of its own. */
+export async function createServer(options: ServerOptions): Promise<PublicServer> {
   const module = await import('./create-server.ts')
   return module.createServer(options)
+}
+
+/** Executes runs of a shared store without serving requests, like `holdfast worker`. */
+export async function createWorker(options: WorkerOptions): Promise<PublicWorker> {
+  const module = await import('./create-worker.ts')
+  return module.createWorker(options)
 }
 
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {

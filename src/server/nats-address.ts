@@ -1,5 +1,5 @@
 /** Parses the address of a NATS store, and formats it without secrets. */
-import type { OpenNatsOptions } from '../stores/nats/index.ts'
+import type { OpenNatsOptions } from '../stores/nats/options.ts'
 
 /** The options that an address can express; others need code. */
 export interface NatsConfig extends Omit<OpenNatsOptions, 'requestTimeoutMs' | 'clock' | 'logger'> {

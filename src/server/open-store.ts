@@ -1,10 +1,11 @@
 /** Opens the configured store. Loads only its adapter. */
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
-import type { StoreConfig } from './config-options.ts'
+import { type StoreConfig, toStore } from './store-address.ts'
 
-export async function openStore(config: StoreConfig, logger?: Logger): Promise<Store> {
-  const open = await loadStore(config, logger)
+/** `store`: an address, such as `sqlite:runs.db`, or what it says. */
+export async function openStore(store: string | StoreConfig, logger?: Logger): Promise<Store> {
+  const open = await loadStore(typeof store === 'string' ? toStore(store) : store, logger)
   return open()
 }
 

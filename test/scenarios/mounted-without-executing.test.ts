@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import { holdfast } from '../../src/mount/holdfast.ts'
 import { createWorker } from '../../src/server/create-worker.ts'
-import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { startPostgres } from '../support/postgres.ts'
 
 const postgres = await startPostgres()
@@ -33,9 +32,9 @@ test('execute: false leaves runs to a worker of the same store, and streams what
     return whole
   })()
   expect((await run.get()).status).toBe('queued')
-  const worker = createWorker({
+  const worker = await createWorker({
     components: [echo],
-    store: await openPostgresStore({ url: postgres.url, connections: 2 }),
+    store: postgres.url,
   })
   onTestFinished(() => worker.close())
   expect(await text).toBe('executed elsewhere')

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { pino } from 'pino'
 import { describe, expect, onTestFailed, test } from 'vitest'
-import { agent, redactions, type Server, type ServerOptions, type Store } from '../../src/index.ts'
+import { agent, redactions, type EngineOptions, type Server, type Store } from '../../src/index.ts'
 import { emit } from '../../src/core/ports/component.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
@@ -128,7 +128,7 @@ function expectRedacted(what: string, text: string): void {
   ).toEqual([])
 }
 
-async function serve(store: Store, more: Partial<ServerOptions> = {}): Promise<{ server: Server; lines: string[] }> {
+async function serve(store: Store, more: Partial<EngineOptions> = {}): Promise<{ server: Server; lines: string[] }> {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
   const seed = testSeed()

@@ -1,12 +1,14 @@
 /** The prompt of a scripted model, in a form that is easy to match in a script. */
 import type { LanguageModel } from 'ai'
 
-type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>
-type CallOptions = Parameters<Model['doStream']>[0]
-type Prompt = CallOptions['prompt']
+/** A model of the AI SDK's current interface. */
+export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>
+/** What the AI SDK asks a model. */
+export type ScriptedRequest = Parameters<ScriptedLanguageModel['doStream']>[0]
+export type ScriptedPrompt = ScriptedRequest['prompt']
 
 export interface ScriptedCall {
-  readonly prompt: Prompt
+  readonly prompt: ScriptedPrompt
   /** Names of the available tools. */
   readonly tools: readonly string[]
   /** JSON schemas of their inputs, by name. */
@@ -23,7 +25,7 @@ export interface ScriptedCall {
   readonly responses: number
   /** Words in the whole prompt. */
   readonly words: number
-  readonly format: CallOptions['responseFormat']
+  readonly format: ScriptedRequest['responseFormat']
   readonly signal: AbortSignal | undefined
 }
 
@@ -35,7 +37,7 @@ export interface ScriptedResult {
   readonly failed: boolean
 }
 
-export function describeCall({ prompt, tools, responseFormat, abortSignal }: CallOptions): ScriptedCall {
+export function describeCall({ prompt, tools, responseFormat, abortSignal }: ScriptedRequest): ScriptedCall {
   const lastUser = prompt.findLastIndex(({ role }) => role === 'user')
   const since = prompt.slice(lastUser + 1)
   return {
@@ -53,12 +55,12 @@ export function describeCall({ prompt, tools, responseFormat, abortSignal }: Cal
   }
 }
 
-function textOf({ content }: Prompt[number]): string {
+function textOf({ content }: ScriptedPrompt[number]): string {
   if (typeof content === 'string') return content
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-function resultsOf(message: Prompt[number]): ScriptedResult[] {
+function resultsOf(message: ScriptedPrompt[number]): ScriptedResult[] {
   if (message.role !== 'tool') return []
   return message.content.flatMap((part) => {
     if (part.type !== 'tool-result') return []

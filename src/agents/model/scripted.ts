@@ -2,15 +2,19 @@
  * Scripted model without network: its response is a function of its prompt. Streams word by word, calls tools, counts words as
  * tokens.
  */
-import type { LanguageModel } from 'ai'
 import { pause } from '../shared/pause.ts'
 import { isReplaying } from './replaying.ts'
-import { describeCall, type ScriptedCall, wordsIn } from './scripted-call.ts'
+import {
+  describeCall,
+  type ScriptedCall,
+  wordsIn,
+  type ScriptedLanguageModel,
+  type ScriptedRequest,
+} from './scripted-call.ts'
 
-type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>
-type CallOptions = Parameters<Model['doStream']>[0]
-type StreamPart = Awaited<ReturnType<Model['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never
-type Content = Awaited<ReturnType<Model['doGenerate']>>['content'][number]
+type StreamPart =
+  Awaited<ReturnType<ScriptedLanguageModel['doStream']>>['stream'] extends ReadableStream<infer Part> ? Part : never
+type Content = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>['content'][number]
 type Finish = Extract<StreamPart, { type: 'finish' }>
 
 /** Output of a script: text, or another kind of part. */
@@ -39,8 +43,12 @@ export interface ScriptedModelOptions {
   readonly wordsPerSecond?: number
 }
 
-export function scriptedModel({ id = 'scripted', script, wordsPerSecond }: ScriptedModelOptions): Model {
-  const parts = async (options: CallOptions): Promise<AsyncGenerator<StreamPart, void, void>> => {
+export function scriptedModel({
+  id = 'scripted',
+  script,
+  wordsPerSecond,
+}: ScriptedModelOptions): ScriptedLanguageModel {
+  const parts = async (options: ScriptedRequest): Promise<AsyncGenerator<StreamPart, void, void>> => {
     const call = describeCall(options)
     return perform(call, await script(call), wordsPerSecond)
   }

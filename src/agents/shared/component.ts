@@ -3,7 +3,8 @@ import { checkOptions, checkRequired, type OptionRules } from '../../core/model/
 import { componentRules } from '../../core/model/component-options.ts'
 import type { Component } from '../../core/ports/component.ts'
 
-type Common = Pick<
+/** Options that all kinds of components have. */
+export type CommonDefinition = Pick<
   // oxlint-disable-next-line typescript/no-explicit-any -- any schemas
   Component<any, any>,
   | 'id'
@@ -22,8 +23,6 @@ type Common = Pick<
   | 'input'
   | 'output'
 >
-
-export type CommonDefinition = Common
 
 /** Rules for the common options, for the table of a definition. */
 export const commonRules: OptionRules<CommonDefinition> = omit(componentRules, ['info', 'onPause', 'admit'])
@@ -48,7 +47,7 @@ export function checkDefinition<Definition extends { readonly id: string }>(
 }
 
 /** Extracts the common component fields. Default recovery: `resume`. */
-export function commonOf(definition: CommonDefinition): Common {
+export function commonOf(definition: CommonDefinition): CommonDefinition {
   const {
     id,
     name,

@@ -96,7 +96,7 @@ export function parallel<const Name extends string, const Branches extends reado
   return { type: 'parallel', name, branches: nodesOf(what, 'branches', definition.branches), concurrency }
 }
 
-interface LoopDefinition<Name, Body> {
+export interface LoopDefinition<Name, Body> {
   readonly name: Name
   /** Gets its own previous output. */
   readonly body: Body
@@ -104,7 +104,7 @@ interface LoopDefinition<Name, Body> {
   readonly maxIterations?: number
 }
 
-type Decide<In, Facts> = (input: In, facts: Facts) => boolean | Promise<boolean>
+export type Decide<In, Facts> = (input: In, facts: Facts) => boolean | Promise<boolean>
 
 /** Repeats its body. `until` checks the output after each iteration; `while` also checks the input before the first. */
 export function loop<const Name extends string, Body extends AnyStep>(

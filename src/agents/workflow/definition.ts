@@ -25,7 +25,7 @@ export interface Retry {
 /** How a failure is handled after the last attempt: end the workflow, skip the step, or ask a person. */
 export type OnError = 'fail' | 'skip' | 'pause'
 
-interface QuestionOptions {
+export interface QuestionOptions {
   readonly prompt: string
   /** Timeout for the answer; then the run fails. */
   readonly timeoutMs?: number
@@ -72,7 +72,7 @@ export type StepFunction<In, Out> = (
 declare const flow: unique symbol
 
 /** Carries a step's input and output types; nothing at run time. */
-interface TypedStep<In, Out> {
+export interface TypedStep<In, Out> {
   readonly [flow]?: (input: In) => Out
 }
 

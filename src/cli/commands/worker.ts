@@ -48,7 +48,7 @@ A sqlite store is for one process. A worker can open it while no server uses it,
     const opened = await openStore(config.store, logger)
     const endSurvival = surviveUncaughtErrors(logger)
     const { limits, redact } = config
-    const running = createWorker({
+    const running = await createWorker({
       components: registered,
       store: opened,
       limits,

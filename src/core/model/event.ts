@@ -215,7 +215,7 @@ export type EventType = keyof EventData
 /** `terminal` ends the run, `pause` suspends it, `lifecycle` moves it, `content` leaves its status alone. */
 export type EventEffect = 'terminal' | 'pause' | 'lifecycle' | 'content'
 
-interface EventRule {
+export interface EventRule {
   readonly effect: EventEffect
   /** Whether an agent may emit it; only Holdfast writes the others. */
   readonly agent: boolean

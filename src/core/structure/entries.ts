@@ -3,7 +3,8 @@ import type { Failure, Question, Usage } from '../model/event.ts'
 import type { RunStatus } from '../model/run.ts'
 import type { TextEntry } from './texts.ts'
 
-interface Common {
+/** What all entries have. */
+export interface EntryFacts {
   /** Index of its first event: the entry's identity. */
   readonly index: number
   /** Time of its first event. */
@@ -13,7 +14,8 @@ interface Common {
   readonly retracted: boolean
 }
 
-interface Work extends Common {
+/** What all work has. */
+export interface WorkFacts extends EntryFacts {
   /** It is in the ledger: retracting output does not undo it. */
   readonly recorded: boolean
   /** Index of the step around it. */
@@ -22,9 +24,9 @@ interface Work extends Common {
 }
 
 /** `cut`: its process died, or its run ended before it did. */
-type WorkState = 'running' | 'done' | 'failed' | 'cut'
+export type WorkState = 'running' | 'done' | 'failed' | 'cut'
 
-export interface ToolEntry extends Work {
+export interface ToolEntry extends WorkFacts {
   readonly kind: 'tool'
   readonly call: string
   readonly name: string
@@ -37,7 +39,7 @@ export interface ToolEntry extends Work {
   readonly error?: Failure | undefined
 }
 
-export interface StepEntry extends Work {
+export interface StepEntry extends WorkFacts {
   readonly kind: 'step'
   readonly id: string
   readonly name: string
@@ -50,7 +52,7 @@ export interface StepEntry extends Work {
 }
 
 /** A component that another one called; `actor` is its own key. */
-export interface ActorEntry extends Work {
+export interface ActorEntry extends WorkFacts {
   readonly kind: 'actor'
   readonly component: string
   readonly componentKind: string
@@ -63,7 +65,7 @@ export interface ActorEntry extends Work {
   readonly usage?: Usage | undefined
 }
 
-export interface ModelEntry extends Work {
+export interface ModelEntry extends WorkFacts {
   readonly kind: 'model'
   readonly request: string
   readonly model: string
@@ -71,7 +73,7 @@ export interface ModelEntry extends Work {
   readonly usage?: Usage | undefined
 }
 
-export interface ArtifactEntry extends Common {
+export interface ArtifactEntry extends EntryFacts {
   readonly kind: 'artifact'
   readonly artifact: string
   readonly name?: string | undefined
@@ -91,7 +93,7 @@ export interface ArtifactPiece {
   readonly value?: unknown
 }
 
-export interface SourceEntry extends Common {
+export interface SourceEntry extends EntryFacts {
   readonly kind: 'source'
   readonly source: string
   readonly url?: string | undefined
@@ -99,18 +101,18 @@ export interface SourceEntry extends Common {
 }
 
 /** A state, a change of it, or a value of the agent's own. */
-export interface FactEntry extends Common {
+export interface FactEntry extends EntryFacts {
   readonly kind: 'state' | 'patch' | 'custom'
   readonly name: string
   readonly value: unknown
 }
 
-export interface InputEntry extends Common {
+export interface InputEntry extends EntryFacts {
   readonly kind: 'input'
   readonly value: unknown
 }
 
-export interface AttemptEntry extends Common {
+export interface AttemptEntry extends EntryFacts {
   readonly kind: 'attempt'
   readonly number: number
   readonly state: WorkState
@@ -118,25 +120,25 @@ export interface AttemptEntry extends Common {
 }
 
 /** A worker released the run, or somebody requested its stop. */
-export interface NoticeEntry extends Common {
+export interface NoticeEntry extends EntryFacts {
   readonly kind: 'release' | 'stop'
   readonly reason?: string | undefined
 }
 
-export interface QuestionsEntry extends Common {
+export interface QuestionsEntry extends EntryFacts {
   readonly kind: 'questions'
   readonly questions: readonly Question[]
   readonly answers?: Readonly<Record<string, unknown>> | undefined
   readonly endedAt?: string | undefined
 }
 
-export interface RetractionEntry extends Common {
+export interface RetractionEntry extends EntryFacts {
   readonly kind: 'retraction'
   readonly from: number
   readonly reason: string
 }
 
-export interface EndEntry extends Common {
+export interface EndEntry extends EntryFacts {
   readonly kind: 'end'
   readonly status: RunStatus
   readonly output?: unknown

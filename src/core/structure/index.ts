@@ -6,6 +6,7 @@ export {
   type AttemptEntry,
   type EndEntry,
   type Entry,
+  type EntryFacts,
   type FactEntry,
   type InputEntry,
   isOpen,
@@ -19,6 +20,8 @@ export {
   type StepEntry,
   type ToolEntry,
   type WorkEntry,
+  type WorkFacts,
+  type WorkState,
 } from './entries.ts'
 export type { RunLifecycle } from './lifecycle.ts'
 export { RunStructure, type StructureOptions } from './run-structure.ts'

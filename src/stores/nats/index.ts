@@ -1,45 +1,17 @@
 /** Cluster store on NATS JetStream (nats-server 2.11 or later), for any number of nodes. */
-import type { Clock } from '../../core/ports/clock.ts'
-import { type Logger, silentLogger } from '../../core/ports/logger.ts'
+import { silentLogger } from '../../core/ports/logger.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { Alarms } from './alarms.ts'
 import { checkName } from './layout.ts'
 import type { Nats } from './connecting.ts'
 import { Link } from './link.ts'
+import type { OpenNatsOptions } from './options.ts'
 import { inspect, setUp, type StreamInfo } from './setup.ts'
 import { NatsStore } from './store.ts'
 import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './sync-policy.ts'
 
-export interface OpenNatsOptions {
-  /** `host:port` of one or more servers of a cluster. The client discovers the others. */
-  readonly servers: readonly string[]
-  readonly user?: string
-  readonly password?: string
-  readonly token?: string
-  readonly tls?: boolean
-  /** Prefix of all stream names. Default: `holdfast`. */
-  readonly name?: string
-  /** Number of servers that store each message. Default: 3 in a cluster, 1 on a single server. */
-  readonly replicas?: number
-  /** Pairs of streams over which runs are spread; fixed at creation. Default: 4. */
-  readonly partitions?: number
-  /** Cluster and server tags on which the streams are placed. */
-  readonly cluster?: string
-  readonly tags?: readonly string[]
-  /** Refuse servers that acknowledge a message before its file is synced, according to the server at `monitor`. */
-  readonly sync?: 'always'
-  /** `http://host:port`: the monitoring endpoint of a server. */
-  readonly monitor?: string
-  /** Timeout of one request attempt. Default: 2,000. */
-  readonly requestTimeoutMs?: number
-  /** How long appends are retried while no server is reachable, before this node gives up their runs. Default: 60,000. */
-  readonly outageTimeoutMs?: number
-  /** Clock that leases are measured with. Default: the servers' time. */
-  readonly clock?: Clock
-  /** Receives reports for operators, such as replicas that differ. */
-  readonly logger?: Logger
-}
+export type { OpenNatsOptions, StreamInfo, SyncPolicy }
 
 export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
   const { outageTimeoutMs = 60_000, clock, name = 'holdfast', logger = silentLogger } = options

@@ -3,7 +3,8 @@ import type { Run } from '../../../src/core/model/run.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
 import type { Limits } from '../../../src/core/model/limits.ts'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
-import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
+import type { Server } from '../../../src/server/create-server.ts'
+import type { EngineOptions } from '../../../src/server/engine-options.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { until } from '../../support/until.ts'
@@ -17,7 +18,7 @@ export interface OpenAiServer extends Server {
   readonly base: string
 }
 
-export async function serveOpenAi({ components = [], ...options }: Partial<ServerOptions> = {}): Promise<OpenAiServer> {
+export async function serveOpenAi({ components = [], ...options }: Partial<EngineOptions> = {}): Promise<OpenAiServer> {
   const server = await serveInProcess({
     store: openMemoryStore(),
     ...options,

@@ -1,0 +1,33 @@
+/** Options of the NATS store. They name no type of the optional package. */
+import type { Clock } from '../../core/ports/clock.ts'
+import type { Logger } from '../../core/ports/logger.ts'
+
+export interface OpenNatsOptions {
+  /** `host:port` of one or more servers of a cluster. The client discovers the others. */
+  readonly servers: readonly string[]
+  readonly user?: string
+  readonly password?: string
+  readonly token?: string
+  readonly tls?: boolean
+  /** Prefix of all stream names. Default: `holdfast`. */
+  readonly name?: string
+  /** Number of servers that store each message. Default: 3 in a cluster, 1 on a single server. */
+  readonly replicas?: number
+  /** Pairs of streams over which runs are spread; fixed at creation. Default: 4. */
+  readonly partitions?: number
+  /** Cluster and server tags on which the streams are placed. */
+  readonly cluster?: string
+  readonly tags?: readonly string[]
+  /** Refuse servers that acknowledge a message before its file is synced, according to the server at `monitor`. */
+  readonly sync?: 'always'
+  /** `http://host:port`: the monitoring endpoint of a server. */
+  readonly monitor?: string
+  /** Timeout of one request attempt. Default: 2,000. */
+  readonly requestTimeoutMs?: number
+  /** How long appends are retried while no server is reachable, before this node gives up their runs. Default: 60,000. */
+  readonly outageTimeoutMs?: number
+  /** Clock that leases are measured with. Default: the servers' time. */
+  readonly clock?: Clock
+  /** Receives reports for operators, such as replicas that differ. */
+  readonly logger?: Logger
+}
