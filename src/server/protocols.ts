@@ -43,10 +43,10 @@ async function loadHealth(deps: ProtocolParts, startedAt: string): Promise<Proto
 }
 
 async function loadNative(deps: ProtocolParts, startedAt: string): Promise<Protocol> {
-  const { service, streams, version, paths } = deps
+  const { service, streams, version, paths, auth } = deps
   const { nativeProtocol } = await import('../protocols/native/index.ts')
   const linked = linkedProtocols(service, paths)
-  return nativeProtocol(service, streams, version, await healthFields(deps, startedAt), paths, linked)
+  return nativeProtocol(service, streams, version, await healthFields(deps, startedAt), paths, linked, auth === 'none')
 }
 
 async function healthFields({ paths }: ProtocolParts, startedAt: string): Promise<HealthFields> {

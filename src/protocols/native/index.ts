@@ -1,4 +1,5 @@
 /** The native protocol, ready to be mounted. */
+import { HoldfastError } from '../../core/model/errors.ts'
 import type { Service } from '../../core/service.ts'
 import type { HealthFields } from '../../http/health.ts'
 import { respondJson } from '../../http/respond.ts'
@@ -9,6 +10,7 @@ import { toProblem } from './errors.ts'
 import { type LinkedPaths, NativeLinks } from './links.ts'
 import { nativeRoutes } from './routes.ts'
 import { runLinksRoute } from './run-links.ts'
+import { toComponent } from './wire.ts'
 
 const atRoot: LinkedPaths = new Map([
   ['native', ''],
@@ -22,24 +24,41 @@ export function nativeProtocol(
   healthFields: HealthFields = {},
   paths: LinkedPaths = atRoot,
   linked: readonly LinkedProtocol[] = [],
+  describesComponents = false,
 ): Protocol {
   const links = new NativeLinks(paths)
   const routes = [
+    componentsRoute(service, version, links),
     ...nativeRoutes(service, streams, healthFields, links),
     runLinksRoute(service, links, linked),
-    openApiRoute(version, links),
+    openApiRoute(version, links, describesComponents ? service : undefined),
   ]
   return { name: 'native', routes, error: toProblem }
 }
 
-function openApiRoute(version: string, links: NativeLinks): Route {
+function componentsRoute(service: Service, version: string, links: NativeLinks): Route {
+  return {
+    method: 'GET',
+    path: '/components',
+    async handle(call) {
+      const format = call.query.get('format')
+      if (format === null) return respondJson(call.response, 200, { components: service.components().map(toComponent) })
+      if (format !== 'openapi') throw new HoldfastError('invalid_request', 'format must be openapi')
+      const { openApiDocument } = await import('./openapi.ts')
+      respondJson(call.response, 200, openApiDocument(version, links.base(call), service.components()))
+    },
+  }
+}
+
+/** Public. Only a server without authentication tells everybody about its components. */
+function openApiRoute(version: string, links: NativeLinks, service: Service | undefined): Route {
   return {
     method: 'GET',
     path: '/openapi.json',
     public: true,
     async handle(call) {
       const { openApiDocument } = await import('./openapi.ts')
-      respondJson(call.response, 200, openApiDocument(version, links.base(call)))
+      respondJson(call.response, 200, openApiDocument(version, links.base(call), service?.components()))
     },
   }
 }

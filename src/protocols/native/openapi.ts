@@ -1,5 +1,7 @@
 /** The OpenAPI document of the native protocol. A test compares it with the route table. */
 import { z } from 'zod'
+import type { Component } from '../../core/ports/component.ts'
+import { type ComponentBodies, componentBodies } from './component-bodies.ts'
 import {
   componentShape,
   eventShape,
@@ -34,8 +36,10 @@ const shapes = {
   Problem: problemShape,
 }
 
-/** `base`: path of the protocol. */
-export function openApiDocument(version: string, base = ''): object {
+/** `base`: path of the protocol. `components`: those whose inputs are described. */
+export function openApiDocument(version: string, base = '', components: readonly Component[] = []): object {
+  const general = Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, toSchema(shape)]))
+  const { schemas, mapping } = componentBodies(components, general['Start']!)
   return {
     openapi: '3.1.0',
     info: {
@@ -45,9 +49,9 @@ export function openApiDocument(version: string, base = ''): object {
       license: { name: 'Apache-2.0' },
     },
     servers: [{ url: base === '' ? '/' : base }],
-    paths,
+    paths: Object.keys(schemas).length === 0 ? paths : withStarts(mapping),
     components: {
-      schemas: Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, toSchema(shape)])),
+      schemas: { ...general, ...schemas },
       responses: {
         Problem: { description: 'The error.', content: { 'application/problem+json': { schema: ref('Problem') } } },
       },
@@ -58,6 +62,15 @@ export function openApiDocument(version: string, base = ''): object {
     },
     security: [{ bearer: [] }, {}],
   }
+}
+
+/** Components without a schema are started with any input. */
+function withStarts(mapping: ComponentBodies['mapping']): object {
+  const { post, ...others } = paths['/runs']
+  const starts = Object.values(mapping).map((name) => ({ $ref: name }))
+  const schema = { anyOf: [...starts, ref('Start')], discriminator: { propertyName: 'component', mapping } }
+  const requestBody = { required: true, content: { 'application/json': { schema } } }
+  return { ...paths, '/runs': { ...others, post: { ...post, requestBody } } }
 }
 
 function toSchema(shape: z.ZodType): object {
@@ -137,9 +150,16 @@ const paths = {
   '/components': {
     get: {
       summary: 'Lists the components.',
+      parameters: [
+        query(
+          'format',
+          { enum: ['openapi'] },
+          'Instead of the list: this document, with the bodies that start each component.',
+        ),
+      ],
       responses: {
         200: json('Components.', list('components', 'Component')),
-        ...problems(),
+        ...problems(400),
       },
     },
   },

@@ -19,7 +19,7 @@ import { readNumber } from './read-number.ts'
 import { sessionRoutes } from './sessions.ts'
 import { shareRoutes } from './shares.ts'
 import type { RunShape } from './shapes.ts'
-import { toComponent, toRun } from './wire.ts'
+import { toRun } from './wire.ts'
 
 /** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
@@ -31,11 +31,6 @@ export function nativeRoutes(
   links: NativeLinks,
 ): Route[] {
   return [
-    {
-      method: 'GET',
-      path: '/components',
-      handle: (call) => respondJson(call.response, 200, { components: service.components().map(toComponent) }),
-    },
     { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams, links) },
     { method: 'GET', path: '/runs', handle: (call) => listRuns(call, service) },
     { method: 'GET', path: '/runs/{id}', shareable: true, handle: (call) => getRun(call, service) },

@@ -1,7 +1,7 @@
 /** Converts core objects to response shapes. */
 import type { Component } from '../../core/ports/component.ts'
 import { lastOf, type RawRecord, rawRecords, type Slice, sliceAfter } from '../../core/model/record.ts'
-import { jsonSchemaOf } from '../../core/schema/json-schema.ts'
+import { schemasOf } from '../../core/schema/component-schemas.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { ComponentShape, RunShape } from './shapes.ts'
 
@@ -19,15 +19,16 @@ export function toRun({ run, first, next, stop, damage }: StoredRun, output?: un
 }
 
 export function toComponent(component: Component): ComponentShape {
-  const { id, kind, name: title, description, version, input, output, recovery, onBusySession } = component
+  const { id, kind, name: title, description, version, recovery, onBusySession } = component
+  const { input, output } = schemasOf(component)
   return {
     id,
     kind,
     ...(title !== undefined && { name: title }),
     ...(description !== undefined && { description }),
     ...(version !== undefined && { version }),
-    ...(input !== undefined && { inputSchema: { ...jsonSchemaOf(input, 'input') } }),
-    ...(output !== undefined && { outputSchema: { ...jsonSchemaOf(output, 'output') } }),
+    ...(input !== undefined && { inputSchema: { ...input } }),
+    ...(output !== undefined && { outputSchema: { ...output } }),
     recovery: recovery ?? 'fail',
     onBusySession: onBusySession ?? 'parallel',
   }

@@ -1,5 +1,6 @@
 /** `GET /v1/models`: components as models. */
 import type { Component } from '../../core/ports/component.ts'
+import { schemasOf } from '../../core/schema/component-schemas.ts'
 import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Route } from '../../http/route.ts'
@@ -25,7 +26,9 @@ export function modelRoutes(service: Service): Route[] {
 const CREATED = 0
 
 /** A model of an upstream has its own id, which may have characters that ours cannot have. */
-function toModel({ id, name, description, upstream }: Component): object {
+function toModel(component: Component): object {
+  const { id, name, description, upstream } = component
+  const { input, output } = schemasOf(component)
   return {
     id: upstream?.id ?? id,
     object: 'model',
@@ -33,5 +36,7 @@ function toModel({ id, name, description, upstream }: Component): object {
     owned_by: 'holdfast',
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
+    ...(input !== undefined && { input_schema: input }),
+    ...(output !== undefined && { output_schema: output }),
   }
 }

@@ -1,9 +1,10 @@
 /** Builds agent cards in the format of 1.0. */
 import type { Component } from '../../../core/ports/component.ts'
+import { schemasOf } from '../../../core/schema/component-schemas.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
 import { extensionsOf } from '../requests/extensions.ts'
 import { type A2aOptions, type AgentCardOptions, pushOptions } from './options.ts'
-import type { AgentCard, AgentInterface, AgentSkill } from './wire.ts'
+import type { AgentCard, AgentExtension, AgentInterface, AgentSkill } from './wire.ts'
 
 export interface CardFacts {
   readonly component: Component
@@ -38,7 +39,8 @@ export function cardOf(facts: CardFacts, url: string): AgentCard {
       streaming: about.streaming ?? true,
       pushNotifications: pushOptions(options) !== undefined,
       extendedAgentCard: hasExtendedCard,
-      extensions: extensionsOf(about),
+      // Everybody may read a card; what a server with authentication accepts is for those who have a credential.
+      extensions: [...extensionsOf(about), ...(auth === 'none' ? schemasExtension(component) : [])],
     },
     ...(auth !== 'none' && bearer),
     defaultInputModes: inputModes,
@@ -87,11 +89,23 @@ function describe({ id, kind, description }: Component): string {
   return description ?? `The ${kind} ${id}.`
 }
 
-/** Additional information for authenticated callers: retention of their runs. */
-export function extend(card: AgentCard, { recovery = 'fail', onBusySession = 'parallel' }: Component): AgentCard {
+/** Names the JSON Schemas of an agent's input and output, in `params`: docs/protocols/a2a.md. */
+const SCHEMAS_EXTENSION = 'https://holdfast.dev/a2a/extensions/schemas/v1'
+
+function schemasExtension(component: Component): AgentExtension[] {
+  const schemas = schemasOf(component)
+  if (Object.keys(schemas).length === 0) return []
+  return [{ uri: SCHEMAS_EXTENSION, description: 'JSON Schemas of the input and the output.', params: { ...schemas } }]
+}
+
+/** Additional information for authenticated callers: retention of their runs, and what they may send. */
+export function extend(card: AgentCard, component: Component): AgentCard {
+  const { recovery = 'fail', onBusySession = 'parallel' } = component
   const skills = card.skills.map((skill) => ({
     ...skill,
     tags: [...skill.tags, `recovery:${recovery}`, `session:${onBusySession}`],
   }))
-  return { ...card, skills }
+  const { extensions } = card.capabilities
+  const described = extensions.some(({ uri }) => uri === SCHEMAS_EXTENSION) ? [] : schemasExtension(component)
+  return { ...card, skills, capabilities: { ...card.capabilities, extensions: [...extensions, ...described] } }
 }

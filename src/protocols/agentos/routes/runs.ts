@@ -14,6 +14,7 @@ import { fieldError } from '../wire/errors.ts'
 import { type Family, statusesNamed, statusNames } from '../wire/families.ts'
 import { type Fields, nameField, switchField, textField } from '../requests/fields.ts'
 import { follow, followFrom } from './follow.ts'
+import { textInput } from '../../../http/text-input.ts'
 import { modesOf, parseRunForm, type RunModes } from '../requests/input.ts'
 import { type AgentOs, keyOfRunId } from '../requests/agent-os.ts'
 import { ownMetadata, shownRunId } from '../wire/run-id.ts'
@@ -42,7 +43,8 @@ async function startRun(call: Call, os: AgentOs, family: Family): Promise<void> 
   const component = os.component(family, call)
   const { bodyBytesMax, nameCharsMax } = service.limits
   const form = parseRunForm(await readForm(call.request, bodyBytesMax), nameCharsMax)
-  const { input, session, metadata, runId, ...modes } = form
+  const { session, metadata, runId, ...modes } = form
+  const input = textInput(component, form.input)
   const idempotencyKey =
     runId === undefined ? readIdempotencyKey(call.request.headers['idempotency-key'], nameCharsMax) : keyOfRunId(runId)
   const { stored } = await service.start(call.principal, {

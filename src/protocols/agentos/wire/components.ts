@@ -1,8 +1,12 @@
 /** Component descriptions in AgentOS format; unknown fields are omitted. */
-import type { ComponentFacts } from '../../../core/ports/component.ts'
+import type { Component, ComponentFacts } from '../../../core/ports/component.ts'
+import { schemasOf } from '../../../core/schema/component-schemas.ts'
 
 /** Clients require a database id; there is one store. */
 export const DB_ID = 'holdfast'
+
+/** Members of a team are listed with what is known of them. */
+type ListedComponent = ComponentFacts & Partial<Pick<Component, 'input'>>
 
 /** Optional metadata of some component kinds. */
 interface DescribedComponent {
@@ -15,7 +19,7 @@ interface Node {
   readonly kind?: unknown
 }
 
-export function componentSummary(component: ComponentFacts): object {
+export function componentSummary(component: ListedComponent): object {
   const { id, name = id, description } = component
   return {
     id,
@@ -29,9 +33,10 @@ export function componentSummary(component: ComponentFacts): object {
   }
 }
 
-export function componentDetail(component: ComponentFacts): object {
+export function componentDetail(component: ListedComponent): object {
   const { steps } = component as DescribedComponent
-  const shared = componentSummary(component)
+  const { input } = schemasOf(component)
+  const shared = { ...componentSummary(component), ...(input !== undefined && { input_schema: input }) }
   switch (component.kind) {
     case 'workflow':
       return { ...shared, ...(steps !== undefined && { steps: steps.map(stepOf) }) }

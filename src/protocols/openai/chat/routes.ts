@@ -10,6 +10,7 @@ import { sessionNamed } from '../conversations/stored.ts'
 import { toVerdictResponse, unsupported, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
+import { textInput } from '../../../http/text-input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress } from '../requests/request.ts'
 import { assertUntrimmed, followRun, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
@@ -50,10 +51,10 @@ async function wishesFor(call: Call, service: Service, body: ChatBody, given: un
   const conversation = header(call, SESSION_HEADER, service.limits.nameCharsMax)
   return {
     component,
-    input: () =>
+    input: async () =>
       component.upstream?.protocol === 'openai'
         ? forwarded(given)
-        : inputFor(component, toConversation(body, conversation !== undefined)),
+        : textInput(component, await inputFor(component, toConversation(body, conversation !== undefined))),
     body: given,
     session: await sessionNamed(service, call.principal, conversation),
     metadata: body.metadata ?? {},

@@ -11,6 +11,7 @@ import { foldRun } from '../../../http/view.ts'
 import { refusal, toVerdictResponse, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
+import { textInput } from '../../../http/text-input.ts'
 import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../requests/request.ts'
 import { type RunOrigin, assertUntrimmed, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { addedMessages, sessionNamed } from '../conversations/stored.ts'
@@ -60,7 +61,8 @@ async function wishesFor(
     component,
     input: async (key) => {
       const added = session === undefined ? [] : await addedMessages(service, call.principal, session, key)
-      return inputFor(component, { messages: [...added, ...messages], caller, continues: session !== undefined })
+      const conversation = { messages: [...added, ...messages], caller, continues: session !== undefined }
+      return textInput(component, await inputFor(component, conversation))
     },
     body: given,
     session,
