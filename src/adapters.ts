@@ -12,7 +12,7 @@ export { processAgent, type ProcessAgentDefinition } from './agents/process/agen
 export { remoteA2aAgent, type RemoteA2aDefinition } from './agents/remote-a2a/agent.ts'
 export { upstream } from './agents/upstream/upstream.ts'
 export type { AgentOsUpstreamOptions } from './agents/upstream/agentos-source.ts'
-export type { ChatUpstreamDefinition } from './agents/upstream/chat-agent.ts'
+export type { HeaderSource, Headers as UpstreamHeaders } from './agents/shared/header-source.ts'
 export type { OpenAiUpstreamOptions } from './agents/upstream/openai-source.ts'
 export type { AnswerPolicies, AnswerPolicy } from './agents/upstream/answer-policy.ts'
 export type { UpstreamOptions } from './agents/upstream/options.ts'

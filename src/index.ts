@@ -90,7 +90,8 @@ export {
   type UpstreamInfo,
   WorkFailure,
 } from './core/ports/component.ts'
-export type { ComponentSource, Served, SourceHealth } from './core/ports/component-source.ts'
+export type { CallerCredential } from './core/model/caller-credential.ts'
+export type { ComponentSource, Served, SourceHealth, SourceHost, SourceLoad } from './core/ports/component-source.ts'
 export {
   type ErrorCode,
   errorTable,

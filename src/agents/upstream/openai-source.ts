@@ -1,14 +1,17 @@
 /** Discovers the models of an OpenAI-compatible server. */
 import { aList, aString, oneOf, type OptionRules } from '../../core/model/check-options.ts'
 import { WorkFailure } from '../../core/ports/component.ts'
-import { chatUpstream, type ChatUpstreamDefinition } from './chat-agent.ts'
+import { chatUpstream } from './chat-agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
 import { type UpstreamOptions, upstreamRules } from './options.ts'
 import { type AnswerPolicies, answerRules } from './answer-policy.ts'
 import type { UpstreamKind } from './source.ts'
 
-export interface OpenAiUpstreamOptions
-  extends UpstreamOptions, AnswerPolicies, Pick<ChatUpstreamDefinition, 'recovery' | 'sessionHeader'> {
+export interface OpenAiUpstreamOptions extends UpstreamOptions, AnswerPolicies {
+  /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
+  readonly recovery?: 'fail' | 'retry'
+  /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
+  readonly sessionHeader?: string
   /** Ids of its models, instead of those that it lists at `/models`. */
   readonly models?: readonly string[]
 }
