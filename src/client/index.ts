@@ -8,7 +8,7 @@ export {
   type StartOptions,
 } from './client.ts'
 export type { FollowSessionOptions, SessionStream } from './follow-session.ts'
-export type { SessionHandle, Sessions } from './sessions.ts'
+export type { OpenRun, SessionHandle, Sessions } from './sessions.ts'
 export {
   ApiError,
   ClientError,

@@ -8,7 +8,7 @@ const PATH = '/native/sessions'
 
 type ListRuns = (filter: RunFilter, options?: Abortable) => Promise<RunPage>
 
-type OpenRun = (run: string) => RunHandle
+export type OpenRun = (run: string) => RunHandle
 
 /** One session: its runs, and their handles. */
 export class SessionHandle {
