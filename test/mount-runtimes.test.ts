@@ -6,8 +6,10 @@ import { expect, test, vi } from 'vitest'
 import { createClient } from '../src/client/index.ts'
 import { followAcrossKill, programAt } from '../examples/kill-and-resume/across-kill.ts'
 import { freePort } from './support/free-port.ts'
+import { startPostgres } from './support/postgres.ts'
 import { temporaryDatabase } from './support/temporary.ts'
 
+const postgres = await startPostgres()
 const binaries = join(import.meta.dirname, '../node_modules/.bin')
 const program = join(import.meta.dirname, 'support/programs/mounted-in-runtime.ts')
 const bun = [join(binaries, 'bun')] as const
@@ -17,12 +19,16 @@ const deno = [join(binaries, 'deno'), ...denoFlags] as const
 test.each([
   ['Bun', bun],
   ['Deno', deno],
-] as const)('%s: a mounted server with SQLite starts, streams a run, and closes', async (_name, [binary, ...flags]) => {
-  const given = [...flags, program, temporaryDatabase()]
-  const { stdout, stderr } = await promisify(execFile)(binary, given, { timeout: 90_000 })
-  expect(stdout).toBe('200 /api/agents/runs/ID you said hi true\n')
-  expect(stderr).not.toMatch(/error/i)
-})
+] as const)(
+  '%s: a mounted server with SQLite, and one with PostgreSQL, starts, streams a run, and closes',
+  async (_name, [binary, ...flags]) => {
+    for (const store of [`sqlite:${temporaryDatabase()}`, postgres.url]) {
+      const { stdout, stderr } = await promisify(execFile)(binary, [...flags, program, store], { timeout: 180_000 })
+      expect(stdout, store).toBe('200 /api/agents/runs/ID you said hi true\n')
+      expect(stderr, store).not.toMatch(/error/i)
+    }
+  },
+)
 
 test('Deno: a run in SQLite goes on after a SIGKILL of the server, and its stream has every event once', async () => {
   vi.spyOn(console, 'log').mockImplementation(() => {}) // it prints each event

@@ -14,8 +14,8 @@ const echo = agent({
   },
 })
 
-const [, , database = ''] = process.argv
-const hf = holdfast({ components: [echo], store: `sqlite:${database}`, basePath: '/api/agents' })
+const [, , store = ''] = process.argv
+const hf = holdfast({ components: [echo], store, basePath: '/api/agents' })
 const { Bun, Deno } = globalThis as Runtimes
 const where = { port: 0, hostname: '127.0.0.1' }
 const port =
