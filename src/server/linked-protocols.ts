@@ -11,6 +11,7 @@ const loaders: readonly { readonly name: ProtocolName; readonly load: Load }[] =
   { name: 'agentos', load: async () => (await import('../protocols/agentos/run-link.ts')).agentosLink },
   { name: 'openai', load: async () => (await import('../protocols/openai/run-link.ts')).responseLink },
   { name: 'a2a', load: async () => (await import('../protocols/a2a/run-link.ts')).taskLink },
+  { name: 'ai-sdk', load: async () => (await import('../protocols/ai-sdk/run-link.ts')).chatLink },
 ]
 
 export function linkedProtocols(service: Service, paths: ProtocolPaths): LinkedProtocol[] {
@@ -19,6 +20,15 @@ export function linkedProtocols(service: Service, paths: ProtocolPaths): LinkedP
     .map(({ name, load }) => ({
       protocol: name,
       link: async (stored) => (await load())(service, stored),
-      place: (path) => movePath(path, defaultPath(name), paths.get(name)!)[0]!,
+      place: (path) => withComponent(movePath(path, defaultPath(name), paths.get(name)!)[0]!),
     }))
+}
+
+/** A path with a parameter for the component takes it from the query; others keep it there. */
+function withComponent(path: string): string {
+  const url = new URL(path, 'http://localhost')
+  const component = url.searchParams.get('component')
+  if (component === null || !path.includes('{component}')) return path
+  url.searchParams.delete('component')
+  return path.split('?', 1)[0]!.replace('{component}', encodeURIComponent(component)) + url.search
 }

@@ -21,7 +21,7 @@ interface Links {
   readonly links: readonly Link[]
 }
 
-const PROTOCOLS = ['native', 'agentos', 'openai', 'a2a']
+const PROTOCOLS = ['native', 'agentos', 'openai', 'a2a', 'ai-sdk']
 
 async function linksOf(server: NativeServer, id: string, query = ''): Promise<Links> {
   const { status, body } = await call<Links>(server, 'GET', `/runs/${id}/links${query}`)
@@ -49,6 +49,7 @@ function numberOf({ protocol }: Link, { data, id }: ParsedEvent): number | undef
 async function resumed(server: NativeServer, link: Link, last: number): Promise<number[]> {
   const numbers: number[] = []
   const { url, headers = {} } = link.resume
+  if (link.protocol === 'ai-sdk') return resumedChunks(server, link)
   for (let at = link.position!; at < last;) {
     const cursor = numbers.length === 0 ? {} : { 'last-event-id': String(at) }
     const { status, body } = await call<string>(server, 'GET', url, { headers: { ...headers, ...cursor } })
@@ -62,6 +63,20 @@ async function resumed(server: NativeServer, link: Link, last: number): Promise<
     at = numbers.at(-1)!
   }
   return numbers
+}
+
+/** Chunks have no numbers: they are found in the whole message, which begins with the client's position -1. */
+async function resumedChunks(server: NativeServer, { resume, position = -1 }: Link): Promise<number[]> {
+  const chunksAt = async (url: string): Promise<string[]> => {
+    const { status, body } = await call<string>(server, 'GET', url)
+    expect(status, url).toBe(200)
+    return body.split('\n').filter((line) => line.startsWith('data: {'))
+  }
+  const whole = await chunksAt(resume.url.replace(/startIndex=\d+/, 'startIndex=0'))
+  // What closes a stream at a pause has no numbers of its own.
+  const rest = (await chunksAt(resume.url)).slice(0, -2)
+  expect(rest).toEqual(whole.slice(position + 1, -2))
+  return rest.map((_, at) => position + 1 + at)
 }
 
 test('[SUB-2] any position of any protocol is resumed in any other with what follows it', async () => {
@@ -95,7 +110,8 @@ test('the links of a run are where each protocol has it', async () => {
       const { status, body } = await call(server, 'GET', url, {
         headers: protocol === 'native' ? { accept: 'application/json' } : { 'a2a-version': '1.0' },
       })
-      return [protocol, status, body['id'] ?? body['run_id']]
+      const { messages = [] } = body as { messages?: { id: string; role: string }[] }
+      return [protocol, status, body['id'] ?? body['run_id'] ?? messages.find(({ role }) => role === 'assistant')?.id]
     }),
   )
   expect(found.map(([protocol, status]) => [protocol, status])).toEqual(PROTOCOLS.map((protocol) => [protocol, 200]))

@@ -24,6 +24,8 @@ export interface FoundStream {
   readonly stored: StoredRun
   /** The leg that the id named. */
   readonly named?: Leg
+  /** It named the leg itself, not only the run. */
+  readonly isNamed?: boolean
 }
 
 export class Chats {
@@ -80,15 +82,16 @@ export class Chats {
       named === undefined
         ? await this.current(principal, component, id)
         : await this.run(principal, component, named.run)
-    return stored && { stored, ...(named !== undefined && { named }) }
+    return stored && { stored, ...(named !== undefined && { named, isNamed: id.includes('~') }) }
   }
 
   /** A run's own id means its current message, as long as nobody counts chunks. */
   resume(
-    { stored, named }: FoundStream,
+    { stored, named, isNamed = false }: FoundStream,
     { startIndex, tools }: { readonly startIndex: number; readonly tools: ToolParts },
   ): Promise<ChatStream> {
-    const leg = named === undefined || (named.leg === 0 && startIndex <= 0) ? {} : { leg: named.leg }
+    const isCurrent = named === undefined || (named.leg === 0 && startIndex <= 0 && !isNamed)
+    const leg = isCurrent ? {} : { leg: named.leg }
     return this.stream(stored, { ...leg, startIndex, tools })
   }
 
