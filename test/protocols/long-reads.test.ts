@@ -1,13 +1,18 @@
 /** Reads that fold many logs share the event loop with all other requests, and their answers are bounded. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
+import { localOwner } from '../../src/core/model/principal.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
 import { createServer, type Server } from '../../src/server/create-server.ts'
 import { openMemoryStore } from '../../src/stores/memory.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { addLongSession } from '../support/long-session.ts'
 import { longestTurnMs, threadCpuMs } from '../support/turns.ts'
 
 const RUNS = 60
 const EVENTS = 1500
+const QUESTIONS = 2500
 /** Of the time that reading the whole session takes: the most that one turn of the event loop may take for any of these. */
 const TURN_SHARE_MAX = 0.5
 
@@ -19,6 +24,7 @@ beforeAll(async () => {
   const store = openMemoryStore()
   ids = await addLongSession(store, { session: 'long', component: 'chatter', runs: RUNS, eventsPerRun: EVENTS })
   await addLongSession(store, { session: 'one', component: 'chatter', runs: 1, eventsPerRun: RUNS * EVENTS })
+  await addAskingRun(store)
   server = await createServer({ store, components: [agent({ id: 'chatter', async *run() {} })] })
   await ask('/sessions/long')
   const before = threadCpuMs()
@@ -27,6 +33,22 @@ beforeAll(async () => {
 })
 
 afterAll(() => server.close())
+
+/** A run whose many questions were answered. */
+async function addAskingRun(store: Store): Promise<void> {
+  const claim = { owner: 'scribe', ttlMs: 60_000 }
+  const about = { session: 'asks', component: 'chatter', owner: localOwner, claim }
+  const { stored } = await store.create(newRun('run_asks', new Date().toISOString(), about))
+  const scribe = new RunWriter(store, systemClock, stored, [])
+  scribe.start()
+  for (let count = 0; count < QUESTIONS; count++) {
+    for (let word = 0; word < 5; word++) scribe.text('once ')
+    scribe.pause()
+    scribe.resume()
+  }
+  scribe.complete()
+  await scribe.flush()
+}
 
 async function ask(path: string): Promise<number> {
   const response = await fetch(server.url + path, { headers: { 'A2A-Version': '1.0' } })
@@ -56,6 +78,7 @@ describe('a request that reads long logs yields the event loop:', () => {
     ['/a2a/chatter/tasks/ONE', 200],
     ['/ai/chatter/chat/long/messages', 200],
     ['/ai/chatter/chat/one/messages', 200],
+    ['/ai/chatter/chat/asks/messages', 200],
     ['/ai/chatter/chat/ONE/stream', 200],
     ['/ai/chatter/chat/ONE/stream?startIndex=89000', 200],
     ['/runs/ONE/events', 200],

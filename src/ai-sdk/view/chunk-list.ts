@@ -79,7 +79,7 @@ export function newestChunks(
   return found.toReversed()
 }
 
-function* newestFirst(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
+export function* newestFirst(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
   for (let at = list; at !== undefined; at = at.previous) {
     const { first } = at
     if (at.deltas === undefined) yield first

@@ -6,7 +6,7 @@ import type { Projection } from '../../core/ports/projection.ts'
 import type { Chunk } from '../chunks.ts'
 import { toMessageId } from '../ids.ts'
 import type { ChatView } from './chat-writer.ts'
-import { newestChunks } from './chunk-list.ts'
+import { type ChunkList, newestFirst } from './chunk-list.ts'
 import { chatProjection } from './projection.ts'
 import type { ChatState } from './state.ts'
 import { toUiParts, type UiMessagePart } from './ui-parts.ts'
@@ -64,8 +64,21 @@ export interface RunMessages {
 
 export function messagesOf(run: Run, { chat, said }: SaidInRun): RunMessages {
   const note = (run.metadata?.[NOTE] ?? {}) as MessageNote
-  const drafts = Array.from(said, ([leg, parts]) => pairOf(run, chat, leg, parts, note)).flat()
+  const chunks = chunksByMessage(chat.chunks)
+  const drafts = Array.from(said, ([leg, parts]) => pairOf(run, chat, leg, chunks.get(leg) ?? [], parts, note)).flat()
   return { rewrites: note.rewrites === true, drafts }
+}
+
+/** In one pass: a run may have thousands of messages. */
+function chunksByMessage(list: ChunkList | undefined): ReadonlyMap<number, readonly Chunk[]> {
+  const found = new Map<number, Chunk[]>()
+  for (const { message, chunk } of newestFirst(list)) {
+    const known = found.get(message)
+    if (known === undefined) found.set(message, [chunk])
+    else known.push(chunk)
+  }
+  for (const chunks of found.values()) chunks.reverse()
+  return found
 }
 
 /** The messages of runs, oldest first. */
@@ -91,12 +104,11 @@ function pairOf(
   run: Run,
   chat: ChatState,
   leg: number,
+  chunks: readonly Chunk[],
   said: readonly UiMessagePart[],
   note: MessageNote,
 ): readonly Draft[] {
   const own = toMessageId({ run: run.id, leg })
-  const nodes = newestChunks(chat.chunks, ({ message }) => message >= leg).filter(({ message }) => message === leg)
-  const chunks = nodes.map(({ chunk }) => chunk)
   const answer: Draft = {
     id: (leg === 0 ? chat.messageId : undefined) ?? own,
     role: 'assistant',
