@@ -1,5 +1,6 @@
 /** Components of a source that cannot be reached yet: their runs wait. */
 import { expect, onTestFinished, test } from 'vitest'
+import { ManualClock } from '../../test/support/manual-clock.ts'
 import { openNode } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
 import { agent } from '../agents/agent.ts'
@@ -8,7 +9,7 @@ import { overriding } from '../testing/broken-stores.ts'
 import { ComponentSources } from './component-sources.ts'
 import type { Component } from './ports/component.ts'
 import type { ComponentSource } from './ports/component-source.ts'
-import { systemClock } from './ports/clock.ts'
+import { type Clock, systemClock } from './ports/clock.ts'
 import { silentLogger } from './ports/logger.ts'
 import { Registry } from './registry.ts'
 
@@ -40,13 +41,16 @@ function source(): ComponentSource & { reachable: boolean } {
   }
 }
 
-function discovering(upstream: ComponentSource): { readonly registry: Registry; readonly sources: ComponentSources } {
+function discovering(
+  upstream: ComponentSource,
+  clock: Clock = systemClock,
+): { readonly registry: Registry; readonly sources: ComponentSources } {
   const registry = new Registry([local])
   const sources = new ComponentSources({
     registry,
     sources: [upstream],
     fixed: [local],
-    clock: systemClock,
+    clock,
     logger: silentLogger,
   })
   onTestFinished(() => sources.close())
@@ -107,4 +111,17 @@ test('[RUN-1] a node announces the components that it discovers to the other nod
   await sources.start()
   await until('it is announced', () => announced.at(-1)?.length === 2)
   expect(announced.at(-1)).toEqual(['local', 'remote'])
+})
+
+test('an unknown component is looked for although the wall clock was set back an hour', async () => {
+  const clock = new ManualClock()
+  let asked = 0
+  const upstream: ComponentSource = { ...source(), discover: () => Promise.resolve(asked++ === 0 ? [] : [remote]) }
+  const { registry, sources } = discovering(upstream, clock)
+  await sources.start()
+  clock.step(-3_600_000)
+  await clock.pass(5000)
+  expect(asked).toBe(1)
+  registry.onUnknown!()
+  expect(asked).toBe(2)
 })

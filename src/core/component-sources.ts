@@ -1,6 +1,6 @@
 /** Keeps the registry up to date with the components of sources: discovers at intervals, and soon after an unknown id. */
 import { HoldfastError, messageOf } from './model/errors.ts'
-import type { Clock } from './ports/clock.ts'
+import { type Clock, elapsedOf } from './ports/clock.ts'
 import type { Component } from './ports/component.ts'
 import type { ComponentSource, SourceHealth } from './ports/component-source.ts'
 import type { Logger } from './ports/logger.ts'
@@ -19,6 +19,7 @@ interface SourceState {
   /** It was reached at least once. */
   isDiscovered: boolean
   health: SourceHealth
+  /** By the monotonic clock. */
   startedAt: number
   running: Promise<void> | undefined
   stopTimer: (() => void) | undefined
@@ -84,7 +85,7 @@ export class ComponentSources {
 
   /** Somebody asked for a component that is not known: it may be new. */
   #refresh(): void {
-    const now = this.#options.clock.now()
+    const now = elapsedOf(this.#options.clock)
     for (const state of this.#states) if (now - state.startedAt >= RETRY_MS) void this.#discover(state)
   }
 
@@ -100,7 +101,7 @@ export class ComponentSources {
   }
 
   async #look(state: SourceState): Promise<void> {
-    state.startedAt = this.#options.clock.now()
+    state.startedAt = elapsedOf(this.#options.clock)
     const late = AbortSignal.timeout(DISCOVERY_TIMEOUT_MS)
     try {
       const found = await state.source.discover(AbortSignal.any([this.#closed.signal, late]))

@@ -331,15 +331,20 @@ describe('gateway, chat completions: an upstream', () => {
     expect(await framesOf(await ask(server, 'two-m'))).toContainEqual(chunk({ content: 'w1 ' }))
   })
 
+  test('whose address contains a password is refused without repeating it', () => {
+    const opening = () => upstream.openai('http://anna:hunter2@127.0.0.1:9/v1')
+    expect(opening).toThrow('the address of the upstream at 127.0.0.1:9 contains a user name or a password')
+    expect(opening).not.toThrow('hunter2')
+  })
+
   test('that dies is reported at once to later requests, in the protocol’s own form', async () => {
     const { server, chat } = await serveScripts({ m: words(1) }, { discoverIntervalMs: 50 })
     await chat.stop()
     await until('the gateway noticed', () => server.service.health().upstreams?.[0]?.status === 'unreachable')
     const response = await ask(server, 'm')
     expect(response.status).toBe(503)
-    expect(await response.json()).toMatchObject({
-      error: { message: expect.stringContaining('openai is unreachable') },
-    })
+    // Clients are not told where the upstream is, or how it fails.
+    expect(await response.json()).toMatchObject({ error: { message: 'the upstream openai is unreachable' } })
     const form = new URLSearchParams({ message: 'go' })
     expect((await fetch(`${server.url}/agents/m/runs`, { method: 'POST', body: form })).status).toBe(503)
   })

@@ -1,6 +1,6 @@
 /** An upstream as a source of components: what it serves is discovered, and requests fail at once while it is unreachable. */
 import { fromCheck } from '../../core/schema/json-schema.ts'
-import { HoldfastError, messageOf } from '../../core/model/errors.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import type { Component, ComponentKind, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
 import type { ComponentSource, Passthrough, SourceHost, SourceLoad } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
@@ -51,7 +51,7 @@ export class UpstreamSource implements ComponentSource {
   readonly #traffic: Traffic
   #host: SourceHost | undefined
   #known = new Map<string, Component>()
-  #problem: string | undefined
+  #isUnreachable = false
 
   constructor(url: string, kind: UpstreamKind, options: UpstreamOptions) {
     this.name = options.name ?? kind.protocol
@@ -96,10 +96,10 @@ export class UpstreamSource implements ComponentSource {
         known.set(key, this.#known.get(key) ?? this.#component(each))
       }
       this.#known = known
-      this.#problem = undefined
+      this.#isUnreachable = false
       return [...known.values()]
     } catch (cause) {
-      this.#problem = messageOf(cause)
+      this.#isUnreachable = true
       throw cause
     }
   }
@@ -143,9 +143,9 @@ export class UpstreamSource implements ComponentSource {
     return { ...headers, authorization: `Bearer ${credential.reveal()}` }
   }
 
+  /** Why it is unreachable is for the operator: the reason names addresses. */
   #assertAdmits(): void {
-    if (this.#problem !== undefined)
-      throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable: ${this.#problem}`)
+    if (this.#isUnreachable) throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable`)
     this.#traffic.assertAdmits(this.name)
   }
 }
@@ -165,6 +165,12 @@ export const conversationInput = fromCheck((input) => input, FORM)
 
 function urlOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
+  // It would be in logs and error messages.
+  if (parsed !== undefined && (parsed.username !== '' || parsed.password !== ''))
+    throw new HoldfastError(
+      'invalid_request',
+      `the address of the upstream at ${parsed.host} contains a user name or a password: put it into headers`,
+    )
   if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return url.replace(/\/+$/, '')
   throw new HoldfastError('invalid_request', `an upstream needs an http(s) address, not ${JSON.stringify(url)}`)
 }
