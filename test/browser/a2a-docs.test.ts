@@ -35,4 +35,17 @@ describe.skipIf(!hasChromium)('A2A: the page of the agents', { timeout: INSTALL_
     expect(await page.locator('pre').textContent()).toContain('you said <b>hello</b>')
     expect(await page.locator('article b').count()).toBe(0)
   })
+
+  test('lists more agents than fit one response when asked for them', async () => {
+    const components = Array.from({ length: 60 }, (_, at) => agent({ id: `agent-${at}`, async *run() {} }))
+    const server = await serveInProcess({ components })
+    const page = await (await openContext()).newPage()
+    await page.goto(`${server.url}/docs`)
+    await page.getByRole('heading', { name: 'agent-49' }).waitFor()
+    expect(await page.locator('article').count()).toBe(50)
+    await page.getByRole('button', { name: 'More agents' }).click()
+    await page.getByRole('heading', { name: 'agent-59' }).waitFor()
+    expect(await page.locator('article').count()).toBe(60)
+    expect(await page.getByRole('button', { name: 'More agents' }).isVisible()).toBe(false)
+  })
 })

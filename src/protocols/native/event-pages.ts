@@ -7,7 +7,7 @@ import type { KnownRun, Service } from '../../core/service.ts'
 import { respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { EventFilter } from './event-filter.ts'
-import { readNumber } from './read-number.ts'
+import { readNumber } from '../../http/read-number.ts'
 import type { ShownSnapshot } from './snapshot.ts'
 
 export interface PageStart {

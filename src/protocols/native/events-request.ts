@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Call } from '../../http/route.ts'
 import { type CheckedCursor, parseCheckedCursor } from './checked-cursor.ts'
-import { readNumber } from './read-number.ts'
+import { readNumber } from '../../http/read-number.ts'
 
 export type EventsFormat = 'sse' | 'json' | 'ndjson'
 

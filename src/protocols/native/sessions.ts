@@ -5,7 +5,7 @@ import type { Service } from '../../core/service.ts'
 import { readJson } from '../../http/body.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
 import type { Call, Route } from '../../http/route.ts'
-import { readNumber } from './read-number.ts'
+import { readNumber } from '../../http/read-number.ts'
 import { sessionEventsRoute } from './session-events/route.ts'
 import type { SessionShape } from './shapes.ts'
 

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { type AgentCard as OfficialCard, verifyAgentCardSignature } from '@a2a-js/sdk'
 import { flattenedVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { agent } from '../../../src/agents/generator.ts'
 import type { Authenticator } from '../../../src/core/model/principal.ts'
 import { canonical } from '../../../src/protocols/a2a/wire/signing.ts'
 import type { AgentCard, AgentInterface } from '../../../src/protocols/a2a/wire/wire.ts'
@@ -18,6 +19,23 @@ test('A2A: every component has a card, and the server serves the card of the def
   expect(await cardAt(server.url)).toEqual(await cardAt(server.agent('echo')))
   const first = await serveA2a()
   expect((await cardAt(first.url)).skills[0]!.id).toBe(first.service.components()[0]!.id)
+})
+
+test('A2A: the agents of the page at /docs are listed fifty at a time, without omissions', async () => {
+  const components = Array.from({ length: 120 }, (_, at) => agent({ id: `agent-${at}`, async *run() {} }))
+  const server = await serveA2a({ components })
+  const seen: string[] = []
+  const sizes: number[] = []
+  for (let offset: number | undefined = 0; offset !== undefined;) {
+    const response = await fetch(`${server.url}/docs/agents?offset=${offset}`)
+    const page = (await response.json()) as { readonly agents: AgentCard[]; readonly next?: number }
+    seen.push(...page.agents.map(({ skills }) => skills[0]!.id))
+    sizes.push(page.agents.length)
+    offset = page.next
+  }
+  expect(seen).toEqual(server.service.components().map(({ id }) => id))
+  expect(Math.max(...sizes)).toBe(50)
+  expect((await fetch(`${server.url}/docs/agents?offset=-1`)).status).toBe(400)
 })
 
 describe('[O-16] A2A: streaming is on the card and needs no opt-in', () => {

@@ -1,10 +1,14 @@
 /** A page for people that lists the agents, their skills and addresses, and tries them. */
+import { readNumber } from '../../../http/read-number.ts'
 import { respondJson, respondText } from '../../../http/respond.ts'
 import type { Protocol } from '../../../http/route.ts'
 import { toProblemResponse } from '../../../http/problem.ts'
 import { Agents, type AgentsOptions } from '../requests/agents.ts'
 import { urlOf } from '../requests/request.ts'
 import { docsPage } from './page.ts'
+
+/** Agents in one response: cards are built and signed for it. */
+const AGENTS_MAX = 50
 
 export function a2aDocs(parts: AgentsOptions): Protocol {
   const agents = new Agents(parts)
@@ -38,8 +42,14 @@ export function a2aDocs(parts: AgentsOptions): Protocol {
         path: '/docs/agents',
         async handle(call) {
           const url = urlOf(call, parts.options)
-          const ids = parts.service.components().map(({ id }) => id)
-          respondJson(call.response, 200, await Promise.all(ids.map((id) => agents.get(id).card(url))))
+          const components = parts.service.components()
+          const offset = readNumber(call.query, 'offset', Number.MAX_SAFE_INTEGER, 0, 0)
+          const page = components.slice(offset, offset + AGENTS_MAX)
+          const next = offset + page.length
+          respondJson(call.response, 200, {
+            agents: await Promise.all(page.map(({ id }) => agents.get(id).card(url))),
+            ...(next < components.length && { next }),
+          })
         },
       },
     ],

@@ -13,6 +13,7 @@ export function docsPage(nonce: string): string {
 <form id="login" hidden><label>API key <input id="key" type="password" autocomplete="off"></label> <button>Show the agents</button></form>
 <p id="problem" role="alert"></p>
 <main id="agents" aria-live="polite"></main>
+<button id="more" hidden>More agents</button>
 <script type="module" nonce="${nonce}">${SCRIPT}</script>
 </body>
 </html>
@@ -40,11 +41,15 @@ const element = (name, text = '', children = []) => {
 }
 const headers = () => ($('key').value === '' ? {} : { authorization: 'Bearer ' + $('key').value })
 
-async function show() {
-  const response = await fetch(location.pathname.replace(/\\/$/, '') + '/agents', { headers: headers() })
+async function show(offset = 0) {
+  const response = await fetch(location.pathname.replace(/\\/$/, '') + '/agents?offset=' + offset, { headers: headers() })
   $('login').hidden = response.status !== 401
   $('problem').textContent = response.ok || response.status === 401 ? '' : 'The server answered with ' + response.status
-  $('agents').replaceChildren(...(response.ok ? (await response.json()).map(shown) : []))
+  const { agents, next } = response.ok ? await response.json() : { agents: [] }
+  if (offset === 0) $('agents').replaceChildren()
+  $('agents').append(...agents.map(shown))
+  $('more').hidden = next === undefined
+  $('more').onclick = () => show(next)
 }
 
 function shown(card) {

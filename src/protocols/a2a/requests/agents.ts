@@ -63,7 +63,8 @@ export class Agents {
   }
 
   get(id: string): Agent {
-    const component = this.#options.service.components().find((each) => each.id === id)
+    const components = this.#options.service.components()
+    const component = components.find((each) => each.id === id)
     if (component === undefined) this.#options.service.noteUnknown()
     if (component === undefined) throw new HoldfastError('not_found', `agent ${id.slice(0, 100)} not found`)
     const known = this.#agents.get(id)
@@ -71,6 +72,7 @@ export class Agents {
     if (known?.operations.component === component) return known
     const agent = new Agent(component, id === this.#defaultId, this.#options)
     this.#agents.set(id, agent)
+    if (this.#agents.size > components.length) this.#forgetRemoved(components)
     return agent
   }
 
@@ -82,6 +84,11 @@ export class Agents {
   }
   has(id: string): boolean {
     return this.#options.service.components().some((each) => each.id === id)
+  }
+
+  #forgetRemoved(components: readonly Component[]): void {
+    const served = new Set(components.map(({ id }) => id))
+    for (const id of this.#agents.keys()) if (!served.has(id)) this.#agents.delete(id)
   }
 
   get #defaultId(): string | undefined {

@@ -7,7 +7,7 @@ import { ISOLATION_HEADERS, respondText } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
 import { toProblem } from '../errors.ts'
-import { readNumber } from '../read-number.ts'
+import { readNumber } from '../../../http/read-number.ts'
 import { beginning, decodeCursor } from './cursor.ts'
 import { type Batch, SessionFollower } from './follower.ts'
 

@@ -1,5 +1,5 @@
 /** Whole numbers of a query. */
-import { HoldfastError } from '../../core/model/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 
 /** A whole number of the query, at most `most`; more than that is `most`. */
 export function readNumber(
