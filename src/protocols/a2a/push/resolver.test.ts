@@ -49,11 +49,26 @@ test('push: webhooks use this resolver, and take no thread of the system resolve
   expect(kinds).not.toContain('GETADDRINFOREQWRAP')
 })
 
-test('push: a lookup times out when the DNS never responds', async () => {
+test('push: a lookup asks once and times out when the DNS never responds', async () => {
   const server = await silentServer()
   await expect(createLookup([server.address])('dead.example', new AbortController().signal)).rejects.toMatchObject({
     code: expect.stringMatching(/ETIMEOUT|ECONNREFUSED|ESERVFAIL|ENODATA/) as string,
   })
+  expect(server.questions()).toBe(2) // for IPv4 and IPv6, without a second try
+})
+
+test('push: a cancelled lookup ends at once, before an earlier one that times out', async () => {
+  const server = await silentServer()
+  const lookup = createLookup([server.address])
+  const leaving = new AbortController()
+  const ended: string[] = []
+  const asked = [
+    lookup('waits.example', new AbortController().signal).catch(() => ended.push('timed out')),
+    lookup('leaves.example', leaving.signal).catch(() => ended.push('cancelled')),
+  ]
+  leaving.abort()
+  await Promise.all(asked)
+  expect(ended).toEqual(['cancelled', 'timed out'])
 })
 
 test.each(['localhost', 'LOCALHOST.', 'a.localhost'])('push: %s is this machine', async (name) => {
