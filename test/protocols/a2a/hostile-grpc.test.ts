@@ -1,7 +1,10 @@
 /** gRPC clients that take too much: nothing of a message is read before its caller is known, and little at a time after that. */
 import { type ClientHttp2Session, connect } from 'node:http2'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createKeys } from '../../support/keys.ts'
 import { heldMegabytes } from '../../support/memory.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
 import { longestTurnMs } from '../../support/turns.ts'
 import { until } from '../../support/until.ts'
 import { type A2aServer, grpcAddress, serveA2a } from './serve.ts'
@@ -103,6 +106,23 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
     await until('as many are read as may be', () => taken >= 16)
     await new Promise((resolve) => opened.ping(() => resolve(undefined)))
     expect(taken).toBe(16)
+  })
+
+  test('a principal with sixteen unfinished messages waits for one of them, and another principal does not', async () => {
+    const keys = join(temporaryFolder(), 'keys.json')
+    const [anna, bert] = await createKeys(keys, ['anna', 'bert'])
+    const server = await serveA2a({ auth: { keys }, a2a: { default: 'lab', grpcPort: 0 } })
+    const opened = await session(server)
+    const unfinished = await session(server)
+    for (let count = 0; count < 16; count++) send(unfinished, Buffer.alloc(10), { announced: 100, key: anna! })
+    await new Promise((resolve) => unfinished.ping(() => resolve(undefined)))
+    expect(await send(opened, Buffer.alloc(0), { key: bert! }).status).toBe(INVALID_ARGUMENT)
+    let isAnswered = false
+    const waiting = send(opened, Buffer.alloc(0), { key: anna! }).status.finally(() => (isAnswered = true))
+    expect(await send(opened, Buffer.alloc(0), { key: bert! }).status).toBe(INVALID_ARGUMENT)
+    expect(isAnswered).toBe(false)
+    unfinished.destroy()
+    expect(await waiting).toBe(INVALID_ARGUMENT)
   })
 
   test('a message that does not arrive in time ends its call, and the next one is read', async () => {

@@ -104,6 +104,22 @@ test('[SEC-2] WebSocket requests beyond the concurrency limit are closed with 10
   expect(await code).toBe(1013)
 })
 
+test('a WebSocket client that sends faster than it is answered, and reads, is answered in full', async () => {
+  const server = await serveAgentOs()
+  const client = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
+  onTestFinished(() => client.terminate())
+  let pongs = 0
+  let closed: number | undefined
+  client.on('message', (data: Buffer) => (pongs += data.includes('pong') ? 1 : 0))
+  client.once('close', (code: number) => (closed = code))
+  const ping = JSON.stringify({ action: 'ping', note: 'x'.repeat(300) })
+  client.once('open', () => {
+    for (let count = 0; count < 5000; count++) client.send(ping)
+  })
+  await until('all are answered', () => pongs === 5000 || closed !== undefined)
+  expect([pongs, closed]).toEqual([5000, undefined])
+})
+
 describe('[SEC-2] before authentication', () => {
   test('a WebSocket has a limited time to authenticate', async () => {
     const server = await serveGuarded({ limits: { loginTimeoutMs: 100 } })
