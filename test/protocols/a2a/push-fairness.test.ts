@@ -68,6 +68,25 @@ test('push: three hundred dead receivers of many principals, also on the same ho
   expect(underWay()).toBeLessThanOrEqual(64 + names.length)
 })
 
+test('push: a delivery that only waits for more events makes room for another one of its principal [SEC-2]', async () => {
+  const path = join(temporaryFolder(), 'keys.json')
+  const [anna, bert] = await createKeys(path, ['anna', 'bert'])
+  // No courier returns by itself while the test runs.
+  const limits = { lookMs: 20, deliveriesMax: 2, lingerMs: 600_000, timeoutMs: 600_000 }
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits } }, auth: { keys: path } })
+  const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
+  const dead = await receive({ answer: () => new Promise<number>(() => {}) })
+  const live = await receive()
+  for (let count = 0; count < 3; count++) await rpc(server.agent(), 'SendMessage', sending(dead.url), as(anna!))
+  await until('all places are taken', () => dead.received.length >= 2)
+  const tasks = (): number => new Set(live.taken.map(({ headers }) => taskOf(headers))).size
+  for (let told = 1; told <= 3; told++) {
+    await rpc(server.agent(), 'SendMessage', sending(live.url), as(bert!))
+    await until(`${told} tasks of the other principal are told`, () => tasks() === told)
+  }
+  expect(dead.taken).toEqual([]) // the places of the others were not freed meanwhile
+})
+
 test('push: the first deliveries of many principals are bounded too [SEC-2]', async () => {
   const path = join(temporaryFolder(), 'keys.json')
   const keys = await createKeys(

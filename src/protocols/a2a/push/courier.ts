@@ -46,6 +46,8 @@ export class Courier {
   readonly #documents: OwnedDocuments
   #delivery: Delivery
   #version: number
+  /** While everything is delivered, and it waits for more. */
+  #lingering: AbortController | undefined
 
   constructor(parts: CourierParts, principal: Principal, document: Document) {
     this.#parts = parts
@@ -70,13 +72,23 @@ export class Courier {
     }
   }
 
+  /** Everything is delivered, and it waits for more. */
+  get isIdle(): boolean {
+    return this.#lingering !== undefined
+  }
+
+  /** Makes an idle courier return to polling now, so that another delivery gets its place. */
+  giveWay(): void {
+    this.#lingering?.abort()
+  }
+
   get #id(): string {
     return deliveryId(this.#delivery.task, this.#delivery.config)
   }
 
   /** Returns true when the log has ended and is fully delivered. */
   async #follow(): Promise<boolean> {
-    const { service, limits, signal } = this.#parts
+    const { service, signal } = this.#parts
     const { task, from, sequence } = this.#delivery
     const { run, first, next } = await service.get(this.#principal, task)
     // Of a trimmed log only the last event is left.
@@ -88,7 +100,7 @@ export class Courier {
       if (slice === undefined) {
         this.#delivery = { ...this.#delivery, told: after + 1 }
         if (signal.aborted) return false
-        if (!(await service.waitForMore(this.#principal, task, after, limits.lingerMs, signal))) return false
+        if (!(await this.#linger(after))) return false
         continue
       }
       for (const event of events(slice)) {
@@ -98,6 +110,18 @@ export class Courier {
       }
       if (slice.closed) return true
       after = lastOf(slice)
+    }
+  }
+
+  /** Returns true when there are new events. */
+  async #linger(after: number): Promise<boolean> {
+    const { service, limits, signal } = this.#parts
+    this.#lingering = new AbortController()
+    const ended = AbortSignal.any([signal, this.#lingering.signal])
+    try {
+      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.lingerMs, ended)
+    } finally {
+      this.#lingering = undefined
     }
   }
 

@@ -32,6 +32,12 @@ const LOOK_PAUSE_MS_MAX = 2000
 /** Limit, as a multiple of `deliveriesMax`, that includes the first delivery of each otherwise idle principal. */
 const FIRST_SHARE = 4
 
+interface ActiveDelivery {
+  readonly owner: string
+  readonly courier: Courier
+  readonly done: Promise<void>
+}
+
 export class Pushes {
   readonly #service: Service
   readonly #clock: Clock
@@ -40,9 +46,11 @@ export class Pushes {
   readonly #shared: boolean
   readonly #courier: CourierParts
   readonly #stopping = new AbortController()
-  readonly #active = new Map<string, Promise<void>>()
+  readonly #active = new Map<string, ActiveDelivery>()
   /** Active deliveries by principal and by host, so that slow receivers do not block others. */
   readonly #shares = new Map<string, number>()
+  /** Aborted when a place has become free for a delivery that waits. */
+  #roomMade = new AbortController()
   readonly #looking: Promise<void>
 
   /** Starts immediately. */
@@ -63,20 +71,23 @@ export class Pushes {
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#looking
-    await Promise.all(this.#active.values())
+    await Promise.all(Array.from(this.#active.values(), ({ done }) => done))
   }
 
   async #lookAgainAndAgain(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       const began = performance.now()
+      this.#roomMade = new AbortController()
       try {
         await this.#look()
       } catch (cause) {
         this.#logger.warn({ err: cause }, 'failed to poll for push deliveries')
       }
       const took = performance.now() - began
-      await pause(Math.max(this.#limits.lookMs, Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)), signal)
+      const restMs = Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)
+      await pause(restMs, signal)
+      await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#roomMade.signal]))
     }
   }
 
@@ -98,12 +109,17 @@ export class Pushes {
     const delivery = deliveryIn(document)
     const { task, config, lease, told = 0 } = delivery
     const now = this.#clock.now()
-    if (this.#active.has(key) || !isDue(delivery, now, this.#limits) || !this.#hasRoom(document)) return
+    if (this.#active.has(key) || !isDue(delivery, now, this.#limits)) return
+    const hasRoom = this.#hasRoom(document)
+    const idle = hasRoom ? undefined : this.#idleOf(document.owner)
+    if (!hasRoom && idle === undefined) return
     if (this.#shared && lease !== undefined && lease.by !== this.#courier.node && lease.until > now) return
     const principal = principalOf(document.owner)
     try {
       const { next } = await this.#service.get(principal, task)
-      if (next > told) this.#send(key, principal, document)
+      if (next <= told) return
+      if (idle === undefined) this.#send(key, principal, document)
+      else this.#makeRoom(idle)
     } catch (cause) {
       if (!isHoldfastError(cause, 'not_found')) throw cause
       await endDelivery(this.#service.documents(principal), task, config) // the task was removed
@@ -111,17 +127,16 @@ export class Pushes {
   }
 
   #send(key: string, principal: Principal, document: Document): void {
-    const work = new Courier(this.#courier, principal, document).run().catch((cause: unknown) => {
+    const courier = new Courier(this.#courier, principal, document)
+    const work = courier.run().catch((cause: unknown) => {
       this.#logger.warn({ delivery: document.id, err: cause }, 'failed to deliver a push')
     })
     this.#count(document, 1)
-    this.#active.set(
-      key,
-      work.finally(() => {
-        this.#active.delete(key)
-        this.#count(document, -1)
-      }),
-    )
+    const done = work.finally(() => {
+      this.#active.delete(key)
+      this.#count(document, -1)
+    })
+    this.#active.set(key, { owner: document.owner, courier, done })
   }
 
   /** A principal's first delivery bypasses the global and per-host limits. */
@@ -130,6 +145,19 @@ export class Pushes {
     const [ofPrincipal = 0, toHost = 0] = sharesOf(document).map((share) => this.#shares.get(share) ?? 0)
     if (ofPrincipal === 0) return true
     return this.#active.size < deliveriesMax && ofPrincipal < deliveriesPerPrincipalMax && toHost < deliveriesPerHostMax
+  }
+
+  /** Polls again as soon as the place is free. */
+  #makeRoom({ courier, done }: ActiveDelivery): void {
+    const roomMade = this.#roomMade
+    courier.giveWay()
+    void done.then(() => roomMade.abort())
+  }
+
+  /** A principal's delivery that only waits for more events, while another one of the principal has some. */
+  #idleOf(owner: string): ActiveDelivery | undefined {
+    for (const each of this.#active.values()) if (each.owner === owner && each.courier.isIdle) return each
+    return undefined
   }
 
   #count(document: Document, change: number): void {
