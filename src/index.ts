@@ -91,7 +91,14 @@ export {
   WorkFailure,
 } from './core/ports/component.ts'
 export type { CallerCredential } from './core/model/caller-credential.ts'
-export type { ComponentSource, Served, SourceHealth, SourceHost, SourceLoad } from './core/ports/component-source.ts'
+export type {
+  ComponentSource,
+  Passthrough,
+  Served,
+  SourceHealth,
+  SourceHost,
+  SourceLoad,
+} from './core/ports/component-source.ts'
 export {
   type ErrorCode,
   errorTable,
