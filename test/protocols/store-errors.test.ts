@@ -69,6 +69,7 @@ test.each([
   ['OpenAI', 'POST', '/v1/chat/completions', { model: 'lab', messages: [{ role: 'user', content: 'text 1' }] }, 503],
   ['A2A', 'GET', '/a2a/lab/tasks/run_1', undefined, 503],
   ['A2A JSON-RPC', 'POST', '/a2a/lab', rpc, 200],
+  ['AI SDK UI', 'GET', '/ai/lab/chat/run_1/stream', undefined, 503],
   ['console', 'GET', '/console/api/runs', undefined, 503],
 ])('%s: %s %s hides the store’s error text', async (_protocol, method, path, body, expected) => {
   const { server, logged } = await serveBroken()

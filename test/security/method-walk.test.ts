@@ -3,6 +3,7 @@ import { status as codes } from '@grpc/grpc-js'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { current, legacy } from '../../src/a2a/grpc/schema.ts'
+import { toMessageId } from '../../src/ai-sdk/ids.ts'
 import { methods } from '../../src/protocols/a2a/requests/methods.ts'
 import { Peer } from '../protocols/a2a/peer.ts'
 import { message } from '../protocols/a2a/serve.ts'
@@ -172,9 +173,9 @@ test.each(['1.0', '0.3'] as const)(
 
 test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { timeout: 300_000 }, async () => {
   const world = await openWorld()
-  expect(world.sockets.toSorted()).toEqual(['/agents/ws', '/teams/ws', '/workflows/ws'])
+  expect(world.sockets.toSorted()).toEqual(['/agents/ws', CHAT_SOCKET, '/teams/ws', '/workflows/ws'])
   const wrong: string[] = []
-  for (const path of world.sockets) {
+  for (const path of world.sockets.filter((each) => each !== CHAT_SOCKET)) {
     const [, family = ''] = /^\/(\w+)s\/ws$/.exec(path) ?? []
     const component = { agent: 'lab', team: 'lab-team', workflow: 'lab-workflow' }[family]!
     const alice: Target = { url: world.server.url, token: world.token('alice')! }
@@ -198,6 +199,56 @@ test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { ti
   }
   expect(wrong).toEqual([])
 })
+
+/** Authenticated before it is accepted, unlike the others. */
+const CHAT_SOCKET = '/ai/{component}/chat'
+
+test('[SEC-1] [SEC-2] the WebSocket of a chat rejects callers without permission', { timeout: 300_000 }, async () => {
+  const world = await openWorld()
+  const run = await pausedRun(world)
+  const alice: Target = { url: world.server.url, token: world.token('alice')! }
+  const before = await getRun(alice, run)
+  const text = { type: 'text', text: 'say kelp' }
+  const answer = { type: 'data-holdfast-answer', data: { answer: 'yes' } }
+  const about = { requestId: 'r', id: run }
+  const resume = { ...about, type: 'resume' }
+  const continueRun = {
+    ...about,
+    type: 'send',
+    messages: [{ id: toMessageId({ run, leg: 0 }), role: 'assistant', parts: [answer] }],
+  }
+  const start = { ...about, id: 'kelp', type: 'send', messages: [{ role: 'user', parts: [text] }] }
+  for (const caller of everybody) {
+    const requests = caller === 'reader' ? [continueRun, start] : [resume, continueRun]
+    for (const request of requests) {
+      const said = await chatSocketSays(world, world.token(caller), request)
+      const expectedEnd = unknown.includes(caller)
+        ? '401'
+        : caller === 'reader' && request === start
+          ? 'may not start'
+          : 'error'
+      expect(said, `${caller} ${JSON.stringify(request)}`).toContain(expectedEnd)
+      expect(said, caller).not.toContain(SECRET)
+    }
+  }
+  expect(await getRun(alice, run)).toEqual(before)
+  expect(await chatSocketSays(world, alice.token, resume)).toContain(SECRET)
+})
+
+/** The status that refuses the upgrade, or what comes until there is an error or the secret. */
+async function chatSocketSays({ server }: World, token: string | undefined, request: object): Promise<string> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ai/lab/chat`, { headers })
+  onTestFinished(() => socket.terminate())
+  const got: string[] = []
+  socket.on('unexpected-response', (_request, { statusCode }) => got.push(String(statusCode)))
+  socket.on('error', () => {})
+  socket.on('open', () => socket.send(JSON.stringify(request)))
+  socket.on('message', (data) => got.push((data as Buffer).toString()))
+  await until('it is answered', () => /^\d+$|"error"|"end"/.test(got.at(-1) ?? ''))
+  socket.terminate()
+  return got.join('\n')
+}
 
 /** All that a socket says to these commands, each of which is answered by one message at least. */
 async function converse(

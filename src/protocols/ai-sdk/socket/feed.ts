@@ -1,5 +1,5 @@
 /** One stream on a WebSocket: the same view as over HTTP, one message per chunk, with backpressure (SUB-1). */
-import { messageOf } from '../../../core/model/errors.ts'
+import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
@@ -70,7 +70,8 @@ export class ChatFeed implements Sink {
 
   failed(cause: unknown): void {
     if (this.#closed) return
-    this.#outbox.send(JSON.stringify({ type: 'error', requestId: JSON.parse(this.#id), errorText: messageOf(cause) }))
+    const errorText = isHoldfastError(cause) ? cause.message : 'failed to read the log'
+    this.#outbox.send(JSON.stringify({ type: 'error', requestId: JSON.parse(this.#id), errorText }))
     this.close()
   }
 
