@@ -6,6 +6,7 @@ import { isFinished, type RunStatus } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
+import { findComponent } from '../../../http/find-component.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { ChatStream } from '../wire/stream.ts'
 import { type Leg, parseStreamId } from '../../../ai-sdk/ids.ts'
@@ -39,13 +40,7 @@ export class Chats {
 
   /** By id. Default: the only one. */
   component(id: string | undefined): Component {
-    const all = this.service.components()
-    const found = id === undefined ? all[0] : all.find((component) => component.id === id)
-    if (id === undefined && all.length !== 1)
-      throw new HoldfastError('invalid_request', 'the server has several components: name one with ?component=')
-    if (found !== undefined) return found
-    this.service.noteUnknown()
-    throw new HoldfastError('not_found', `no component ${JSON.stringify(id?.slice(0, 200))}`)
+    return findComponent(this.service, id)
   }
 
   /** A run of a component. Throws `not_found` for runs of others. */

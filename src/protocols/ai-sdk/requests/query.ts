@@ -1,12 +1,6 @@
 /** Parameters of a chat's address, which the client uses for all its requests. */
-import type { Call } from '../../../http/route.ts'
 import type { ToolParts } from './chats.ts'
 import { invalid } from './messages.ts'
-
-/** Its path has no parameter if the protocol was moved to such a path. */
-export function componentIn({ params, query }: Pick<Call, 'params' | 'query'>): string | undefined {
-  return params['component'] ?? query.get('component') ?? undefined
-}
 
 export function readStartIndex(query: URLSearchParams): number {
   const text = query.get('startIndex') ?? '0'

@@ -2,10 +2,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from '../../../core/ports/logger.ts'
 import { bearerIn } from '../../../http/bearer.ts'
+import { componentIn } from '../../../http/find-component.ts'
 import type { SocketServer } from '../../../http/socket-server.ts'
 import type { Upgrade, UpgradeCall } from '../../../http/upgrade.ts'
 import type { Chats } from '../requests/chats.ts'
-import { componentIn, toolsIn } from '../requests/query.ts'
+import { toolsIn } from '../requests/query.ts'
 import { ChatSession } from './session.ts'
 
 export function chatUpgrade(chats: Chats, server: SocketServer, logger: Logger, path: string): Upgrade {
