@@ -16,6 +16,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   react: ['client'],
   a2a: ['client', 'sse'],
   'ai-sdk': ['client', 'sse', 'type:core', 'core/structure'],
+  'ag-ui': [],
   http: ['core', 'sse'],
   'agents/shared': ['core', 'sse', 'client'],
   'agents/agent': ['core', 'agents/shared', 'agents/model'],

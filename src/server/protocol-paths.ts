@@ -47,6 +47,7 @@ const PLACES = {
   'a2a-docs': { path: '/docs' },
   agentos: { path: '', segments: AGENTOS, upgrades: ['/agents/ws', '/teams/ws', '/workflows/ws'] },
   'ai-sdk': { path: '/ai/{component}/chat', upgrades: ['/ai/{component}/chat'] },
+  'ag-ui': { path: '/ag-ui/{component}' },
   console: { path: '/console' },
 } as const satisfies Record<string, ProtocolPlace>
 

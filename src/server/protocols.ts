@@ -135,6 +135,11 @@ const mountables: readonly Mountable[] = [
       (await import('../protocols/ai-sdk/index.ts')).aiSdkProtocol({ service, streams, logger, clock }),
   },
   {
+    name: 'ag-ui',
+    errorForm: async () => (await import('../protocols/ag-ui/wire/errors.ts')).toErrorResponse,
+    load: async ({ service, streams }) => (await import('../protocols/ag-ui/index.ts')).agUiProtocol(service, streams),
+  },
+  {
     name: 'console',
     errorForm: () => Promise.resolve(toProblemResponse),
     load: loadConsole,

@@ -67,6 +67,17 @@ export function wireViews(service: Service): WireView[] {
         return viewFormat(chatWire, whole(service.views.open(stored, kind)))
       },
     },
+    {
+      id: 'ag-ui',
+      title: 'AG-UI',
+      async open(stored) {
+        const [{ agentKind }, { agentWire }] = await Promise.all([
+          import('../protocols/ag-ui/view/projection.ts'),
+          import('../protocols/ag-ui/wire/stream.ts'),
+        ])
+        return viewFormat(agentWire({ earlier: [] }), whole(service.views.open(stored, agentKind)))
+      },
+    },
   ]
 }
 

@@ -1,0 +1,125 @@
+/**
+ * Attaches a client to a run that is under way, or has ended: first the messages and the state as they are, and what is open, then what
+ * follows. Stock clients show that exactly; a replay would double what they have.
+ */
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { attributionOf, textStarts } from '../view/agent-writer.ts'
+import { started } from '../view/lifecycle.ts'
+import { MessageBuilder } from '../view/messages.ts'
+import { nodesOf, pieceOf } from '../view/piece-list.ts'
+import { pausedEnd } from '../view/project-pauses.ts'
+import { agentStart, stepStart } from '../view/project-work.ts'
+import type { AgentFrame, AgentState } from '../view/state.ts'
+import type { AgUiEvent, AgUiMessage } from '../wire/events.ts'
+import { isMessageOf } from '../wire/ids.ts'
+import type { GivenMessage } from './shapes.ts'
+import type { Threads } from './threads.ts'
+
+/** What one client gets. */
+export interface AgentStream {
+  readonly view: SharedView<AgentState, AgentFrame>
+  readonly run: string
+  readonly session: string
+  /** What the client calls the run. Default: what the view does. */
+  readonly runId?: string
+  /** Messages that are not the run's, which every snapshot has to repeat. */
+  readonly earlier: readonly (GivenMessage | AgUiMessage)[]
+  /** Calls whose results the client has, because it gave them. Default: none. */
+  readonly results?: ReadonlySet<string>
+  /** Sent first. */
+  readonly snapshot?: readonly AgUiEvent[]
+  /** Nothing follows the snapshot. */
+  readonly hasEnded?: boolean
+  /** The subscription must start after this event. Default: at the beginning. */
+  readonly from?: Checkpoint<AgentState>
+  /** The first frame is one of this leg. Default: the first one there is. */
+  readonly leg?: number
+  /** The client has the frames up to this number. Default: none. */
+  readonly after?: number
+}
+
+/** Pieces folded before others get the event loop. */
+const AT_ONCE = 256
+/** A snapshot may be larger than the answer to a listing. */
+const ANSWERS_MAX = 2
+
+export async function attach(
+  threads: Threads,
+  stored: StoredRun,
+  { runId, messages }: { readonly runId?: string; readonly messages: readonly (GivenMessage | AgUiMessage)[] },
+): Promise<AgentStream> {
+  const view = threads.view(stored)
+  const from = await view.current(stored.next)
+  const { state } = from
+  const { id, session } = stored.run
+  const own = await messagesOfRun(threads, state)
+  const results = new Set(own.map(({ toolCallId }) => toolCallId))
+  const earlier = messages.filter(
+    (message) => !isMessageOf(id, message.id) && !(message.role === 'tool' && results.has(message.toolCallId)),
+  )
+  const { events, hasEnded } = snapshotOf(state, own)
+  return {
+    view,
+    run: id,
+    session,
+    ...(runId !== undefined && { runId }),
+    earlier,
+    snapshot: events,
+    hasEnded,
+    from,
+  }
+}
+
+/** What a client is sent that attaches now. */
+export function snapshotOf(
+  state: AgentState,
+  messages: readonly AgUiMessage[],
+): { readonly events: readonly AgUiEvent[]; readonly hasEnded: boolean } {
+  const end = state.waiting.length > 0 ? pausedEnd(state) : state.end
+  const events = [
+    started(state),
+    ...(state.state === undefined ? [] : [{ type: 'STATE_SNAPSHOT', snapshot: state.state } as const]),
+    { type: 'MESSAGES_SNAPSHOT', messages } as const,
+    ...(end === undefined ? openIn(state) : [end]),
+  ]
+  return { events, hasEnded: end !== undefined }
+}
+
+/** In slices. Throws `too_large` if they do not fit one response. */
+export async function messagesOfRun(
+  { service }: Threads,
+  { run, pieces }: AgentState,
+): Promise<readonly AgUiMessage[]> {
+  const builder = new MessageBuilder()
+  let charsLeft = ANSWERS_MAX * service.limits.responseBytesMax
+  let count = 0
+  for (const node of nodesOf(pieces)) {
+    const piece = pieceOf(node)
+    builder.add(piece)
+    charsLeft -= 'text' in piece ? piece.text.length : 'content' in piece ? piece.content.length : 0
+    if (charsLeft < 0)
+      throw new HoldfastError(
+        'too_large',
+        `the messages of run ${run} are too large to attach to; use the native protocol`,
+      )
+    const turn = ++count % AT_ONCE === 0 ? shareEventLoop() : undefined
+    if (turn !== undefined) await turn
+  }
+  return builder.messages()
+}
+
+/** What the run has open, so that what follows fits it. */
+function openIn(state: AgentState): readonly AgUiEvent[] {
+  const { agents, steps, texts, calls } = state
+  return [
+    ...Array.from(agents.values(), (agent) => agentStart(state, agent)),
+    ...Array.from(steps.values(), stepStart),
+    ...[...texts.values()].flatMap(textStarts),
+    ...Array.from(calls, ([toolCallId, { name, actor, isDrafted }]) =>
+      isDrafted ? [{ type: 'TOOL_CALL_START', toolCallId, toolCallName: name, ...attributionOf(actor) } as const] : [],
+    ).flat(),
+  ]
+}

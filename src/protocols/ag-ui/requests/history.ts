@@ -1,0 +1,118 @@
+/** Messages of earlier runs of a thread, for pages that have none. */
+import type { ContentPart, Message } from '../../../core/model/conversation.ts'
+import { isHoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import type { Component } from '../../../core/ports/component.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { jsonBytes } from '../../../http/respond.ts'
+import { foldRun } from '../../../http/view.ts'
+import type { AgUiMessage } from '../wire/events.ts'
+import { messagesOfRun } from './attach.ts'
+import type { Threads } from './threads.ts'
+
+/** Runs per request. */
+const RUNS_MAX = 100
+
+/** The newest messages before a run's own that fit into one response, oldest first. What its user said is the last one. */
+export async function messagesBefore(
+  threads: Threads,
+  principal: Principal,
+  component: Component,
+  { run: { id, session } }: StoredRun,
+): Promise<readonly AgUiMessage[]> {
+  const { service } = threads
+  const { runs } = await service.list(principal, { component: component.id, session, limit: RUNS_MAX })
+  let bytesLeft = service.limits.responseBytesMax
+  let messages: readonly AgUiMessage[] = []
+  for (const stored of runs.slice(
+    Math.max(
+      runs.findIndex(({ run }) => run.id === id),
+      0,
+    ),
+  )) {
+    const found = await messagesOf(threads, principal, stored, stored.run.id === id)
+    bytesLeft -= jsonBytes(found)
+    if (bytesLeft < 0 && messages.length > 0) break
+    messages = [...found, ...messages]
+  }
+  return messages
+}
+
+async function messagesOf(
+  threads: Threads,
+  principal: Principal,
+  stored: StoredRun,
+  isCurrent: boolean,
+): Promise<readonly AgUiMessage[]> {
+  if (stored.first > 0) return []
+  try {
+    const asked = await askedIn(threads, principal, stored)
+    return isCurrent ? asked : [...asked, ...(await messagesOfRun(threads, (await threads.state(stored)).state))]
+  } catch (cause) {
+    if (isHoldfastError(cause, 'not_found') || isHoldfastError(cause, 'too_large')) return [] // removed meanwhile
+    throw cause
+  }
+}
+
+/** What the user said, under the ids that the client gave. */
+async function askedIn(
+  { service }: Threads,
+  principal: Principal,
+  { run }: StoredRun,
+): Promise<readonly AgUiMessage[]> {
+  const input = await foldRun<unknown>(
+    service,
+    principal,
+    run.id,
+    {
+      initial: () => undefined,
+      apply: (state, event) => ({ state: event.type === 'run.created' ? event.data.input : state, frames: [] }),
+    },
+    { until: () => true },
+  )
+  const { messages: ids } = (run.metadata?.['agUi'] ?? {}) as { readonly messages?: readonly string[] }
+  const contents = contentsOf(input)
+  return contents.map((content, position) => ({
+    id: ids?.[position + (ids.length - contents.length)] ?? `${run.id}-input-${position}`,
+    role: 'user',
+    content,
+  }))
+}
+
+/** An input in any of the forms that `inputFor` gives it: its user messages since the last answer. */
+function contentsOf(input: unknown): readonly unknown[] {
+  if (typeof input === 'string') return [input]
+  const { messages, text, files } = (typeof input === 'object' && input !== null ? input : {}) as {
+    readonly messages?: readonly Message[]
+    readonly text?: unknown
+    readonly files?: readonly FileInput[]
+  }
+  if (Array.isArray(messages)) {
+    const since = messages.findLastIndex(({ role }: Message) => role !== 'user') + 1
+    return (messages as readonly Message[]).slice(since).map(({ content }) => toContent(content))
+  }
+  if (typeof text !== 'string') return [JSON.stringify(input)]
+  return [[{ type: 'text', text }, ...(files ?? []).map((file) => toPart(file.mediaType, file.data ?? file.url ?? ''))]]
+}
+
+interface FileInput {
+  readonly mediaType: string
+  readonly data?: string
+  readonly url?: string
+}
+
+function toContent(content: Message['content']): unknown {
+  if (typeof content === 'string') return content
+  return content.flatMap((part: ContentPart) => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    return part.type === 'file' ? [toPart(part.mediaType, part.data)] : []
+  })
+}
+
+function toPart(mimeType: string, data: string): object {
+  const [kind = ''] = mimeType.split('/')
+  const type = PART_TYPES.has(kind) ? kind : 'document'
+  return { type, source: { type: /^https?:/i.test(data) ? 'url' : 'data', value: data, mimeType } }
+}
+
+const PART_TYPES: ReadonlySet<string> = new Set(['image', 'audio', 'video'])

@@ -1,0 +1,94 @@
+/** Projects questions and answers. A run of this protocol ends where its run pauses; the answer begins the next one. */
+import { type AskedCall, askedCall } from '../../../core/structure/asked-call.ts'
+import type { EventType, LoggedEvent, Question } from '../../../core/model/event.ts'
+import { actorKey } from '../../../core/structure/actors.ts'
+import type { Interrupt, Outcome, RunFinished } from '../wire/events.ts'
+import { toCallId, toInterruptId } from '../wire/ids.ts'
+import { type AgentWriter, attributionOf } from './agent-writer.ts'
+import { finished, started } from './lifecycle.ts'
+import { addCall, answerCall } from './project-tools.ts'
+import { closeAll, reopenAll, suspended } from './project-work.ts'
+import type { AgentState } from './state.ts'
+
+type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
+
+export function pause(writer: AgentWriter, { data: { questions }, run }: Logged<'run.paused'>): void {
+  for (const question of questions) showCall(writer, run, question)
+  writer.set({ waiting: questions })
+  endAtPause(writer)
+}
+
+export function resume(writer: AgentWriter, { data: { answers } }: Logged<'run.resumed'>): void {
+  // Others went on while one asked.
+  if (writer.state.end === undefined) endAtPause(writer)
+  const { answered, leg, waiting } = writer.state
+  writer.set({
+    leg: leg + 1,
+    waiting: [],
+    end: undefined,
+    spent: new Set(),
+    answered: new Set([...answered, ...Object.keys(answers)]),
+  })
+  writer.show(started(writer.state))
+  reopenAll(writer)
+  for (const question of waiting) showAnswer(writer, question, answers[question.id])
+}
+
+/** A call that the client executed, or that was made for a question, has its answer as its result. */
+function showAnswer(writer: AgentWriter, question: Question, answer: unknown): void {
+  const { run } = writer.event
+  const call = askedCall(run, question)
+  if (call !== undefined && answer !== undefined && (question.kind === 'tool' || call.isMade))
+    answerCall(writer, idOf(run, call), answer)
+}
+
+function endAtPause(writer: AgentWriter): void {
+  closeAll(writer, suspended)
+  writer.end(pausedEnd(writer.state))
+}
+
+/** How a run of this protocol ends while its run waits. */
+export function pausedEnd(state: AgentState): RunFinished {
+  return finished(state, outcomeOf(state))
+}
+
+/** The call that a client is to approve or to execute. */
+function showCall(writer: AgentWriter, run: string, question: Question): void {
+  const call = askedCall(run, question)
+  if (call === undefined) return
+  const { toolName: name, input } = call
+  addCall(writer, idOf(run, call), { name, input, recorded: false, actor: actorKey(question.actor) })
+}
+
+function outcomeOf({ run, waiting }: AgentState): Outcome {
+  const calls = waiting.map((question) => ({ question, call: askedCall(run, question) }))
+  if (calls.every(({ question, call }) => question.kind === 'tool' && call !== undefined))
+    return { type: 'success', pendingToolCallIds: calls.map(({ call }) => idOf(run, call!)) }
+  const interrupts = calls.map(({ question, call }) => toInterrupt(run, question, call))
+  return { type: 'interrupt', interrupts }
+}
+
+function toInterrupt(
+  run: string,
+  { id, kind, prompt, schema, deadline, details, actor }: Question,
+  call: AskedCall | undefined,
+): Interrupt {
+  return {
+    id: toInterruptId(run, id),
+    reason: kind === 'approval' ? 'tool_approval' : kind,
+    message: prompt,
+    ...(call !== undefined && { toolCallId: idOf(run, call) }),
+    ...(isObject(schema) && { responseSchema: schema }),
+    ...(deadline !== undefined && { expiresAt: deadline }),
+    ...attributionOf(actorKey(actor)),
+    ...(details !== undefined && { metadata: { holdfast: { details } } }),
+  }
+}
+
+function idOf(run: string, { toolCallId }: AskedCall): string {
+  return toCallId(run, toolCallId)
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

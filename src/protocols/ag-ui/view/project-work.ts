@@ -1,0 +1,128 @@
+/** Projects steps, and called components as subagents. */
+import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
+import { isWithin } from '../../../core/structure/actors.ts'
+import type { AgUiEvent } from '../wire/events.ts'
+import { type AgentWriter, attributionOf } from './agent-writer.ts'
+import { closeCalls } from './project-tools.ts'
+import type { AgentState, OpenAgent, OpenStep } from './state.ts'
+
+type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
+
+export function startStep(writer: AgentWriter, { data, index }: Logged<'step.started'>): void {
+  // The request to a model is no step of its own: its text and tool calls are shown.
+  if (data.kind === 'model') return
+  const { actor } = writer
+  const key = stepKey(actor, data.step)
+  if (writer.state.steps.has(key)) return
+  writer.closeText()
+  const name = uniqueName(writer, actor, data.name)
+  const step = { name, actor, log: index, recorded: data.key !== undefined }
+  writer.put('steps', key, step)
+  writer.show(stepStart(step))
+}
+
+export function endStep(
+  writer: AgentWriter,
+  { data }: Logged<'step.completed' | 'step.failed' | 'step.skipped'>,
+): void {
+  closeStep(writer, stepKey(writer.actor, data.step))
+}
+
+export function startAgent(writer: AgentWriter, { data, actor, run }: Logged<'actor.started'>): void {
+  if (actor === undefined || writer.state.agents.has(actor.run)) return
+  const { run: id, component, parent: caller = run } = actor
+  const parent = caller === run ? '' : caller
+  writer.closeText(parent)
+  writer.keep({ kind: 'agent', id }, { recorded: data.key !== undefined })
+  if (writer.state.spent.has(id)) return
+  writer.put('agents', id, { id, component, parent })
+  writer.show(agentStart(writer.state, writer.state.agents.get(id)!))
+}
+
+export function agentStart({ agents }: AgentState, { id, component, parent }: OpenAgent): AgUiEvent {
+  return {
+    type: 'SUBAGENT_STARTED',
+    subagentRunId: id,
+    name: component,
+    ...(agents.has(parent) && { parentSubagentRunId: parent }),
+  }
+}
+
+export function endAgent(writer: AgentWriter, event: Logged<'actor.completed' | 'actor.failed'>): void {
+  const { actor } = writer
+  closeWithin(writer, actor)
+  if (!writer.state.agents.has(actor)) return
+  if (event.type === 'actor.failed') {
+    const { message, code } = event.data.error
+    writer.show({ type: 'SUBAGENT_ERROR', subagentRunId: actor, message, code })
+  } else {
+    const { output: result } = event.data
+    writer.show({ type: 'SUBAGENT_FINISHED', subagentRunId: actor, ...(result !== undefined && { result }) })
+  }
+  writer.put('agents', actor, undefined)
+}
+
+/** Closes what an actor, and those that it called, have open, but not the actor itself. */
+function closeWithin(writer: AgentWriter, outer: string): void {
+  for (const actor of writer.state.texts.keys()) if (isWithin(actor, outer)) writer.closeText(actor)
+  closeCalls(writer, ({ actor }) => isWithin(actor, outer))
+  for (const [key, { actor }] of writer.state.steps) if (isWithin(actor, outer)) closeStep(writer, key)
+  for (const id of innermostFirst(writer.state))
+    if (id !== outer && isWithin(id, outer)) {
+      writer.show({ type: 'SUBAGENT_FINISHED', subagentRunId: id })
+      writer.put('agents', id, undefined)
+    }
+}
+
+/**
+ * Closes everything before a run of this protocol ends. The work goes on after an answer, so it is not forgotten.
+ * `endOf`: what becomes of the components that were called.
+ */
+export function closeAll(writer: AgentWriter, endOf: (subagentRunId: string) => AgUiEvent): void {
+  const { steps } = writer.state
+  for (const actor of writer.state.texts.keys()) writer.closeText(actor)
+  closeCalls(writer, () => true)
+  for (const { name: stepName, actor } of [...steps.values()].toReversed())
+    writer.show({ type: 'STEP_FINISHED', stepName, ...writer.by(actor) })
+  for (const id of innermostFirst(writer.state)) writer.show(endOf(id))
+}
+
+export function suspended(subagentRunId: string): AgUiEvent {
+  return { type: 'SUBAGENT_FINISHED', subagentRunId, outcome: { type: 'suspended' } }
+}
+
+/** Shows what is open again, at the beginning of a run of this protocol. */
+export function reopenAll(writer: AgentWriter): void {
+  for (const agent of writer.state.agents.values()) writer.show(agentStart(writer.state, agent))
+  for (const step of writer.state.steps.values()) writer.show(stepStart(step))
+}
+
+export function stepStart({ name: stepName, actor }: OpenStep): AgUiEvent {
+  return { type: 'STEP_STARTED', stepName, ...attributionOf(actor) }
+}
+
+export function closeStep(writer: AgentWriter, key: string): void {
+  const step = writer.state.steps.get(key)
+  if (step === undefined) return
+  writer.closeText(step.actor)
+  writer.show({ type: 'STEP_FINISHED', stepName: step.name, ...writer.by(step.actor) })
+  writer.put('steps', key, undefined)
+}
+
+/** A component is called after its caller. */
+function innermostFirst({ agents }: AgentState): readonly string[] {
+  return [...agents.keys()].toReversed()
+}
+
+function stepKey(actor: string, step: string): string {
+  return `${actor} ${step}`
+}
+
+/** Clients know the open steps of an actor by their names. */
+function uniqueName(writer: AgentWriter, whose: string, name: string): string {
+  const isOpen = (candidate: string): boolean =>
+    [...writer.state.steps.values()].some((step) => step.actor === whose && step.name === candidate)
+  let unique = name
+  for (let number = 2; isOpen(unique); number++) unique = `${name} (${number})`
+  return unique
+}
