@@ -63,6 +63,7 @@ const printed: Readonly<Record<string, readonly string[]>> = {
     '}',
     'harbour on the kelp. weather on the kelp.',
   ],
+  'ag-ui': ['user, assistant, assistant', 'May send be called?', 'It is sent.', 'true', 'bank: completed'],
   'use-chat': [
     'I will send it.  | approval-requested',
     'I will send it.  | output-available | It is sent.',

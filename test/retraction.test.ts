@@ -19,6 +19,8 @@ import { textOf } from '../src/protocols/agentos/view/content.ts'
 import { agentosProjection } from '../src/protocols/agentos/view/projection.ts'
 import { newestChunks } from '../src/ai-sdk/view/chunk-list.ts'
 import { chatProjection as aiSdkProjection } from '../src/ai-sdk/view/projection.ts'
+import { messagesOf } from '../src/protocols/ag-ui/view/messages.ts'
+import { agentKind } from '../src/protocols/ag-ui/view/projection.ts'
 import { chatProjection, toCompletion } from '../src/protocols/openai/chat/projection.ts'
 import { toResponse } from '../src/protocols/openai/responses/object.ts'
 import { responseProjection } from '../src/protocols/openai/responses/projection.ts'
@@ -243,6 +245,15 @@ const views: Readonly<Record<string, View>> = {
     const { chunks } = stateOf(aiSdkProjection({ leg: 0, restart: 0, tools: 'dynamic' }), log)
     const standing = newestChunks(chunks, () => true)
     return new Map([[OWN, standing.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')]])
+  },
+  /** The messages that a client gets that attaches. */
+  'AG-UI': (log) => {
+    const shown = new Map<string, string>()
+    for (const { subagentRunId, content } of messagesOf(stateOf(agentKind.projection, log).pieces)) {
+      const key = keyOf(subagentRunId ?? RUN)
+      shown.set(key, (shown.get(key) ?? '') + String(content))
+    }
+    return shown
   },
   /** What a recovered run expects to be emitted again. */
   recovery: async (log) => {

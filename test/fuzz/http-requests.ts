@@ -1,6 +1,7 @@
 /** Arbitrary requests for every route: parameters and bodies from the OpenAPI document and the schemas of the protocols, or at random. */
 import fc from 'fast-check'
 import { z } from 'zod'
+import { runBody } from '../../src/protocols/ag-ui/requests/shapes.ts'
 import { chatBody as uiChatBody, stopBody } from '../../src/protocols/ai-sdk/requests/shapes.ts'
 import { methods } from '../../src/protocols/a2a/requests/methods.ts'
 import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/requests/shapes.ts'
@@ -42,6 +43,7 @@ const schemas: readonly (readonly [RegExp, Schema])[] = (
     [/^POST \/v1\/conversations\/\{id\}$/, conversationUpdate],
     [/^POST \/ai\/\{component\}\/chat$/, uiChatBody],
     [/^POST \/ai\/.*\/stop$/, stopBody],
+    [/^POST \/ag-ui\/\{component\}$/, runBody],
     [/^POST \/a2a\/.*message:(send|stream)$/, sendRequest],
     [/^POST \/a2a\/.*pushNotificationConfigs$/, pushConfigRequest],
   ] as const

@@ -11,6 +11,7 @@ import {
   getResponse,
   type GoldenProtocol,
   protocols,
+  replayAgUi,
   resumeAgentos,
   resumeAiSdk,
   runOf,
@@ -19,9 +20,11 @@ import {
   sendRest,
   sendWithoutHistory,
   startAgentos,
+  startAgUi,
   startAiSdk,
   startResponse,
   subscribeA2a,
+  withoutClientMessages,
 } from './requests.ts'
 import { GoldenWorld } from './world.ts'
 
@@ -49,7 +52,8 @@ describe.each(logs.map((log) => [log.name, log] as const))('golden streams of %s
       const whole = replayed[protocol]!
       // An AI SDK message is replayed without what was retracted, and without the ends of streams that paused.
       if (protocol === 'ai-sdk' && (asks || live[protocol]!.endsWith(CUT))) continue
-      expect(live[protocol], `${protocol} live`).toBe(asks ? whole.slice(0, live[protocol]!.length) : whole)
+      const streamed = protocol === 'ag-ui' ? withoutClientMessages(world, live[protocol]!) : live[protocol]!
+      expect(streamed, `${protocol} live`).toBe(asks ? whole.slice(0, streamed.length) : whole)
     }
     const digests = await resumed(world, shown, replayed)
     digests['ai-sdk live'] = digest(live['ai-sdk']!)
@@ -67,7 +71,14 @@ async function streamLive(
   world: GoldenWorld,
   shown: readonly GoldenProtocol[],
 ): Promise<Partial<Record<GoldenProtocol, string>>> {
-  const start = { agentos: startAgentos, chat, responses: startResponse, a2a: sendA2a, 'ai-sdk': startAiSdk }
+  const start = {
+    agentos: startAgentos,
+    chat,
+    responses: startResponse,
+    a2a: sendA2a,
+    'ai-sdk': startAiSdk,
+    'ag-ui': startAgUi,
+  }
   const streams: Partial<Record<GoldenProtocol, Promise<string>>> = {}
   for (const protocol of shown) {
     const response = await world.start(runOf(world, protocol), () => start[protocol](world))
@@ -168,6 +179,7 @@ async function replay(
     responses: async () => (await getResponse(world, {})).text(),
     a2a: async () => (await sendA2a(world)).text(),
     'ai-sdk': async () => (await resumeAiSdk(world)).text(),
+    'ag-ui': () => replayAgUi(world),
   }
   const streams: Partial<Record<GoldenProtocol, string>> = {}
   for (const protocol of shown) streams[protocol] = await whole[protocol]()

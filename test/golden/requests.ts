@@ -1,10 +1,11 @@
 /** Requests whose responses the golden files hold, by protocol. */
 import { RESUME_EXTENSION } from '../../src/a2a/resume.ts'
+import { isTerminal } from '../../src/core/model/event.ts'
 import type { ComponentKind } from '../../src/core/ports/component.ts'
 import { goldenComponents } from './components.ts'
 import type { GoldenWorld } from './world.ts'
 
-export const protocols = ['agentos', 'chat', 'responses', 'a2a', 'ai-sdk'] as const
+export const protocols = ['agentos', 'chat', 'responses', 'a2a', 'ai-sdk', 'ag-ui'] as const
 export type GoldenProtocol = (typeof protocols)[number]
 
 const kinds = new Map<string, ComponentKind>(goldenComponents().map(({ id, kind }) => [id, kind]))
@@ -70,6 +71,40 @@ export function resumeAiSdk(world: GoldenWorld, startIndex?: number): Promise<Re
 
 function aiSdk({ url, log }: GoldenWorld): string {
   return `${url}/ai/${log.component}/chat`
+}
+
+function agUiMessage({ log }: GoldenWorld): object {
+  return { id: `u-${log.name}`, role: 'user', content: log.input }
+}
+
+export function startAgUi(world: GoldenWorld): Promise<Response> {
+  const { url, log } = world
+  const named = { threadId: `thread-${log.name}`, runId: `r-${log.name}` }
+  return post(`${url}/ag-ui/${log.component}`, { ...named, messages: [agUiMessage(world)] })
+}
+
+/** A stream of AG-UI without the messages of its client, which snapshots repeat. */
+export function withoutClientMessages(world: GoldenWorld, text: string): string {
+  return text.replaceAll(
+    new RegExp(`"messages":\\[${RegExp.escape(JSON.stringify(agUiMessage(world)))},?`, 'g'),
+    '"messages":[',
+  )
+}
+
+/** All events of the run: a stream ends at each pause, and is resumed there. */
+export async function replayAgUi(world: GoldenWorld): Promise<string> {
+  const { url, log } = world
+  const ends = log.events.filter(({ type }) => type === 'run.paused' || isTerminal(type)).length
+  let whole = ''
+  for (let end = 0; end < ends; end++) {
+    const last = [...whole.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1]
+    const headers = last === undefined ? {} : { 'last-event-id': last }
+    const response = await fetch(`${url}/ag-ui/${log.component}/runs/${runOf(world, 'ag-ui')}/events`, { headers })
+    if (response.status === 204) break
+    const text = await response.text()
+    whole += whole === '' ? text : text.replace(': open\n\n', '')
+  }
+  return whole
 }
 
 const current = { 'a2a-version': '1.0' }

@@ -76,6 +76,13 @@ const retryInfo = [
 
 type Forms = Readonly<Record<keyof typeof ways, Refusal>>
 
+/** The form of an event that ends a stream. */
+const agUi = (status: number, code: string): Refusal => ({
+  status,
+  code,
+  body: { type: 'RUN_ERROR', message: expect.any(String) as string, code },
+})
+
 /** The AI SDK shows the body to the user, so the code is in a header. */
 const aiSdk = (status: number, code: string): Refusal => ({ status, code, body: expect.stringMatching(/^[a-z0-9]/) })
 
@@ -87,6 +94,7 @@ const tooMany: Forms = {
   'AgentOS WebSocket': { ...later, body: { event: 'error', error_type: 'rate_limited' } },
   'OpenAI chat completions': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
   'OpenAI Responses': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
+  'AG-UI': { ...agUi(429, 'rate_limited'), ...later },
   'AI SDK UI': { ...aiSdk(429, 'rate_limited'), ...later },
   'A2A 1.0 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
   'A2A 0.3 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
@@ -106,6 +114,7 @@ const tooLarge: Forms = {
   'AgentOS WebSocket': { body: { event: 'closed', code: 1009 } },
   'OpenAI chat completions': openAi(413, 'invalid_request_error', 'request_too_large'),
   'OpenAI Responses': openAi(413, 'invalid_request_error', 'request_too_large'),
+  'AG-UI': agUi(413, 'too_large'),
   'AI SDK UI': aiSdk(413, 'too_large'),
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
@@ -121,6 +130,7 @@ const tooMuchStored: Forms = {
   'AgentOS WebSocket': { body: { event: 'error', error_type: 'quota_exceeded' } },
   'OpenAI chat completions': openAi(507, 'insufficient_quota', 'insufficient_quota'),
   'OpenAI Responses': openAi(507, 'insufficient_quota', 'insufficient_quota'),
+  'AG-UI': agUi(507, 'quota_exceeded'),
   'AI SDK UI': aiSdk(507, 'quota_exceeded'),
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },

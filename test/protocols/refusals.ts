@@ -151,6 +151,11 @@ export const ways: Readonly<Record<string, Way>> = {
     stream,
     background: !stream,
   })),
+  'AG-UI': json('/ag-ui/lab', ({ text }) => ({
+    threadId: messageId(),
+    runId: messageId(),
+    messages: [{ id: 'm1', role: 'user', content: text }],
+  })),
   'AI SDK UI': json('/ai/lab/chat', ({ text }) => ({ messages: [{ role: 'user', parts: [{ type: 'text', text }] }] })),
   'A2A 1.0 JSON-RPC': json(
     '/a2a/lab',

@@ -24,7 +24,14 @@ export function componentFor(path: string): string {
 
 export function pathFor({ method, path }: Route, { run, session, component, config, item, share }: Subject): string {
   const named = { run, session, component, config, item, share }
-  const names: Record<string, string> = { ...named, task: run, tenant: 'acme', index: '0', chat: session }
+  const names: Record<string, string> = {
+    ...named,
+    task: run,
+    tenant: 'acme',
+    index: '0',
+    chat: session,
+    thread: session,
+  }
   const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
   )
@@ -58,6 +65,10 @@ const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [
     /^POST \/ai\/\{component\}\/chat$/,
     () => ({ id: 'kelp', messages: [{ role: 'user', parts: [{ type: 'text', text }] }] }),
+  ],
+  [
+    /^POST \/ag-ui\/\{component\}$/,
+    () => ({ threadId: 'kelp', runId: crypto.randomUUID(), messages: [{ id: 'm1', role: 'user', content: text }] }),
   ],
   [/\/v1\/message:/, () => ({ message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', content: [{ text }] } })],
   [/\/message:/, () => ({ ...send, message: message(text) })],

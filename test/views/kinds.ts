@@ -8,6 +8,8 @@ import type { ChatFrame } from '../../src/ai-sdk/view/state.ts'
 import { sseWire } from '../../src/protocols/agentos/routes/follow.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
 import { chatKind as aiSdkKind } from '../../src/ai-sdk/view/projection.ts'
+import { agentKind } from '../../src/protocols/ag-ui/view/projection.ts'
+import { agentWire } from '../../src/protocols/ag-ui/wire/stream.ts'
 import { chatWire as aiSdkWire } from '../../src/protocols/ai-sdk/wire/stream.ts'
 import { chatKind } from '../../src/protocols/openai/chat/projection.ts'
 import { chatWire } from '../../src/protocols/openai/chat/routes.ts'
@@ -65,4 +67,5 @@ export const testedViews: readonly TestedView[] = [
     const kind = aiSdkKind({ ...start, tools: 'dynamic' })
     return tested(kind, aiSdkWire, kind.position, aiSdkPosition)
   }),
+  tested(agentKind, agentWire({ earlier: [] }), agentKind.position, ({ position }) => position),
 ]
