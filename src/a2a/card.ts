@@ -56,7 +56,9 @@ export function selectInterface(card: AgentCard, base: string, preference: Prefe
   const { bindings, versions = ALL_VERSIONS } = preference
   const offers = offersOf(card)
   for (const taken of bindings === undefined ? [OVER_HTTP, ALL_BINDINGS] : [bindings]) {
-    const found = offers.map((offer) => spokenOf(offer, base, taken, versions)).find((each) => each !== undefined)
+    const found = offers
+      .map((offer) => supportedInterface(offer, base, taken, versions))
+      .find((each) => each !== undefined)
     if (found !== undefined) return found
   }
   const wanted = `${(bindings ?? ALL_BINDINGS).join(', ')} of A2A ${versions.join(' and ')}`
@@ -70,7 +72,7 @@ export function selectInterface(card: AgentCard, base: string, preference: Prefe
   )
 }
 
-function spokenOf(
+function supportedInterface(
   { url, tenant, ...offer }: Offer,
   base: string,
   bindings: readonly BindingName[],

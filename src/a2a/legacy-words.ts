@@ -10,7 +10,7 @@ export function kindPart(part: Part): object {
   const { text, data } = part
   if (text !== undefined) return { kind: 'text', text, ...about(part) }
   const file = fileOf(part, 'bytes', 'uri')
-  return file === undefined ? { kind: 'data', ...wrapped(data, part) } : { kind: 'file', file, ...about(part) }
+  return file === undefined ? { kind: 'data', ...wrapData(data, part) } : { kind: 'file', file, ...about(part) }
 }
 
 export function protoMessage({ parts, referenceTaskIds: _none, ...rest }: Message): object {
@@ -22,7 +22,7 @@ export function protoPart(part: Part): object {
   if (text !== undefined) return { text, ...about(part) }
   const file = fileOf(part, 'fileWithBytes', 'fileWithUri')
   if (file !== undefined) return { file, ...about(part) }
-  const { data: value, ...rest } = wrapped(data, part)
+  const { data: value, ...rest } = wrapData(data, part)
   return { data: { data: value }, ...rest }
 }
 
@@ -36,7 +36,7 @@ function fileOf({ raw, url, filename, mediaType }: Part, bytesName: string, urlN
 }
 
 /** Data must be an object in 0.3: other values are wrapped and marked, like the official SDKs do. */
-function wrapped(data: unknown, part: Part): { readonly data: unknown; readonly metadata?: object } {
+function wrapData(data: unknown, part: Part): { readonly data: unknown; readonly metadata?: object } {
   if (isRaw(data)) return { data, ...about(part) }
   return { data: { value: data ?? null }, metadata: { ...part.metadata, data_part_compat: true } }
 }

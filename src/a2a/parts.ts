@@ -12,9 +12,9 @@ export function repeatsArtifact({ parts }: Message, artifacts: readonly Artifact
 export type Difference = { readonly more: readonly Part[] } | 'older' | 'other'
 
 /** Adjacent texts equal their concatenation: agents store them either way. */
-export function difference(known: readonly Part[], said: readonly Part[]): Difference {
-  const before = joined(known)
-  const after = joined(said)
+export function difference(known: readonly Part[], next: readonly Part[]): Difference {
+  const before = joinTexts(known)
+  const after = joinTexts(next)
   const common = commonLength(before, after)
   const [left] = before.slice(common)
   const [right, ...rest] = after.slice(common)
@@ -33,7 +33,7 @@ function commonLength(before: readonly Part[], after: readonly Part[]): number {
   return at
 }
 
-function joined(parts: readonly Part[]): Part[] {
+function joinTexts(parts: readonly Part[]): Part[] {
   const whole: Part[] = []
   let gathered: string[] = []
   const flush = (): void => {

@@ -52,7 +52,7 @@ export class Reader {
   task(value: unknown): Task {
     const raw = rawOf(value, 'a task')
     return {
-      id: required(raw, 'id', 'a task'),
+      id: requiredText(raw, 'id', 'a task'),
       ...word(raw, 'contextId'),
       status: this.#status(raw['status']),
       ...(isList(raw['artifacts']) && { artifacts: raw['artifacts'].map((each) => this.#artifact(each)) }),
@@ -98,7 +98,7 @@ export class Reader {
     return {
       id: text(raw['id']) ?? named ?? '',
       taskId: text(outer['taskId']) ?? taskId,
-      url: required(raw, 'url', 'a push configuration'),
+      url: requiredText(raw, 'url', 'a push configuration'),
       ...word(raw, 'token'),
       ...(typeof scheme === 'string' && { authentication: { scheme, ...word(auth!, 'credentials') } }),
     }
@@ -110,13 +110,13 @@ export class Reader {
   }
 
   #statusUpdate(raw: Raw): StatusUpdate {
-    const about = { taskId: required(raw, 'taskId', 'a status'), ...word(raw, 'contextId'), ...metadata(raw) }
+    const about = { taskId: requiredText(raw, 'taskId', 'a status'), ...word(raw, 'contextId'), ...metadata(raw) }
     return { ...about, status: this.#status(raw['status']) }
   }
 
   #artifactUpdate(raw: Raw): ArtifactUpdate {
     return {
-      taskId: required(raw, 'taskId', 'an artifact'),
+      taskId: requiredText(raw, 'taskId', 'an artifact'),
       ...word(raw, 'contextId'),
       artifact: this.#artifact(raw['artifact']),
       ...(raw['append'] === true && { append: true }),
@@ -138,7 +138,7 @@ export class Reader {
   #artifact(value: unknown): Artifact {
     const raw = rawOf(value, 'an artifact')
     return {
-      artifactId: required(raw, 'artifactId', 'an artifact'),
+      artifactId: requiredText(raw, 'artifactId', 'an artifact'),
       ...word(raw, 'name'),
       ...word(raw, 'description'),
       parts: (isList(raw['parts']) ? raw['parts'] : []).map((each) => this.#part(each)),
@@ -160,9 +160,9 @@ export class Reader {
   }
 
   /** Data must be an object in 0.3; other values are wrapped and marked. Protocol buffers wrap them once more. */
-  #data({ data, metadata: said }: Raw): unknown {
+  #data({ data, metadata }: Raw): unknown {
     const value = this.#dialect === 'proto' && isRaw(data) && 'data' in data ? data['data'] : data
-    const isWrapped = isRaw(said) && said['data_part_compat'] === true && isRaw(value) && 'value' in value
+    const isWrapped = isRaw(metadata) && metadata['data_part_compat'] === true && isRaw(value) && 'value' in value
     return (isWrapped ? value['value'] : value) ?? null
   }
 }
@@ -222,7 +222,7 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-function required(raw: Raw, name: string, what: string): string {
+function requiredText(raw: Raw, name: string, what: string): string {
   const value = text(raw[name])
   if (value !== undefined) return value
   throw new ProtocolError(`the agent sent ${what} without its \`${name}\``)

@@ -37,10 +37,10 @@ export function restEncoding({ url, version, tenant }: Interface): HttpEncoding 
       return reply.text === '' ? undefined : parseJson(reply.text, 'an answer')
     },
     event({ event, data }) {
-      const said = parseJson(data, 'an event')
-      const error = event === 'error' || (isRaw(said) && isRaw(said['error'])) ? statedError(said, 500) : undefined
+      const body = parseJson(data, 'an event')
+      const error = event === 'error' || (isRaw(body) && isRaw(body['error'])) ? statedError(body, 500) : undefined
       if (error !== undefined) throw error
-      return said
+      return body
     },
   }
 }

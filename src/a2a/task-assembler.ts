@@ -16,7 +16,7 @@ export class TaskAssembler {
   #status: TaskStatus = { state: 'TASK_STATE_UNSPECIFIED' }
   #history: readonly Message[] | undefined
   readonly #artifacts = new Map<string, AssembledArtifact>()
-  readonly #heard = new Set<string>()
+  readonly #messageIds = new Set<string>()
   #position: Position | undefined
   #rejoined = false
   #exact = true
@@ -97,30 +97,30 @@ export class TaskAssembler {
       ...(task.contextId !== undefined && { contextId: task.contextId }),
       ...(task.metadata !== undefined && { metadata: task.metadata }),
     }
-    const said = this.#hear(task)
+    const messages = this.#newMessages(task)
     const chunks = (task.artifacts ?? []).flatMap((artifact) => this.#whole(task, artifact))
     if (isInDoubt)
       for (const { artifactId, parts } of task.artifacts ?? [])
         this.#artifacts.get(artifactId)!.repetition = new Repetition(parts)
     const status = this.#isNewer(task.status) ? [{ statusUpdate: { ...about(task), status: task.status } }] : []
     if (status.length > 0) this.#status = task.status
-    return isFirst ? [{ task }] : [...said, ...chunks, ...status]
+    return isFirst ? [{ task }] : [...messages, ...chunks, ...status]
   }
 
   /** Messages that the agent sent while disconnected. */
-  #hear(task: Task): Update[] {
-    const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isUnheard(message))
+  #newMessages(task: Task): Update[] {
+    const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isNew(message))
     if (task.history !== undefined && task.history.length >= (this.#history?.length ?? 0)) this.#history = task.history
-    if (task.status.message !== undefined) this.#isUnheard(task.status.message)
+    if (task.status.message !== undefined) this.#isNew(task.status.message)
     const news = messages.filter((message) => !repeatsArtifact(message, task.artifacts))
     return news.map((message) => ({
       statusUpdate: { ...about(task), status: { state: 'TASK_STATE_WORKING', message } },
     }))
   }
 
-  #isUnheard({ messageId }: Message): boolean {
-    if (messageId === '' || this.#heard.has(messageId)) return false
-    this.#heard.add(messageId)
+  #isNew({ messageId }: Message): boolean {
+    if (messageId === '' || this.#messageIds.has(messageId)) return false
+    this.#messageIds.add(messageId)
     return true
   }
 
@@ -150,7 +150,7 @@ export class TaskAssembler {
     const { status, taskId, contextId } = update.statusUpdate
     this.#head ??= { id: taskId, ...(contextId !== undefined && { contextId }) }
     if (!this.#isNewer(status)) return []
-    if (status.message !== undefined) this.#isUnheard(status.message)
+    if (status.message !== undefined) this.#isNew(status.message)
     const held = isEnded(status.state) ? this.flush() : []
     this.#status = status
     return [...held, update]
@@ -191,8 +191,8 @@ interface Position {
 
 function positionOf(update: Update): Position | undefined {
   const [value] = Object.values(update) as { readonly metadata?: Metadata }[]
-  const said = value?.metadata?.[RESUME_EXTENSION] as Partial<Record<keyof Position, unknown>> | null | undefined
-  if (typeof said?.sequence !== 'number') return undefined
-  const checksum = typeof said.checksum === 'string' ? said.checksum : undefined
-  return { sequence: said.sequence, checksum, gap: said.gap === true }
+  const extension = value?.metadata?.[RESUME_EXTENSION] as Partial<Record<keyof Position, unknown>> | null | undefined
+  if (typeof extension?.sequence !== 'number') return undefined
+  const checksum = typeof extension.checksum === 'string' ? extension.checksum : undefined
+  return { sequence: extension.sequence, checksum, gap: extension.gap === true }
 }

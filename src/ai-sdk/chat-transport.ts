@@ -46,7 +46,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     // A request whose answer was lost is repeated without starting a second run.
     const key = { 'idempotency-key': crypto.randomUUID() }
     const backoff = this.#backoff()
-    const response = await this.#retry(backoff, { ...sent, headers: { ...plain(headers), ...key } })
+    const response = await this.#retry(backoff, { ...sent, headers: { ...headerRecord(headers), ...key } })
     return this.#stream(response, backoff, signal)
   }
 
@@ -151,7 +151,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
         headers: {
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...(typeof own === 'function' ? own() : own),
-          ...plain(headers),
+          ...headerRecord(headers),
         },
         signal: signal ?? null,
       })
@@ -193,6 +193,6 @@ function pathOf(chat: string, what: 'stream' | 'stop' | 'messages'): string {
   return `/${encodeURIComponent(chat)}/${what}`
 }
 
-function plain(headers: HeadersInit | undefined): Record<string, string> {
+function headerRecord(headers: HeadersInit | undefined): Record<string, string> {
   return Object.fromEntries(new Headers(headers))
 }

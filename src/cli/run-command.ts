@@ -18,7 +18,7 @@ export async function runCommand(argv: readonly string[], given: CommandIo): Pro
   }
   if (name === 'help' || name === '--help' || name === '-h') return help(rest[0], io)
   const entry = entryOf(name)
-  if (entry === undefined) return unknown(name, io)
+  if (entry === undefined) return unknownCommand(name, io)
   if (asksForHelp(rest)) return help(name, io)
   try {
     const command = await entry.load()
@@ -45,12 +45,12 @@ function asksForHelp(argv: readonly string[]): boolean {
 
 async function help(name: string | undefined, io: CommandIo): Promise<number> {
   const entry = name === undefined ? undefined : entryOf(name)
-  if (name !== undefined && entry === undefined) return unknown(name, io)
+  if (name !== undefined && entry === undefined) return unknownCommand(name, io)
   io.stdout.write(name === undefined ? usage() : commandHelp(name, await entry!.load()))
   return DONE
 }
 
-function unknown(name: string, io: CommandIo): number {
+function unknownCommand(name: string, io: CommandIo): number {
   io.stderr.write(`holdfast: unknown command ${JSON.stringify(name)}\n\n${usage()}`)
   return MISUSED
 }

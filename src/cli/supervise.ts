@@ -35,7 +35,7 @@ export async function supervise(
   for (let restarts = 0; ; restarts++) {
     const since = performance.now()
     child = start(line, io)
-    const { code, signal } = await ended(child)
+    const { code, signal } = await exitOf(child)
     if (signal === null && code !== UNAVAILABLE) return code ?? FAILED
     if (end.signal.aborted) return signal === null ? UNAVAILABLE : 128 + constants.signals[signal]
     const how = signal === null ? 'could not use its store' : `was killed by ${signal}`
@@ -61,7 +61,7 @@ function start(line: readonly string[], { env }: CommandIo): ChildProcess {
   })
 }
 
-function ended(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) => resolve({ code, signal }))

@@ -13,13 +13,13 @@ export async function withTarget(
   try {
     return await work(target)
   } catch (cause) {
-    throw explained(cause, target)
+    throw withAdvice(cause, target)
   } finally {
     await target.close()
   }
 }
 
-export function explained(cause: unknown, { url, key, flags, local }: Omit<Target, 'client' | 'close'>): unknown {
+export function withAdvice(cause: unknown, { url, key, flags, local }: Omit<Target, 'client' | 'close'>): unknown {
   if (cause instanceof ConnectionError) return new Error(`lost the connection to ${url}: ${cause.message}`, { cause })
   if (!(cause instanceof ApiError)) return cause
   if (cause.code === 'unauthenticated') {

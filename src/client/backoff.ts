@@ -16,14 +16,14 @@ export class Backoff {
   /** Delay before the first retry. */
   #baseMs: number
   readonly #retries: number
-  readonly #tell: OnProblem
+  readonly #onProblem: OnProblem
   #failures = 0
   #hasTold = false
 
   constructor(retries: number, baseMs: number, tell: OnProblem = () => {}) {
     this.#retries = retries
     this.#baseMs = baseMs
-    this.#tell = tell
+    this.#onProblem = tell
   }
 
   /** Takes the initial delay that a server suggests; ignores invalid values. */
@@ -40,7 +40,7 @@ export class Backoff {
   alive(): void {
     if (!this.#hasTold) return
     this.#hasTold = false
-    this.#tell(undefined)
+    this.#onProblem(undefined)
   }
 
   /** Waits before the next attempt; throws the failure if the budget is exhausted. */
@@ -59,7 +59,7 @@ export class Backoff {
     failure.retrying = true
     failure.retryInMs = delayMs
     this.#hasTold = true
-    this.#tell(failure)
+    this.#onProblem(failure)
     return delayMs
   }
 }

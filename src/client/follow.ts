@@ -6,7 +6,14 @@ import type { ParsedEvent } from '../sse/parse.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'
 import { type Backoff, type OnProblem, sleep } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError, GapError, LogChangedError } from './errors.ts'
-import { type Answer, foreignAnswer, isTransient, lost, type Request, type Transport } from './transport.ts'
+import {
+  type Answer,
+  foreignAnswer,
+  isTransient,
+  connectionFailure,
+  type Request,
+  type Transport,
+} from './transport.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** Called instead of throwing when events were trimmed. The stream continues at `earliest`. */
@@ -101,7 +108,7 @@ export async function* follow(
       if (by === 'page') continue
       throw new ConnectionError(`run ${position.run}: the stream ended before the run did`, { run: position.run })
     } catch (cause) {
-      if (goesOn(cause, position, options)) continue
+      if (mayContinue(cause, position, options)) continue
       if (!(cause instanceof ClientError) || !(isTransient(cause) || connection.mayReturn)) throw cause
       // A stream that fell silent was half-open, or a proxy buffers its data, heartbeats included. If a page has events that
       // the stream did not deliver, switch to pages.
@@ -114,7 +121,7 @@ export async function* follow(
 }
 
 /** Whether the caller handles a gap or a replaced log, so that the stream continues from there. */
-export function goesOn(cause: unknown, position: Position, options: FollowOptions): boolean {
+export function mayContinue(cause: unknown, position: Position, options: FollowOptions): boolean {
   const { onGap, onLogChanged, onSnapshot } = options
   const { run } = position
   if (onSnapshot !== undefined && (cause instanceof GapError || cause instanceof LogChangedError)) {
@@ -183,7 +190,7 @@ export class Connection {
         if (event !== undefined) yield event
       }
     } catch (cause) {
-      throw asPosition(lost(cause, request, watchdog), this.#position)
+      throw asPosition(connectionFailure(cause, request, watchdog), this.#position)
     } finally {
       this.silent = watchdog.silent && this.#openedAt !== undefined
       watchdog.close()

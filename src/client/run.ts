@@ -111,7 +111,7 @@ export class RunHandle {
     this.id = id
     this.#transport = transport
     this.#follow = how
-    this.#furthest = checked(after)
+    this.#furthest = checkCursor(after)
     this.#from = { events: after, text: after }
   }
 
@@ -219,7 +219,7 @@ export class RunHandle {
     if (after !== undefined && tail !== undefined) throw new TypeError('after and tail exclude each other')
     if (after === 'end' || tail !== undefined)
       return { run: this.id, cursor: -1, start: { tail: checkedTail(tail ?? 0) }, ...selection }
-    return { run: this.id, cursor: after === undefined ? this.#from[kind] : checked(after), ...selection }
+    return { run: this.id, cursor: after === undefined ? this.#from[kind] : checkCursor(after), ...selection }
   }
 
   async *#loop(
@@ -264,7 +264,7 @@ async function* textIn(
   }
 }
 
-function checked(after: number): number {
+function checkCursor(after: number): number {
   if (Number.isInteger(after) && after >= -1) return after
   throw new RangeError(`after is ${after}, but must be the index of an event, or -1 for the beginning`)
 }

@@ -118,7 +118,7 @@ export class Transport {
         }),
       )
     } catch (cause) {
-      throw lost(cause, request, watchdog)
+      throw connectionFailure(cause, request, watchdog)
     }
     if (response.ok) return response
     throw await refusal(response, request, watchdog)
@@ -149,7 +149,7 @@ export class Transport {
       try {
         return checkedAnswer(await watchdog.wait(response.text()), response, request) as Body
       } catch (cause) {
-        throw lost(cause, request, watchdog)
+        throw connectionFailure(cause, request, watchdog)
       }
     } finally {
       watchdog.close()
@@ -162,7 +162,7 @@ export function isTransient(error: ClientError): boolean {
 }
 
 /** The response did not arrive, or not completely. The caller's own abort is passed on. */
-export function lost(cause: unknown, { path, run, signal }: Request, watchdog: Watchdog): unknown {
+export function connectionFailure(cause: unknown, { path, run, signal }: Request, watchdog: Watchdog): unknown {
   if (signal?.aborted === true) return signal.reason
   if (cause instanceof ClientError) return cause
   const why = watchdog.silent ? 'the connection was idle for too long' : String(cause)
@@ -174,7 +174,7 @@ function checkedAnswer(text: string, response: Response, { path, run, answer }: 
   if (answer === 'none') {
     if (response.status === 204) return undefined
   } else {
-    const body = parsed(text)
+    const body = parseJson(text)
     if (isFields(body) && answer(body)) return body
   }
   throw foreignAnswer(response, path, run, text)
@@ -193,7 +193,7 @@ export function isListOf(value: unknown, isItem: (item: Fields) => boolean): boo
   return Array.isArray(value) && value.every((item) => isFields(item) && isItem(item))
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -210,12 +210,12 @@ export function foreignAnswer(
   run: string | undefined,
   text: string,
 ): ConnectionError {
-  return new ConnectionError(`${path}: the response is not from a Holdfast server: ${received(response, text)}`, {
+  return new ConnectionError(`${path}: the response is not from a Holdfast server: ${responseText(response, text)}`, {
     run,
   })
 }
 
-function received({ status, headers, redirected }: Response, text: string): string {
+function responseText({ status, headers, redirected }: Response, text: string): string {
   const type = headers.get('content-type') ?? 'no content type'
   const preview = text === '' ? 'an empty body' : JSON.stringify(text.slice(0, SHOWN_CHARS))
   return `${status}${redirected ? ' after a redirect' : ''}, ${type}, ${preview}`
@@ -225,10 +225,10 @@ async function refusal(response: Response, { path, run }: Request, watchdog: Wat
   const { status, headers } = response
   // A truncated body is not ours; the status says enough.
   const text = await watchdog.wait(response.text()).catch(() => '')
-  const body = parsed(text)
+  const body = parseJson(text)
   const { code, detail, retryable, requestId, details } = isFields(body) ? body : {}
   if (typeof detail !== 'string' && STAND_INS.includes(status)) return foreignAnswer(response, path, run, text)
-  return new ApiError(typeof detail === 'string' ? detail : `${path}: answered with ${received(response, text)}`, {
+  return new ApiError(typeof detail === 'string' ? detail : `${path}: answered with ${responseText(response, text)}`, {
     status,
     run,
     code: typeof code === 'string' ? code : `http_${status}`,

@@ -21,13 +21,13 @@ export class Registry {
   isIncomplete: () => boolean = () => false
 
   constructor(components: Iterable<Component>) {
-    this.#components = named(components)
+    this.#components = componentsById(components)
     this.#list = [...this.#components.values()]
   }
 
   /** Replaces the components. Runs in progress keep the component they began with. */
   replace(components: Iterable<Component>): void {
-    this.#components = named(components)
+    this.#components = componentsById(components)
     this.#list = [...this.#components.values()]
   }
 
@@ -48,7 +48,7 @@ export class Registry {
   }
 }
 
-function named(components: Iterable<Component>): ReadonlyMap<string, Component> {
+function componentsById(components: Iterable<Component>): ReadonlyMap<string, Component> {
   const found = new Map<string, Component>()
   for (const component of components) {
     if (!COMPONENT_ID.test(component.id)) {

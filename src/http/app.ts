@@ -84,7 +84,7 @@ async function call(
   peer: Peer,
   { authenticator, rate, logger, stallMs }: AppOptions,
 ): Promise<void> {
-  rate.admitAddress(peer.address, shownBy(request, target, authenticator))
+  rate.admitAddress(peer.address, credentialIn(request, target, authenticator))
   if (match.kind === 'none') throw new HoldfastError('not_found', `no route for ${target.path.slice(0, 200)}`)
   if (match.kind === 'wrong method') {
     response.setHeader('allow', match.allow.join(', '))
@@ -114,7 +114,7 @@ async function principalOf(
 ): Promise<Principal> {
   const presented = credential(request, peer, target, route)
   const credentials = authenticator.scheme === 'host' ? { ...presented, request: hostRequestOf(request) } : presented
-  const principal = await rate.authenticate(presented.from, shownBy(request, target, authenticator), () =>
+  const principal = await rate.authenticate(presented.from, credentialIn(request, target, authenticator), () =>
     authenticator.authenticate(credentials),
   )
   rate.admit(principal)
@@ -122,7 +122,7 @@ async function principalOf(
 }
 
 /** What a request shows of its sender, to tell known callers from strangers. Host applications know theirs by cookies. */
-function shownBy(request: HttpRequest, target: Target, { scheme }: Authenticator): string | undefined {
+function credentialIn(request: HttpRequest, target: Target, { scheme }: Authenticator): string | undefined {
   const bearer = bearerIn(request.headers.authorization)
   return shareIn(target, bearer) ?? bearer ?? (scheme === 'host' ? request.headers.cookie : undefined)
 }

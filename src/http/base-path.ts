@@ -31,7 +31,7 @@ export function toBasePath(text = ''): string {
 /** Undefined if the request is for something outside of the base path. Does not normalize: each path has exactly one spelling. */
 export function locate(request: RoutedRequest, peer: Peer, basePath: string): Target | undefined {
   const { path, search } = split(request.url ?? '/')
-  const taken = takenOff(request, path)
+  const taken = strippedPrefix(request, path)
   const forwarded = peer.prefix ?? ''
   const inner = below(basePath, taken + path)
   if (inner !== undefined && (basePath !== '' || taken === ''))
@@ -61,7 +61,7 @@ function below(base: string, path: string): string | undefined {
 }
 
 /** Express says what it has taken off; Connect only what was there before. */
-function takenOff({ baseUrl, originalUrl }: RoutedRequest, path: string): string {
+function strippedPrefix({ baseUrl, originalUrl }: RoutedRequest, path: string): string {
   if (typeof baseUrl === 'string') return baseUrl
   if (typeof originalUrl !== 'string') return ''
   const before = split(originalUrl).path

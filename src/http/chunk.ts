@@ -20,13 +20,13 @@ export function writeChunk(response: HttpResponse, bytes: Uint8Array): boolean |
   const { socket } = response
   // Data buffered in the response itself must go out first.
   if (socket === null || response.writableLength !== socket.writableLength || bytes.length > FRAMED_BYTES_MAX) return
-  return socket.write(framed(bytes))
+  return socket.write(frameChunk(bytes))
 }
 
 let last: { readonly bytes: Uint8Array; readonly chunk: Buffer } | undefined
 
 /** Cache of one entry: subscribers of a run are written in sequence, so the same chunk usually comes again. */
-function framed(bytes: Uint8Array): Buffer {
+function frameChunk(bytes: Uint8Array): Buffer {
   if (last?.bytes === bytes) return last.chunk
   const head = `${bytes.length.toString(16)}\r\n`
   const chunk = Buffer.allocUnsafe(head.length + bytes.length + 2)

@@ -72,14 +72,14 @@ function refuseCrowded(text: string, what: string): void {
       case COLON:
         break
       case COMMA:
-        if (++nodes > jsonBounds.nodesMax) throw over(what, `more than ${jsonBounds.nodesMax} values`)
+        if (++nodes > jsonBounds.nodesMax) throw tooLargeError(what, `more than ${jsonBounds.nodesMax} values`)
         if (members.at(-1)! >= 0 && ++members[members.length - 1]! >= jsonBounds.membersMax)
-          throw over(what, `an object with more than ${jsonBounds.membersMax} members`)
+          throw tooLargeError(what, `an object with more than ${jsonBounds.membersMax} members`)
         break
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         // The first value. Only `nodesMax` limits arrays.
-        if (++nodes > jsonBounds.nodesMax) throw over(what, `more than ${jsonBounds.nodesMax} values`)
+        if (++nodes > jsonBounds.nodesMax) throw tooLargeError(what, `more than ${jsonBounds.nodesMax} values`)
         members.push(character === OPEN_OBJECT ? 0 : -1)
         if (members.length > jsonBounds.depthMax + 1)
           throw new HoldfastError('invalid_request', `${what} is nested deeper than ${jsonBounds.depthMax} levels`)
@@ -106,7 +106,7 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
-function over(what: string, has: string): HoldfastError {
+function tooLargeError(what: string, has: string): HoldfastError {
   return new HoldfastError('too_large', `${what} holds ${has}`)
 }
 

@@ -36,7 +36,7 @@ export class Mounts {
   /** `fallback`: for paths that nobody serves. */
   constructor(first: Protocol, mounts: readonly Mount[], fallback?: Protocol) {
     this.first = first
-    this.#first = loaded(first)
+    this.#first = asLoaded(first)
     this.#loaded.add(this.#first)
     this.#firstSegments = new Set(first.routes.map(({ path }) => firstSegment(path)))
     this.#mounts = mounts
@@ -118,7 +118,7 @@ export class Mounts {
   }
 
   async #loadNow(mount: Mount): Promise<LoadedProtocol> {
-    const done = loaded(await mount.load())
+    const done = asLoaded(await mount.load())
     this.#loaded.add(done)
     return done
   }
@@ -128,6 +128,6 @@ function firstSegment(path: string): string {
   return path.split('/', 2)[1] ?? ''
 }
 
-function loaded(protocol: Protocol): LoadedProtocol {
+function asLoaded(protocol: Protocol): LoadedProtocol {
   return { protocol, routes: new RouteTable([protocol]) }
 }

@@ -126,12 +126,12 @@ async function knownToHost(
   { authenticator, rate }: UpgradeOptions,
 ): Promise<Principal | undefined> {
   const { authorization, cookie } = request.headers
-  const shown = bearerIn(authorization) ?? cookie
+  const credential = bearerIn(authorization) ?? cookie
   const authenticate = (): Promise<Principal> =>
     authenticator.authenticate({ request: hostRequestOf(request), ...(from !== undefined && { from }) })
   try {
     // No credential was sent, so this is not a login attempt: do not rate-limit it as one.
-    return await (shown === undefined ? authenticate() : rate.authenticate(from, shown, authenticate))
+    return await (credential === undefined ? authenticate() : rate.authenticate(from, credential, authenticate))
   } catch (cause) {
     if (isHoldfastError(cause, 'unauthenticated')) return undefined
     throw cause

@@ -44,7 +44,7 @@ export const TOGETHER_MS = 16
 
 export class RunStore {
   readonly #client: Client
-  readonly #kept: PersistedId | undefined
+  readonly #persistedId: PersistedId | undefined
   readonly #listeners = new Set<() => void>()
   #state = idle
   #problems: Problems = {}
@@ -55,7 +55,7 @@ export class RunStore {
 
   constructor(client: Client, kept: PersistedId | undefined) {
     this.#client = client
-    this.#kept = kept
+    this.#persistedId = kept
   }
 
   readonly state = (): ShownRun => this.#state
@@ -82,7 +82,7 @@ export class RunStore {
     try {
       const { id } = await this.#client.runs.start(request, { onProblem })
       if (this.#starting !== starting) return // another run is shown by now
-      this.#kept?.write(id)
+      this.#persistedId?.write(id)
       this.#show(id)
     } catch (cause) {
       if (this.#starting !== starting) return
@@ -103,7 +103,7 @@ export class RunStore {
 
   /** Shows no run any more. The run itself continues. */
   clear(): void {
-    this.#kept?.write(undefined)
+    this.#persistedId?.write(undefined)
     this.#show(undefined)
   }
 
@@ -122,10 +122,10 @@ export class RunStore {
   #wake(): void {
     const look = (): void => {
       if (this.#starting !== undefined) return
-      const id = this.#kept === undefined ? this.#state.id : this.#kept.read()
+      const id = this.#persistedId === undefined ? this.#state.id : this.#persistedId.read()
       if (id !== this.#state.id || (id !== undefined && this.#following === undefined)) this.#show(id)
     }
-    this.#unwatch = this.#kept?.watch(look)
+    this.#unwatch = this.#persistedId?.watch(look)
     look()
   }
 

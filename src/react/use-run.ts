@@ -30,7 +30,7 @@ export function useRun({ client, component, session, keep = 'url', name = 'run' 
     const kept = { url: keptInUrl, storage: keptInStorage, nowhere: () => undefined }[keep](name)
     return new RunStore(client, kept)
   }, [client, keep, name])
-  const shown = useSyncExternalStore(show.subscribe, show.state, show.initialState)
+  const state = useSyncExternalStore(show.subscribe, show.state, show.initialState)
   const commands = useMemo(
     () => ({
       start: (input: unknown) => show.start({ component, input, ...(session !== undefined && { session }) }),
@@ -40,5 +40,5 @@ export function useRun({ client, component, session, keep = 'url', name = 'run' 
     }),
     [show, component, session],
   )
-  return { ...shown, ...commands }
+  return { ...state, ...commands }
 }

@@ -75,12 +75,12 @@ export class CertificateFiles {
 }
 
 async function versionOf({ cert, key }: TlsOptions): Promise<string> {
-  const found = await Promise.all([cert, key].map((path) => stat(path, { bigint: true }).catch(unreadable(path))))
+  const found = await Promise.all([cert, key].map((path) => stat(path, { bigint: true }).catch(unreadableFile(path))))
   return found.map(({ ino, size, mtimeNs }) => `${ino}:${size}:${mtimeNs}`).join()
 }
 
 async function readPair({ cert, key }: TlsOptions): Promise<KeyPair> {
-  const [certBytes, keyBytes] = await Promise.all([cert, key].map((path) => readFile(path).catch(unreadable(path))))
+  const [certBytes, keyBytes] = await Promise.all([cert, key].map((path) => readFile(path).catch(unreadableFile(path))))
   const pair = { cert: certBytes!, key: keyBytes! }
   try {
     createSecureContext(pair)
@@ -94,7 +94,7 @@ async function readPair({ cert, key }: TlsOptions): Promise<KeyPair> {
   return pair
 }
 
-function unreadable(path: string): (cause: unknown) => never {
+function unreadableFile(path: string): (cause: unknown) => never {
   return (cause) => {
     throw new HoldfastError('invalid_request', `${path} cannot be read: ${messageOf(cause)}`, { cause })
   }

@@ -70,10 +70,15 @@ const HEALTH = '/health'
 export function toProtocolPaths(choice: ProtocolChoice = protocolNames): ProtocolPaths {
   const paths = new Map(
     Array.isArray(choice)
-      ? (choice as readonly string[]).map((name) => [known(name), places[known(name)].path] as const)
+      ? (choice as readonly string[]).map(
+          (name) => [checkProtocolName(name), places[checkProtocolName(name)].path] as const,
+        )
       : Object.entries(choice)
           .filter(([, path]) => path !== undefined)
-          .map(([name, path]) => [known(name), path === true ? places[known(name)].path : toPath(known(name), path)]),
+          .map(([name, path]) => [
+            checkProtocolName(name),
+            path === true ? places[checkProtocolName(name)].path : toPath(checkProtocolName(name), path),
+          ]),
   )
   if (paths.has('a2a-docs') && !paths.has('a2a')) throw wrong('a2a-docs needs a2a, which its page uses')
   if (paths.has('console') && !paths.has('native')) throw wrong('console needs native, which its page uses')
@@ -86,7 +91,7 @@ export function toProtocolChoice(text: string): ProtocolChoice {
   const choice = Object.fromEntries(
     text.split(',').map((part) => {
       const [name = '', path] = part.trim().split('=', 2)
-      return [known(name), path ?? true] as const
+      return [checkProtocolName(name), path ?? true] as const
     }),
   )
   toProtocolPaths(choice)
@@ -109,7 +114,7 @@ export function upgradesOf(name: ProtocolName, path: string): readonly string[] 
   return upgrades.flatMap((upgrade) => movePath(upgrade, from, path))
 }
 
-function known(name: string): ProtocolName {
+function checkProtocolName(name: string): ProtocolName {
   if (Object.hasOwn(places, name)) return name as ProtocolName
   throw wrong(`${JSON.stringify(name)} is unknown; use ${protocolNames.join(', ')}`)
 }

@@ -45,7 +45,7 @@ export function wireViews(service: Service): WireView[] {
       id: 'a2a',
       title: 'A2A',
       async open(stored) {
-        const [{ taskKind }, { shownIn, taskWire }] = await Promise.all([
+        const [{ taskKind }, { updateFor: shownIn, taskWire }] = await Promise.all([
           import('../protocols/a2a/view/task-cursor.ts'),
           import('../protocols/a2a/routes/streams.ts'),
         ])

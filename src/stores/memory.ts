@@ -88,7 +88,8 @@ class MemoryStore implements Store {
       [...this.#entries.values()].map((entry) => ({ stored: stored(entry), bytes: entry.bytes })),
     )
     this.transfer = new MemoryTransfer({
-      kept: () => [...this.#entries.values()].map((entry) => ({ stored: stored(entry), ...given(entry.idempotency) })),
+      kept: () =>
+        [...this.#entries.values()].map((entry) => ({ stored: stored(entry), ...idempotencyField(entry.idempotency) })),
       now: () => clock.now(),
       documents: this.documents,
       admit: (kept, record) => this.#admit(kept, record),
@@ -345,7 +346,7 @@ function keyOf(owner: string, key: string): string {
   return JSON.stringify([owner, key])
 }
 
-function given(idempotency: NewRun['idempotency']): Pick<TransferredRun, 'idempotency'> {
+function idempotencyField(idempotency: NewRun['idempotency']): Pick<TransferredRun, 'idempotency'> {
   return idempotency === undefined ? {} : { idempotency }
 }
 

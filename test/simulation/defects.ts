@@ -371,8 +371,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'uncertain-tool-repeated',
     file: 'src/core/execution/call-tool.ts',
-    search: 'if (begun !== undefined && call.idempotent !== true) {',
-    replace: 'if (begun !== undefined && call.name === undefined) {',
+    search: 'if (known !== undefined && call.idempotent !== true) {',
+    replace: 'if (known !== undefined && call.name === undefined) {',
     invariant: 'RUN-5',
     seed: 4,
   },

@@ -2,7 +2,7 @@
 import type { Encoding } from '../../src/core/delivery/shared-view.ts'
 import type { ViewKind } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
-import { shownIn } from '../../src/protocols/a2a/routes/streams.ts'
+import { updateFor } from '../../src/protocols/a2a/routes/streams.ts'
 import { taskKind } from '../../src/protocols/a2a/view/task-cursor.ts'
 import type { ChatFrame } from '../../src/ai-sdk/view/state.ts'
 import { sseWire } from '../../src/protocols/agentos/routes/follow.ts'
@@ -55,7 +55,7 @@ export const testedViews: readonly TestedView[] = [
   tested(responseKind(1), responseWire, sequenceOf, sequenceOf),
   tested(
     taskKind,
-    { key: 'test', encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(shownIn(frame))}\n\n` },
+    { key: 'test', encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(updateFor(frame))}\n\n` },
     sequenceOf,
     sequenceOf,
   ),

@@ -24,7 +24,7 @@ export async function openGrpcBinding(
   spoken: Interface,
   extensions: readonly string[],
 ): Promise<Binding> {
-  const { grpc, define } = await loaded()
+  const { grpc, define } = await loadPackages()
   const text = spoken.version === '1.0' ? current : legacy
   const { host, isSecure } = addressOf(spoken.url)
   const connect = (): Grpc.Client =>
@@ -38,19 +38,19 @@ export async function openGrpcBinding(
   const headers = async (after?: string): Promise<Grpc.Metadata> => {
     const metadata = new grpc.Metadata()
     const own = await exchange.headersFor(`${isSecure ? 'https' : 'http'}://${host}`)
-    const said = {
+    const headers = {
       ...own,
       ...serviceHeaders(spoken.version, extensions),
       ...(after !== undefined && { 'last-event-id': after }),
     }
-    for (const [name, value] of Object.entries(said)) metadata.set(name, value)
+    for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
     return metadata
   }
   const { service, codecs } = define(text)
   return new GrpcBinding({ connect, service, codecs, text, spoken, headers })
 }
 
-async function loaded(): Promise<GrpcPackages> {
+async function loadPackages(): Promise<GrpcPackages> {
   try {
     return await loadGrpc()
   } catch (cause) {

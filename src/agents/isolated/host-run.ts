@@ -160,7 +160,7 @@ export class HostRun {
     try {
       this.#contexts.set(opened, { context: open(), base })
     } catch (cause) {
-      this.#contexts.set(opened, { context: refusing(context, cause), base })
+      this.#contexts.set(opened, { context: refusingContext(context, cause), base })
     }
   }
 
@@ -225,7 +225,7 @@ function valuesOf({ context, base: { id, replaying } }: HostContext): ContextVal
 }
 
 /** A context whose branch could not be opened: every call fails with the error of `within`. */
-function refusing(context: RunContext, cause: unknown): RunContext {
+function refusingContext(context: RunContext, cause: unknown): RunContext {
   const refuse = (): Promise<never> => Promise.reject(cause)
   return { ...context, step: refuse, stage: refuse, tool: refuse, call: refuse, ask: refuse }
 }

@@ -23,12 +23,12 @@ export class IsolatedThread {
     const workerData: ThreadData = { holdfastIsolated: true, module, export: name }
     this.#worker = new Worker(entry, { workerData, resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
     this.run = new HostRun(this.#worker)
-    this.#worker.on('error', (cause: Error) => (this.#cause = uncaught(cause, memoryMb)))
-    this.#worker.on('messageerror', (cause) => this.#fail(uncaught(cause, memoryMb)))
+    this.#worker.on('error', (cause: Error) => (this.#cause = uncaughtFailure(cause, memoryMb)))
+    this.#worker.on('messageerror', (cause) => this.#fail(uncaughtFailure(cause, memoryMb)))
     this.#exited = new Promise((resolve) => {
       this.#worker.on('exit', (code) => {
         this.run.end()
-        this.run.thread.close(this.#cause ?? exited(code))
+        this.run.thread.close(this.#cause ?? exitFailure(code))
         resolve()
       })
     })
@@ -46,7 +46,7 @@ export class IsolatedThread {
   }
 }
 
-function uncaught(cause: Error, memoryMb: number): WorkFailure {
+function uncaughtFailure(cause: Error, memoryMb: number): WorkFailure {
   const { code } = cause as { code?: unknown }
   if (code === 'ERR_WORKER_OUT_OF_MEMORY')
     return failure(
@@ -58,7 +58,7 @@ function uncaught(cause: Error, memoryMb: number): WorkFailure {
   return failure(`uncaught error in the isolated agent: ${messageOf(cause)}`, { reason: 'uncaught', type }, cause)
 }
 
-function exited(exitCode: number): WorkFailure {
+function exitFailure(exitCode: number): WorkFailure {
   return failure(`the isolated agent ended its thread with process.exit(${exitCode})`, { reason: 'exit', exitCode })
 }
 

@@ -42,7 +42,7 @@ test('docs/lab.md lists every limit of a script, and no others', () => {
   for (const name of names) {
     for (const rule of rulesOf(name)) {
       if (rule.form !== 'number') continue
-      const bound = `${rule.shown} ${rule.max}`
+      const bound = `${rule.placeholder} ${rule.max}`
       statementsOf.set(bound, [...(statementsOf.get(bound) ?? []), `\`${name}\``])
     }
   }

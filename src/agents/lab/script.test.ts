@@ -226,7 +226,7 @@ function print(statement: Statement, blank: string): string {
   const words = rulesOf(statement.type).flatMap((rule) => {
     const value = given[rule.field]
     if (value === undefined) return []
-    if (rule.form === 'flag') return [rule.shown]
+    if (rule.form === 'flag') return [rule.placeholder]
     if (rule.form === 'number') return rule.keyword === undefined ? [String(value)] : [rule.keyword, String(value)]
     const text = String(value)
     return [BARE[rule.form].test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`]

@@ -42,14 +42,14 @@ class ScriptReader {
 
   script(): readonly Statement[] {
     if (this.#script.length > SCRIPT_CHARS_MAX)
-      this.#refuse(`a script of at most ${printed(SCRIPT_CHARS_MAX)} characters`, SCRIPT_CHARS_MAX)
+      this.#refuse(`a script of at most ${numberText(SCRIPT_CHARS_MAX)} characters`, SCRIPT_CHARS_MAX)
     const statements: Statement[] = []
     for (;;) {
       this.#skipBlanks()
       this.#statementStart = this.#position
       if (!this.#atEnd()) {
         if (statements.length === SCRIPT_STATEMENTS_MAX)
-          this.#refuse(`the end of a script of at most ${printed(SCRIPT_STATEMENTS_MAX)} statements`)
+          this.#refuse(`the end of a script of at most ${numberText(SCRIPT_STATEMENTS_MAX)} statements`)
         statements.push(this.#statement())
       }
       if (this.#position === this.#script.length) return statements
@@ -80,7 +80,7 @@ class ScriptReader {
   #argument(rule: ArgumentRule): Value | undefined {
     switch (rule.form) {
       case 'flag':
-        return this.#takeIf(rule.shown) || undefined
+        return this.#takeIf(rule.placeholder) || undefined
       case 'number':
         if (rule.keyword !== undefined) return this.#takeIf(rule.keyword) ? this.#number(rule) : undefined
         return rule.optional && !/^\d/.test(this.#word()) ? undefined : this.#number(rule)
@@ -99,7 +99,7 @@ class ScriptReader {
   #number(rule: Extract<ArgumentRule, { form: 'number' }>): number {
     const word = this.#word()
     const value = /^\d+$/.test(word) ? Number(word) : Number.NaN
-    if (!(value <= rule.max)) this.#refuse(`${rule.shown} ${range(rule)}`)
+    if (!(value <= rule.max)) this.#refuse(`${rule.placeholder} ${range(rule)}`)
     this.#take(word)
     return value
   }
@@ -202,16 +202,16 @@ function expectation(rule: ArgumentRule): string {
     case 'number':
       return `${usage} ${range(rule)}`
     case 'name':
-      return `${usage} (up to ${printed(NAME_CHARS_MAX)} characters)`
+      return `${usage} (up to ${numberText(NAME_CHARS_MAX)} characters)`
     default:
       return usage
   }
 }
 
 function range(rule: { readonly max: number }): string {
-  return `(a whole number up to ${printed(rule.max)})`
+  return `(a whole number up to ${numberText(rule.max)})`
 }
 
-function printed(value: number): string {
+function numberText(value: number): string {
   return value.toLocaleString('en')
 }

@@ -4,17 +4,17 @@ export type ArgumentRule =
   | {
       readonly form: 'number'
       readonly field: string
-      readonly shown: string
+      readonly placeholder: string
       readonly max: number
       readonly keyword?: string
       readonly optional?: true
     }
   /** One word, or quoted text. */
-  | { readonly form: 'name'; readonly field: string; readonly shown: string }
+  | { readonly form: 'name'; readonly field: string; readonly placeholder: string }
   /** Everything up to the end of the statement, or quoted text. */
-  | { readonly form: 'text'; readonly field: string; readonly shown: string; readonly optional?: true }
+  | { readonly form: 'text'; readonly field: string; readonly placeholder: string; readonly optional?: true }
   /** An optional keyword. */
-  | { readonly form: 'flag'; readonly field: string; readonly shown: string; readonly optional: true }
+  | { readonly form: 'flag'; readonly field: string; readonly placeholder: string; readonly optional: true }
 
 export interface StatementRule {
   readonly takes: readonly ArgumentRule[]
@@ -27,23 +27,30 @@ export const SCRIPT_STATEMENTS_MAX = 1000
 /** Longest NAME, in characters. */
 export const NAME_CHARS_MAX = 256
 
-const COUNT = { form: 'number', field: 'count', shown: 'N', max: 1_000_000 } as const
-const DEPTH = { form: 'number', field: 'depth', shown: 'N', max: 10_000 } as const
-const ATTEMPTS = { form: 'number', field: 'attempts', shown: 'ATTEMPTS', max: 1000, optional: true } as const
-const TOKENS_IN = { form: 'number', field: 'inputTokens', shown: 'IN', max: 1_000_000_000 } as const
-const TOKENS_OUT = { form: 'number', field: 'outputTokens', shown: 'OUT', max: 1_000_000_000 } as const
-const KB = { form: 'number', field: 'kib', shown: 'KB', max: 65_536 } as const
-const MS = { form: 'number', field: 'ms', shown: 'MS', max: 86_400_000 } as const
+const COUNT = { form: 'number', field: 'count', placeholder: 'N', max: 1_000_000 } as const
+const DEPTH = { form: 'number', field: 'depth', placeholder: 'N', max: 10_000 } as const
+const ATTEMPTS = { form: 'number', field: 'attempts', placeholder: 'ATTEMPTS', max: 1000, optional: true } as const
+const TOKENS_IN = { form: 'number', field: 'inputTokens', placeholder: 'IN', max: 1_000_000_000 } as const
+const TOKENS_OUT = { form: 'number', field: 'outputTokens', placeholder: 'OUT', max: 1_000_000_000 } as const
+const KB = { form: 'number', field: 'kib', placeholder: 'KB', max: 65_536 } as const
+const MS = { form: 'number', field: 'ms', placeholder: 'MS', max: 86_400_000 } as const
 const MS_MAYBE = { ...MS, optional: true } as const
-const EVERY = { form: 'number', field: 'everyMs', shown: 'MS', max: MS.max, keyword: 'every', optional: true } as const
-const NAME = { form: 'name', field: 'name', shown: 'NAME' } as const
-const FAIL = { form: 'flag', field: 'fail', shown: 'fail', optional: true } as const
-const IDEMPOTENT = { form: 'flag', field: 'idempotent', shown: 'idempotent', optional: true } as const
-const TEXT = { form: 'text', field: 'text', shown: 'TEXT' } as const
+const EVERY = {
+  form: 'number',
+  field: 'everyMs',
+  placeholder: 'MS',
+  max: MS.max,
+  keyword: 'every',
+  optional: true,
+} as const
+const NAME = { form: 'name', field: 'name', placeholder: 'NAME' } as const
+const FAIL = { form: 'flag', field: 'fail', placeholder: 'fail', optional: true } as const
+const IDEMPOTENT = { form: 'flag', field: 'idempotent', placeholder: 'idempotent', optional: true } as const
+const TEXT = { form: 'text', field: 'text', placeholder: 'TEXT' } as const
 const TEXT_MAYBE = { ...TEXT, optional: true } as const
-const MESSAGE = { form: 'text', field: 'message', shown: 'MESSAGE' } as const
+const MESSAGE = { form: 'text', field: 'message', placeholder: 'MESSAGE' } as const
 const MESSAGE_MAYBE = { ...MESSAGE, optional: true } as const
-const QUESTION = { form: 'text', field: 'question', shown: 'QUESTION' } as const
+const QUESTION = { form: 'text', field: 'question', placeholder: 'QUESTION' } as const
 
 export const statementTable = {
   // What an answer is made of
@@ -130,7 +137,8 @@ export function rulesOf(name: StatementName): readonly ArgumentRule[] {
 
 /** How an argument is written, such as `[every MS]`. */
 export function usageOfArgument(rule: ArgumentRule): string {
-  const written = rule.form === 'number' && rule.keyword !== undefined ? `${rule.keyword} ${rule.shown}` : rule.shown
+  const written =
+    rule.form === 'number' && rule.keyword !== undefined ? `${rule.keyword} ${rule.placeholder}` : rule.placeholder
   return 'optional' in rule && rule.optional ? `[${written}]` : written
 }
 

@@ -3,7 +3,7 @@ import { emit, type Emission } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { GraphMessages } from './messages.ts'
 import type { Thread } from './thread.ts'
-import { type Message, messagesIn, plain } from './values.ts'
+import { type Message, messagesIn, toPlainJson } from './values.ts'
 
 export interface Interrupt {
   readonly id: string
@@ -91,7 +91,7 @@ export class GraphStream {
     this.#interrupts.push(...(task.interrupts ?? []))
     const step = steps.get(task.id) ?? `${id}/${name}`
     if ((task.interrupts ?? []).length > 0) yield emit('step.skipped', { step, name, reason: 'it waits for an answer' })
-    else yield emit('step.completed', { step, name, output: plain(task.result) })
+    else yield emit('step.completed', { step, name, output: toPlainJson(task.result) })
   }
 
   async #end(outputOf: (state: unknown) => unknown): Promise<NonNullable<Superstep['end']>> {

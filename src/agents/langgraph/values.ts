@@ -43,15 +43,15 @@ export function contentOf({ content }: Message): { readonly text: string; readon
 const DEPTH_MAX = 8
 
 /** Copies a node's result, with its messages shortened. */
-export function plain(value: unknown, depth = 0): unknown {
+export function toPlainJson(value: unknown, depth = 0): unknown {
   if (depth > DEPTH_MAX || typeof value !== 'object' || value === null) return value
   if (isMessage(value)) {
     const { tool_calls: calls = [] } = value
     return { type: value.getType(), content: value.content, ...(calls.length > 0 && { tool_calls: calls }) }
   }
-  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1))
+  if (Array.isArray(value)) return value.map((item) => toPlainJson(item, depth + 1))
   if (Object.getPrototypeOf(value) !== Object.prototype) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item, depth + 1)]))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toPlainJson(item, depth + 1)]))
 }
 
 /** Finds the messages in a node's result, at any key of its state. */
@@ -66,5 +66,5 @@ export function messagesIn(value: unknown, depth = 0): Message[] {
 export function outputOf(state: unknown): unknown {
   const { messages } = (state ?? {}) as { messages?: unknown }
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined
-  return isMessage(last) ? contentOf(last).text : plain(state)
+  return isMessage(last) ? contentOf(last).text : toPlainJson(state)
 }

@@ -129,7 +129,7 @@ export class BackgroundResponse {
         }
       } catch (thrown) {
         if (signal.aborted) throw thrown
-        if (thrown instanceof WorkFailure) throw live === undefined ? thrown : brokenOff(thrown)
+        if (thrown instanceof WorkFailure) throw live === undefined ? thrown : cutFailure(thrown)
       }
       events = undefined
     }
@@ -167,7 +167,7 @@ export class BackgroundResponse {
 }
 
 /** A response that this process started is retried by the rules for interrupted streams. */
-function brokenOff({ failure }: WorkFailure): WorkFailure {
+function cutFailure({ failure }: WorkFailure): WorkFailure {
   return new WorkFailure({ ...failure, details: { ...(failure.details as object), reason: 'broken_off' } })
 }
 

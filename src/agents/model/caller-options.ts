@@ -78,7 +78,7 @@ export function withCaller(
   const outputSchema = output ?? (caller.output === undefined ? undefined : sdk.jsonSchema(caller.output))
   const set = { ...settingsOf(caller), ...settings }
   return {
-    model: choosing(sdk, model, caller),
+    model: withToolChoice(sdk, model, caller),
     ...(instructionTexts.length > 0 && { instructions: instructionTexts.join('\n\n') }),
     ...(outputSchema !== undefined && { output: outputSchema }),
     ...(Object.keys(set).length > 0 && { settings: set }),
@@ -91,7 +91,7 @@ function settingsOf({ settings = {} }: CallerOptions): CallerSettings {
 }
 
 /** Applies to requests that end with a user message: forced after every tool result, the model would call tools forever. */
-function choosing(sdk: Sdk, model: LanguageModel, { toolChoice }: CallerOptions): LanguageModel {
+function withToolChoice(sdk: Sdk, model: LanguageModel, { toolChoice }: CallerOptions): LanguageModel {
   if (toolChoice === undefined || toolChoice === 'auto' || toolChoice === 'none' || typeof model === 'string')
     return model
   const choice =

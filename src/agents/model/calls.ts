@@ -85,12 +85,12 @@ async function plan(
   { tools, turn, messages }: CallsOptions,
 ): Promise<PlannedCall> {
   const tool = tools.get(call.name)
-  if (tool === undefined) return refused(call, `there is no tool ${JSON.stringify(call.name)}`)
-  if (call.problem !== undefined) return refused(call, call.problem)
+  if (tool === undefined) return refusedCall(call, `there is no tool ${JSON.stringify(call.name)}`)
+  if (call.problem !== undefined) return refusedCall(call, call.problem)
   const result = await tool.check(call.input)
-  if ('problem' in result) return refused(call, result.problem)
+  if ('problem' in result) return refusedCall(call, result.problem)
   const refusal = tool.admit?.(turn)
-  if (refusal !== undefined) return refused(call, refusal)
+  if (refusal !== undefined) return refusedCall(call, refusal)
   const own = context.within(`${turn}.${position + 1}`)
   const ready: ReadyCall = { ...call, tool, checked: result.input, context: own }
   if (tool.approval === 'never') return { call, ready, handling: tool.execute === undefined ? 'caller' : 'execute' }
@@ -99,7 +99,7 @@ async function plan(
     if (needed) return { call, ready, handling: 'approve' }
   } catch (thrown) {
     if (context.signal.aborted) throw thrown
-    return refused(call, `whether ${call.name} needs an approval could not be found out: ${messageOf(thrown)}`)
+    return refusedCall(call, `whether ${call.name} needs an approval could not be found out: ${messageOf(thrown)}`)
   }
   return { call, ready, handling: tool.execute === undefined ? 'caller' : 'execute' }
 }
@@ -112,7 +112,7 @@ function isApprovalNeeded(
   return context.step('needs-approval', () => tool.needsApproval!(checked, { call: id, messages }))
 }
 
-function refused(call: AskedCall, message: string): PlannedCall {
+function refusedCall(call: AskedCall, message: string): PlannedCall {
   return { call, handling: 'refuse', outcome: { state: 'failed', failure: { code: 'invalid_request', message } } }
 }
 

@@ -49,7 +49,7 @@ export function describeCall({ prompt, tools, responseFormat, abortSignal }: Scr
     results: since.flatMap(resultsOf),
     turn: since.filter(({ role }) => role === 'assistant').length + 1,
     responses: prompt.filter(({ role }) => role === 'assistant').length,
-    words: prompt.reduce((sum, message) => sum + wordsIn(textOf(message)), 0),
+    words: prompt.reduce((sum, message) => sum + countWords(textOf(message)), 0),
     format: responseFormat,
     signal: abortSignal,
   }
@@ -70,6 +70,6 @@ function resultsOf(message: ScriptedPrompt[number]): ScriptedResult[] {
   })
 }
 
-export function wordsIn(text: string): number {
+export function countWords(text: string): number {
   return text.match(/\S+/g)?.length ?? 0
 }

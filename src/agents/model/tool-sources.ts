@@ -35,7 +35,7 @@ export async function openTools(tools: AgentTools | undefined, context: RunConte
   const close = async (): Promise<void> => void (await Promise.allSettled(opened.map((each) => each.close())))
   try {
     for (const result of settled) if (result.status === 'rejected') throw result.reason
-    return { tools: named(opened.flatMap(({ groups }) => groups)), close }
+    return { tools: toToolSet(opened.flatMap(({ groups }) => groups)), close }
   } catch (thrown) {
     await close()
     throw thrown
@@ -56,7 +56,7 @@ function isSource(source: ToolSet | ToolSource | ToolsOfRun): source is ToolSour
   return typeof (source as Partial<ToolSource>).open === 'function'
 }
 
-function named(groups: readonly ToolGroup[]): ToolSet {
+function toToolSet(groups: readonly ToolGroup[]): ToolSet {
   const uses = new Map<string, number>()
   for (const { tools } of groups) for (const name of Object.keys(tools)) uses.set(name, (uses.get(name) ?? 0) + 1)
   const all: Record<string, ToolSet[string]> = {}

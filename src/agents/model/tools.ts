@@ -66,13 +66,13 @@ export async function toolboxOf(sdk: Sdk, toolSet: ToolSet): Promise<Toolbox> {
   const tools = new Map<string, LoopTool>()
   for (const [name, tool] of Object.entries(toolSet as Record<string, Tool>)) {
     if (tool.type === 'provider') declared[name] = tool
-    else declared[name] = await described(sdk, tool)
+    else declared[name] = await withDescription(sdk, tool)
     if (tool.isProviderExecuted !== true) tools.set(name, loopTool(sdk, name, tool))
   }
   return { declared, tools }
 }
 
-async function described(sdk: Sdk, tool: Tool): Promise<Tool> {
+async function withDescription(sdk: Sdk, tool: Tool): Promise<Tool> {
   const { execute: _execute, needsApproval: _needsApproval, toModelOutput: _toModelOutput, ...rest } = tool
   return { ...rest, inputSchema: sdk.jsonSchema(await sdk.asSchema(tool.inputSchema).jsonSchema) }
 }

@@ -104,7 +104,8 @@ async function* streamLeg(
   runInput: DecidedApproval | string | AgentInputItem[],
 ): AsyncGenerator<Emission, LegEnd, void> {
   const { signal } = context
-  const start = typeof runInput === 'object' && 'state' in runInput ? await restored(sdk, agent, runInput) : runInput
+  const start =
+    typeof runInput === 'object' && 'state' in runInput ? await restoreState(sdk, agent, runInput) : runInput
   const stream = await runner.run(agent, start, {
     stream: true,
     signal,
@@ -120,7 +121,7 @@ async function* streamLeg(
 }
 
 /** In the order in which they were requested. */
-async function restored(sdk: Sdk, agent: AnyAgent, { state, decisions }: DecidedApproval): Promise<RunState> {
+async function restoreState(sdk: Sdk, agent: AnyAgent, { state, decisions }: DecidedApproval): Promise<RunState> {
   const restoredState = await sdk.RunState.fromString(agent, state)
   for (const [position, item] of restoredState.getInterruptions().entries()) {
     const { approved, reason } = decisions[position] ?? { approved: false }

@@ -82,7 +82,7 @@ async function* run(
     await child.write({ type: 'start', input: input ?? null, run: id, session, owner, metadata, attempt })
     const result = yield* converse(child, context)
     const exit = await child.finish()
-    if (exit.code !== 0 && !child.killed) throw failed(`the process ${described(exit)} after its result`, exit)
+    if (exit.code !== 0 && !child.killed) throw exitFailure(`the process ${exitText(exit)} after its result`, exit)
     const { output, usage } = result
     yield {
       type: 'run.completed',
@@ -91,7 +91,7 @@ async function* run(
   } catch (thrown) {
     await child.kill()
     signal.throwIfAborted()
-    throw explained(thrown)
+    throw withHint(thrown)
   } finally {
     signal.removeEventListener('abort', stop)
     await child.kill()
@@ -103,7 +103,7 @@ async function* relay(child: Child, input: unknown): AsyncGenerator<Emission, vo
   await child.end(typeof input === 'string' ? input : JSON.stringify(input ?? null))
   for await (const text of child.text()) yield text
   const exit = await child.exit
-  if (exit.code !== 0) throw failed(`the process ${described(exit)}`, exit)
+  if (exit.code !== 0) throw exitFailure(`the process ${exitText(exit)}`, exit)
 }
 
 function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: RunContext): Child {
@@ -158,18 +158,18 @@ async function* converse(
 }
 
 function withoutResult(exit: Exit): WorkFailure {
-  return failed(`the process ${described(exit)} without a result`, exit)
+  return exitFailure(`the process ${exitText(exit)} without a result`, exit)
 }
 
-function described({ code, signal }: Exit): string {
+function exitText({ code, signal }: Exit): string {
   return signal === null ? `exited with code ${code}` : `was killed by ${signal}`
 }
 
-function failed(message: string, { code, signal }: Exit): WorkFailure {
+function exitFailure(message: string, { code, signal }: Exit): WorkFailure {
   return new WorkFailure({ code: 'agent_failed', message, details: { exitCode: code, signal } })
 }
 
-function explained(thrown: unknown): unknown {
+function withHint(thrown: unknown): unknown {
   if (thrown instanceof LineError || thrown instanceof MessageError)
     return new WorkFailure({ code: 'protocol_violation', message: messageOf(thrown) })
   const { code, syscall = '' } = thrown as { code?: unknown; syscall?: string }

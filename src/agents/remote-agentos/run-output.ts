@@ -1,7 +1,7 @@
 /** Maps the events of a remote run to ours. Nested runs of members and executors become steps. */
 import { emit } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
-import { clipped, fitting, isLongText, piecesOf } from '../shared/long-text.ts'
+import { clipped, fitToEvent, isLongText, piecesOf } from '../shared/long-text.ts'
 import { usageOf } from '../shared/usage.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Tool } from './wire.ts'
@@ -46,7 +46,7 @@ export class RemoteRunOutput {
       case 'RunContentCompleted':
         return yield* this.#close()
       case 'ToolCallStarted':
-        yield emit('tool.called', { ...toolOf(event.tool), input: fitting(event.tool?.tool_args ?? null) })
+        yield emit('tool.called', { ...toolOf(event.tool), input: fitToEvent(event.tool?.tool_args ?? null) })
         return
       case 'ToolCallCompleted':
         yield resultOf(event.tool)
@@ -60,7 +60,7 @@ export class RemoteRunOutput {
         yield stepOf(event, name)
         return
       case 'CustomEvent':
-        yield emit('custom.emitted', { name: 'agentos', value: fitting(event) })
+        yield emit('custom.emitted', { name: 'agentos', value: fitToEvent(event) })
         return
       default:
     }
@@ -81,7 +81,7 @@ export class RemoteRunOutput {
         yield emit('step.started', { step, name: title, kind: team_name === undefined ? 'agent' : 'team' })
         return true
       case 'RunCompleted':
-        yield emit('step.completed', { step, name: title, output: fitting(content ?? null) })
+        yield emit('step.completed', { step, name: title, output: fitToEvent(content ?? null) })
         return true
       case 'RunError':
       case 'RunCancelled': {
@@ -102,7 +102,7 @@ export class RemoteRunOutput {
     if (name === 'RunCompleted' && !this.#hasText) yield* this.#piece('text', event.content)
     yield* this.#close()
     const { content, ...rest } = event
-    if (name !== 'RunCompleted') this.end = { ...rest, event: name, content: fitting(content ?? null) }
+    if (name !== 'RunCompleted') this.end = { ...rest, event: name, content: fitToEvent(content ?? null) }
     else this.end = { ...rest, event: name, ...(!isLongText(content) && { content: content ?? null }) }
   }
 
@@ -145,7 +145,7 @@ function toolOf(tool: Tool | undefined): { call: string; name: string } {
 function resultOf(tool: Tool | undefined): Event {
   const { result } = tool ?? {}
   if (tool?.tool_call_error !== true)
-    return emit('tool.completed', { ...toolOf(tool), output: fitting(result ?? null) })
+    return emit('tool.completed', { ...toolOf(tool), output: fitToEvent(result ?? null) })
   const message = typeof result === 'string' ? clipped(result) : 'the tool failed'
   return emit('tool.failed', { ...toolOf(tool), error: { code: 'agent_failed', message } })
 }
@@ -153,7 +153,7 @@ function resultOf(tool: Tool | undefined): Event {
 function stepOf({ step_id, step_name = 'step', content, error }: RemoteEvent, name: string): Event {
   const about = { step: step_id ?? step_name, name: step_name }
   if (name === 'StepStarted') return emit('step.started', { ...about, kind: 'function' })
-  if (name === 'StepCompleted') return emit('step.completed', { ...about, output: fitting(content ?? null) })
+  if (name === 'StepCompleted') return emit('step.completed', { ...about, output: fitToEvent(content ?? null) })
   return emit('step.failed', {
     ...about,
     error: {

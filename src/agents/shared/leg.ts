@@ -15,12 +15,12 @@ export async function leg<Result>(
   work: () => AsyncGenerator<Emission, Result, void>,
   about: StepDetails = { kind: 'agent' },
 ): Promise<Result> {
-  const end = await context.stage(name, () => settled(context, work), about)
+  const end = await context.stage(name, () => settle(context, work), about)
   if ('failure' in end) throw new WorkFailure(end.failure)
   return end.result
 }
 
-async function* settled<Result>(
+async function* settle<Result>(
   { signal }: RunContext,
   work: () => AsyncGenerator<Emission, Result, void>,
 ): AsyncGenerator<Emission, LegEnd<Result>, void> {

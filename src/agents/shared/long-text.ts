@@ -40,7 +40,7 @@ export function clipped(text: string): string {
 }
 
 /** A value that one event can hold: itself, or the beginning of its text or JSON. */
-export function fitting(value: unknown): unknown {
+export function fitToEvent(value: unknown): unknown {
   if (!isLongText(value) && (typeof value !== 'object' || value === null)) return value
   if (fitsEvent(value)) return value
   return clipped(typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,5 +1,5 @@
 /** Events of an upstream, as its run's log keeps them. */
-import { emit, type Emission, type RunContext, together, type UpstreamInfo } from '../../core/ports/component.ts'
+import { emit, type Emission, type RunContext, emitTogether, type UpstreamInfo } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 
 /** Maximum size of an event that is kept as it came. Of a larger one only what is derived is kept. */
@@ -15,7 +15,7 @@ export function* withReceived(
   if (upstream === undefined) return yield* derived
   const { protocol } = upstream
   const fits = Buffer.byteLength(JSON.stringify(data)) <= RECEIVED_BYTES_MAX
-  yield together([emit('upstream.received', { protocol, name, ...(fits && { data }) }), ...derived])
+  yield emitTogether([emit('upstream.received', { protocol, name, ...(fits && { data }) }), ...derived])
 }
 
 /** The upstream whose events a run keeps. In a run that only calls the component, no view would show them. */

@@ -153,7 +153,7 @@ export async function readJson(response: Response): Promise<unknown> {
 export async function* eventsOf(response: Response, idleTimeoutMs: number): AsyncGenerator<ParsedEvent, void, void> {
   try {
     yield* eventsIn(
-      piecesOf(response.body, (piece) => within(idleTimeoutMs, piece)),
+      piecesOf(response.body, (piece) => withTimeout(idleTimeoutMs, piece)),
       { charsMax: ANSWER_CHARS_MAX },
     )
   } catch (thrown) {
@@ -162,7 +162,7 @@ export async function* eventsOf(response: Response, idleTimeoutMs: number): Asyn
   }
 }
 
-function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+function withTimeout<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const { promise, reject } = Promise.withResolvers<never>()
   const silent = (): void =>
     reject(new RemoteError(`no data on the stream for ${milliseconds} ms`, { code: 'upstream_idle' }))

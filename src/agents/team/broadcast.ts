@@ -36,11 +36,11 @@ async function resultOf(context: RunContext, member: Component, task: unknown): 
 
 export function withResults(task: readonly ModelMessage[], answers: readonly MemberResult[]): ModelMessage[] {
   const replies = answers.map(({ member, answer, problem }) =>
-    problem === undefined ? `${member} answered:\n${written(answer)}` : `${member} failed: ${problem}`,
+    problem === undefined ? `${member} answered:\n${answerText(answer)}` : `${member} failed: ${problem}`,
   )
   return [...task, { role: 'user', content: replies.join('\n\n') }]
 }
 
-function written(answer: unknown): string {
+function answerText(answer: unknown): string {
   return typeof answer === 'string' ? answer : JSON.stringify(answer ?? null)
 }

@@ -33,7 +33,7 @@ export async function delegateTool(
     task: z.string().min(1).describe('What the member is to do, with all that it needs to know'),
   })
   const description = 'Gives a task to a member of the team and returns its answer.'
-  const admit = mode === 'route' ? oneAtATime(maxDelegations) : bounded(maxDelegations)
+  const admit = mode === 'route' ? oneAtATime(maxDelegations) : limitDelegations(maxDelegations)
   const tool: LoopTool = {
     // The member's work is in the log under its own actor, so an interrupted call resumes.
     idempotent: true,
@@ -49,7 +49,7 @@ export async function delegateTool(
   return { declared, tool, answer: firstResult }
 }
 
-function bounded(max: number): NonNullable<LoopTool['admit']> {
+function limitDelegations(max: number): NonNullable<LoopTool['admit']> {
   let delegations = 0
   return () => {
     if (delegations >= max) return `no task can be given any more: there were ${max}, which is the bound`
@@ -60,7 +60,7 @@ function bounded(max: number): NonNullable<LoopTool['admit']> {
 
 /** One member per turn; another only after a failure. */
 function oneAtATime(max: number): NonNullable<LoopTool['admit']> {
-  const within = bounded(max)
+  const within = limitDelegations(max)
   let last = 0
   return (turn) => {
     if (turn === last) return 'only one member can answer'

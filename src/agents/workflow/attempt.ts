@@ -77,20 +77,20 @@ function isGenerator(run: StepFunction<unknown, unknown>): boolean {
 function componentOf(
   { outputs }: WorkflowPosition,
   run: StepFunction<unknown, unknown>,
-  { node, human: told }: Attempt,
+  { node, human }: Attempt,
 ): Component {
   return {
     id: node.name,
     kind: 'agent',
     run: (input, context) =>
-      run(input, stepContext(context, context.signal, outputs, told)) as AsyncGenerator<never, unknown, void>,
+      run(input, stepContext(context, context.signal, outputs, human)) as AsyncGenerator<never, unknown, void>,
   }
 }
 
 async function callFunction(
   { signal: around, outputs }: WorkflowPosition,
   run: StepFunction<unknown, unknown>,
-  { node, input, human: told, own }: Attempt,
+  { node, input, human, own }: Attempt,
 ): Promise<unknown> {
   const controller = new AbortController()
   const signal = AbortSignal.any([around, controller.signal])
@@ -98,7 +98,7 @@ async function callFunction(
   const late = (): void => controller.abort(tooLate(node.name, timeoutMs!))
   const stopTimer = timeoutMs === undefined ? undefined : startTimer(late, timeoutMs)
   try {
-    const result = await orAborted(signal, (async () => run(input, stepContext(own, signal, outputs, told)))())
+    const result = await orAborted(signal, (async () => run(input, stepContext(own, signal, outputs, human)))())
     if (typeof (result as Partial<AsyncIterable<unknown>> | null | undefined)?.[Symbol.asyncIterator] === 'function')
       throw new TypeError(
         `step ${node.name} returned a generator; make its \`run\` a generator function (\`async function* (…)\`)`,
@@ -132,10 +132,10 @@ function stepContext(
 }
 
 /** The input of a component. */
-function inputOf(position: WorkflowPosition, { node, input, human: told, own }: Attempt): unknown {
-  if (node.input !== undefined) return node.input(input, stepContext(own, position.signal, position.outputs, told))
-  if (told.answer === undefined && told.feedback === undefined) return input
-  if (typeof input !== 'string') return { input, ...told }
-  const humanTexts = [told.answer, told.feedback].filter((value) => value !== undefined)
+function inputOf(position: WorkflowPosition, { node, input, human, own }: Attempt): unknown {
+  if (node.input !== undefined) return node.input(input, stepContext(own, position.signal, position.outputs, human))
+  if (human.answer === undefined && human.feedback === undefined) return input
+  if (typeof input !== 'string') return { input, ...human }
+  const humanTexts = [human.answer, human.feedback].filter((value) => value !== undefined)
   return [input, ...humanTexts.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))].join('\n\n')
 }

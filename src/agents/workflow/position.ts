@@ -14,15 +14,15 @@ export interface WorkflowPosition {
   readonly signal: AbortSignal
   readonly outputs: Readonly<Record<string, unknown>>
   /** Emits an event of the workflow itself. */
-  readonly tell: (event: Event) => Promise<void>
+  readonly emitEvent: (event: Event) => Promise<void>
 }
 
 /** The position at the start of a workflow. */
-export function positionOf(context: RunContext, tell: WorkflowPosition['tell']): WorkflowPosition {
+export function positionOf(context: RunContext, emitEvent: WorkflowPosition['emitEvent']): WorkflowPosition {
   // The id of a called component is the run's id followed by its key prefix.
   const [, ...keys] = context.run.split('/')
   const prefix = keys.length === 0 ? '' : `${keys.join('/')}/`
-  return { context, prefix, parent: undefined, signal: context.signal, outputs: {}, tell }
+  return { context, prefix, parent: undefined, signal: context.signal, outputs: {}, emitEvent }
 }
 
 /** Id of a step's first execution under a name; names on one level are unique and contain no separators. */
@@ -31,7 +31,7 @@ export function idIn(position: WorkflowPosition, name: string): string {
 }
 
 /** The position inside a step. */
-export function inside(
+export function positionInside(
   position: WorkflowPosition,
   name: string,
   parent: string | undefined = idIn(position, name),

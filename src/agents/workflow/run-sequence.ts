@@ -3,7 +3,7 @@ import { WorkFailure } from '../../core/ports/component.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
 import { type QuestionContext, choose, isSelection } from './human-input.ts'
-import { factsOf, idIn, inside, type WorkflowPosition, recordBlock } from './position.ts'
+import { factsOf, idIn, positionInside, type WorkflowPosition, recordBlock } from './position.ts'
 import { ABANDONED, type StepOutcome, runStep } from './run-step.ts'
 
 /** Runs steps in sequence; returns the output of the last one that was not skipped. */
@@ -42,7 +42,7 @@ async function runNode(position: WorkflowPosition, node: Node, input: unknown, i
 }
 
 function runSteps(position: WorkflowPosition, node: SequenceNode, input: unknown, index: number): Promise<unknown> {
-  const inner = inside(position, node.name)
+  const inner = positionInside(position, node.name)
   return recordBlock(position, {
     name: node.name,
     about: about(position, 'sequence', { index, count: node.steps.length }),
@@ -55,7 +55,7 @@ function runParallel(position: WorkflowPosition, node: ParallelNode, input: unkn
   return recordBlock(position, {
     name,
     about: about(position, 'parallel', { index, count: branches.length, concurrency }),
-    walk: () => runBranches(inside(position, name), node, input),
+    walk: () => runBranches(positionInside(position, name), node, input),
   })
 }
 
@@ -77,7 +77,7 @@ async function runBranches(
         outcomes[index] = await runNode(inner, branch, input, index)
       } catch (thrown) {
         failures.push(thrown)
-        controller.abort(abandoned(branch.name))
+        controller.abort(abandonedFailure(branch.name))
       }
     }
   }
@@ -90,13 +90,13 @@ async function runBranches(
   )
 }
 
-function abandoned(branch: string): WorkFailure {
+function abandonedFailure(branch: string): WorkFailure {
   return new WorkFailure({ code: ABANDONED, message: `given up: branch ${branch} of the same block failed` })
 }
 
 async function runLoop(position: WorkflowPosition, node: LoopNode, input: unknown, index: number): Promise<unknown> {
   const { name, maxIterations, begins } = node
-  const inner = inside(position, name)
+  const inner = positionInside(position, name)
   const begin = begins === undefined || (await decide(position, inner, name, () => begins(input, factsOf(position))))
   return recordBlock(position, {
     name,
@@ -110,7 +110,7 @@ async function iterate(position: WorkflowPosition, node: LoopNode, input: unknow
   let current = input
   for (let iteration = 1; iteration <= maxIterations; iteration++) {
     const name = `iteration-${iteration}`
-    const inner = inside(position, name)
+    const inner = positionInside(position, name)
     const iterationInput = current
     const { output, done } = await recordBlock(position, {
       name,
@@ -134,11 +134,11 @@ async function runCondition(
   index: number,
 ): Promise<unknown> {
   const { name } = node
-  const inner = inside(position, name)
+  const inner = positionInside(position, name)
   const result = await decide(position, inner, name, () => node.when(input, factsOf(position)))
   const branchNode = result ? node.do : node.else
   const branch = branchNode === undefined ? null : result ? 'do' : 'else'
-  const body = inside(inner, result ? 'do' : 'else', inner.parent)
+  const body = positionInside(inner, result ? 'do' : 'else', inner.parent)
   return recordBlock(position, {
     name,
     about: about(position, 'condition', { index, result, branch }),
@@ -153,10 +153,10 @@ async function runRouter(
   index: number,
 ): Promise<unknown> {
   const { name, choices } = node
-  const inner = inside(position, name)
+  const inner = positionInside(position, name)
   const selected = await select(position, inner, node, input, index)
   const chosenNodes = selected.map((chosen) => choices.find((choice) => choice.name === chosen)!)
-  const body = inside(inner, 'chosen', inner.parent)
+  const body = positionInside(inner, 'chosen', inner.parent)
   return recordBlock(position, {
     name,
     about: about(position, 'router', { index, selected, choices: choices.map((choice) => choice.name) }),

@@ -36,7 +36,7 @@ export async function runStep(
     const { onReject = 'skip', ...prompt } = asObject(node.confirm)
     const answer = await confirm(asker, prompt, input)
     if (!answer.approved && onReject === 'skip') return skip(doing, answer.reason ?? 'it was not confirmed')
-    if (!answer.approved) throw rejected(facts.step, answer.reason ?? `step ${name} was not confirmed`)
+    if (!answer.approved) throw rejectedFailure(facts.step, answer.reason ?? `step ${name} was not confirmed`)
   }
   const answer = node.question === undefined ? undefined : await question(asker, asObject(node.question), input)
   const human = answer === undefined ? {} : { answer }
@@ -56,7 +56,7 @@ async function reviewed(doing: StepInProgress, human: AttemptInput): Promise<Ste
     if (verdict.action === 'edit') return { output: verdict.output }
     feedback = verdict.feedback ?? 'It was not accepted.'
   }
-  throw rejected(
+  throw rejectedFailure(
     asker.facts.step,
     `the output of step ${node.name} was rejected ${rounds} times; last feedback: ${feedback}`,
   )
@@ -74,7 +74,7 @@ async function settle(doing: StepInProgress, human: AttemptInput, round: number)
     if (decided === 'skip') return skip(doing, failure.message)
     if (decided === 'fail') throw new WorkFailure(withStep(failure, asker.facts.step))
   }
-  throw rejected(asker.facts.step, `step ${node.name} failed after ${RETRIES_BY_HAND_MAX} manual retries`)
+  throw rejectedFailure(asker.facts.step, `step ${node.name} failed after ${RETRIES_BY_HAND_MAX} manual retries`)
 }
 
 type StepSettlement = { readonly output: unknown } | { readonly failure: Failure }
@@ -120,11 +120,11 @@ function wait(
 }
 
 async function skip({ position, node, asker }: StepInProgress, reason: string): Promise<StepOutcome> {
-  await position.tell(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
+  await position.emitEvent(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
   return { skipped: true }
 }
 
-function rejected(step: string, message: string): WorkFailure {
+function rejectedFailure(step: string, message: string): WorkFailure {
   return new WorkFailure({ code: 'rejected', message, details: { step } })
 }
 

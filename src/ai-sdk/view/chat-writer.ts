@@ -71,7 +71,7 @@ export class ChatWriter {
 
   /** Sends a chunk that is not part of the message's standing chunks, or repeats one that is. */
   show(chunk: Chunk): void {
-    if (this.state.shown !== 'now') return
+    if (this.state.visibility !== 'open') return
     const { position } = this.state
     this.frames.push({ position, chunk })
     this.set({ position: position + 1 })
@@ -79,25 +79,25 @@ export class ChatWriter {
 
   /** Sends the chunks that end a stream. */
   close(end: 'pause' | 'run', chunks: readonly Chunk[]): void {
-    if (this.state.shown !== 'now') return
+    if (this.state.visibility !== 'open') return
     let { position } = this.state
     const closes = end === 'pause' ? ({ closes: true } as const) : {}
     for (const chunk of chunks) this.frames.push({ position: position++, chunk, ...closes })
     this.frames.push({ position, chunk: '[DONE]', end, ...closes })
-    if (end === 'run') this.set({ position, shown: 'no more' })
+    if (end === 'run') this.set({ position, visibility: 'ended' })
   }
 
   /** Ends this view without an end of the message: the client must replay it. */
   cut(): void {
-    if (this.state.shown !== 'now') return
+    if (this.state.visibility !== 'open') return
     this.frames.push({ position: this.state.position, chunk: undefined, end: 'cut' })
-    this.set({ shown: 'no more' })
+    this.set({ visibility: 'ended' })
   }
 
   /** Begins this view: the message, and the chunks that it has. */
   begin(chunks: readonly StandingChunk[], given?: string): void {
     const { run, session, message } = this.state
-    this.set({ shown: 'now', position: 0 })
+    this.set({ visibility: 'open', position: 0 })
     const metadata = { holdfast: { run, session } }
     const messageId = given ?? toMessageId({ run, leg: message.leg })
     this.show({ type: 'start', messageId, messageMetadata: metadata })
@@ -121,7 +121,7 @@ export class ChatWriter {
     if (text === '') return
     const id = this.#openText(kind, message)
     this.emit({ type: `${kind}-delta`, id, delta: text })
-    if (kind === 'text') this.set({ said: this.state.said + text.length })
+    if (kind === 'text') this.set({ textChars: this.state.textChars + text.length })
   }
 
   closeText(): void {

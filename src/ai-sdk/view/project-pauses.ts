@@ -50,7 +50,8 @@ export function resume(writer: ChatWriter, { data: { answers }, run }: Logged<'r
   if (view.leg === leg && view.restart === 0)
     // Those that were told of the first pause lack what others did meanwhile.
     writer.begin(isNewMessage ? [] : newestChunks(chunks, ({ log }) => log > pausedAt))
-  else if (isNewMessage && writer.state.shown === 'now') writer.set({ shown: 'no more', endedAt: writer.state.askedAt })
+  else if (isNewMessage && writer.state.visibility === 'open')
+    writer.set({ visibility: 'ended', endedAt: writer.state.askedAt })
   for (const question of waiting) answer(writer, question, answers[question.id])
   if (!isNewMessage) return
   writer.beginStep()

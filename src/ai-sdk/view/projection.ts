@@ -27,7 +27,7 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       hasResults: false,
       text: undefined,
       texts: 0,
-      said: 0,
+      textChars: 0,
       tools: new Map(),
       work: new Map(),
       waiting: [],
@@ -37,7 +37,7 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       restarts: 0,
       finish: undefined,
       usage: undefined,
-      shown: 'not yet',
+      visibility: 'pending',
       position: 0,
     }),
     apply(state, event) {
@@ -127,7 +127,7 @@ function begin(writer: ChatWriter): void {
 }
 
 function complete(writer: ChatWriter, { data: { output, usage } }: Logged<'run.completed'>): void {
-  const { said, finish } = writer.state
+  const { textChars: said, finish } = writer.state
   // An output that was not streamed becomes the text.
   if (said === 0 && output !== undefined && output !== '')
     writer.say('text', typeof output === 'string' ? output : JSON.stringify(output), undefined)

@@ -12,7 +12,7 @@ export function retract(writer: ChatWriter, event: DiscardedAttempt): void {
   const { dropped, chunks, isTextGone } = withoutRetracted(writer.state.chunks, event)
   if (dropped.length === 0) return
   if (isTextGone) writer.set({ text: undefined })
-  writer.set({ chunks, said: writer.state.said - textIn(dropped) })
+  writer.set({ chunks, textChars: writer.state.textChars - textIn(dropped) })
   const { leg } = writer.state.message
   const inMessage = dropped.filter(({ message }) => message === leg)
   reopenTools(writer, inMessage)

@@ -71,7 +71,7 @@ export interface ChatState {
   /** Text and reasoning parts so far. */
   readonly texts: number
   /** Characters of the component's own text that stand. */
-  readonly said: number
+  readonly textChars: number
   readonly tools: ReadonlyMap<string, OpenTool>
   /** Steps and actors that have not ended, by the id of their part. */
   readonly work: ReadonlyMap<string, OpenWork>
@@ -92,7 +92,7 @@ export interface ChatState {
   /** Metadata that the end of the run adds to its last message. */
   readonly ended?: unknown
   /** Whether this view has begun, and whether it has ended. */
-  readonly shown: 'not yet' | 'now' | 'no more'
+  readonly visibility: 'pending' | 'open' | 'ended'
   /** Number of the next chunk of this view. */
   readonly position: number
   /** Index of the pause with which its message ended, if another message began. */

@@ -19,7 +19,7 @@ import { forgetAtServer } from '../forget-at-server.ts'
 import type { CommandIo } from '../io.ts'
 import { stderrLogger } from '../stderr-logger.ts'
 import { defaultStore, defaultUrl, problemOf, storeText, targetOptions } from '../target.ts'
-import { explained } from '../with-target.ts'
+import { withAdvice } from '../with-target.ts'
 
 const options = {
   ...targetOptions,
@@ -133,7 +133,7 @@ async function atServer(url: string, { values, who, onProgress }: ForgetTarget):
   try {
     return await forgetAtServer({ url, key, body, onProgress })
   } catch (cause) {
-    throw explained(cause, { url, key, flags: '', local: false })
+    throw withAdvice(cause, { url, key, flags: '', local: false })
   }
 }
 

@@ -92,15 +92,15 @@ async function trim(config: StoreConfig, limits: Limits, io: CommandIo, settings
     await retention.close()
     if (failure !== undefined) throw new Error(failure)
     const removedText =
-      removed + documents === 0 ? '' : `, removed ${counted(removed, 'run')} and ${counted(documents, 'document')}`
+      removed + documents === 0 ? '' : `, removed ${countText(removed, 'run')} and ${countText(documents, 'document')}`
     io.stdout.write(
-      `${storeText(config)}: trimmed ${counted(trimmed, 'run')}${removedText}; the store had ${size(before)}, now ${size(await store.usage.total())}\n`,
+      `${storeText(config)}: trimmed ${countText(trimmed, 'run')}${removedText}; the store had ${size(before)}, now ${size(await store.usage.total())}\n`,
     )
   } finally {
     await store.close()
   }
 }
 
-function counted(count: number, what: string): string {
+function countText(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -120,7 +120,7 @@ async function create(name: string, values: Values, io: CommandIo): Promise<numb
   // Only the key goes to standard output, for scripts.
   io.stdout.write(`${key}\n`)
   io.stderr.write(
-    `Created the key "${name}" (id ${entry.id}) for the principal ${whoIs(entry)}.\n` +
+    `Created the key "${name}" (id ${entry.id}) for the principal ${principalText(entry)}.\n` +
       `Scopes: ${entry.scopes === undefined ? 'everything' : entry.scopes.join(', ')}${entry.expiresAt === undefined ? '' : `; expires ${entry.expiresAt}`}.\n` +
       'It is not shown again: store it now. Send it as  Authorization: Bearer <key>\n' +
       `A server accepts it when started with  --auth-keys ${path}\n`,
@@ -151,8 +151,8 @@ async function revoke(nameOrId: string, values: Values, io: CommandIo): Promise<
 }
 
 function withoutHash(entry: KeyEntry): Omit<KeyEntry, 'hash'> {
-  const { hash: _hash, ...shown } = entry
-  return shown
+  const { hash: _hash, ...visible } = entry
+  return visible
 }
 
 /** Undefined if no server recorded a use. */
@@ -173,7 +173,7 @@ function table(entries: readonly KeyEntry[], usage: KeyUsage): string {
     ...entries.map((entry) => [
       entry.name,
       entry.id,
-      whoIs(entry),
+      principalText(entry),
       entry.scopes?.join(',') ?? 'all',
       entry.createdAt,
       lastUse(entry, usage) ?? '-',
@@ -192,7 +192,7 @@ function table(entries: readonly KeyEntry[], usage: KeyUsage): string {
     .join('')
 }
 
-function whoIs({ principal, tenant }: KeyEntry): string {
+function principalText({ principal, tenant }: KeyEntry): string {
   return tenant === undefined ? principal : `${principal} of ${tenant}`
 }
 

@@ -64,7 +64,7 @@ created or its status changes.`,
         ...(status !== undefined && { status }),
         ...(version !== undefined && { version }),
       }
-      const list = (): Promise<RunInfo[]> => newest(target, filter, limit)
+      const list = (): Promise<RunInfo[]> => newestRuns(target, filter, limit)
       if (watch) return watchRuns(list, io, json)
       const found = await list()
       if (json) for (const each of found) io.stdout.write(`${JSON.stringify(each)}\n`)
@@ -74,7 +74,7 @@ created or its status changes.`,
     }),
 })
 
-async function newest({ client }: Target, filter: RunFilter, limit: number): Promise<RunInfo[]> {
+async function newestRuns({ client }: Target, filter: RunFilter, limit: number): Promise<RunInfo[]> {
   const found: RunInfo[] = []
   let cursor: string | undefined
   do {
@@ -97,20 +97,20 @@ function rows(found: readonly RunInfo[], style: Style): string[] {
       inOneLine(run.version === undefined ? run.component : `${run.component}@${run.version}`, 30),
       style[colours[run.status]](run.status),
       `${duration(Date.now() - Date.parse(run.createdAt))} ago`,
-      tookOf(run),
+      durationText(run),
       String(run.events),
-      style.dim(whyOf(run)),
+      style.dim(reasonText(run)),
     ]),
   ])
   return [style.bold(head!), ...lines]
 }
 
-function tookOf({ startedAt, finishedAt }: RunInfo): string {
+function durationText({ startedAt, finishedAt }: RunInfo): string {
   if (startedAt === undefined) return '–'
   return duration((finishedAt === undefined ? Date.now() : Date.parse(finishedAt)) - Date.parse(startedAt))
 }
 
-function whyOf({ error, waiting, reason }: RunInfo): string {
+function reasonText({ error, waiting, reason }: RunInfo): string {
   if (error !== undefined) return inOneLine(`${error.code}: ${error.message}`, 60)
   return inOneLine(waiting?.[0]?.prompt ?? reason ?? '', 60)
 }
@@ -129,7 +129,9 @@ async function watchRuns(list: () => Promise<RunInfo[]>, io: CommandIo, json: bo
       for (const run of screen === undefined ? found.toReversed() : []) {
         if (known.get(run.id) === run.status) continue
         io.stdout.write(
-          json ? `${JSON.stringify(run)}\n` : `${run.id} ${run.component} ${run.status} ${whyOf(run)}`.trimEnd() + '\n',
+          json
+            ? `${JSON.stringify(run)}\n`
+            : `${run.id} ${run.component} ${run.status} ${reasonText(run)}`.trimEnd() + '\n',
         )
       }
       known = new Map(found.map(({ id, status }) => [id, status]))

@@ -63,7 +63,7 @@ async function read({ id, events: count, waiting }: RunInfo, { client }: Target,
     lines.push(...tree.apply(event))
     if (isEnd(event) || event.index >= count - 1) break
   }
-  const open = tree.open.map(({ depth, text: name }): Line => ({ depth, mark: 'begun', text: name }))
+  const open = tree.open.map(({ depth, text: name }): Line => ({ depth, mark: 'started', text: name }))
   // Open questions are shown below, with instructions.
   const done = waiting === undefined ? lines : lines.filter(({ mark }) => mark !== 'asked')
   return { lines: [...done, ...open].map((line) => lineText(line, style)), input, text: text.value, earliest }

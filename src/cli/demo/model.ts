@@ -35,14 +35,14 @@ interface ProvidedModel extends DemoModel {
 function modelOf({ url, name, key }: ModelConfig, env: Environment): ProvidedModel {
   const { OPENAI_API_KEY: openaiKey, ANTHROPIC_API_KEY: anthropicKey } = env
   if (url !== undefined) return compatible(url, name, key)
-  if (key !== undefined) throw unusable('--model-key', '--model-url')
+  if (key !== undefined) throw unusableOption('--model-key', '--model-url')
   if (openaiKey) return openai(openaiKey, name ?? OPENAI_MODEL)
   if (anthropicKey) return anthropic(anthropicKey, name ?? ANTHROPIC_MODEL)
-  if (name !== undefined) throw unusable('--model', '--model-url, OPENAI_API_KEY or ANTHROPIC_API_KEY')
+  if (name !== undefined) throw unusableOption('--model', '--model-url, OPENAI_API_KEY or ANTHROPIC_API_KEY')
   return { description: 'the scripted model, without a key and without a network', load: async () => undefined }
 }
 
-function unusable(option: string, needed: string): HoldfastError {
+function unusableOption(option: string, needed: string): HoldfastError {
   return new HoldfastError('invalid_request', `${option} needs ${needed}: without it, the demo uses the scripted model`)
 }
 

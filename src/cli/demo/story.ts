@@ -3,9 +3,9 @@
 export function story(request: string): string {
   const subject = subjectOf(request) ?? 'a lighthouse keeper'
   const name = nameOf(subject)
-  const said: Readonly<Record<string, string>> = { subject, name, Name: name.charAt(0).toUpperCase() + name.slice(1) }
+  const values: Readonly<Record<string, string>> = { subject, name, Name: name.charAt(0).toUpperCase() + name.slice(1) }
   const unwrapped = TEMPLATE.trim().replace(/(?<!\n)\n(?!\n)/g, ' ')
-  return unwrapped.replace(/\{(\w+)\}/g, (_, key: string) => said[key]!)
+  return unwrapped.replace(/\{(\w+)\}/g, (_, key: string) => values[key]!)
 }
 
 const REQUEST_CHARS_READ = 2000

@@ -5,7 +5,7 @@ import { duration, inOneLine } from '../terminal/text.ts'
 import type { Line, Mark } from './tree.ts'
 
 const marks: Readonly<Record<Mark, readonly [sign: string, colour: keyof Style]>> = {
-  begun: ['▸', 'cyan'],
+  started: ['▸', 'cyan'],
   done: ['✓', 'green'],
   failed: ['✗', 'red'],
   skipped: ['–', 'dim'],

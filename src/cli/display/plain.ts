@@ -22,11 +22,11 @@ export class PlainPresenter implements Presenter {
   event(event: LoggedEvent): void {
     if (event.type === 'run.created') this.#since = Date.parse(event.time)
     // Unescaped: a pipe gets the exact text, and escape sequences do no harm there.
-    if (event.type === 'text.delta' && event.actor === undefined) this.#say(event.data.text)
+    if (event.type === 'text.delta' && event.actor === undefined) this.#print(event.data.text)
     for (const line of this.#tree.apply(event)) this.note(lineText(line, this.#style))
     if (!isEnd(event)) return
     if (event.type === 'run.completed' && !this.#hasPrinted && event.data.output !== undefined)
-      this.#say(valueText(event.data.output))
+      this.#print(valueText(event.data.output))
     this.close()
     const took = this.#since === undefined ? undefined : Date.parse(event.time) - this.#since
     this.note(endText(event, took, this.#style))
@@ -41,7 +41,7 @@ export class PlainPresenter implements Presenter {
     this.#lineIsOpen = false
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     if (text === '') return
     this.#io.stdout.write(text)
     this.#hasPrinted = true

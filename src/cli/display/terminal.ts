@@ -38,7 +38,7 @@ export class TerminalPresenter implements Presenter {
   event(event: LoggedEvent): void {
     if (event.type === 'run.created') this.#since = Date.parse(event.time)
     this.#activity = activityOf(event) ?? this.#activity
-    if (event.type === 'text.delta' && event.actor === undefined) this.#say(event.data.text)
+    if (event.type === 'text.delta' && event.actor === undefined) this.#print(event.data.text)
     const lines = this.#tree.apply(event)
     if (lines.length > 0) this.#endLine()
     this.#staying.push(...lines.map((line) => lineText(line, this.#style)))
@@ -61,14 +61,14 @@ export class TerminalPresenter implements Presenter {
   #end(event: Extract<LoggedEvent, { type: `run.${string}` }>): void {
     if (!isEnd(event)) return
     if (event.type === 'run.completed' && !this.#hasPrinted && event.data.output !== undefined)
-      this.#say(valueText(event.data.output))
+      this.#print(valueText(event.data.output))
     this.#endLine()
     this.#ended = true
     const took = this.#since === undefined ? undefined : Date.parse(event.time) - this.#since
     this.#staying.push(endText(event, took, this.#style))
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     if (text === '') return
     this.#hasPrinted = true
     const lines = (this.#line + printable(text)).split('\n')
@@ -104,8 +104,8 @@ export class TerminalPresenter implements Presenter {
   }
 
   #row({ depth, text, tail, since }: OpenNode, spinner: string, now: number): string {
-    const said = tail === '' ? '' : this.#style.dim(` ${tail}`)
-    return `${'  '.repeat(depth)}${spinner} ${text} ${this.#style.dim(duration(now - since))}${said}`
+    const tailText = tail === '' ? '' : this.#style.dim(` ${tail}`)
+    return `${'  '.repeat(depth)}${spinner} ${text} ${this.#style.dim(duration(now - since))}${tailText}`
   }
 }
 

@@ -6,7 +6,7 @@ import { type DiscardedAttempt, retractedFrom } from '../../core/structure/retra
 import { RunStructure } from '../../core/structure/run-structure.ts'
 import { inOneLine } from '../terminal/text.ts'
 
-export type Mark = 'begun' | 'done' | 'failed' | 'skipped' | 'asked' | 'noted'
+export type Mark = 'started' | 'done' | 'failed' | 'skipped' | 'asked' | 'noted'
 
 /** A permanent line. */
 export interface Line {
@@ -151,8 +151,8 @@ class TreeNode implements OpenNode {
   }
 
   get tail(): string {
-    const said = this.#pieces.map(({ text }) => text).join('')
-    return this.#printed === '' ? inOneLine(said.slice(-TAIL_CHARS), TAIL_CHARS) : this.#printed
+    const text = this.#pieces.map(({ text }) => text).join('')
+    return this.#printed === '' ? inOneLine(text.slice(-TAIL_CHARS), TAIL_CHARS) : this.#printed
   }
 
   /** Only pieces that reach into the tail are kept. */
@@ -182,7 +182,7 @@ function headsOf(node: OpenNode | undefined): Line[] {
   if (node === undefined || node.headed) return []
   const above = headsOf(node.parent)
   node.headed = true
-  return [...above, { depth: node.depth, mark: 'begun', text: node.text }]
+  return [...above, { depth: node.depth, mark: 'started', text: node.text }]
 }
 
 function noteOf(event: LoggedEvent): Line[] {

@@ -77,7 +77,7 @@ function warningsOf(condition: StoreCondition): Finding[] {
 function conditionOf(path: string, condition: StoreCondition, serverRuns: boolean): Finding {
   switch (condition.state) {
     case 'absent':
-      return absent(path)
+      return missingFile(path)
     case 'in use':
       return serverRuns
         ? good('store', `${path} is in use by the running server`)
@@ -97,7 +97,7 @@ function conditionOf(path: string, condition: StoreCondition, serverRuns: boolea
   }
 }
 
-function absent(path: string): Finding {
+function missingFile(path: string): Finding {
   let folder = dirname(resolve(path))
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
   try {

@@ -34,7 +34,7 @@ export async function examineServer(address: Address): Promise<Finding[]> {
   else findings.push(good('server', `${url} is up; running runs: ${health.running ?? 0}`))
   for (const alarm of health.store?.alarms ?? [])
     findings.push(bad('store', `${url}: ${alarm}`, 'check the log of the server'))
-  findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(response), ...wayOf(response))
+  findings.push(versionOf(await ask(`${url}/openapi.json`)), ...clockOf(response), ...proxyFindings(response))
   findings.push(...(await examineRuns(address)))
   return findings
 }
@@ -72,7 +72,7 @@ function clockOf({ headers }: ProbeResponse): Finding[] {
 /** Headers that proxies usually add. */
 const PROXY_HEADERS = ['via', 'x-cache', 'cf-ray', 'x-amz-cf-id', 'x-varnish', 'x-served-by']
 
-function wayOf({ headers }: ProbeResponse): Finding[] {
+function proxyFindings({ headers }: ProbeResponse): Finding[] {
   const seen = PROXY_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`)
   return seen.length === 0 ? [] : [note('proxy', `there is a proxy in between (${seen.join(', ')})`, PROXY_ADVICE)]
 }

@@ -35,20 +35,20 @@ export function widthOf(text: string): number {
 export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text
   let left = columns - 1
-  let shown = ''
+  let visible = ''
   for (const part of text.split(ESCAPE)) {
     if (ESCAPE.test(part)) {
-      shown += part
+      visible += part
       continue
     }
     for (const character of part) {
       left -= columnsOf(character)
       if (left < 0) break
-      shown += character
+      visible += character
     }
     if (left < 0) left = Number.NEGATIVE_INFINITY // keep only colours from here on
   }
-  return `${shown}…`
+  return `${visible}…`
 }
 
 /** Splits off the first row of a long text, between words if possible. */

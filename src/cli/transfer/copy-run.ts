@@ -18,17 +18,17 @@ export async function copyRun(from: Store, to: Store, kept: TransferredRun): Pro
     await append(from, to, kept, await admit(from, to, kept))
     return 'copied'
   }
-  if (!isArriving(there) || !(await isBeginningOf(from, to, kept, there))) return 'present'
+  if (!isIncomplete(there) || !(await isBeginningOf(from, to, kept, there))) return 'present'
   await append(from, to, kept, there.next)
   return 'continued'
 }
 
 /** A paused run without a question: no worker claims it until the last record arrives, and nothing else creates such runs. */
-function arriving({ wakeAt: _wakeAt, finishedAt: _finishedAt, ...run }: Run): Run {
+function asIncomplete({ wakeAt: _wakeAt, finishedAt: _finishedAt, ...run }: Run): Run {
   return { ...run, status: 'paused', waiting: [] }
 }
 
-function isArriving({ run }: StoredRun): boolean {
+function isIncomplete({ run }: StoredRun): boolean {
   return run.status === 'paused' && run.waiting?.length === 0
 }
 
@@ -44,7 +44,7 @@ async function admit(from: Store, to: Store, { stored, idempotency }: Transferre
   const slice = await readLog(from, run.id, first - 1, 1)
   if (slice === undefined) throw new Error(`run ${run.id}: its log has no record at index ${first}`)
   const isWhole = next === first + 1
-  const head = { run: isWhole ? run : arriving(run), first, next: first + 1, epoch, ...(stop && { stop }) }
+  const head = { run: isWhole ? run : asIncomplete(run), first, next: first + 1, epoch, ...(stop && { stop }) }
   await to.transfer.admit({ stored: head, ...(idempotency && { idempotency }) }, recordsOf(slice)[0]!)
   return first + 1
 }

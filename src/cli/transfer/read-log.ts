@@ -17,17 +17,17 @@ const RUN_ID = /^[\w.-]{1,256}$/
 export function readLog(text: string, owner: string): ReadLog {
   const lines = text.split('\n')
   if (lines.at(-1) === '') lines.pop()
-  if (lines.length === 0) throw refused(1, 'the file is empty')
+  if (lines.length === 0) throw invalidLine(1, 'the file is empty')
   const records: string[] = []
   let run: Run | undefined
   for (const [index, line] of lines.entries()) {
     const event = parse(line, index, run?.id)
     if (isTerminal(event.type) !== (index === lines.length - 1))
-      throw refused(
+      throw invalidLine(
         index + 1,
         isTerminal(event.type) ? 'there are lines after the end of the run' : 'the end of the run is missing',
       )
-    run = run === undefined ? created(event, owner) : fold(run, event)
+    run = run === undefined ? createdRun(event, owner) : fold(run, event)
     records.push(`id: ${index}\nevent: ${event.type}\ndata: ${line}\n\n`)
   }
   return { run: run!, records }
@@ -35,21 +35,21 @@ export function readLog(text: string, owner: string): ReadLog {
 
 function parse(line: string, index: number, run: string | undefined): LoggedEvent {
   if (Buffer.byteLength(line) > defaultLimits.eventBytesMax * 2)
-    throw refused(index + 1, 'it exceeds the maximum size of an event')
+    throw invalidLine(index + 1, 'it exceeds the maximum size of an event')
   const event = parseJson(line, index)
-  if (typeof event.run !== 'string' || !RUN_ID.test(event.run)) throw refused(index + 1, 'it has no run id')
+  if (typeof event.run !== 'string' || !RUN_ID.test(event.run)) throw invalidLine(index + 1, 'it has no run id')
   if (run !== undefined && event.run !== run)
-    throw refused(index + 1, `it belongs to another run, ${event.run.slice(0, 100)}`)
-  if (event.index !== index) throw refused(index + 1, `its index is ${String(event.index)} and must be ${index}`)
-  if (!isEventType(event.type)) throw refused(index + 1, `${JSON.stringify(event.type)} is not an event type`)
-  if (!isIsoTime(event.time)) throw refused(index + 1, 'it has no time')
-  if (typeof event.data !== 'object' || event.data === null) throw refused(index + 1, 'it has no data')
+    throw invalidLine(index + 1, `it belongs to another run, ${event.run.slice(0, 100)}`)
+  if (event.index !== index) throw invalidLine(index + 1, `its index is ${String(event.index)} and must be ${index}`)
+  if (!isEventType(event.type)) throw invalidLine(index + 1, `${JSON.stringify(event.type)} is not an event type`)
+  if (!isIsoTime(event.time)) throw invalidLine(index + 1, 'it has no time')
+  if (typeof event.data !== 'object' || event.data === null) throw invalidLine(index + 1, 'it has no data')
   // These bytes are stored as they are, and readers rely on this prefix.
   const head = `{"run":"${event.run}","index":${index},"time":"${event.time}","type":"${event.type}",`
   if (!line.startsWith(head) || !/^"(?:actor|data)":\{/.test(line.slice(head.length)))
-    throw refused(index + 1, "it is not in Holdfast's event format")
+    throw invalidLine(index + 1, "it is not in Holdfast's event format")
   const wrong = wrongField(event.type, event.data)
-  if (wrong !== undefined) throw refused(index + 1, wrong)
+  if (wrong !== undefined) throw invalidLine(index + 1, wrong)
   return event
 }
 
@@ -60,18 +60,18 @@ function parseJson(line: string, index: number): LoggedEvent {
   } catch {
     // reported below
   }
-  throw refused(index + 1, 'it is not a JSON object')
+  throw invalidLine(index + 1, 'it is not a JSON object')
 }
 
 function isIsoTime(time: unknown): boolean {
   return typeof time === 'string' && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString() === time
 }
 
-function created(event: LoggedEvent, owner: string): Run {
-  if (event.type !== 'run.created') throw refused(1, `it begins with ${event.type}, not with run.created`)
+function createdRun(event: LoggedEvent, owner: string): Run {
+  if (event.type !== 'run.created') throw invalidLine(1, `it begins with ${event.type}, not with run.created`)
   const { component, session, metadata, protocol } = event.data as Partial<EventData['run.created']>
   if (typeof component !== 'string' || typeof session !== 'string')
-    throw refused(1, 'it has no component or no session')
+    throw invalidLine(1, 'it has no component or no session')
   return {
     id: event.run,
     component,
@@ -87,14 +87,14 @@ function created(event: LoggedEvent, owner: string): Run {
 }
 
 function fold(run: Run, event: LoggedEvent): Run {
-  if (event.type === 'run.created') throw refused(event.index + 1, 'run.created appears twice')
+  if (event.type === 'run.created') throw invalidLine(event.index + 1, 'run.created appears twice')
   try {
     return reduce(run, event)
   } catch (cause) {
-    throw refused(event.index + 1, messageOf(cause))
+    throw invalidLine(event.index + 1, messageOf(cause))
   }
 }
 
-function refused(line: number, why: string): HoldfastError {
+function invalidLine(line: number, why: string): HoldfastError {
   return new HoldfastError('invalid_request', `line ${line}: ${why}; nothing was imported`)
 }

@@ -15,7 +15,7 @@ export async function writeLog(store: Store, { run, records }: ReadLog): Promise
     throw new Error(`the store has a different run ${run.id}, which is never overwritten`)
   }
   const claim = { owner: `import of ${run.id}`, ttlMs: CLAIM_MS }
-  const { stored } = await store.create({ run: unfinished(run), record: records[0]!, claim })
+  const { stored } = await store.create({ run: asIncomplete(run), record: records[0]!, claim })
   const writer = store.writer(run.id, { epoch: stored.epoch, next: 1 })
   for (const [index, record] of records.entries()) {
     if (index === 0) continue
@@ -27,7 +27,7 @@ export async function writeLog(store: Store, { run, records }: ReadLog): Promise
 }
 
 /** Paused until its end is written, so that no worker claims it if this process dies in between. */
-function unfinished({ finishedAt: _finishedAt, error: _error, reason: _reason, ...run }: Run): Run {
+function asIncomplete({ finishedAt: _finishedAt, error: _error, reason: _reason, ...run }: Run): Run {
   return { ...run, status: 'paused', waiting: [] }
 }
 

@@ -5,7 +5,7 @@
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Backoff } from '../backoff.ts'
 import { ClientError, ConnectionError, LogChangedError } from '../errors.ts'
-import { Connection, follow, type FollowOptions, goesOn, isLast, type Position } from '../follow.ts'
+import { Connection, follow, type FollowOptions, mayContinue, isLast, type Position } from '../follow.ts'
 import { isTransient, type Transport } from '../transport.ts'
 import type { ConnectionSlots } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
@@ -64,7 +64,7 @@ export class SharedRun {
       for (;;) {
         if (inbox.takeChange()) {
           const changed = new LogChangedError(position.run)
-          if (!goesOn(changed, position, options)) throw changed
+          if (!mayContinue(changed, position, options)) throw changed
           upToDate = false
         }
         const event = inbox.take(position.cursor)
@@ -116,7 +116,7 @@ export class SharedRun {
         }
         return connection.done ? 'end' : 'read'
       } catch (cause) {
-        if (goesOn(cause, position, options)) continue
+        if (mayContinue(cause, position, options)) continue
         if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
         return cause
       }
@@ -192,7 +192,7 @@ export class SharedRun {
     try {
       return await this.#slots.turn((ms) => this.#pollOnce(position, options, backoff, ms), options.signal!)
     } catch (cause) {
-      if (goesOn(cause, position, options)) return false
+      if (mayContinue(cause, position, options)) return false
       if (!(cause instanceof ClientError) || !isTransient(cause)) throw cause
       await backoff.pause(cause, options.signal)
       return false

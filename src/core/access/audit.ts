@@ -57,10 +57,15 @@ export class Audit {
   ): Promise<Result> {
     try {
       const result = await work()
-      this.#record({ action, ...who(principal), ...target, ...found(result), result: 'ok' })
+      this.#record({ action, ...principalFields(principal), ...target, ...found(result), result: 'ok' })
       return result
     } catch (cause) {
-      this.#record({ action, ...who(principal), ...target, result: isHoldfastError(cause) ? cause.code : 'internal' })
+      this.#record({
+        action,
+        ...principalFields(principal),
+        ...target,
+        result: isHoldfastError(cause) ? cause.code : 'internal',
+      })
       throw cause
     }
   }
@@ -83,7 +88,7 @@ export class Audit {
   }
 }
 
-function who(principal: Principal): Pick<AuditEntry, 'principal' | 'credential' | 'from'> {
+function principalFields(principal: Principal): Pick<AuditEntry, 'principal' | 'credential' | 'from'> {
   const { credential, from } = principal
   return {
     principal: ownerKey(principal),

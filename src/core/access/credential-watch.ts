@@ -41,8 +41,8 @@ export class CredentialWatch {
   /** Throws `unauthenticated` when the credential has ended, `unavailable` when that cannot be found out. */
   async check({ credential }: Principal): Promise<void> {
     if (credential === undefined) return
-    if (this.#isExpired(credential)) throw expired()
-    if (await this.#authenticator.isRevoked?.(credential)) throw revoked()
+    if (this.#isExpired(credential)) throw expiredError()
+    if (await this.#authenticator.isRevoked?.(credential)) throw revokedError()
   }
 
   /** Calls `end` once, when the credential ends. Returns what gives the watch up. */
@@ -64,7 +64,7 @@ export class CredentialWatch {
   }
 
   async #tick(): Promise<void> {
-    for (const watched of this.#watched) if (this.#isExpired(watched.facts)) this.#end(watched, expired())
+    for (const watched of this.#watched) if (this.#isExpired(watched.facts)) this.#end(watched, expiredError())
     // An expiry needs nobody's answer, so a check that hangs does not put it off.
     if (this.#checking || this.#authenticator.isRevoked === undefined) return
     this.#checking = true
@@ -85,7 +85,7 @@ export class CredentialWatch {
       const { id } = watched.facts
       if (id === undefined) continue
       if (!known.has(id)) known.set(id, (await this.#authenticator.isRevoked?.(watched.facts)) === true)
-      if (known.get(id) === true) this.#end(watched, revoked())
+      if (known.get(id) === true) this.#end(watched, revokedError())
     }
   }
 
@@ -113,10 +113,10 @@ export class CredentialWatch {
   }
 }
 
-function expired(): HoldfastError {
+function expiredError(): HoldfastError {
   return new HoldfastError('unauthenticated', 'the credential has expired: connect again with a new one')
 }
 
-function revoked(): HoldfastError {
+function revokedError(): HoldfastError {
   return new HoldfastError('unauthenticated', 'the credential was revoked: connect again with another one')
 }

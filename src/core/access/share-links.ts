@@ -64,13 +64,13 @@ export class ShareLinks {
     request: ShareRequest,
   ): Promise<{ readonly share: Share; readonly token: string }> {
     const { store, clock, ids, signer } = this.#deps
-    const { can, expiresInMs } = checked(request)
+    const { can, expiresInMs } = checkRequest(request)
     await this.#makeRoom(owner, run)
     const id = ids.unique()
     const body = { run, can, expiresAt: clock.now() + expiresInMs }
     const document = await store.documents.put({ owner, collection: SHARES, id, label: run, body }, 0)
     if (document === undefined) throw new HoldfastError('conflict', 'the id of the share link is taken: try again')
-    return { share: shareIn(document), token: `${SHARE_PREFIX}${run}.${id}.${await signer.sign(signed(run, id))}` }
+    return { share: shareIn(document), token: `${SHARE_PREFIX}${run}.${id}.${await signer.sign(signedText(run, id))}` }
   }
 
   /** Share links that have not expired, oldest first. */
@@ -97,7 +97,7 @@ export class ShareLinks {
   async authenticate(token: string): Promise<Principal> {
     const { store, signer } = this.#deps
     const [, run = '', id = '', signature = ''] = TOKEN.exec(token) ?? []
-    if (run === '' || !(await signer.verify(signed(run, id), signature))) throw credentialRefused()
+    if (run === '' || !(await signer.verify(signedText(run, id), signature))) throw credentialRefused()
     const owner = (await store.get(run))?.run.owner
     const document = owner === undefined ? undefined : await store.documents.get(owner, SHARES, id)
     const share = document && shareIn(document)
@@ -140,7 +140,7 @@ export class ShareLinks {
   }
 }
 
-function checked({ can, expiresInMs }: ShareRequest): ShareRequest {
+function checkRequest({ can, expiresInMs }: ShareRequest): ShareRequest {
   if (!can.includes('read') || can.some((action) => !shareActions.includes(action)))
     throw new HoldfastError('invalid_request', 'can must include read, and may include answer and stop')
   if (!(Number.isInteger(expiresInMs) && expiresInMs > 0 && expiresInMs <= EXPIRES_MS_MAX))
@@ -153,6 +153,6 @@ function shareIn({ id, body, createdAt }: Document): Share {
   return { id, run, can, createdAt, expiresAt: new Date(expiresAt).toISOString() }
 }
 
-function signed(run: string, id: string): string {
+function signedText(run: string, id: string): string {
   return `share\n${run}\n${id}`
 }

@@ -17,13 +17,13 @@ export class Hints {
   }
 
   give(hint: Hint): void {
-    for (const { listener } of this.#watches.get(hint.run) ?? []) tell(listener, hint)
-    for (const { listener } of this.#watches.get('*') ?? []) tell(listener, hint)
+    for (const { listener } of this.#watches.get(hint.run) ?? []) notify(listener, hint)
+    for (const { listener } of this.#watches.get('*') ?? []) notify(listener, hint)
   }
 }
 
 /** An error of a listener must not affect the log: the listener only loses a hint, and hints may be lost. */
-function tell(listener: HintListener, hint: Hint): void {
+function notify(listener: HintListener, hint: Hint): void {
   try {
     listener(hint)
   } catch {

@@ -5,7 +5,7 @@ import type { Branch } from './branches.ts'
 import type { ExecutionHost } from './execution-host.ts'
 import { perform, request } from './perform-work.ts'
 import { serialize } from '../model/serialize.ts'
-import { recorded } from '../recovery/recorded-failure.ts'
+import { replayOutcome } from '../recovery/recorded-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-work.ts'
 
 /** Scope of a context: its actor, and the namespace of its work keys. */
@@ -38,7 +38,7 @@ export async function ask(
   // A question with a key is the same question even if its wording changes.
   const input = key === undefined ? { prompt, kind, schema } : { key, kind, schema }
   const work = request(scope, { kind: 'ask', name: 'question', input })
-  if (work.record !== undefined) return recorded(work.record.outcome)
+  if (work.record !== undefined) return replayOutcome(work.record.outcome)
   const isReplaced = (known: WorkRecord): boolean =>
     known.kind === 'ask' && known.within === work.identity.within && prefixOf(known.key) === scope.prefix
   const question: Question = {
@@ -57,7 +57,7 @@ export async function ask(
 /** Asks the run's owner on Holdfast's behalf, under an id that names the subject. */
 export async function askOwner({ host, actor }: ActorScope, question: Question): Promise<unknown> {
   const known = host.ledger.get('ask', question.id)
-  if (known !== undefined) return recorded(known.outcome)
+  if (known !== undefined) return replayOutcome(known.outcome)
   return host.wait({ ...question, ...(actor !== undefined && { actor }) })
 }
 

@@ -20,7 +20,7 @@ export class Branches {
     const position = `${enclosureOf(this.#scope)?.ref ?? ''} ${escaped}`
     const group = this.#groups.get(position) ?? { count: 0, active: undefined }
     this.#groups.set(position, group)
-    const inner = `${numbered(prefix + escaped, ++group.count)}~/`
+    const inner = `${numberedName(prefix + escaped, ++group.count)}~/`
     return { ...this.#scope, prefix: inner, branch: new Branch(name, group, outer), counted: countedKeys(inner) }
   }
 }
@@ -68,11 +68,11 @@ export function countedKeys(prefix: string): (kind: WorkKind, name: string) => s
     const counted = workRef(kind, name)
     const count = (counts.get(counted) ?? 0) + 1
     counts.set(counted, count)
-    return numbered(prefix + name, count)
+    return numberedName(prefix + name, count)
   }
 }
 
 /** The first has the bare name. */
-function numbered(base: string, count: number): string {
+function numberedName(base: string, count: number): string {
   return count === 1 ? base : `${base}#${count}`
 }

@@ -16,7 +16,7 @@ import { countedKeys } from './branches.ts'
 import { runComponent } from './run-component.ts'
 import { perform, request, type Work } from './perform-work.ts'
 import { record, type ActorScope } from './actor-scope.ts'
-import { failureOf, recorded } from '../recovery/recorded-failure.ts'
+import { failureOf, replayOutcome } from '../recovery/recorded-failure.ts'
 import { startTimer } from '../runtime/timer.ts'
 import { callName, escapeName } from '../recovery/recorded-work.ts'
 
@@ -38,7 +38,7 @@ export async function callComponent(
   const label = callName(escaped, component.id)
   const work = request(scope, { kind: 'actor', name: escaped, label, input: input ?? null })
   const known = work.record?.outcome
-  if (known !== undefined && known.state !== 'begun') return recorded(known)
+  if (known !== undefined && known.state !== 'started') return replayOutcome(known)
   return perform(scope, work, { isExclusive: true }, (ending) =>
     runActor(scope, work, component, input, options, createContext, ending),
   )
@@ -46,7 +46,7 @@ export async function callComponent(
 
 async function runActor(
   scope: ActorScope,
-  { key, ref, marks, record: begun }: Work,
+  { key, ref, marks, record: known }: Work,
   component: Component,
   input: unknown,
   options: CallOptions,
@@ -60,7 +60,7 @@ async function runActor(
     parent: facts.run,
     kind: component.kind,
   }
-  const from = begun?.index ?? host.next()
+  const from = known?.index ?? host.next()
   const controller = new AbortController()
   const stopListening = follow(controller, [signal, options.signal], options.timeoutMs, host.clock)
   const prefix = `${key}/`
@@ -80,13 +80,13 @@ async function runActor(
   const declared: DeclaredUsage = {}
   const letGo = component.onPause === 'release' ? host.holdReleasable() : undefined
   try {
-    if (begun === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
+    if (known === undefined) await record(inner, 'actor.started', { input: input ?? null, key, ...marks })
     const output = await emitOutput(inner, component, input, createContext(inner), declared)
     await ending()
     host.endReplay(actor)
     const logged = await record(inner, 'actor.completed', {
       ...(output !== undefined && { output }),
-      ...spent(inner, declared),
+      ...usageField(inner, declared),
       key,
     })
     return logged.output
@@ -95,7 +95,7 @@ async function runActor(
     const failure = explain(thrown, controller.signal)
     host.endReplay(actor)
     if (options.retractFailure === true) await host.discard(actor, from, 'below')
-    const logged = await record(inner, 'actor.failed', { error: failure, ...spent(inner, declared), key })
+    const logged = await record(inner, 'actor.failed', { error: failure, ...usageField(inner, declared), key })
     throw new WorkFailure(logged.error, { cause: thrown })
   } finally {
     letGo?.()
@@ -109,7 +109,7 @@ interface DeclaredUsage {
   usage?: Usage
 }
 
-function spent({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage): { readonly usage?: Usage } {
+function usageField({ host, actor }: ActorScope, { usage: declared }: DeclaredUsage): { readonly usage?: Usage } {
   const usage = host.endUsage(actor!, declared)
   return usage === undefined ? {} : { usage }
 }

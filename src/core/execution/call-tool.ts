@@ -2,7 +2,7 @@
 import type { ToolAttempt, ToolCall } from '../ports/component.ts'
 import { perform, request, type Work } from './perform-work.ts'
 import { askOwner, asRecorded, record, type ActorScope } from './actor-scope.ts'
-import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
+import { failureOf, replayOutcome, toThrow } from '../recovery/recorded-failure.ts'
 import { escapeName } from '../recovery/recorded-work.ts'
 
 export async function callTool<Result>(
@@ -12,13 +12,13 @@ export async function callTool<Result>(
 ): Promise<Result> {
   const work = request(scope, { kind: 'tool', name: escapeName(call.name), input: call.input ?? null })
   const known = work.record?.outcome
-  if (known !== undefined && known.state !== 'begun') return recorded(known) as Result
+  if (known !== undefined && known.state !== 'started') return replayOutcome(known) as Result
   return perform(scope, work, { isExclusive: false }, (ending) => attempt(scope, work, call, body, ending))
 }
 
 async function attempt<Result>(
   scope: ActorScope,
-  { key, marks, record: begun }: Work,
+  { key, marks, record: known }: Work,
   call: ToolCall,
   body: (call: ToolAttempt) => Promise<Result> | Result,
   ending: () => Promise<void>,
@@ -26,8 +26,8 @@ async function attempt<Result>(
   const { signal, facts } = scope
   const { name, input } = call
   const id = call.id ?? `${facts.run}/${key}`
-  if (begun !== undefined && call.idempotent !== true) {
-    const times = begun.outcome.state === 'begun' ? begun.outcome.times : 1
+  if (known !== undefined && call.idempotent !== true) {
+    const times = known.outcome.state === 'started' ? known.outcome.times : 1
     const decision = await decide(scope, key, times, call)
     if (decision.action === 'result') {
       const logged = await record(scope, 'tool.completed', { call: id, name, output: decision.value, key })
@@ -35,7 +35,7 @@ async function attempt<Result>(
     }
   }
   // Also if it is repeated: another interruption needs another decision.
-  if (begun === undefined || call.idempotent !== true) {
+  if (known === undefined || call.idempotent !== true) {
     await record(scope, 'tool.called', { call: id, name, input: input ?? null, key, ...marks })
   }
   const progress = new Progress(scope, id, key)

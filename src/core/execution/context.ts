@@ -18,7 +18,7 @@ import { perform, request, revisit } from './perform-work.ts'
 import { asRecorded, ask, record, type ActorScope } from './actor-scope.ts'
 import { sleep, sleepUntil } from './sleep.ts'
 import { callTool } from './call-tool.ts'
-import { failureOf, recorded, toThrow } from '../recovery/recorded-failure.ts'
+import { failureOf, replayOutcome, toThrow } from '../recovery/recorded-failure.ts'
 import { escapeName } from '../recovery/recorded-work.ts'
 
 export function createContext(scope: ActorScope): RunContext {
@@ -116,15 +116,15 @@ async function recordedStep<Result>(
 ): Promise<Result> {
   const { host, signal } = scope
   const work = request(scope, { kind: 'step', name: escapeName(name), input })
-  const { key, marks, record: begun } = work
-  if (begun !== undefined && begun.outcome.state !== 'begun') {
+  const { key, marks, record: known } = work
+  if (known !== undefined && known.outcome.state !== 'started') {
     await revisit(scope, work, again)
-    return recorded(begun.outcome) as Result
+    return replayOutcome(known.outcome) as Result
   }
   return perform(scope, work, { isExclusive: true }, async (ending) => {
-    const from = begun?.index ?? host.next()
+    const from = known?.index ?? host.next()
     const covers = output !== undefined && ({ covers: true } as const)
-    if (begun === undefined)
+    if (known === undefined)
       await record(scope, 'step.started', { step: key, name, ...about, ...covers, key, ...marks })
     let result: Result
     try {

@@ -30,13 +30,13 @@ export interface Request {
 }
 
 /** Takes the record of the work from the log, or a key for new work. Synchronous, so that equal requests keep their order. */
-export function request(scope: ActorScope, { kind, name, input, label: shown = name }: Request): Work {
+export function request(scope: ActorScope, { kind, name, input, label = name }: Request): Work {
   const { host, prefix, counted, actor } = scope
   host.settle(actor)
   const enclosure = enclosureOf(scope)
   const within = enclosure?.ref ?? scope.within
   const digest = input === undefined ? undefined : digestOf(scope, input)
-  const identity: WorkIdentity = { kind, name: shown, prefix, within, digest }
+  const identity: WorkIdentity = { kind, name: label, prefix, within, digest }
   const record = host.ledger.take(identity, counted(kind, name))
   if (record === undefined) host.fanOut.checkTotal(kind)
   const key = record?.key ?? host.ledger.newKey(kind, prefix + name)

@@ -18,7 +18,7 @@ export async function sleep(scope: ActorScope, milliseconds: number, until?: num
   const { host, actor, signal } = scope
   signal.throwIfAborted()
   if (milliseconds < RECORDED_MS_MIN && until === undefined) {
-    if (!isReplaying(scope)) await asleep(scope, milliseconds)
+    if (!isReplaying(scope)) await sleepFor(scope, milliseconds)
   } else if (host.ledger.hasLegacy && host.isReplaying(actor)) {
     return // such a log does not have its sleeps
   } else {
@@ -48,14 +48,14 @@ async function recordedSleep(scope: ActorScope, input: object, until: number): P
   const go = async (): Promise<void> => {
     if (known === undefined)
       await record(scope, 'sleep.started', { until: new Date(wake).toISOString(), key: work.key, ...work.marks })
-    await asleep(scope, wake - host.clock.now())
+    await sleepFor(scope, wake - host.clock.now())
   }
   // A length that varies between attempts must not fail a run: a short sleep is repeated, a long one waits for the replay.
   if (known !== undefined || rest <= host.replayWaitMs) return go()
   await perform(scope, work, { isExclusive: false }, go)
 }
 
-async function asleep(scope: ActorScope, milliseconds: number): Promise<void> {
+async function sleepFor(scope: ActorScope, milliseconds: number): Promise<void> {
   const { host, signal } = scope
   const endSleep = host.startSleep()
   const pause = pauseFor(milliseconds, signal, host.clock)

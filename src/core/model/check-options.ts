@@ -41,7 +41,8 @@ function checkValue(subject: string, name: string, value: unknown, { check, expe
   } catch (cause) {
     throw new HoldfastError('invalid_request', `${subject}: ${name}: ${messageOf(cause)}`, { cause })
   }
-  if (!fits) throw new HoldfastError('invalid_request', `${subject}: ${name} must be ${expected}, not ${shown(value)}`)
+  if (!fits)
+    throw new HoldfastError('invalid_request', `${subject}: ${name} must be ${expected}, not ${valueText(value)}`)
 }
 
 function unknownOption(subject: string, name: string, known: readonly string[]): HoldfastError {
@@ -52,7 +53,7 @@ function unknownOption(subject: string, name: string, known: readonly string[]):
 
 const SHOWN_CHARS_MAX = 80
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   if (typeof value === 'function') return 'a function'
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
   return (typeof value === 'string' ? JSON.stringify(value) : String(value)).slice(0, SHOWN_CHARS_MAX)
@@ -96,7 +97,7 @@ export function optionsOf(rules: Readonly<Record<string, OptionRule>>): OptionRu
           throw new TypeError(`unknown option ${name}${nearest === undefined ? '' : `: did you mean ${nearest}?`}`)
         }
         if (item !== undefined && !rule.check(item))
-          throw new TypeError(`${name} must be ${rule.expected}, not ${shown(item)}`)
+          throw new TypeError(`${name} must be ${rule.expected}, not ${valueText(item)}`)
       }
       return true
     },

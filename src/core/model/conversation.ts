@@ -46,14 +46,14 @@ export async function inputFor(component: Component, { messages, caller, continu
   const isBareText = bare && messages.length === 1 && only!.role === 'user' && isText(only!)
   if (isBareText && continues !== false) return textOf(only!)
   const conversation = { messages, ...(!bare && { caller }), ...(continues !== undefined && { continues }) }
-  if (await takes(component, conversation)) return conversation
+  if (await accepts(component, conversation)) return conversation
   const last = messages.findLast(({ role }) => role === 'user')
   if (last === undefined)
     throw new HoldfastError('invalid_request', `${component.id} needs a user message, but the request has none`)
   return isText(last) ? textOf(last) : { text: textOf(last), files: filesOf(last) }
 }
 
-async function takes({ input: schema }: Component, input: unknown): Promise<boolean> {
+async function accepts({ input: schema }: Component, input: unknown): Promise<boolean> {
   return schema !== undefined && (await validate(schema, input)).issues === undefined
 }
 

@@ -74,7 +74,7 @@ export function sessionDocument({ owner, session, component, createdAt }: Run): 
 }
 
 /** A text as searches compare it: upper and lower case, and composed and decomposed letters, are the same. */
-export function folded(text: string): string {
+export function caseFolded(text: string): string {
   // There and back: ς and σ share only their capital, the Kelvin sign and k only their small letter.
   return text.normalize('NFC').toLowerCase().toUpperCase()
 }

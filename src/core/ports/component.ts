@@ -308,6 +308,6 @@ export function emit<Type extends Event['type']>(type: Type, data: EventData[Typ
 }
 
 /** Events that are appended together or not at all, as one emission. For adapters; wrappers of components see one opaque event. */
-export function together(events: readonly Event[]): Emission {
+export function emitTogether(events: readonly Event[]): Emission {
   return events as unknown as Event
 }

@@ -39,7 +39,7 @@ export class LedgerReader {
   /** A step that has started and not ended. */
   begunStep(key: string): WorkRecord | undefined {
     const known = this.#drafts.get(workRef('step', key))
-    return known?.outcome.state === 'begun' ? known : undefined
+    return known?.outcome.state === 'started' ? known : undefined
   }
 
   ledger(): Promise<Ledger> {
@@ -142,7 +142,7 @@ interface WorkData {
 function outcomeOf(type: EventType, { error, output }: WorkData, known: WorkOutcome | undefined): WorkOutcome {
   if (error !== undefined) return { state: 'failed', failure: error }
   if (type.endsWith('.completed')) return { state: 'done', result: output }
-  return { state: 'begun', times: known?.state === 'begun' ? known.times + 1 : 1 }
+  return { state: 'started', times: known?.state === 'started' ? known.times + 1 : 1 }
 }
 
 export function divergenceDecision(answer: unknown): DivergenceDecision | undefined {

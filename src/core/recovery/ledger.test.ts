@@ -57,7 +57,7 @@ test('ledger: held work looks at each record once, however many are requested me
 })
 
 test('[RUN-5] ledger: work below finished work is not waited for, work below interrupted work is', async () => {
-  const begun = { state: 'begun', times: 1 } as const
+  const begun = { state: 'started', times: 1 } as const
   const ledger = await Ledger.of(
     [
       step(0),

@@ -75,7 +75,8 @@ export class Ledger {
     if (record.kind === 'sleep') addTwin(this.#sleeps, identityText({ ...identity, digest: undefined }), record)
     // Code that requests completed work does not request the work below it.
     const around = this.#byRef.get(within)
-    if (around !== undefined && (around.outcome.state !== 'begun' || this.#covered.has(within))) this.#covered.add(ref)
+    if (around !== undefined && (around.outcome.state !== 'started' || this.#covered.has(within)))
+      this.#covered.add(ref)
     else this.#await(record, within)
   }
 

@@ -63,7 +63,7 @@ async function settleOrExecute(deps: NodeDeps, claimed: StoredRun, context: Clai
   if (isInMemory) return resumeInMemory({ deps, log, component, slot }, continuation, parked)
   const origin = await readOrigin(deps, run.id)
   if (continuation !== undefined) {
-    await write(log, [resumed(continuation, component)], recording)
+    await write(log, [runResumed(continuation, component)], recording)
     await parked?.release()
   } else {
     await write(log, startEvents(run, component, examined), recording)
@@ -77,7 +77,7 @@ async function resumeInMemory(
   continuation: Continuation,
   parked: RunExecution,
 ): Promise<ClaimResult> {
-  const [written] = await write(log, [resumed(continuation, component)])
+  const [written] = await write(log, [runResumed(continuation, component)])
   if (!parked.isOver) return { live: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
   // Another branch of the agent wrote under the earlier lease and lost it: the run resumes from its log.
   const { id } = log.run
@@ -100,7 +100,7 @@ async function startUnlessFailed(
   return { live: startExecution(start, recording), ...(isOrphan && { takeover: 'recovered' }) }
 }
 
-function resumed(continuation: Continuation, component: Component): Extract<Event, { type: 'run.resumed' }> {
+function runResumed(continuation: Continuation, component: Component): Extract<Event, { type: 'run.resumed' }> {
   return { type: 'run.resumed', data: { ...continuation, ...versionOf(component) } }
 }
 
@@ -115,10 +115,10 @@ function startEvents(run: Run, component: Component, { isAnswered, suspect, reco
       ...(suspect !== undefined && { suspect }),
     },
   }
-  return isAfresh && recording !== undefined ? [discarded(run, recording), started] : [started]
+  return isAfresh && recording !== undefined ? [attemptDiscarded(run, recording), started] : [started]
 }
 
-function discarded({ attempt }: Run, { attemptFrom: from }: RecordingReader): Event {
+function attemptDiscarded({ attempt }: Run, { attemptFrom: from }: RecordingReader): Event {
   return {
     type: 'attempt.discarded',
     data: { attempt, from, scope: 'all', ledger: 'dropped', reason: 'interrupted' },

@@ -7,7 +7,7 @@ import { serialize } from '../model/serialize.ts'
 import type { WorkOutcome } from './recorded-work.ts'
 
 /** The recorded result of work that ended; throws its recorded failure. */
-export function recorded(outcome: WorkOutcome): unknown {
+export function replayOutcome(outcome: WorkOutcome): unknown {
   if (outcome.state === 'failed') throw toThrow(outcome.failure)
   return outcome.state === 'done' ? outcome.result : undefined
 }
@@ -38,7 +38,7 @@ const REJECTED = 'RejectedError'
 function detailsOf(error: Error): object {
   const { name } = error
   const code = read(error, 'code')
-  const data = plain(read(error, 'data'))
+  const data = plainData(read(error, 'data'))
   return {
     type: name,
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
@@ -55,7 +55,7 @@ function read(error: Error, property: string): unknown {
 }
 
 /** Data that cannot be serialized, or is too large, must not hide the failure. */
-function plain(data: unknown): unknown {
+function plainData(data: unknown): unknown {
   try {
     return data === undefined ? undefined : (JSON.parse(serialize(data, 'data', DATA_BOUNDS)) as unknown)
   } catch {

@@ -18,7 +18,7 @@ export interface WorkIdentity {
 
 export type WorkOutcome =
   /** `times`: how often it was started. The run's owner may have an interrupted tool call repeated. */
-  | { readonly state: 'begun'; readonly times: number }
+  | { readonly state: 'started'; readonly times: number }
   | { readonly state: 'done'; readonly result: unknown }
   | { readonly state: 'failed'; readonly failure: Failure }
 

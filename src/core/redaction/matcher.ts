@@ -27,19 +27,19 @@ export class Matcher {
 
   redact(text: string): string {
     const matches = this.find(text)
-    return matches.length === 0 ? text : replaced(text, matches, 0, text.length)
+    return matches.length === 0 ? text : replaceMatches(text, matches, 0, text.length)
   }
 
   /** Disjoint, in order. */
   find(text: string): Match[] {
     const found: Match[] = []
     for (const { name, find, charsMax } of this.#redactions) {
-      for (const { start, end } of guarded(name, () => [...find(text)])) {
+      for (const { start, end } of withGuard(name, () => [...find(text)])) {
         if (!isWithin(start, end, text.length)) throw new RedactionFailure(`pattern ${name}`, 'gave a wrong span')
         found.push({ start, end, mark: `[redacted:${name}]`, charsMax })
       }
     }
-    return found.length < 2 ? found : merged(found)
+    return found.length < 2 ? found : mergeOverlaps(found)
   }
 
   /** Offset from which a text may be, or become, part of a match that more text belongs to. */
@@ -47,7 +47,7 @@ export class Matcher {
     let from = text.length
     for (const { name, charsMax, opens } of this.#redactions) {
       const earliest = Math.max(text.length - charsMax, 0)
-      const at = opens === undefined ? Math.min(earliest + 1, text.length) : guarded(name, () => opens(text))
+      const at = opens === undefined ? Math.min(earliest + 1, text.length) : withGuard(name, () => opens(text))
       if (!isWithin(at, text.length + 1, text.length + 1))
         throw new RedactionFailure(`pattern ${name}`, 'gave a wrong position')
       if (at >= earliest) from = Math.min(from, at)
@@ -57,7 +57,7 @@ export class Matcher {
 }
 
 /** A stretch of a text with its matches replaced; all of them are inside of it. */
-export function replaced(text: string, matches: readonly Match[], from: number, to: number): string {
+export function replaceMatches(text: string, matches: readonly Match[], from: number, to: number): string {
   let result = ''
   let at = from
   for (const { start, end, mark } of matches) {
@@ -67,7 +67,7 @@ export function replaced(text: string, matches: readonly Match[], from: number, 
   return result + text.slice(at, to)
 }
 
-function merged(found: Match[]): Match[] {
+function mergeOverlaps(found: Match[]): Match[] {
   const all: Match[] = []
   for (const match of found.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
     const last = all.at(-1)
@@ -81,7 +81,7 @@ function isWithin(start: number, end: number, length: number): boolean {
   return Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < end && end <= length
 }
 
-function guarded<Result>(name: string, work: () => Result): Result {
+function withGuard<Result>(name: string, work: () => Result): Result {
   try {
     return work()
   } catch (cause) {

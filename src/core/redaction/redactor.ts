@@ -38,7 +38,7 @@ export class Redactor {
 
   /** By the hooks alone: for texts whose patterns were looked for across their pieces. */
   hooked(event: Event): Event {
-    return this.#rules.hooks.reduce(applied, event)
+    return this.#rules.hooks.reduce(applyHook, event)
   }
 
   with(options: RedactOptions | undefined): Redactor {
@@ -59,7 +59,7 @@ export function redactorOf(server: Redactor | undefined, options: RedactOptions 
   return (server ?? new Redactor({ patterns: [], hooks: [] })).with(options)
 }
 
-function applied(event: Event, hook: RedactHook): Event {
+function applyHook(event: Event, hook: RedactHook): Event {
   let returned: unknown
   try {
     returned = hook(structuredClone(event))

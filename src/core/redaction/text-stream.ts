@@ -2,7 +2,7 @@
  * Redacts a text that arrives in pieces. A possible beginning of a match is held back until it is decided, at most `Matcher.holdMax`
  * characters. A longer match is redacted there, together with what follows up to the next blank.
  */
-import { type Matcher, replaced } from './matcher.ts'
+import { type Matcher, replaceMatches } from './matcher.ts'
 
 /** Released characters that the matching of later ones may look back at. */
 const LOOK_BEHIND = 64
@@ -60,9 +60,9 @@ export class TextStream {
   #redacted(text: string, base: number, to: number, matches: ReturnType<Matcher['find']>): string {
     const within = matches.filter(({ start, end }) => end > base && start < to)
     const first = within[0]
-    if (first === undefined || first.start >= base) return replaced(text, within, base, to)
+    if (first === undefined || first.start >= base) return replaceMatches(text, within, base, to)
     // Its beginning was released when the stream was flushed.
-    const rest = replaced(text, within.slice(1), first.end, to)
+    const rest = replaceMatches(text, within.slice(1), first.end, to)
     return this.#endsMasked ? rest : first.mark + rest
   }
 }

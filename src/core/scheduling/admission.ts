@@ -24,10 +24,10 @@ export class Admission {
     const { store, limits } = this.#deps
     const [all, own] = await Promise.all([store.queued(), store.queued(owner)])
     const left = limits.runsQueuedMax - all - this.#enteringAll
-    if (left <= 0) throw refused(`${all} runs are queued, which is the limit`)
+    if (left <= 0) throw refusal(`${all} runs are queued, which is the limit`)
     const ofOwner = own + (this.#entering.get(owner) ?? 0)
     if (ofOwner >= left)
-      throw refused(`${ofOwner} of your runs are queued; the rest of the queue is reserved for others`)
+      throw refusal(`${ofOwner} of your runs are queued; the rest of the queue is reserved for others`)
     this.#count(owner, 1)
     return () => this.#count(owner, -1)
   }
@@ -40,6 +40,6 @@ export class Admission {
   }
 }
 
-function refused(why: string): HoldfastError {
+function refusal(why: string): HoldfastError {
   return new HoldfastError('rate_limited', `${why}; try again later`, { retryAfterMs: RETRY_MS })
 }

@@ -123,14 +123,14 @@ async function checkInput(
       details: { issues },
     })
   }
-  refuse(await inTime(validate(schema, sent), id, clock), '')
-  if (logged !== sent) refuse(await inTime(validate(schema, logged), id, clock), ' once it is redacted')
+  refuse(await withTimeout(validate(schema, sent), id, clock), '')
+  if (logged !== sent) refuse(await withTimeout(validate(schema, logged), id, clock), ' once it is redacted')
 }
 
 /** A schema may be asynchronous. */
 const VALIDATION_MS = 10_000
 
-async function inTime<Result>(validation: Promise<Result>, id: string, clock: Clock): Promise<Result> {
+async function withTimeout<Result>(validation: Promise<Result>, id: string, clock: Clock): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const message = `the input schema of ${id} took longer than ${VALIDATION_MS} ms`
   const stop = startTimer(() => reject(new HoldfastError('unavailable', message)), VALIDATION_MS, clock)

@@ -25,9 +25,9 @@ function derive(schema: StandardSchema, side: SchemaSide): JsonSchema {
   const { jsonSchema, vendor } = schema['~standard']
   try {
     if (jsonSchema !== undefined)
-      return plain(jsonSchema[side]({ target: 'draft-2020-12', libraryOptions: lenient.get(vendor) }))
+      return plainSchema(jsonSchema[side]({ target: 'draft-2020-12', libraryOptions: lenient.get(vendor) }))
     const { toJsonSchema } = schema as { toJsonSchema?: () => unknown }
-    if (typeof toJsonSchema === 'function') return plain(toJsonSchema.call(schema))
+    if (typeof toJsonSchema === 'function') return plainSchema(toJsonSchema.call(schema))
   } catch (thrown) {
     throw new TypeError(`its JSON Schema cannot be derived (${messageOf(thrown)}): ${ADVICE}`, { cause: thrown })
   }
@@ -48,7 +48,7 @@ const lenient: ReadonlyMap<string, Record<string, unknown>> = new Map<string, Re
   ['valibot', { errorMode: 'ignore' }],
 ])
 
-function plain(schema: unknown): JsonSchema {
+function plainSchema(schema: unknown): JsonSchema {
   return JSON.parse(JSON.stringify(schema)) as JsonSchema
 }
 

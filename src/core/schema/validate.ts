@@ -14,7 +14,7 @@ export async function validate(schema: ValueSchema, value: unknown): Promise<Val
   try {
     const result = await standardOf(schema)['~standard'].validate(value)
     if (result.issues === undefined) return { value: result.value }
-    return { issues: result.issues.slice(0, ISSUES_MAX).map(shown) }
+    return { issues: result.issues.slice(0, ISSUES_MAX).map(toIssue) }
   } catch (thrown) {
     // A transform or a refinement threw, because of the value.
     return { issues: [{ path: '', message: messageOf(thrown).slice(0, MESSAGE_CHARS_MAX) }], cause: thrown }
@@ -46,7 +46,7 @@ const MESSAGE_CHARS_MAX = 300
 const PATH_CHARS_MAX = 200
 const PATH_KEYS_MAX = 50
 
-function shown({ path = [], message }: StandardIssue): SchemaIssue {
+function toIssue({ path = [], message }: StandardIssue): SchemaIssue {
   return { path: pathText(path), message: message.slice(0, MESSAGE_CHARS_MAX) }
 }
 

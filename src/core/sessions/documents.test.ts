@@ -6,7 +6,7 @@ import { openMemoryStore } from '../../stores/memory.ts'
 import { withDocuments } from '../../testing/broken-stores/documents.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { systemClock } from '../ports/clock.ts'
-import { type DocumentDraft, folded, SESSIONS } from '../model/document.ts'
+import { type DocumentDraft, caseFolded, SESSIONS } from '../model/document.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import { defaultLimits } from '../model/limits.ts'
 import { localPrincipal } from '../model/principal.ts'
@@ -110,11 +110,11 @@ describe('the documents of a principal', () => {
 })
 
 test('folded text ignores case and composition', () => {
-  expect(folded('ÜBER')).toBe(folded('über'))
-  expect(folded('ΟΔΟΣ')).toBe(folded('οδος'))
-  expect(folded('Straße')).toBe(folded('STRASSE'))
-  expect(folded('\u212A')).toBe(folded('k'))
-  expect(folded('e\u0301')).toBe(folded('É'))
+  expect(caseFolded('ÜBER')).toBe(caseFolded('über'))
+  expect(caseFolded('ΟΔΟΣ')).toBe(caseFolded('οδος'))
+  expect(caseFolded('Straße')).toBe(caseFolded('STRASSE'))
+  expect(caseFolded('\u212A')).toBe(caseFolded('k'))
+  expect(caseFolded('e\u0301')).toBe(caseFolded('É'))
 })
 
 describe('a session', () => {

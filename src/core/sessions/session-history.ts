@@ -122,14 +122,14 @@ function askedIn(input: unknown): string {
   if (typeof input === 'string') return input
   if (typeof input !== 'object' || input === null) return JSON.stringify(input ?? null)
   const { text, files, messages } = input as { text?: unknown; files?: unknown; messages?: unknown }
-  if (typeof text === 'string') return [text, ...listed(files).map(fileIn)].join('\n')
-  const last = listed(messages).findLast((message) => (message as { role?: unknown } | null)?.role === 'user')
+  if (typeof text === 'string') return [text, ...listOrNone(files).map(fileIn)].join('\n')
+  const last = listOrNone(messages).findLast((message) => (message as { role?: unknown } | null)?.role === 'user')
   return last === undefined ? JSON.stringify(input) : contentIn((last as { content?: unknown }).content)
 }
 
 function contentIn(content: unknown): string {
   if (typeof content === 'string') return content
-  const parts = listed(content) as ({ type?: unknown; text?: unknown } | null)[]
+  const parts = listOrNone(content) as ({ type?: unknown; text?: unknown } | null)[]
   return parts.map((part) => (part?.type === 'text' ? String(part.text) : fileIn(part))).join('\n')
 }
 
@@ -138,7 +138,7 @@ function fileIn(file: unknown): string {
   return `[${String(mediaType)}${typeof filename === 'string' ? `: ${filename}` : ''}]`
 }
 
-function listed(value: unknown): readonly unknown[] {
+function listOrNone(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 

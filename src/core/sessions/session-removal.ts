@@ -35,13 +35,13 @@ export async function removeSession(removal: SessionRemoval): Promise<void> {
     const ids = runs.map(({ run }) => run.id)
     // All of them before the first is waited for: the end of one would let the next of its lane begin.
     await Promise.all(ids.map((id) => store.requestStop(id, removal.stop)))
-    for (const id of ids) if (!(await ends(removal, id, patienceMs, over))) throw notEnded(session, id)
+    for (const id of ids) if (!(await untilEnded(removal, id, patienceMs, over))) throw notEnded(session, id)
     await Promise.all(ids.map((id) => store.remove(id)))
   }
 }
 
 /** Waits for the end of a run; false when it does not come in time. */
-async function ends(removal: SessionRemoval, id: string, timeoutMs: number, over: AbortSignal): Promise<boolean> {
+async function untilEnded(removal: SessionRemoval, id: string, timeoutMs: number, over: AbortSignal): Promise<boolean> {
   try {
     for (;;) {
       const stored = await removal.store.get(id)

@@ -26,15 +26,15 @@ export function lifecycleAfter<State extends RunLifecycle>(state: State, event: 
     case 'run.failed':
       return { ...state, status: 'failed', questions: [], error: event.data.error }
     case 'run.cancelled':
-      return ended(state, 'cancelled', event.data.reason)
+      return withEnd(state, 'cancelled', event.data.reason)
     case 'run.rejected':
-      return ended(state, 'rejected', event.data.reason)
+      return withEnd(state, 'rejected', event.data.reason)
     default:
       return state
   }
 }
 
-function ended<State extends RunLifecycle>(
+function withEnd<State extends RunLifecycle>(
   state: State,
   status: 'cancelled' | 'rejected',
   reason = `the run was ${status}`,

@@ -167,7 +167,7 @@ export class RunStructure {
         return this.#retract(event)
       case 'text.delta':
       case 'reasoning.delta':
-        return this.#say(event)
+        return this.#addText(event)
       case 'artifact.added':
         return this.#addArtifact(event)
       case 'source.cited':
@@ -220,7 +220,7 @@ export class RunStructure {
     return this.#entries.begin(event, { kind: 'end', status, output, error, reason })
   }
 
-  #say(event: Delta): TextEntry | undefined {
+  #addText(event: Delta): TextEntry | undefined {
     if (!this.#entries.keeps(event.type === 'text.delta' ? 'text' : 'reasoning')) return undefined
     const { entry, closed } = this.#texts.add(event)
     if (closed !== undefined) this.#entries.put(closed)

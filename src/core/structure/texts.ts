@@ -47,15 +47,16 @@ export class TextFold {
   /** Index and position of the pieces of each entry that stands, by the entry's index. */
   marks(): ReadonlyMap<number, readonly number[]> {
     const found = new Map<number, readonly number[]>()
-    for (const said of this.#segments.values()) for (const { entry, marks } of said) found.set(entry.index, marks)
+    for (const segments of this.#segments.values())
+      for (const { entry, marks } of segments) found.set(entry.index, marks)
     return found
   }
 
   /** Adds a saved entry that stands, after the others of its actor. */
   restore(entry: TextEntry, marks: number[]): void {
-    const said = this.#segments.get(entry.actor)
-    if (said === undefined) this.#segments.set(entry.actor, [{ entry, marks }])
-    else said.push({ entry, marks })
+    const segments = this.#segments.get(entry.actor)
+    if (segments === undefined) this.#segments.set(entry.actor, [{ entry, marks }])
+    else segments.push({ entry, marks })
   }
 
   /** Continues the open entry of its actor, or begins one and closes the one before. */
@@ -89,7 +90,7 @@ export class TextFold {
     for (const [whose, segments] of this.#segments) {
       const from = retractedFrom(event, whose)
       for (let last = segments.at(-1); last !== undefined && last.marks.at(-2)! >= from; last = segments.at(-1)) {
-        const retraction = cut(last, from)
+        const retraction = cutSegment(last, from)
         retractions.push(retraction)
         if (retraction.left === undefined) segments.pop()
       }
@@ -99,7 +100,7 @@ export class TextFold {
 }
 
 /** What is left is closed: what follows begins a new entry, so that a long text is not copied by every retraction. */
-function cut(segment: Segment, from: number): TextRetraction {
+function cutSegment(segment: Segment, from: number): TextRetraction {
   const { entry, marks } = segment
   const retracted = { ...entry, open: false, retracted: true }
   if (entry.index >= from) return { left: undefined, retracted }

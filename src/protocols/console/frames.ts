@@ -39,6 +39,6 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
     if (slice.closed) break
   }
   const whole = text.length <= FRAMES_CHARS_MAX
-  const shown = whole ? text : text.slice(0, Math.max(text.lastIndexOf('\n\n', FRAMES_CHARS_MAX), 0) + 2)
-  respondText(call.response, 200, 'text/plain; charset=utf-8', shown, { 'holdfast-whole': String(whole) })
+  const visible = whole ? text : text.slice(0, Math.max(text.lastIndexOf('\n\n', FRAMES_CHARS_MAX), 0) + 2)
+  respondText(call.response, 200, 'text/plain; charset=utf-8', visible, { 'holdfast-whole': String(whole) })
 }

@@ -35,7 +35,7 @@ export class LiveRuns {
     const until = performance.now() + this.#service.limits.longPollTimeoutMs
     for (let restMs = LOOK_MS; ;) {
       // Wait first, because a streaming run changes with every token.
-      if (known !== null) await rest(restMs, call.signal)
+      if (known !== null) await pauseFor(restMs, call.signal)
       const began = performance.now()
       const page = await this.#page(call.principal, request, search)
       restMs = Math.max(LOOK_MS, (performance.now() - began) * RESTS_PER_LOOK)
@@ -103,7 +103,7 @@ function readRequest(query: URLSearchParams): ListRequest {
   }
 }
 
-function rest(ms: number, signal: AbortSignal): Promise<void> {
+function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer)

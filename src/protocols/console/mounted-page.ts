@@ -9,9 +9,9 @@ export interface PagePaths {
 
 /** `base`: path of the mount point, as the browser sees it. */
 export function mountedPage(page: string, base: string, paths: PagePaths): string {
-  const shown = escapeAttribute(base + paths.console)
+  const path = escapeAttribute(base + paths.console)
   return page
-    .replaceAll(/\b(src|href)="\/console\//g, (_match, name: string) => `${name}="${shown}/`)
+    .replaceAll(/\b(src|href)="\/console\//g, (_match, name: string) => `${name}="${path}/`)
     .replace(meta('base', ''), () => meta('base', base + paths.native))
     .replace(meta('console', '/console'), () => meta('console', base + paths.console))
     .replace(meta('a2a', '/a2a'), () => meta('a2a', base + paths.a2a))

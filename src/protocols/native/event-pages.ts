@@ -43,14 +43,14 @@ export async function servePage(
   let page = await read(stored, from)
   if (page.events === '' && snapshot === undefined) page = await waitForPage(call, service, page, wait, read)
   const { run, next } = await service.get(principal, stored.run.id)
-  const shown = [
+  const fields = [
     ...(snapshot === undefined ? [] : [`"snapshot":${snapshot.json}`]),
     `"events":[${page.events}]`,
     `"cursor":${page.cursor}`,
     `"done":${isFinished(run.status) && page.cursor === next - 1}`,
     ...(snapshot === undefined && after === undefined && first > 0 ? [`"earliest":${first}`] : []),
   ]
-  respondText(call.response, 200, 'application/json; charset=utf-8', `{${shown.join(',')}}`)
+  respondText(call.response, 200, 'application/json; charset=utf-8', `{${fields.join(',')}}`)
 }
 
 /** The next events, or none and how far the log was searched. */

@@ -60,14 +60,14 @@ export async function follow(
   const gap = after === undefined && first > 0 ? ({ kind: 'gap', earliest: first } as const) : undefined
   const subscribe = (stream: Stream): Promise<Subscription> => service.subscribe(call.principal, stored, from, stream)
   const whole = formatOf(format, run.id, service)
-  const shown = filter === undefined ? whole : filteredFormat(run.id, whole, filter)
+  const filtered = filter === undefined ? whole : filteredFormat(run.id, whole, filter)
   // The client chose no position, so it is told where it is: it may lose the connection before the first event.
   const id =
     start.kind === 'tail' && after !== undefined
       ? await checkedCursorAt(service, call.principal, stored, from)
       : undefined
   const opening = id === undefined ? '' : whole.moved('progress', id, progressData(run.id, from, id))
-  await streams.serve(call.response, { ...shown, preamble: shown.preamble + opening }, subscribe, gap)
+  await streams.serve(call.response, { ...filtered, preamble: filtered.preamble + opening }, subscribe, gap)
 }
 
 /** Streams the run's structure, and the events after those that it contains. */
@@ -82,10 +82,10 @@ async function followSnapshot(
   const { id } = stored.run
   const snapshot = await snapshotOf(service, stored)
   const whole = formatOf(format, id, service)
-  const shown = filter === undefined ? whole : filteredFormat(id, whole, filter)
+  const filtered = filter === undefined ? whole : filteredFormat(id, whole, filter)
   const preamble = whole.preamble + whole.moved('snapshot', snapshot.id, snapshot.json)
   if (snapshot.ended) return respondText(call.response, 200, whole.contentType, preamble, { ...whole.headers })
-  await streams.serve(call.response, { ...shown, preamble }, (stream) =>
+  await streams.serve(call.response, { ...filtered, preamble }, (stream) =>
     service.subscribe(call.principal, stored, snapshot.index, stream),
   )
 }

@@ -63,31 +63,31 @@ const PROGRESS_EVENTS = 1000
 export function filteredFormat(run: string, format: LogFormat, filter: EventFilter): StreamFormat {
   /** The last record that was read, and the last index that the client knows. */
   let read: RawRecord | undefined
-  let told = -1
+  let reported = -1
   const progress = (): string => {
-    if (read === undefined || read.index <= told) return ''
-    told = read.index
+    if (read === undefined || read.index <= reported) return ''
+    reported = read.index
     return format.moved('progress', checkedCursorOf(read), progressData(run, read.index, checkedCursorOf(read)))
   }
   return {
     ...format,
     copiesRecords: false,
     encode(slice: Slice) {
-      if (told < 0) told = slice.first - 1
+      if (reported < 0) reported = slice.first - 1
       const records = filter.recordsOf(slice)
       read = lastRecord(slice)
-      told = records.at(-1)?.index ?? told
-      const isFar = lastOf(slice) - told >= PROGRESS_EVENTS
+      reported = records.at(-1)?.index ?? reported
+      const isFar = lastOf(slice) - reported >= PROGRESS_EVENTS
       if (records.length === 0) return isFar ? progress() : ''
       const encoded = format.records(records)
-      return isFar ? joined(encoded, progress()) : encoded
+      return isFar ? concatFrames(encoded, progress()) : encoded
     },
     progress: () => progress() || undefined,
     notice: (notice) => (notice.kind === 'closing' ? progress() : '') + format.notice(notice)!,
   }
 }
 
-function joined(encoded: Uint8Array | string, rest: string): string {
+function concatFrames(encoded: Uint8Array | string, rest: string): string {
   return (typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)) + rest
 }
 

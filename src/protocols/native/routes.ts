@@ -87,7 +87,7 @@ async function listRuns(call: Call, service: Service): Promise<void> {
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: await parseStatuses(status) }),
   })
-  const runs = within(page.runs, service.limits.responseBytesMax)
+  const runs = fitToBytes(page.runs, service.limits.responseBytesMax)
   const last = runs.length < page.runs.length ? page.runs[runs.length - 1]!.run : undefined
   const cursor = last === undefined ? page.cursor : cursorOf(last)
   respondJson(call.response, 200, {
@@ -98,7 +98,7 @@ async function listRuns(call: Call, service: Service): Promise<void> {
 }
 
 /** As many runs as fit, at least one. */
-function within(listed: readonly StoredRun[], bytesMax: number): RunShape[] {
+function fitToBytes(listed: readonly StoredRun[], bytesMax: number): RunShape[] {
   const runs: RunShape[] = []
   let bytesLeft = bytesMax
   for (const stored of listed) {

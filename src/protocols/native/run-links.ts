@@ -42,7 +42,7 @@ async function serveLinks(
     position: cursor.index,
     resume: { url: cursor.index === START ? url : `${url}?after=${cursor.index}` },
   }
-  const others = await Promise.all(opened.map((each) => shown(call, stored, each, cursor.index)))
+  const others = await Promise.all(opened.map((each) => linkAt(call, stored, each, cursor.index)))
   const body: LinksShape = { run: run.id, cursor: cursor.index, exact: cursor.isExact, links: [native, ...others] }
   respondJson(call.response, 200, body)
 }
@@ -96,7 +96,7 @@ function assertWhole({ run, first }: StoredRun): void {
   })
 }
 
-async function shown(call: Call, stored: StoredRun, link: OpenLink, cursor: number): Promise<LinkShape> {
+async function linkAt(call: Call, stored: StoredRun, link: OpenLink, cursor: number): Promise<LinkShape> {
   const { protocol, id, session, place } = link
   const position = await positionAt(stored, link, cursor)
   const { path, headers } = link.resume(position === START ? undefined : position)

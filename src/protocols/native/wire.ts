@@ -6,9 +6,9 @@ import type { StoredRun } from '../../core/ports/store.ts'
 import type { ComponentShape, RunShape } from './shapes.ts'
 
 export function toRun({ run, first, next, stop, damage }: StoredRun, output?: unknown): RunShape {
-  const { owner: _owner, lane: _lane, wakeAt: _wakeAt, waiting, ...shown } = run
+  const { owner: _owner, lane: _lane, wakeAt: _wakeAt, waiting, ...visible } = run
   return {
-    ...shown,
+    ...visible,
     ...(waiting !== undefined && { waiting: [...waiting] }),
     events: next,
     earliest: first,

@@ -21,7 +21,7 @@ export function hostAuthenticator(authenticate: Authenticate, others?: Authentic
     async authenticate(credential) {
       const { request, bearer } = credential
       const principal = request === undefined ? undefined : await authenticate(request)
-      if (principal !== undefined && principal !== null) return checked(principal)
+      if (principal !== undefined && principal !== null) return checkPrincipal(principal)
       if (others !== undefined) return others.authenticate(credential)
       throw bearer === undefined ? credentialMissing() : credentialRefused()
     },
@@ -33,7 +33,7 @@ export function hostAuthenticator(authenticate: Authenticate, others?: Authentic
 const ID_CHARS_MAX = 1000
 
 /** A user who chose such a name must not become the server itself, or the owner of an API key. */
-function checked(principal: Principal): Principal {
+function checkPrincipal(principal: Principal): Principal {
   const { id, tenant } = principal
   if (!isName(id) || (tenant !== undefined && !isName(tenant)))
     throw new HoldfastError('internal', 'authenticate returned a principal whose id or tenant is not a text')

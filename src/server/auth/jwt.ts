@@ -43,7 +43,7 @@ export async function openJwtAuthenticator(options: JwtOptions, clock: Clock = s
   const jose = await import('jose')
   const { resolve, algorithms } = await openKeys(jose, options, clock)
   const checks = {
-    algorithms: [...narrowed(algorithms, options.algorithms)],
+    algorithms: [...narrowScopes(algorithms, options.algorithms)],
     clockTolerance: checkedTolerance(options.clockToleranceS ?? CLOCK_TOLERANCE_S),
     requiredClaims: options.requireExpiry === false ? [] : ['exp'],
     ...(options.issuer === undefined ? {} : { issuer: options.issuer }),
@@ -80,7 +80,7 @@ async function openKeys(jose: typeof import('jose'), { jwks, key }: JwtOptions, 
   throw new HoldfastError('invalid_request', 'JWT needs either a key set (jwks) or a key, not both')
 }
 
-function narrowed(possible: readonly string[], requested: readonly string[] = possible): readonly string[] {
+function narrowScopes(possible: readonly string[], requested: readonly string[] = possible): readonly string[] {
   const unfit = requested.filter((algorithm) => !possible.includes(algorithm))
   if (unfit.length === 0 && requested.length > 0) return requested
   const what =

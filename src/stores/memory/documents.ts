@@ -9,7 +9,7 @@ import {
   sessionDocument,
 } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
-import { later, listDocuments } from '../shared/document-listing.ts'
+import { laterOf, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 
 /** The body is stored as text, so that later changes to the caller's value have no effect here. */
@@ -20,7 +20,7 @@ interface StoredDocument extends Omit<Document, 'body'> {
 export class MemoryDocuments implements Documents {
   readonly #clock: Clock
   readonly #totals: OwnerTotals
-  readonly #kept = new Map<string, StoredDocument>()
+  readonly #documents = new Map<string, StoredDocument>()
 
   constructor(clock: Clock, totals: OwnerTotals) {
     this.#clock = clock
@@ -28,32 +28,34 @@ export class MemoryDocuments implements Documents {
   }
 
   async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
-    const kept = this.#kept.get(keyOf({ owner, collection, id }))
-    return kept && opened(kept)
+    const kept = this.#documents.get(keyOf({ owner, collection, id }))
+    return kept && toDocument(kept)
   }
 
   async put(draft: DocumentDraft, expected?: number): Promise<Document | undefined> {
-    const before = this.#kept.get(keyOf(draft))
+    const before = this.#documents.get(keyOf(draft))
     const version = before?.version ?? 0
     if (expected !== undefined && expected !== version) return undefined
     const now = new Date(this.#clock.now()).toISOString()
     const createdAt = before?.createdAt ?? now
-    return opened(this.#keep({ ...draft, version: version + 1, createdAt, updatedAt: later(before?.updatedAt, now) }))
+    return toDocument(
+      this.#keep({ ...draft, version: version + 1, createdAt, updatedAt: laterOf(before?.updatedAt, now) }),
+    )
   }
 
   async remove(owner: string, collection: string, id: string): Promise<boolean> {
     const key = keyOf({ owner, collection, id })
-    const kept = this.#kept.get(key)
+    const kept = this.#documents.get(key)
     if (kept === undefined) return false
-    this.#kept.delete(key)
+    this.#documents.delete(key)
     this.#totals.add(owner, { documents: -1, documentBytes: -Buffer.byteLength(kept.body) })
     return true
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
     const { offset = 0, limit } = query
-    const found = listDocuments(this.#kept.values(), query)
-    return { documents: found.slice(offset, offset + limit).map(opened), total: found.length }
+    const found = listDocuments(this.#documents.values(), query)
+    return { documents: found.slice(offset, offset + limit).map(toDocument), total: found.length }
   }
 
   /**
@@ -61,30 +63,30 @@ export class MemoryDocuments implements Documents {
    */
   touch(run: Run): void {
     const session = sessionDocument(run)
-    const before = this.#kept.get(keyOf(session))
+    const before = this.#documents.get(keyOf(session))
     if (before === undefined) this.#keep(session)
-    else this.#kept.set(keyOf(before), { ...before, updatedAt: later(before.updatedAt, run.createdAt) })
+    else this.#documents.set(keyOf(before), { ...before, updatedAt: laterOf(before.updatedAt, run.createdAt) })
   }
 
   all(): readonly Document[] {
-    return [...this.#kept.values()].map(opened)
+    return [...this.#documents.values()].map(toDocument)
   }
 
   /** Imports a document with its version and times. False if its name is in use. */
   admit(document: Document): boolean {
-    if (this.#kept.has(keyOf(document))) return false
+    if (this.#documents.has(keyOf(document))) return false
     this.#keep(document)
     return true
   }
 
   #keep(document: Document): StoredDocument {
     const kept = { ...document, body: JSON.stringify(document.body) }
-    const before = this.#kept.get(keyOf(kept))
+    const before = this.#documents.get(keyOf(kept))
     this.#totals.add(kept.owner, {
       documents: before === undefined ? 1 : 0,
       documentBytes: Buffer.byteLength(kept.body) - Buffer.byteLength(before?.body ?? ''),
     })
-    this.#kept.set(keyOf(kept), kept)
+    this.#documents.set(keyOf(kept), kept)
     return kept
   }
 }
@@ -93,6 +95,6 @@ function keyOf({ owner, collection, id }: Pick<Document, 'owner' | 'collection' 
   return JSON.stringify([owner, collection, id])
 }
 
-function opened({ body, ...rest }: StoredDocument): Document {
+function toDocument({ body, ...rest }: StoredDocument): Document {
   return { ...rest, body: JSON.parse(body) as unknown }
 }

@@ -42,7 +42,7 @@ export class Alarms {
         'run quarantined: its messages on the NATS servers differ from what was written',
       )
     }
-    return quarantined(run, reason)
+    return quarantineError(run, reason)
   }
 
   /** The message is correct again: a server was repaired. */
@@ -55,7 +55,7 @@ export class Alarms {
   /** Throws for a run that is quarantined as a whole. */
   expectSound(run: string): void {
     const found = this.#quarantined.size === 0 ? undefined : this.#quarantined.get(run)
-    if (found !== undefined && found.seq === undefined) throw quarantined(run, found.reason)
+    if (found !== undefined && found.seq === undefined) throw quarantineError(run, found.reason)
   }
 
   /** Whether the run should not be claimed now. A run with a wrong message is retried from time to time. */
@@ -110,7 +110,7 @@ export class Alarms {
   }
 }
 
-function quarantined(run: string, reason: string): HoldfastError {
+function quarantineError(run: string, reason: string): HoldfastError {
   return new UnreadableRun(run, `it is quarantined: the NATS servers returned ${reason}`)
 }
 

@@ -58,27 +58,27 @@ export type LoadHead = (position: MessagePosition) => Promise<Head | undefined>
 
 export class Chains {
   /** Neighbours without a gap, oldest first, up to the last known message. */
-  readonly #kept = new LruCache<MessagePosition[]>(POSITIONS_MAX, (positions) => positions.length)
+  readonly #cache = new LruCache<MessagePosition[]>(POSITIONS_MAX, (positions) => positions.length)
 
   /** Adds a run's new message, if its predecessor is cached and is the one its writer saw. */
   extend(run: string, head: Head, seq: number): void {
     const position = positionOf(head, seq)
-    if (position.ordinal === 1) return this.#kept.set(run, [position])
-    const positions = this.#kept.get(run)
+    if (position.ordinal === 1) return this.#cache.set(run, [position])
+    const positions = this.#cache.get(run)
     const last = positions?.at(-1)
     if (positions === undefined || last === undefined || last.seq >= seq) return
-    if (last.ordinal + 1 !== position.ordinal || head.back[0] !== last.seq) return this.#kept.delete(run)
+    if (last.ordinal + 1 !== position.ordinal || head.back[0] !== last.seq) return this.#cache.delete(run)
     if (positions.length >= PER_RUN_MAX) positions.splice(0, PER_RUN_MAX / 2)
     positions.push(position)
-    this.#kept.set(run, positions)
+    this.#cache.set(run, positions)
   }
 
   forgetAll(): void {
-    this.#kept.clear()
+    this.#cache.clear()
   }
 
   forget(run: string): void {
-    this.#kept.delete(run)
+    this.#cache.delete(run)
   }
 
   /** Up to `count` positions that end with `tip`. */
@@ -114,12 +114,12 @@ export class Chains {
     }
     if (found.length === 1) return known
     const positions = found.toReversed().flat()
-    this.#kept.set(run, positions)
+    this.#cache.set(run, positions)
     return [...positions]
   }
 
   #known(run: string, tip: MessagePosition): MessagePosition[] {
-    const positions = this.#kept.get(run)
+    const positions = this.#cache.get(run)
     const at = positions === undefined ? -1 : tip.ordinal - positions[0]!.ordinal
     return positions?.[at]?.seq === tip.seq ? positions.slice(0, at + 1) : [tip]
   }

@@ -38,14 +38,14 @@ const ENTRY_BYTES = 1024
 
 export class Contents {
   readonly #options: ContentsOptions
-  readonly #kept = new LruCache<FullMessage>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
+  readonly #cache = new LruCache<FullMessage>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
 
   constructor(options: ContentsOptions) {
     this.#options = options
   }
 
   forgetAll(): void {
-    this.#kept.clear()
+    this.#cache.clear()
   }
 
   /** The head of a message; undefined if it was removed. */
@@ -60,12 +60,12 @@ export class Contents {
   /** The whole message; undefined if it was removed. Cached, because many subscribers read the same. */
   async whole(id: string, seq: number, expected: ExpectedMessage, given?: Message): Promise<FullMessage | undefined> {
     const key = `${id} ${seq}`
-    const known = this.#kept.get(key)
+    const known = this.#cache.get(key)
     if (known !== undefined && headFault(known.head, id, expected) === undefined) return known
     const found = await this.#guarded(id, seq, () => this.#load(id, seq, expected, given))
     if (found === undefined) return undefined
     this.#options.alarms.cleared(id, seq)
-    this.#kept.set(key, found)
+    this.#cache.set(key, found)
     return found
   }
 

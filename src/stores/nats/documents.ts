@@ -10,7 +10,7 @@ import {
 import { storeUnavailable } from '../../core/model/errors.ts'
 import type { DocumentName } from '../../core/ports/store-transfer.ts'
 import type { Run } from '../../core/model/run.ts'
-import { later, listDocuments } from '../shared/document-listing.ts'
+import { laterOf, listDocuments } from '../shared/document-listing.ts'
 import type { OwnerTotals } from '../shared/owner-totals.ts'
 import { pause } from '../shared/pause.ts'
 import type { Barriers } from './barriers.ts'
@@ -82,7 +82,7 @@ export class NatsDocuments implements Documents {
       if (expected !== undefined && expected !== version) return undefined
       const now = new Date(this.#options.now()).toISOString()
       const createdAt = before?.createdAt ?? now
-      return { ...draft, body, version: version + 1, createdAt, updatedAt: later(before?.updatedAt, now) }
+      return { ...draft, body, version: version + 1, createdAt, updatedAt: laterOf(before?.updatedAt, now) }
     })
   }
 

@@ -47,7 +47,7 @@ export class Follower {
   #settling = false
   #subscription: Subscription | undefined
   /** Consumer generation: deliveries of earlier consumers are ignored. */
-  #begun = 0
+  #generation = 0
   /** The stream's last sequence when the consumer was created. */
   #lastBefore = 0
   #delivered = 0
@@ -102,7 +102,7 @@ export class Follower {
   }
 
   close(): void {
-    this.#begun++
+    this.#generation++
     this.#subscription?.unsubscribe()
     this.#subscription = undefined
   }
@@ -131,23 +131,23 @@ export class Follower {
   async #begin(): Promise<void> {
     const { link, address } = this.#options
     this.close()
-    const begun = this.#begun
+    const generation = this.#generation
     this.#heardAt = performance.now()
     const { last_seq: last } = await link.state(address.stream)
-    if (begun !== this.#begun || link.signal.aborted) return
+    if (generation !== this.#generation || link.signal.aborted) return
     this.#lastBefore = last
     this.#delivered = 0
     const inbox = `_INBOX.${address.stream}.${crypto.randomUUID()}`
     this.#subscription = link.connection.subscribe(inbox, {
       callback: (_, message) => {
-        if (begun === this.#begun) this.#receive(message)
+        if (generation === this.#generation) this.#receive(message)
       },
     })
     const { num_pending: pending } = await link.api<{ num_pending: number }>(`CONSUMER.CREATE.${address.stream}`, {
       stream_name: address.stream,
       config: { ...consumer(address.subject, inbox), ...this.#beginning() },
     })
-    if (begun !== this.#begun) return
+    if (generation !== this.#generation) return
     this.#heardAt = performance.now() // on a slow connection the idle time starts only now
     if (pending === 0 && this.#delivered === 0) this.#endsAt(last)
   }
@@ -216,11 +216,11 @@ export class Follower {
 
   async #settle(upTo: number): Promise<void> {
     const { link, address } = this.#options
-    const begun = this.#begun
+    const generation = this.#generation
     this.#settling = true
     try {
       const next = await link.after(address, this.#deliveredSeq)
-      if (begun === this.#begun && (next === undefined || next.seq > upTo)) this.#seeAll(upTo)
+      if (generation === this.#generation && (next === undefined || next.seq > upTo)) this.#seeAll(upTo)
     } catch {
       // The next heartbeat tries again.
     } finally {

@@ -60,11 +60,11 @@ export class Losses {
 
   /** Concurrent callers share one check. */
   look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
+    this.#looking ??= this.#check().finally(() => (this.#looking = undefined))
     return this.#looking
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     for (const follower of this.#options.followers()) {
       try {
         await this.#lookAt(follower)

@@ -1,6 +1,6 @@
 /** LRU cache with a bound on the total weight of its entries. */
 export class LruCache<Value> {
-  readonly #kept = new Map<string, { readonly value: Value; readonly weight: number }>()
+  readonly #entries = new Map<string, { readonly value: Value; readonly weight: number }>()
   readonly #weightMax: number
   readonly #weigh: (value: Value) => number
   #weight = 0
@@ -11,33 +11,33 @@ export class LruCache<Value> {
   }
 
   get(key: string): Value | undefined {
-    const kept = this.#kept.get(key)
+    const kept = this.#entries.get(key)
     if (kept === undefined) return undefined
-    this.#kept.delete(key)
-    this.#kept.set(key, kept)
+    this.#entries.delete(key)
+    this.#entries.set(key, kept)
     return kept.value
   }
 
   set(key: string, value: Value): void {
     this.delete(key)
     const weight = this.#weigh(value)
-    this.#kept.set(key, { value, weight })
+    this.#entries.set(key, { value, weight })
     this.#weight += weight
-    for (const [oldest] of this.#kept) {
+    for (const [oldest] of this.#entries) {
       if (this.#weight <= this.#weightMax) break
       this.delete(oldest)
     }
   }
 
   clear(): void {
-    this.#kept.clear()
+    this.#entries.clear()
     this.#weight = 0
   }
 
   delete(key: string): void {
-    const kept = this.#kept.get(key)
+    const kept = this.#entries.get(key)
     if (kept === undefined) return
-    this.#kept.delete(key)
+    this.#entries.delete(key)
     this.#weight -= kept.weight
   }
 }

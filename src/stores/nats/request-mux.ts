@@ -20,17 +20,17 @@ export class RequestMux {
   /** In the order of sending, and so of their deadlines. */
   readonly #waiting = new Map<string, PendingRequest>()
   readonly #looking: NodeJS.Timeout
-  #asked = 0
+  #sent = 0
 
   constructor(connection: NatsConnection, requestTimeoutMs: number) {
     this.#connection = connection
     this.#requestTimeoutMs = requestTimeoutMs
     connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#receive(answer) })
-    this.#looking = setInterval(() => this.#look(), LOOK_EVERY_MS).unref()
+    this.#looking = setInterval(() => this.#checkTimeouts(), LOOK_EVERY_MS).unref()
   }
 
   ask(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
-    const token = String(++this.#asked)
+    const token = String(++this.#sent)
     return new Promise((resolve, reject) => {
       this.#waiting.set(token, { until: performance.now() + this.#requestTimeoutMs, resolve, reject })
       this.#connection.publish(subject, data, { reply: `${this.#inbox}.${token}`, ...(headers && { headers }) })
@@ -60,7 +60,7 @@ export class RequestMux {
     else waiting.resolve(answer)
   }
 
-  #look(): void {
+  #checkTimeouts(): void {
     const now = performance.now()
     for (const [token, { until, reject }] of this.#waiting) {
       if (until > now) return

@@ -52,7 +52,7 @@ export class RunIndex {
     const kept: Head = { ...rest, back: [] }
     const entry = this.#entries.get(head.id)
     if (seq <= (entry?.seq ?? this.#gone.get(head.id)?.seq ?? 0)) return { isNews: false }
-    const fault = entry && backwards(entry.head, head)
+    const fault = entry && regressionFrom(entry.head, head)
     if (fault !== undefined) return { isNews: false, fault }
     if (head.gone !== undefined) {
       if (entry !== undefined) this.#drop(entry)
@@ -199,7 +199,7 @@ export class RunIndex {
 }
 
 /** Positions, events and epochs of a run only increase. A rewritten run starts at position 1, with all its events. */
-function backwards(before: Head, { ordinal, next, epoch, gone }: Head): string | undefined {
+function regressionFrom(before: Head, { ordinal, next, epoch, gone }: Head): string | undefined {
   if (gone !== undefined) return undefined
   if (ordinal <= before.ordinal && ordinal !== 1) return `position ${ordinal} after position ${before.ordinal}`
   if (next < before.next) return `a log of ${next} events after one of ${before.next}`

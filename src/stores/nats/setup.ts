@@ -76,7 +76,7 @@ export async function inspect(link: Link, name: string): Promise<StreamInfo[] | 
 
 function checkServer(link: Link): void {
   if (link.payloadMax < PAYLOAD_MIN)
-    throw unfit(
+    throw unfitServerError(
       `the server accepts messages of at most ${link.payloadMax} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
     )
 }
@@ -88,7 +88,7 @@ async function agreeOnPartitions(
   wished: number | undefined,
 ): Promise<number> {
   if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
-    throw unfit(`${wished} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
+    throw unfitServerError(`${wished} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
   const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
   await link.publish({ stream, subject, head, expected: 0 }) // an existing message stays
   const { partitions } = readVersion(
@@ -96,14 +96,14 @@ async function agreeOnPartitions(
     stream.replace(/-state-0$/, ''),
   )
   if (wished !== undefined && wished !== partitions)
-    throw unfit(`the store has ${partitions} partitions and cannot be changed to ${wished}: omit partitions`)
+    throw unfitServerError(`the store has ${partitions} partitions and cannot be changed to ${wished}: omit partitions`)
   return partitions
 }
 
 function readVersion(head: string, name: string): { readonly partitions: number } {
   const { version, partitions } = JSON.parse(head) as { version: number; partitions: number }
   if (version <= LAYOUT_VERSION) return { partitions }
-  throw unfit(
+  throw unfitServerError(
     `the streams ${name} were made by a newer Holdfast (version ${version}; this one knows up to ${LAYOUT_VERSION}); update Holdfast or choose another name`,
   )
 }
@@ -115,7 +115,7 @@ async function makeStream(link: Link, address: SubjectAddress, wishes: StreamWis
     if (info !== undefined) return check(link, address, info, wishes)
     await pause(TRY_MS, link.signal)
   }
-  throw unfit(
+  throw unfitServerError(
     `the stream ${address.stream} is being created by another node, but does not appear: check that the servers have a leader`,
   )
 }
@@ -130,7 +130,9 @@ async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefine
       if (reason instanceof ApiError && reason.isNoStream) return undefined
       if (tries < TRIES_MAX && !link.signal.aborted) await pause(TRY_MS, link.signal)
       else if (reason instanceof NoResponders)
-        throw unfit('the server has no JetStream: start it with -js, or with a `jetstream` block in its configuration')
+        throw unfitServerError(
+          'the server has no JetStream: start it with -js, or with a `jetstream` block in its configuration',
+        )
       else throw cause
     }
   }
@@ -145,7 +147,7 @@ async function create(
 ): Promise<StreamInfo | undefined> {
   const replicas = wishes.replicas ?? (link.isClustered ? 3 : 1)
   if (!Number.isInteger(replicas) || replicas < 1 || replicas > REPLICAS_MAX)
-    throw unfit(`${replicas} is not a valid number of replicas: use 1 to ${REPLICAS_MAX}`)
+    throw unfitServerError(`${replicas} is not a valid number of replicas: use 1 to ${REPLICAS_MAX}`)
   const isLog = stream.includes('-log-')
   const config = {
     name: stream,
@@ -166,7 +168,7 @@ async function create(
     const reason = (cause as { cause?: unknown }).cause
     if (reason instanceof ApiError && reason.code === NAME_IN_USE) return undefined
     if (reason instanceof ApiError && reason.code === NO_PEERS && link.isClustered && waitsForPeers) return undefined
-    throw unfit(
+    throw unfitServerError(
       `cannot create the stream ${stream} with ${replicas} replicas${placementText(wishes)}: ${detailOf(reason ?? cause)}`,
     )
   }
@@ -179,14 +181,15 @@ async function check(
   wishes: StreamWishes,
 ): Promise<StreamInfo> {
   const { storage, num_replicas: found } = info.config
-  if (storage !== 'file') throw unfit(`the stream ${stream} uses ${storage} storage, but Holdfast needs file storage`)
+  if (storage !== 'file')
+    throw unfitServerError(`the stream ${stream} uses ${storage} storage, but Holdfast needs file storage`)
   if (wishes.replicas === undefined || found >= wishes.replicas) return info
   try {
     const config = { ...info.config, num_replicas: wishes.replicas, ...placementOf(wishes) }
     return await link.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
   } catch (cause) {
     const reason = detailOf((cause as { cause?: unknown }).cause ?? cause)
-    throw unfit(`cannot raise the stream ${stream} from ${found} to ${wishes.replicas} replicas: ${reason}`)
+    throw unfitServerError(`cannot raise the stream ${stream} from ${found} to ${wishes.replicas} replicas: ${reason}`)
   }
 }
 
@@ -199,6 +202,6 @@ function placementText({ cluster, tags }: StreamWishes): string {
   return `${cluster === undefined ? '' : ` in the cluster ${cluster}`}${tags ? ` on servers tagged ${tags.join(', ')}` : ''}`
 }
 
-function unfit(message: string): HoldfastError {
+function unfitServerError(message: string): HoldfastError {
   return new HoldfastError('unsupported', message)
 }

@@ -125,7 +125,7 @@ export class NatsStore implements Store {
       barriers,
       isOver: async (run) => this.#isOver(run[0]) || this.#creation.isOver(run),
     })
-    const caughtUp = (): Promise<void> => caughtUpWith(this.#states)
+    const caughtUp = (): Promise<void> => untilCaughtUp(this.#states)
     this.documents = new NatsDocuments({ link, layout, barriers, now, name, totals: this.#totals, caughtUp })
     this.#creation = new Creation({
       messages: this.#messages,
@@ -142,7 +142,7 @@ export class NatsStore implements Store {
       index: this.#index,
       messages: this.#messages,
       stored: (current) => this.#stored(current),
-      caughtUp: () => caughtUpWith(this.#logs),
+      caughtUp: () => untilCaughtUp(this.#logs),
       onUnreadable: () => void this.#losses.look(),
     })
     this.#losses = new Losses({
@@ -280,7 +280,7 @@ export class NatsStore implements Store {
   }
 
   async unserved(): Promise<readonly string[]> {
-    await caughtUpWith([...this.#logs, ...this.#states])
+    await untilCaughtUp([...this.#logs, ...this.#states])
     return this.#owners.served.without(this.#index.needed(), ({ head }) => head.component, this.#now())
   }
 
@@ -357,12 +357,12 @@ export class NatsStore implements Store {
 
   /** Usage per owner, after this node has caught up with everything written so far. */
   async #counted(): Promise<OwnerTotals> {
-    await caughtUpWith([...this.#logs, ...this.#states])
+    await untilCaughtUp([...this.#logs, ...this.#states])
     return this.#totals
   }
 
   async #workers(): Promise<string[]> {
-    await caughtUpWith([...this.#logs, ...this.#states])
+    await untilCaughtUp([...this.#logs, ...this.#states])
     const now = this.#now()
     const holding = [...this.#index.owners()].filter((owner) =>
       this.#index.leasesOf(owner).some((until) => until > now),
@@ -409,6 +409,6 @@ function isLeftToOwner({ lease, stopped }: Head, takeover = true): boolean {
   return lease !== undefined && !takeover && !stopped
 }
 
-async function caughtUpWith(followers: readonly Follower[]): Promise<void> {
+async function untilCaughtUp(followers: readonly Follower[]): Promise<void> {
   await Promise.all(followers.map((follower) => follower.caughtUp()))
 }

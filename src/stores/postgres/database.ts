@@ -138,12 +138,12 @@ export class Database {
 
   async #execute<Row extends QueryResultRow>(client: PoolClient, query: BoundedQuery): Promise<QueryResult<Row>> {
     if (this.#bounds.scope === 'session') return client.query<Row>(query)
-    const [begun, done, committed] = await Promise.allSettled([
+    const [began, done, committed] = await Promise.allSettled([
       client.query(beginWith(this.#bounds)),
       client.query<Row>(query),
       client.query('COMMIT'), // rolls back if the statement failed
     ])
-    for (const step of [done, begun, committed]) if (step.status === 'rejected') throw step.reason
+    for (const step of [done, began, committed]) if (step.status === 'rejected') throw step.reason
     return (done as PromiseFulfilledResult<QueryResult<Row>>).value
   }
 

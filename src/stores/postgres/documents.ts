@@ -5,7 +5,7 @@ import {
   type DocumentPage,
   type DocumentQuery,
   type Documents,
-  folded,
+  caseFolded,
 } from '../../core/model/document.ts'
 import type { DatabaseSchema } from './database.ts'
 
@@ -45,7 +45,7 @@ export class PostgresDocuments implements Documents {
       id,
       label ?? null,
       title ?? null,
-      folded(title ?? ''),
+      caseFolded(title ?? ''),
       JSON.stringify(body),
       this.#schema.now(),
     ]
@@ -106,7 +106,7 @@ function filterOf(query: DocumentQuery): { readonly where: string; readonly valu
     const value = query[column]
     if (value !== undefined) conditions.push(`${column} = $${values.push(value)}`)
   }
-  if (query.title !== undefined) conditions.push(`strpos(search, $${values.push(folded(query.title))}) > 0`)
+  if (query.title !== undefined) conditions.push(`strpos(search, $${values.push(caseFolded(query.title))}) > 0`)
   return { where: conditions.join(' AND '), values }
 }
 

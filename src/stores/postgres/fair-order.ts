@@ -85,7 +85,7 @@ SELECT id FROM (
  * Parameter: $1 time or null. A node of a version that does not report its components may serve all. Reads neither finished
  * runs nor paused ones that wait for an answer without a timeout.
  */
-export function unserved(schema: string): string {
+export function unservedQuery(schema: string): string {
   return `
 SELECT w.component FROM (
   SELECT r.component FROM ${schema}.runs r WHERE r.status IN ('queued', 'running')

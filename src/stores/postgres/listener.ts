@@ -63,11 +63,11 @@ export class Listener {
     this.#closing.signal.addEventListener('abort', onClose)
     try {
       const listening = client.connect().then(() => client.query(`LISTEN ${channel}`))
-      await Promise.race([listening, aborted(signal)])
+      await Promise.race([listening, untilAborted(signal)])
       if (!signal.aborted) onListening()
       while (!signal.aborted) {
         await pause(ASK_EVERY_MS, signal)
-        if (!signal.aborted) await Promise.race([client.query('SELECT'), aborted(signal)])
+        if (!signal.aborted) await Promise.race([client.query('SELECT'), untilAborted(signal)])
       }
     } finally {
       this.#closing.signal.removeEventListener('abort', onClose)
@@ -77,7 +77,7 @@ export class Listener {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

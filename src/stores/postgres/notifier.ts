@@ -24,7 +24,7 @@ export class Notifier {
   tell(notice: Notice): void {
     if (this.#stopped) return
     const before = this.#waiting.get(notice.run)
-    this.#waiting.set(notice.run, before === undefined ? notice : merged(before, notice))
+    this.#waiting.set(notice.run, before === undefined ? notice : mergeNotices(before, notice))
     this.#working ??= this.#work()
   }
 
@@ -47,7 +47,7 @@ export class Notifier {
   }
 }
 
-function merged(before: Notice, after: Notice): Notice {
+function mergeNotices(before: Notice, after: Notice): Notice {
   return {
     run: after.run,
     next: Math.max(before.next, after.next),

@@ -38,7 +38,7 @@ import { Notifier } from './notifier.ts'
 import { type HeldRow, heldRun, STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 import { migrated } from './schema.ts'
 import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
-import { claimable, forgetTurns, unserved } from './fair-order.ts'
+import { claimable, forgetTurns, unservedQuery } from './fair-order.ts'
 import { PostgresUsage } from './usage.ts'
 import { type Part, PostgresWriter } from './writer.ts'
 
@@ -299,7 +299,7 @@ export class PostgresStore implements Store {
   }
 
   async unserved(): Promise<readonly string[]> {
-    const rows = await this.#database.query<{ component: string }>(unserved(this.#schema), [this.#now()])
+    const rows = await this.#database.query<{ component: string }>(unservedQuery(this.#schema), [this.#now()])
     return rows.map(({ component }) => component)
   }
 

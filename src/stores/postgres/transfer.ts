@@ -1,5 +1,5 @@
 /** Store transfer for PostgreSQL. Each command is one statement. */
-import { type Document, folded } from '../../core/model/document.ts'
+import { type Document, caseFolded } from '../../core/model/document.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
@@ -104,7 +104,7 @@ export class PostgresTransfer implements StoreTransfer {
         id,
         label ?? null,
         title ?? null,
-        folded(title ?? ''),
+        caseFolded(title ?? ''),
         JSON.stringify(body),
         version,
         createdAt,

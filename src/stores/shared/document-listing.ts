@@ -1,5 +1,5 @@
 /** Filters and sorts documents, for stores that hold their listable fields in memory. */
-import { type Document, type DocumentQuery, folded } from '../../core/model/document.ts'
+import { type Document, type DocumentQuery, caseFolded } from '../../core/model/document.ts'
 
 /** The fields that listings use. */
 export type ListableDocument = Omit<Document, 'body' | 'version'>
@@ -15,7 +15,7 @@ export function listDocuments<Item extends ListableDocument>(all: Iterable<Item>
 }
 
 /** Times never move back, even if the update comes from a node whose clock is behind. */
-export function later(before: string | undefined, now: string): string {
+export function laterOf(before: string | undefined, now: string): string {
   return before !== undefined && before > now ? before : now
 }
 
@@ -24,7 +24,7 @@ function matches(item: ListableDocument, { collection, owner, label, title = '' 
     item.collection === collection &&
     (owner === undefined || item.owner === owner) &&
     (label === undefined || item.label === label) &&
-    folded(item.title ?? '').includes(folded(title))
+    caseFolded(item.title ?? '').includes(caseFolded(title))
   )
 }
 

@@ -26,7 +26,7 @@ interface Line<Item> {
 export class FairOrder<Item extends OrderedRun> {
   readonly #lines = new Map<string, Line<Item>>()
   /** Started runs that need a worker, now or later. Excludes runs that wait for an answer without a timeout. */
-  readonly #begun = new Set<Item>()
+  readonly #started = new Set<Item>()
   #turns = 0
 
   /** Call this whenever a run is created or changed, or gets a stop request. Finished runs are removed. */
@@ -37,7 +37,7 @@ export class FairOrder<Item extends OrderedRun> {
     put(item, line.running, status === 'running')
     put(item, line.queued, status === 'queued')
     const wakes = item.stop !== undefined || wakeAt !== undefined
-    put(item, this.#begun, status === 'running' || (status === 'paused' && wakes))
+    put(item, this.#started, status === 'running' || (status === 'paused' && wakes))
     if (line.running.size + line.queued.size > 0) this.#lines.set(owner, line)
     else this.#lines.delete(owner)
   }
@@ -47,27 +47,29 @@ export class FairOrder<Item extends OrderedRun> {
     const line = this.#lines.get(item.run.owner)
     line?.running.delete(item)
     line?.queued.delete(item)
-    this.#begun.delete(item)
+    this.#started.delete(item)
     if (line !== undefined && line.running.size + line.queued.size === 0) this.#lines.delete(item.run.owner)
   }
 
   clear(): void {
     this.#lines.clear()
-    this.#begun.clear()
+    this.#started.clear()
   }
 
   /** All runs that need a worker, now or later. */
   *all(): Generator<Item> {
-    yield* this.#begun
+    yield* this.#started
     for (const { queued } of this.#lines.values()) yield* queued
   }
 
   /** The next `limit` runs that match, in fair order. */
   first(limit: number, isWanted: (item: Item) => boolean): Item[] {
-    const begun: Item[] = []
-    for (const item of this.#begun) if (isWanted(item)) begun.push(item)
-    begun.sort((a, b) => a.number - b.number)
-    return begun.length < limit ? [...begun, ...this.#waiting(limit - begun.length, isWanted)] : begun.slice(0, limit)
+    const started: Item[] = []
+    for (const item of this.#started) if (isWanted(item)) started.push(item)
+    started.sort((a, b) => a.number - b.number)
+    return started.length < limit
+      ? [...started, ...this.#waiting(limit - started.length, isWanted)]
+      : started.slice(0, limit)
   }
 
   /** Number of queued runs, of all owners or of one. */

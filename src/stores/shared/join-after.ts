@@ -13,7 +13,7 @@ export function joinAfter(
   allocate?: (bytes: number) => Uint8Array | undefined,
 ): Slice {
   const position = slices.findLastIndex((slice) => slice.first <= after + 1)
-  if (position < 0) throw hole(after + 1, slices[0]?.first)
+  if (position < 0) throw gapError(after + 1, slices[0]?.first)
   const head = sliceAfter(slices[position]!, after)
   const parts = [head.bytes]
   let { count } = head
@@ -22,7 +22,7 @@ export function joinAfter(
   for (const slice of slices.slice(position + 1)) {
     if (bytes + slice.bytes.length > bytesMax) break
     bytes += slice.bytes.length
-    if (slice.first !== next) throw hole(next, slice.first)
+    if (slice.first !== next) throw gapError(next, slice.first)
     next += slice.count
     parts.push(slice.bytes)
     count += slice.count
@@ -45,7 +45,7 @@ function fill(memory: Uint8Array, parts: readonly Uint8Array[]): Uint8Array {
   return memory
 }
 
-function hole(expected: number, found: number | undefined): HoldfastError {
+function gapError(expected: number, found: number | undefined): HoldfastError {
   const message = `the log has a hole: event ${expected} follows, and the store returned ${found ?? 'nothing'}`
   return storeUnavailable(message, { retryAfterMs: 1000 })
 }

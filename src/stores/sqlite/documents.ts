@@ -6,7 +6,7 @@ import {
   type DocumentPage,
   type DocumentQuery,
   type Documents,
-  folded,
+  caseFolded,
 } from '../../core/model/document.ts'
 import type { DocumentAnswer, DocumentCommand } from './committing/document-writes.ts'
 import type { ReadingThreadHandle } from './reading/reading-thread-handle.ts'
@@ -39,7 +39,7 @@ export class SqliteDocuments implements Documents {
       key: { owner, collection, id },
       label: label ?? null,
       title: title ?? null,
-      search: folded(title ?? ''),
+      search: caseFolded(title ?? ''),
       body,
       at: new Date(this.#clock.now()).toISOString(),
       expected,

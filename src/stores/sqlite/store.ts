@@ -91,7 +91,7 @@ export class SqliteStore implements Store {
     this.documents = new SqliteDocuments(documents, this.#clock)
     this.transfer = new SqliteTransfer({
       workers: () => this.#workers(),
-      runs: (limit, after) => this.#kept(limit, after),
+      runs: (limit, after) => this.#transferable(limit, after),
       admit: (kept, record) => this.#turns.do(kept.stored.run.id, () => this.#admit(kept, record)),
       documents,
     })
@@ -288,7 +288,7 @@ export class SqliteStore implements Store {
     return [...new Set(held.map((active) => active.lease!.owner))]
   }
 
-  async #kept(limit: number, after: Position | undefined): Promise<readonly TransferredRun[]> {
+  async #transferable(limit: number, after: Position | undefined): Promise<readonly TransferredRun[]> {
     const found = await this.#connection.ask('runsFollowing', limit, after)
     return found.map(({ stored, idempotency }) => ({
       stored: this.#catalog.latest(stored),

@@ -1,5 +1,5 @@
 /** Store transfer for SQLite. */
-import { type Document, folded } from '../../core/model/document.ts'
+import { type Document, caseFolded } from '../../core/model/document.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
 import type { DocumentAccess } from './documents.ts'
@@ -42,7 +42,7 @@ export class SqliteTransfer implements StoreTransfer {
       key: { owner, collection, id },
       label: label ?? null,
       title: title ?? null,
-      search: folded(title ?? ''),
+      search: caseFolded(title ?? ''),
       body: JSON.stringify(body),
       version,
       createdAt,

@@ -92,10 +92,10 @@ export class Calls {
   ): Promise<void> {
     let reply: object
     try {
-      const { agent, caller, params } = this.#asked(call, method, request)
+      const { agent, caller, params } = this.#requestOf(call, method, request)
       const result = await this.#result(agent, caller, method, params)
-      const told = this.#version === '1.0' ? result : protoResult(method, result)
-      reply = this.#converter.encode(response, told) ?? {}
+      const versioned = this.#version === '1.0' ? result : protoResult(method, result)
+      reply = this.#converter.encode(response, versioned) ?? {}
     } catch (cause) {
       return done(this.statusOf(cause))
     }
@@ -112,7 +112,7 @@ export class Calls {
 
   async #stream(call: StreamingCall, method: MethodName, request: string, response: string): Promise<void> {
     try {
-      const { agent, caller, params } = this.#asked(call, method, request)
+      const { agent, caller, params } = this.#requestOf(call, method, request)
       const result = await methods[method](agent, caller, params)
       if ('stream' in result) await this.#write(call, caller, result.stream, response)
       call.end()
@@ -124,27 +124,27 @@ export class Calls {
   async #write(call: StreamingCall, caller: OperationCaller, stream: TaskStream, response: string): Promise<void> {
     const { service, logger } = this.#parts
     for await (const update of updatesOf(service, caller, stream)) {
-      const told = this.#version === '1.0' ? update : protoStream(update)
-      const hasRoom = call.write(this.#converter.encode(response, told) as object)
+      const versioned = this.#version === '1.0' ? update : protoStream(update)
+      const hasRoom = call.write(this.#converter.encode(response, versioned) as object)
       if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallTimeoutMs))) continue
       logger.info({ run: stream.run.id }, 'disconnected a gRPC client that stopped reading')
       throw new HoldfastError('unavailable', 'the client stopped reading; the task continues: subscribe again')
     }
   }
 
-  #asked(call: Unary | StreamingCall, method: MethodName, request: string): CallRequest {
+  #requestOf(call: Unary | StreamingCall, method: MethodName, request: string): CallRequest {
     const { admission, options, url, grpc } = this.#parts
     const principal = admission.principalOf(call.metadata)
-    const said = (name: string): string | undefined => call.metadata.get(name).map(String).join(',') || undefined
-    const version = said('a2a-version')
+    const metadataOf = (name: string): string | undefined => call.metadata.get(name).map(String).join(',') || undefined
+    const version = metadataOf('a2a-version')
     // The called service also implies a version.
     if (version !== undefined) requireVersion(parseVersion(version), this.#version, 'this service')
     const decoded = this.#decode(request, call.request)
     const given = this.#version === '1.0' ? decoded : legacyParams(method, decoded)
     const { agent, tenant } = this.#agentOf(given)
     const extensions = activate(agent.operations.about, [
-      ...parseNames(said('a2a-extensions')),
-      ...parseNames(said('x-a2a-extensions')),
+      ...parseNames(metadataOf('a2a-extensions')),
+      ...parseNames(metadataOf('x-a2a-extensions')),
     ])
     const opening = new grpc.Metadata()
     if (extensions.size > 0)
@@ -159,8 +159,8 @@ export class Calls {
       url: options.url?.replace(/\/+$/, '') ?? url(),
       extensions,
       signal: gone.signal,
-      idempotencyKey: said('idempotency-key'),
-      after: said('last-event-id'),
+      idempotencyKey: metadataOf('idempotency-key'),
+      after: metadataOf('last-event-id'),
     }
     return { agent, caller, params: isRaw(given) ? { ...given, tenant: '' } : given }
   }

@@ -87,7 +87,7 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
     const definition = define(text)
     const calls = new Calls({ ...options, grpc, agents, admission }, text, version, definition)
     services.set(`${text.package}.A2AService`, calls)
-    server.addService(undecoded(definition.service), calls.handlers())
+    server.addService(withRawMessages(definition.service), calls.handlers())
   }
   const listener = createListener(server, credentialsOf(grpc, options.certificate), limits)
   await listen(listener, port, host)
@@ -95,7 +95,7 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
 }
 
 /** Leaves requests undecoded until they are authenticated and counted. */
-function undecoded(service: Grpc.ServiceDefinition): Grpc.ServiceDefinition {
+function withRawMessages(service: Grpc.ServiceDefinition): Grpc.ServiceDefinition {
   return Object.fromEntries(
     Object.entries(service).map(([name, method]) => [
       name,

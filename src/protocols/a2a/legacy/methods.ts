@@ -39,13 +39,13 @@ export const legacyMethods = {
       const found = await methods.GetTaskPushNotificationConfig(agent, caller, { taskId, id })
       return { result: fromPushConfig(found.result) }
     }
-    const [first] = await listed(agent, caller, taskId)
+    const [first] = await listConfigs(agent, caller, taskId)
     if (first === undefined) throw a2aError('TASK_NOT_FOUND', 'the task has no push configuration')
     return { result: fromPushConfig(first) }
   },
   async 'tasks/pushNotificationConfig/list'(agent, caller, params) {
     const { taskId } = pushQuery(params)
-    return { result: (await listed(agent, caller, taskId)).map(fromPushConfig) }
+    return { result: (await listConfigs(agent, caller, taskId)).map(fromPushConfig) }
   },
   'tasks/pushNotificationConfig/delete': (agent, caller, params) =>
     methods.DeleteTaskPushNotificationConfig(agent, caller, pushQuery(params)),
@@ -71,7 +71,7 @@ function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: un
   return { taskId: id, id: pushNotificationConfigId ?? undefined }
 }
 
-async function listed(agent: Agent, caller: OperationCaller, taskId: unknown): Promise<readonly PushConfig[]> {
+async function listConfigs(agent: Agent, caller: OperationCaller, taskId: unknown): Promise<readonly PushConfig[]> {
   const page = await methods.ListTaskPushNotificationConfigs(agent, caller, { taskId })
   return page.result.configs
 }

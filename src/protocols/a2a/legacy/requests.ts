@@ -18,7 +18,7 @@ function toPart(value: unknown): unknown {
   const { type, kind = type, text, file, data, metadata } = value
   const about = metadata === undefined ? {} : { metadata }
   if (kind === 'text') return { text, ...about }
-  if (kind === 'data') return { data: unwrapped(data, metadata), ...about }
+  if (kind === 'data') return { data: unwrapData(data, metadata), ...about }
   if (isRaw(file) && (kind === undefined || kind === 'file')) {
     const { bytes, uri, name, mimeType } = file
     return { raw: bytes, url: uri, filename: name, mediaType: mimeType, ...about }
@@ -27,7 +27,7 @@ function toPart(value: unknown): unknown {
 }
 
 /** Values that 0.3 cannot represent are wrapped. */
-function unwrapped(data: unknown, metadata: unknown): unknown {
+function unwrapData(data: unknown, metadata: unknown): unknown {
   const isWrapped = isRaw(metadata) && metadata['data_part_compat'] === true && isRaw(data) && 'value' in data
   return isWrapped ? data['value'] : data
 }

@@ -63,10 +63,10 @@ export class PushConfigs {
     }
     await this.#checkRoom(task, config.id)
     const sealed = sealSecrets(config, this.#secrets)
-    const shown = withoutSecrets(config)
+    const visible = withoutSecrets(config)
     const body: StoredPushConfig = {
       component: this.#component,
-      config: shown,
+      config: visible,
       version,
       ...(sealed !== undefined && { sealed }),
     }
@@ -76,7 +76,7 @@ export class PushConfigs {
       { unredacted: true },
     )
     await beginDelivery(this.#documents, task, config.id, from, new URL(url).host)
-    return shown
+    return visible
   }
 
   /** The limit applies to new configurations, not to replacements. */

@@ -17,7 +17,7 @@ import { AddressRefused, type Lookup } from './addresses.ts'
 import { type Delivery, deliveryId, deliveryIn, endDelivery, retryDelayMs } from './deliveries.ts'
 import type { PushLimits } from './limits.ts'
 import { notificationOf } from './notification.ts'
-import { signed } from './signature.ts'
+import { signNotification } from './signature.ts'
 import { post, RedirectRefused } from './webhook.ts'
 
 export interface CourierParts {
@@ -106,7 +106,7 @@ export class Courier {
       for (const event of events(slice)) {
         const projected = projection.apply(state, event)
         state = projected.state
-        for (const frame of projected.frames) if (first > 0 || this.#isNew(frame)) await this.#tell(frame)
+        for (const frame of projected.frames) if (first > 0 || this.#isNew(frame)) await this.#deliver(frame)
       }
       if (slice.closed) return true
       after = lastOf(slice)
@@ -129,13 +129,13 @@ export class Courier {
     return this.#delivery.sequence === undefined || sequence > this.#delivery.sequence
   }
 
-  async #tell(frame: TaskFrame): Promise<void> {
+  async #deliver(frame: TaskFrame): Promise<void> {
     const { loopback, lookup, signer, clock, limits, signal } = this.#parts
     signal.throwIfAborted()
     const notification = notificationOf(frame, await this.#config())
     if (notification === undefined) return
     try {
-      const sent = signer === undefined ? notification : await signed(notification, signer, clock.now())
+      const sent = signer === undefined ? notification : await signNotification(notification, signer, clock.now())
       await post(sent, { loopback, lookup, timeoutMs: limits.timeoutMs, signal })
     } catch (cause) {
       signal.throwIfAborted()

@@ -24,12 +24,12 @@ async function list(service: Service, { principal, query, response }: Call): Pro
   const page = await documents.list({ collection: DEAD_LETTERS, ascending: true, offset, limit: PAGE })
   const next = offset + page.documents.length
   respondJson(response, 200, {
-    deadLetters: page.documents.map(shown),
+    deadLetters: page.documents.map(toDeadLetter),
     nextPageToken: next < page.total ? String(next) : '',
   })
 }
 
-function shown(document: Document): object {
+function toDeadLetter(document: Document): object {
   const { task, config, sequence, failures, error } = deliveryIn(document)
   return {
     taskId: task,

@@ -80,7 +80,7 @@ export class Pushes {
       const began = performance.now()
       this.#roomMade = new AbortController()
       try {
-        await this.#look()
+        await this.#poll()
       } catch (cause) {
         this.#logger.warn({ err: cause }, 'failed to poll for push deliveries')
       }
@@ -92,7 +92,7 @@ export class Pushes {
   }
 
   /** Oldest first. */
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const query = { collection: DELIVERIES, order: 'updated', ascending: true, limit: PAGE } as const
     for (let offset = 0; ; offset += PAGE) {
       const { documents } = await this.#service.allDocuments({ ...query, offset })

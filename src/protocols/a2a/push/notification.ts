@@ -7,8 +7,8 @@ import type { Notification } from './webhook.ts'
 
 /** Undefined if the event needs no notification: 0.3 sends the whole task, only on status changes. */
 export function notificationOf(frame: TaskFrame, { config, version }: StoredPushConfig): Notification | undefined {
-  const told = version === '1.0' ? frame.update : legacyUpdate(frame)
-  if (told === undefined) return undefined
+  const update = version === '1.0' ? frame.update : legacyUpdate(frame)
+  if (update === undefined) return undefined
   const { url, token, authentication } = config
   const { scheme = '', credentials = '' } = authentication ?? {}
   return {
@@ -22,7 +22,7 @@ export function notificationOf(frame: TaskFrame, { config, version }: StoredPush
       ...(token !== undefined && token !== '' && { 'x-a2a-notification-token': token }),
       ...(credentials !== '' && { authorization: `${scheme} ${credentials}` }),
     },
-    body: JSON.stringify(told),
+    body: JSON.stringify(update),
   }
 }
 

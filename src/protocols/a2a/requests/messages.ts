@@ -42,7 +42,7 @@ export function inputOf(parts: readonly Part[]): unknown {
   const files = parts.flatMap(fileOf)
   const [only, another] = parts
   if (another === undefined && only !== undefined && 'data' in only) return only.data
-  const text = parts.flatMap(wordsOf).join('\n')
+  const text = parts.flatMap(textsOfPart).join('\n')
   return files.length === 0 ? text : { text, files }
 }
 
@@ -56,7 +56,7 @@ export function answerOf(question: Question, message: Message): unknown {
   return value
 }
 
-function wordsOf(part: Part): string[] {
+function textsOfPart(part: Part): string[] {
   if (part.text !== undefined) return [part.text]
   return 'data' in part ? [JSON.stringify(part.data)] : []
 }

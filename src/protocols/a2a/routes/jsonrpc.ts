@@ -65,7 +65,7 @@ async function dispatch(call: Call, agent: Agent, binding: Binding, { id, method
 }
 
 function refusalOf(call: Call, binding: Binding, id: RpcId, cause: unknown): object {
-  const error = known(cause, binding)
+  const error = toHoldfastError(cause, binding)
   setRetryAfter(call.response, error)
   return { jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }
 }
@@ -133,7 +133,7 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
 }
 
 /** Unexpected errors are our defects; their cause only goes to the log. */
-export function known(cause: unknown, { logger }: Binding): HoldfastError {
+export function toHoldfastError(cause: unknown, { logger }: Binding): HoldfastError {
   const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
   logFailure(logger, error, { protocol: 'a2a' })
   return error

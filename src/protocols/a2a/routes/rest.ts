@@ -6,7 +6,7 @@ import { respondError, respondText, setRetryAfter } from '../../../http/respond.
 import type { Call } from '../../../http/route.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError, toLegacyStatus, toStatusResponse, toStatusBody } from '../wire/errors.ts'
-import { type Binding, known } from './jsonrpc.ts'
+import { type Binding, toHoldfastError } from './jsonrpc.ts'
 import {
   protoCard,
   protoPushConfig,
@@ -49,7 +49,7 @@ export async function serveRest(call: Call, agent: Agent, binding: Binding, aske
 
 async function respondFailure(call: Call, binding: Binding, version: Version, cause: unknown): Promise<void> {
   await discardRest(call.request, call.response)
-  const error = known(cause, binding)
+  const error = toHoldfastError(cause, binding)
   const table = binding.options.errorTable ?? '1.0.1'
   setRetryAfter(call.response, error)
   if (version === '1.0') return respondError(call.response, toStatusResponse(error, table, contentType(call)))
@@ -181,6 +181,6 @@ function respond(call: Call, method: MethodName, result: unknown): void {
 
 /** The media type of 1.0.1, for clients that accept it. */
 function contentType({ request }: Call): string {
-  const said = `${request.headers.accept ?? ''} ${request.headers['content-type'] ?? ''}`
-  return said.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json'
+  const accepted = `${request.headers.accept ?? ''} ${request.headers['content-type'] ?? ''}`
+  return accepted.includes('application/a2a+json') ? 'application/a2a+json' : 'application/json'
 }

@@ -95,31 +95,31 @@ export function taskWire(run: Run, encoding: Encoding<TaskFrame>, error: StreamW
 }
 
 /** The part of an event that all subscribers share. */
-export function shownIn({ update, fold }: TaskFrame, view?: TaskView): StreamResponse {
+export function updateFor({ update, fold }: TaskFrame, view?: TaskView): StreamResponse {
   return 'task' in update ? { task: taskOf(fold, view) } : update
 }
 
 /** An event for this caller, with its position if the caller activated the extension. */
 export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, gap }: TaskStream): StreamResponse {
-  const shown = shownIn(frame, view)
-  if (!caller.extensions.has(RESUME_EXTENSION)) return shown
+  const visible = updateFor(frame, view)
+  if (!caller.extensions.has(RESUME_EXTENSION)) return visible
   const { sequence, fold } = frame
   const checksum = checksumOfOrigin(fold.origin)
   const position = {
     [RESUME_EXTENSION]: {
       sequence,
       ...(checksum !== undefined && { checksum }),
-      ...(gap && 'task' in shown && { gap }),
+      ...(gap && 'task' in visible && { gap }),
     },
   }
   const positioned = <Shown extends { readonly metadata?: Metadata }>(object: Shown): Shown => ({
     ...object,
     metadata: { ...object.metadata, ...position },
   })
-  if ('task' in shown) return { task: positioned(shown.task) }
-  if ('message' in shown) return { message: positioned(shown.message) }
-  if ('statusUpdate' in shown) return { statusUpdate: positioned(shown.statusUpdate) }
-  return { artifactUpdate: positioned(shown.artifactUpdate) }
+  if ('task' in visible) return { task: positioned(visible.task) }
+  if ('message' in visible) return { message: positioned(visible.message) }
+  if ('statusUpdate' in visible) return { statusUpdate: positioned(visible.statusUpdate) }
+  return { artifactUpdate: positioned(visible.artifactUpdate) }
 }
 
 /** A stream that ends before its task ends with an error, because a clean end would mean the end of the task. */

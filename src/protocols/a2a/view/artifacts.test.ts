@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Actor, LoggedEvent } from '../../../core/model/event.ts'
-import { type Artifacts, say, toArtifacts, retract } from './artifacts.ts'
+import { type Artifacts, addText, toArtifacts, retract } from './artifacts.ts'
 
 function actor(run: string): Actor {
   return { component: 'echo', run, parent: 'run', kind: 'agent' }
@@ -11,7 +11,7 @@ function leftAfter(actors: readonly string[], discarded: string): string[] {
   let artifacts: Artifacts | undefined
   for (const [index, run] of actors.entries()) {
     const event = { run: 'run', index, time: '', type: 'text.delta', actor: actor(run), data: { text: run } }
-    artifacts = say(artifacts, event as Extract<LoggedEvent, { type: 'text.delta' }>).artifacts
+    artifacts = addText(artifacts, event as Extract<LoggedEvent, { type: 'text.delta' }>).artifacts
   }
   const event = {
     run: 'run',

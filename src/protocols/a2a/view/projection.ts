@@ -10,7 +10,7 @@ import {
   type Chunk,
   endAll,
   endMessage,
-  say,
+  addText,
   retract,
 } from './artifacts.ts'
 import { aboutOf, agentMessage, partsOf, questionMessage } from '../requests/messages.ts'
@@ -120,7 +120,7 @@ class Draft {
       case 'run.started':
         return this.state.state === 'TASK_STATE_WORKING' ? undefined : this.#move('TASK_STATE_WORKING')
       case 'text.delta':
-        return this.#show(say(this.state.artifacts, event))
+        return this.#show(addText(this.state.artifacts, event))
       case 'text.completed':
         return this.#show(endMessage(this.state.artifacts, event))
       case 'artifact.added':
@@ -178,11 +178,11 @@ class Draft {
     this.#emit({ statusUpdate: { taskId: run.id, contextId: run.session, status } }, taskStates[state].endsStream)
   }
 
-  #end(state: TaskState, said: string | undefined): void {
+  #end(state: TaskState, text: string | undefined): void {
     this.#show(endAll(this.state.artifacts))
     const { run } = this.state
     const id = `${run.id}-${this.#event.index}`
-    this.#move(state, said === undefined || said === '' ? undefined : agentMessage(run, id, [{ text: said }]))
+    this.#move(state, text === undefined || text === '' ? undefined : agentMessage(run, id, [{ text }]))
   }
 
   #show({ artifacts, chunks }: ArtifactChange): void {
@@ -231,20 +231,20 @@ export type StreamStart =
 
 interface StreamState {
   readonly task: TaskFold
-  readonly begun: boolean
+  readonly hasStarted: boolean
 }
 
 /** Selects the events of a stream by its start. */
 export function streamProjection(beginning: StreamStart): Projection<StreamState, TaskFrame> {
   return {
-    initial: (run) => ({ task: beginTask(run), begun: beginning.kind === 'start' }),
-    apply({ task: before, begun }, event) {
+    initial: (run) => ({ task: beginTask(run), hasStarted: beginning.kind === 'start' }),
+    apply({ task: before, hasStarted }, event) {
       const { state: task, frames } = taskProjection.apply(before, event)
-      if (begun) return { state: { task, begun }, frames }
+      if (hasStarted) return { state: { task, hasStarted }, frames }
       const first = beginsWith(beginning, event, frames, task)
-      if (first === undefined) return { state: { task, begun }, frames: [] }
+      if (first === undefined) return { state: { task, hasStarted }, frames: [] }
       const rest = beginning.kind === 'sequence' ? frames.filter(({ sequence }) => sequence > first.sequence) : []
-      return { state: { task, begun: true }, frames: [first, ...rest] }
+      return { state: { task, hasStarted: true }, frames: [first, ...rest] }
     },
   }
 }

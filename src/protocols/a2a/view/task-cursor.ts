@@ -26,13 +26,13 @@ export class TaskCursor {
   readonly view: TaskViewer
   readonly #beginning: StreamStart
   #at: Checkpoint<TaskFold>
-  #begun: boolean
+  #hasStarted: boolean
   #ended = false
 
   private constructor(view: TaskViewer, beginning: StreamStart) {
     this.view = view
     this.#beginning = beginning
-    this.#begun = beginning.kind === 'start'
+    this.#hasStarted = beginning.kind === 'start'
     this.#at = checkpointFor(view, beginning)
   }
 
@@ -57,7 +57,7 @@ export class TaskCursor {
   }
 
   take(slice: Slice): TaskFrames {
-    if (this.#begun) return { taken: this.#step(slice, 0) }
+    if (this.#hasStarted) return { taken: this.#step(slice, 0) }
     if (this.#beginning.kind === 'sequence') return this.#startAtFrame(slice, this.#beginning.sequence)
     const start = startIn(slice, this.#beginning)
     if (start === undefined) {
@@ -81,7 +81,7 @@ export class TaskCursor {
   }
 
   #begin(snapshot: TaskFrame): TaskFrame {
-    this.#begun = true
+    this.#hasStarted = true
     this.#ended = snapshot.last
     return snapshot
   }

@@ -55,22 +55,22 @@ function answerMessage(run: Run, turn: AnsweredTurn, known: ReadonlyMap<string, 
 }
 
 /** The caller's metadata, and a mark if the log was trimmed (SUB-2). */
-function metadataOf({ metadata = {} }: Run, trimmed = false): Metadata | undefined {
-  const { a2a: _a2a, ...given } = metadata
-  const shown = trimmed ? { ...given, gap: true } : given
-  return Object.keys(shown).length === 0 ? undefined : shown
+function metadataOf(run: Run, trimmed = false): Metadata | undefined {
+  const { a2a: _a2a, ...given } = run.metadata ?? {}
+  const metadata = trimmed ? { ...given, gap: true } : given
+  return Object.keys(metadata).length === 0 ? undefined : metadata
 }
 
 /** The task without reading its log. */
 export function taskOfRun(run: Run): Task {
   const { id, session, waiting, error, reason, updatedAt: timestamp } = run
-  const said = error?.message ?? reason
+  const text = error?.message ?? reason
   const message =
     waiting !== undefined
       ? questionMessage(run, waiting)
-      : said === undefined || said === ''
+      : text === undefined || text === ''
         ? undefined
-        : agentMessage(run, `${id}-end`, [{ text: said }])
+        : agentMessage(run, `${id}-end`, [{ text }])
   const metadata = metadataOf(run)
   return {
     id,

@@ -70,7 +70,7 @@ function fromRequirement(given: Fields): Resolution {
     ids: [given['id'], ...tool.ids],
     confirmed: given['confirmation'] ?? tool.confirmed,
     note: given['confirmation_note'] ?? tool.note,
-    fields: filled(given['user_input_schema']) ? given['user_input_schema'] : tool.fields,
+    fields: isFilled(given['user_input_schema']) ? given['user_input_schema'] : tool.fields,
     feedback: given['user_feedback_schema'] ?? tool.feedback,
     result: given['external_execution_result'] ?? tool.result,
   }
@@ -106,14 +106,14 @@ function find(question: Question, given: readonly Resolution[]): Resolution | un
 }
 
 function answerTo(question: Question, given: Resolution | undefined, input: string | undefined): unknown {
-  const answer = given === undefined ? undefined : understood(question, given)
+  const answer = given === undefined ? undefined : toAnswer(question, given)
   if (answer !== undefined) return answer
   if (question.kind === 'approval') return { approved: false, reason: 'it was not confirmed' }
   if (question.kind === 'input' && input !== undefined) return input
   throw new HoldfastError('invalid_request', `an answer to ${callOf(question)} is missing: ${question.prompt}`)
 }
 
-function understood(question: Question, given: Resolution): unknown {
+function toAnswer(question: Question, given: Resolution): unknown {
   switch (question.kind) {
     case 'approval':
       return given.confirmed === true ? true : denial(given)
@@ -153,13 +153,13 @@ function choice(question: Question, { choices, feedback, fields, answer }: Resol
   return factsOf(question)['multiple'] === true ? selected : selected[0]
 }
 
-function filled(fields: unknown): boolean {
+function isFilled(fields: unknown): boolean {
   return Array.isArray(fields) && fields.some((field) => ((field as Fields)['value'] ?? undefined) !== undefined)
 }
 
 /** Form values: an object if the question asks for one, otherwise the single value. */
 function valuesOf(question: Question, fields: unknown): unknown {
-  if (!Array.isArray(fields) || !filled(fields)) return undefined
+  if (!Array.isArray(fields) || !isFilled(fields)) return undefined
   const values = Object.fromEntries((fields as Fields[]).map((field) => [String(field['name']), field['value']]))
   if (propertiesOf(question) !== undefined) return values
   return values[ANSWER_FIELD] ?? Object.values(values)[0]

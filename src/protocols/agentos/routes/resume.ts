@@ -19,7 +19,7 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
   const session = nameField(fields, 'session_id', os.service.limits.nameCharsMax)
   const requested = integerField(fields, 'last_event_index')
   const stored = await os.findRun(call.principal, component.id, id, session)
-  if (stored === undefined) return unknown(call, id)
+  if (stored === undefined) return respondUnknownRun(call, id)
   const { state } = await os.views.open(stored).current(stored.next)
   const position = positionIn(state, requested)
   // 204 if the client has everything, which also stops an EventSource from reconnecting.
@@ -55,6 +55,6 @@ export function resumeAfter(os: AgentOs, stored: StoredRun, state: State, { has 
 }
 
 /** Reports an unknown run both by status and by the frame that AgentOS sends. */
-function unknown(call: Call, id: string): void {
+function respondUnknownRun(call: Call, id: string): void {
   respondText(call.response, 404, 'text/event-stream; charset=utf-8', encodeMetas([notFound(id)]))
 }

@@ -84,12 +84,12 @@ async function answer(
   const leaves = modes.cancelOnDisconnect ?? (!modes.background && component.onDisconnect === 'stop')
   if (leaves) stopWhenGone(call, os.service, id)
   if (modes.stream) return follow(call, os, await followFrom(os, stored, since))
-  const state = await settled(call, os, stored)
+  const state = await settledState(call, os, stored)
   respondJson(call.response, modes.httpErrors ? httpStatus(state) : 200, runOutput(state))
 }
 
 /** Waits for a run's end or next pause. */
-function settled(call: Call, { service, projection }: AgentOs, { run, next }: StoredRun): Promise<State> {
+function settledState(call: Call, { service, projection }: AgentOs, { run, next }: StoredRun): Promise<State> {
   return foldRun(service, call.principal, run.id, projection, {
     until: (state, event) => state.status === 'paused' && event.index >= next - 1,
     wait: call.signal,
@@ -107,12 +107,12 @@ async function listRuns(call: Call, os: AgentOs, family: Family): Promise<void> 
   const component = os.component(family, call)
   const session = requiredSession(call)
   const status = call.query.get('status')
-  const shown = await runsOf(os, call.principal, session, {
+  const runs = await runsOf(os, call.principal, session, {
     component: component.id,
     ...(status !== null && { statuses: statusesNamed([status]) }),
     show: listedRun,
   })
-  respondRuns(call, shown)
+  respondRuns(call, runs)
 }
 
 async function getRun(call: Call, os: AgentOs, family: Family): Promise<void> {

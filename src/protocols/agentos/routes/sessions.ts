@@ -18,7 +18,7 @@ import {
   sessionDetail,
   type SessionFacts,
   sessionSummary,
-  spokenIn,
+  excerptOf,
 } from '../view/sessions.ts'
 import type { State } from '../view/state.ts'
 
@@ -108,22 +108,22 @@ async function findSessions(
   offset: number,
   limit: number,
 ): Promise<FoundSession> {
-  const documents = os.service.documents(call.principal)
+  const owned = os.service.documents(call.principal)
   const type = typeOf(call)
   const user = call.query.get('user_id')
-  if (type === undefined && user === null) return documents.list({ ...query, offset, limit })
+  if (type === undefined && user === null) return owned.list({ ...query, offset, limit })
   const fits = (document: Document): boolean =>
     (type === undefined || familyOf(os, document) === type) && (user === null || factsOf(document).user_id === user)
-  const shown: Document[] = []
+  const documents: Document[] = []
   let total = 0
   const size = os.service.limits.pageDocumentsMax
   for (let from = 0; from < LOOKED_AT_MAX; from += size) {
-    const page = await documents.list({ ...query, offset: from, limit: size })
+    const page = await owned.list({ ...query, offset: from, limit: size })
     for (const document of page.documents.filter(fits))
-      if (++total > offset && shown.length < limit) shown.push(document)
+      if (++total > offset && documents.length < limit) documents.push(document)
     if (from + size >= page.total) break
   }
-  return { documents: shown, total }
+  return { documents, total }
 }
 
 function typeOf({ query }: Call): ComponentKind | undefined {
@@ -185,7 +185,7 @@ async function getSession(call: Call, os: AgentOs): Promise<void> {
 }
 
 async function respondSession(call: Call, os: AgentOs, document: Document): Promise<void> {
-  const spoken = await runsOf(os, call.principal, document.id, { show: spokenIn })
+  const spoken = await runsOf(os, call.principal, document.id, { show: excerptOf })
   respondJson(call.response, 200, sessionDetail(os, document, spoken))
 }
 

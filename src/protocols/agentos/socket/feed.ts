@@ -61,13 +61,13 @@ export class SocketFeed implements Sink {
 
   failed(cause: unknown): void {
     const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'failed to read the log', { cause })
-    this.#tell({ kind: 'failed', error })
+    this.#sendNotice({ kind: 'failed', error })
     this.close()
   }
 
   /** The server shuts down before the run ends. */
   leave(reason: string): void {
-    this.#tell({ kind: 'closing', reason, cursor: this.#subscription?.cursor ?? -1 })
+    this.#sendNotice({ kind: 'closing', reason, cursor: this.#subscription?.cursor ?? -1 })
     this.close()
   }
 
@@ -79,7 +79,7 @@ export class SocketFeed implements Sink {
     this.#onClose()
   }
 
-  #tell(notice: Parameters<typeof noticeOf>[1]): void {
+  #sendNotice(notice: Parameters<typeof noticeOf>[1]): void {
     if (this.#closed) return
     for (const meta of noticeOf(this.#what.known.run.id, notice)) this.#outbox.send(JSON.stringify(meta))
   }

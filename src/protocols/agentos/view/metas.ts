@@ -35,8 +35,8 @@ export interface Meta {
 
 export function metasOf(family: Family, state: State, position: StreamPosition): Metas {
   if (isFinished(state.status) || state.status === 'paused') return { opening: [replay(state, position)] }
-  const catchUp = position.missed === 0 ? [] : [catchingUp(state, position)]
-  const live = subscribed(family, state, position)
+  const catchUp = position.missed === 0 ? [] : [catchUpMeta(state, position)]
+  const live = subscribedMeta(family, state, position)
   return position.missed === 0 ? { opening: [live] } : { opening: catchUp, caughtUp: live }
 }
 
@@ -51,31 +51,31 @@ function replay(state: State, position: StreamPosition): Meta {
     total_events: position.missed,
     total_buffered: total,
     last_event_index_requested: position.requested,
-    message: message + remark(state, position),
-    ...caveats(state, position),
+    message: message + gapText(state, position),
+    ...gapFields(state, position),
   }
 }
 
-function catchingUp(state: State, position: StreamPosition): Meta {
+function catchUpMeta(state: State, position: StreamPosition): Meta {
   return {
     event: 'catch_up',
     run_id: state.shownId,
     status: liveStatus(state),
     missed_events: position.missed,
     current_event_count: state.next,
-    message: `Catching up on ${position.missed} missed events.${remark(state, position)}`,
-    ...caveats(state, position),
+    message: `Catching up on ${position.missed} missed events.${gapText(state, position)}`,
+    ...gapFields(state, position),
   }
 }
 
-function subscribed(family: Family, state: State, position: StreamPosition): Meta {
+function subscribedMeta(family: Family, state: State, position: StreamPosition): Meta {
   return {
     event: 'subscribed',
     run_id: state.shownId,
     status: liveStatus(state),
     current_event_count: state.next,
-    message: `Subscribed to ${family.kind} run. Receiving live events.${remark(state, position)}`,
-    ...caveats(state, position),
+    message: `Subscribed to ${family.kind} run. Receiving live events.${gapText(state, position)}`,
+    ...gapFields(state, position),
   }
 }
 
@@ -84,7 +84,7 @@ function liveStatus({ status }: State): string {
 }
 
 /** Caveats, machine-readable. */
-function caveats({ next, trimmedBefore }: State, { clamped }: StreamPosition): object {
+function gapFields({ next, trimmedBefore }: State, { clamped }: StreamPosition): object {
   return {
     ...(clamped && { last_event_index_clamped_to: next - 1 }),
     ...(trimmedBefore !== undefined && { gap: true, first_available_index: trimmedBefore }),
@@ -92,7 +92,7 @@ function caveats({ next, trimmedBefore }: State, { clamped }: StreamPosition): o
 }
 
 /** Caveats, as text. */
-function remark({ next, trimmedBefore }: State, { clamped, requested }: StreamPosition): string {
+function gapText({ next, trimmedBefore }: State, { clamped, requested }: StreamPosition): string {
   if (trimmedBefore !== undefined) return ' Earlier events were trimmed and cannot be replayed.'
   return clamped ? ` Event ${requested} does not exist; the last one is ${next - 1}.` : ''
 }

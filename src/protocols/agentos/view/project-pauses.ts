@@ -14,13 +14,13 @@ import type { FrameWriter } from './frame-writer.ts'
 import { type Logged, rootOf, type State, type Step } from './state.ts'
 import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
-import { forgetEnd, relayedEnd, silently } from './relay.ts'
+import { forgetEnd, relayedEnd, withoutFrames } from './relay.ts'
 import { values } from './trail.ts'
 
 export function runPaused(writer: FrameWriter, { data, time }: Logged<'run.paused'>): void {
   const known = new Set(writer.state.questions.map(({ id }) => id))
   writer.state = { ...writer.state, status: 'paused', questions: data.questions, askedAt: time }
-  const root = silently(writer, () => endReasoning(writer, rootOf(writer.state)))
+  const root = withoutFrames(writer, () => endReasoning(writer, rootOf(writer.state)))
   const relayed = relayedEnd(writer.state, 'paused')
   forgetEnd(writer)
   // Answers name our questions, which have the tool calls of the upstream.
@@ -130,7 +130,7 @@ function stepOf(state: State, { step }: Gate): Step {
     details: {},
     open: false,
     results: undefined,
-    begun: 0,
+    startIndex: 0,
   }
 }
 

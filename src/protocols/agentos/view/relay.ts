@@ -49,7 +49,7 @@ export function lacksStart({ relay }: State, { type, data }: LoggedEvent): boole
 }
 
 /** Does without frames what the upstream has shown by events of its own. */
-export function silently<Result>(writer: FrameWriter, work: () => Result): Result {
+export function withoutFrames<Result>(writer: FrameWriter, work: () => Result): Result {
   writer.isMuted = writer.state.relay?.isVerbatim === true
   const result = work()
   writer.isMuted = false

@@ -57,10 +57,10 @@ export async function runsOf<Shown>(
       return undefined
     })
     if (state === undefined) continue
-    const shown = show(state)
-    bytesLeft -= jsonBytes(shown)
+    const excerpt = show(state)
+    bytesLeft -= jsonBytes(excerpt)
     if (bytesLeft < 0 && newestFirst.length > 0) return { runs: newestFirst.toReversed(), whole: false }
-    newestFirst.push(shown)
+    newestFirst.push(excerpt)
   }
   return { runs: newestFirst.toReversed(), whole }
 }

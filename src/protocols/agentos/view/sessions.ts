@@ -95,7 +95,7 @@ export function sessionSummary(os: AgentOs, document: Document): Readonly<Record
     session_name: title ?? id,
     session_type: family.kind,
     ...(label !== undefined && { [family.idField]: label }),
-    ...shown(facts),
+    ...sessionFields(facts),
     ...forkOf(document),
     created_at: createdAt,
     updated_at: updatedAt,
@@ -109,7 +109,7 @@ export interface RunExcerpt {
   readonly messages: readonly object[]
 }
 
-export function spokenIn(state: State): RunExcerpt {
+export function excerptOf(state: State): RunExcerpt {
   const root = rootOf(state)
   return {
     usage: root.usage,
@@ -136,7 +136,12 @@ export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: 
   }
 }
 
-function shown({ user_id: user, session_state: state, metadata, session_summary: summary }: SessionFacts): object {
+function sessionFields({
+  user_id: user,
+  session_state: state,
+  metadata,
+  session_summary: summary,
+}: SessionFacts): object {
   return {
     ...(user !== undefined && { user_id: user }),
     session_state: state ?? {},

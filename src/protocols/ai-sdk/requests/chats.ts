@@ -131,7 +131,7 @@ export class Chats {
 
 /** Whether a view ended because output was retracted that its clients have. */
 function isCut(shown: ChatState, { message }: ChatState): boolean {
-  return shown.shown === 'no more' && message.restart > 0
+  return shown.visibility === 'ended' && message.restart > 0
 }
 
 /** Negative: the last chunks. */

@@ -14,7 +14,7 @@ export function toConversation(body: ChatBody, isContinued: boolean): Conversati
     message.role === 'system' || message.role === 'developer' ? [plainText(message.content)] : [],
   )
   return {
-    messages: spokenIn(isContinued ? newOf(messages) : messages),
+    messages: conversationIn(isContinued ? newOf(messages) : messages),
     caller: callerOf({
       instructions: instructions.length === 0 ? undefined : instructions.join('\n\n'),
       tools: tools?.map(({ function: { name, description, parameters } }) => ({
@@ -53,7 +53,7 @@ export function resultsIn(messages: readonly ChatMessage[]): readonly CallerResu
   return since.map((message) => ({ callId: message.tool_call_id, output: plainText(message.content) }))
 }
 
-function spokenIn(messages: readonly ChatMessage[]): Message[] {
+function conversationIn(messages: readonly ChatMessage[]): Message[] {
   const names = new Map<string, string>()
   return messages.flatMap((message, position): Message[] => {
     switch (message.role) {
@@ -94,10 +94,10 @@ function userContent(content: OfRole<'user'>['content'], param: string): Message
 }
 
 function assistantContent({ content, tool_calls: calls }: OfRole<'assistant'>): Message['content'] {
-  const said = content === undefined ? '' : plainText(content)
-  if (calls === undefined || calls.length === 0) return said
+  const text = content === undefined ? '' : plainText(content)
+  if (calls === undefined || calls.length === 0) return text
   return [
-    ...(said === '' ? [] : [{ type: 'text' as const, text: said }]),
+    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
     ...calls.map(({ id, function: { name, arguments: input } }) => ({
       type: 'tool-call' as const,
       toolCallId: id,

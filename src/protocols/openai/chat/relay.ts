@@ -73,7 +73,7 @@ export function received(
   const isShown = !isEnd && !state.cut && !isFailure(chunk)
   return {
     state: { ...state, relay: next },
-    frames: isShown ? [{ data: shown(chunk, view.includeUsage === true), last: false }] : [],
+    frames: isShown ? [{ data: toClientChunk(chunk, view.includeUsage === true), last: false }] : [],
   }
 }
 
@@ -89,7 +89,10 @@ function isFailure({ error }: Chunk): boolean {
 /** The end as the upstream said it. */
 export function relayedEnd({ held }: ChatRelay, includeUsage: boolean): ChatFrame[] {
   const frames = held.filter((chunk) => includeUsage || !isUsageOnly(chunk))
-  return [...frames.map((chunk) => ({ data: shown(chunk, includeUsage), last: false })), { data: '[DONE]', last: true }]
+  return [
+    ...frames.map((chunk) => ({ data: toClientChunk(chunk, includeUsage), last: false })),
+    { data: '[DONE]', last: true },
+  ]
 }
 
 /** The gateway always asks for usage; a client that did not gets no chunk for it. */
@@ -97,7 +100,7 @@ function isUsageOnly({ choices, usage }: Chunk): boolean {
   return Array.isArray(choices) && choices.length === 0 && usage !== undefined && usage !== null
 }
 
-function shown(chunk: Chunk, includeUsage: boolean): Chunk {
+function toClientChunk(chunk: Chunk, includeUsage: boolean): Chunk {
   if (includeUsage || chunk['usage'] !== null) return chunk
   const { usage: _usage, ...rest } = chunk
   return rest

@@ -19,7 +19,7 @@ function byIndex(known: readonly Chunk[], more: readonly Chunk[]): readonly Chun
   const all = new Map(known.map((each, at) => [each['index'] ?? at, each]))
   for (const [at, each] of more.entries()) {
     const index = each['index'] ?? at
-    all.set(index, grown(all.get(index), each) as Chunk)
+    all.set(index, withMore(all.get(index), each) as Chunk)
   }
   return [...all.values()]
 }
@@ -28,7 +28,7 @@ function byIndex(known: readonly Chunk[], more: readonly Chunk[]): readonly Chun
 const REPLACED = new Set(['role', 'id', 'type', 'finish_reason', 'name', 'index'])
 
 /** Texts and lists grow, objects are merged, other values are replaced. */
-function grown(known: unknown, more: unknown, name = ''): unknown {
+function withMore(known: unknown, more: unknown, name = ''): unknown {
   if (more === null || more === undefined) return known ?? more
   if (known === null || known === undefined) return more
   if (typeof known === 'string' && typeof more === 'string')
@@ -39,7 +39,7 @@ function grown(known: unknown, more: unknown, name = ''): unknown {
       : [...(known as unknown[]), ...(more as unknown[])]
   if (typeof known === 'object' && typeof more === 'object') {
     const result: Record<string, unknown> = { ...known }
-    for (const [key, value] of Object.entries(more)) result[key] = grown(result[key], value, key)
+    for (const [key, value] of Object.entries(more)) result[key] = withMore(result[key], value, key)
     return result
   }
   return more

@@ -33,7 +33,7 @@ export async function continueWith(
   const run = runOf(results)
   if (run === undefined) return undefined
   const exchanges = await exchangesOf(service, call.principal, run)
-  const found = exchanges?.findIndex(({ questions }) => asks(run, questions, results[0]!.callId)) ?? -1
+  const found = exchanges?.findIndex(({ questions }) => isQuestionFor(run, questions, results[0]!.callId)) ?? -1
   if (found < 0) return undefined
   const { questions, answers: known } = exchanges![found]!
   const answers = answersTo(run, questions, results)
@@ -100,7 +100,7 @@ const exchangesProjection: Projection<readonly Exchange[], never> = {
   },
 }
 
-function asks(run: string, questions: readonly Question[], callId: string): boolean {
+function isQuestionFor(run: string, questions: readonly Question[], callId: string): boolean {
   return questions.some((question) => callerCall(run, question)?.id === callId)
 }
 
@@ -112,13 +112,13 @@ function answersTo(
 ): Record<string, unknown> {
   const answers = results.map(({ callId, output }) => {
     const question = questions.find((each) => callerCall(run, each)?.id === callId)
-    return [question?.id ?? callId, question?.schema === undefined ? output : parsed(output)] as const
+    return [question?.id ?? callId, question?.schema === undefined ? output : parseOutput(output)] as const
   })
   return Object.fromEntries(answers)
 }
 
 /** Parses a result as JSON for questions with a schema; the API only has text. */
-function parsed(output: string): unknown {
+function parseOutput(output: string): unknown {
   return parseJsonOrText(output)
 }
 

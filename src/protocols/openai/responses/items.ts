@@ -13,13 +13,13 @@ export type ItemLookup = (id: string) => Promise<OutputItem>
 
 export async function toConversation(body: ResponseBody, lookUp: ItemLookup): Promise<Conversation> {
   const { input = [], instructions } = body
-  const items = typeof input === 'string' ? [userText(input)] : await resolved(input, lookUp)
+  const items = typeof input === 'string' ? [userText(input)] : await resolveReferences(input, lookUp)
   const system = items.flatMap((item) => (isInstruction(item) ? [plainText(item.content)] : []))
-  const told = [...(instructions === undefined ? [] : [instructions]), ...system]
+  const instructionTexts = [...(instructions === undefined ? [] : [instructions]), ...system]
   return {
     messages: messagesIn(items),
     caller: callerOf({
-      instructions: told.length === 0 ? undefined : told.join('\n\n'),
+      instructions: instructionTexts.length === 0 ? undefined : instructionTexts.join('\n\n'),
       tools: toolsIn(body.tools),
       toolChoice: choiceOf(body.tool_choice),
       output: outputOf(body.text?.format),
@@ -34,7 +34,7 @@ export async function toConversation(body: ResponseBody, lookUp: ItemLookup): Pr
 
 /** Items outside of runs, as messages. */
 export async function messagesFrom(items: readonly InputItem[], lookUp: ItemLookup): Promise<Message[]> {
-  return messagesIn(await resolved(items, lookUp))
+  return messagesIn(await resolveReferences(items, lookUp))
 }
 
 function userText(text: string): InputItem {
@@ -56,7 +56,7 @@ function isReference(item: InputItem): item is Extract<InputItem, { id: string }
 }
 
 /** Replaces references by their items. */
-function resolved(items: readonly InputItem[], lookUp: ItemLookup): Promise<InputItem[]> {
+function resolveReferences(items: readonly InputItem[], lookUp: ItemLookup): Promise<InputItem[]> {
   return Promise.all(items.map(async (item) => (isReference(item) ? toInput(await lookUp(item.id)) : item)))
 }
 
@@ -110,7 +110,7 @@ export function resultsIn(input: ResponseBody['input']): readonly CallerResult[]
 function messagesIn(items: readonly InputItem[]): Message[] {
   const names = new Map<string, string>()
   return items.flatMap((item, position): Message[] => {
-    if (isMessage(item)) return isInstruction(item) ? [] : [said(item, `input.${position}.content`)]
+    if (isMessage(item)) return isInstruction(item) ? [] : [toMessage(item, `input.${position}.content`)]
     if (item.type === 'function_call') {
       const { call_id: toolCallId, name: toolName, arguments: given } = item
       names.set(toolCallId, toolName)
@@ -129,7 +129,7 @@ function messagesIn(items: readonly InputItem[]): Message[] {
   })
 }
 
-function said({ role, content }: MessageInput, param: string): Message {
+function toMessage({ role, content }: MessageInput, param: string): Message {
   if (role === 'assistant') return { role, content: plainText(content) }
   if (typeof content === 'string') return { role: 'user', content }
   return { role: 'user', content: content.map((part, position) => contentPart(part, `${param}.${position}`)) }
@@ -169,8 +169,8 @@ function messagesOf(input: unknown): object[] {
   const { messages, results, text } = (input ?? {}) as Record<string, unknown>
   if (Array.isArray(messages)) return (messages as Message[]).flatMap(toItems)
   if (Array.isArray(results)) return (results as { call: string; output: unknown }[]).map(resultItem)
-  const shown = typeof text === 'string' ? text : JSON.stringify(input)
-  return [inputMessage('user', [{ type: 'input_text', text: shown }])]
+  const inputText = typeof text === 'string' ? text : JSON.stringify(input)
+  return [inputMessage('user', [{ type: 'input_text', text: inputText }])]
 }
 
 function inputMessage(role: string, content: object[]): object {

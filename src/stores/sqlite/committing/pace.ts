@@ -37,11 +37,11 @@ export class Pace {
   /** Milliseconds until the next one should start. */
   wait(): number {
     const now = this.#loop.now()
-    this.#look(now)
+    this.#measure(now)
     return this.#isBusy ? Math.max(0, this.#startedAt + BUSY_EVERY_MS - now) : 0
   }
 
-  #look(now: number): void {
+  #measure(now: number): void {
     const window = now - this.#windowStart
     if (window < WINDOW_MS) return
     const { idle } = this.#loop.eventLoopUtilization()

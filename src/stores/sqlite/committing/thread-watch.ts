@@ -25,7 +25,7 @@ export class ThreadWatch {
     this.#thread = thread
     this.#listener = listener
     this.#answers = new AnswerWatch(thread, 'write', everyMs)
-    this.#timer = setInterval(() => this.#look(), everyMs)
+    this.#timer = setInterval(() => this.#check(), everyMs)
     this.#timer.unref()
   }
 
@@ -38,7 +38,7 @@ export class ThreadWatch {
     clearInterval(this.#timer)
   }
 
-  #look(): void {
+  #check(): void {
     const { isWaiting } = this.#thread
     const stall = this.#answers.look()
     if (stall !== undefined) this.#listener.stalled(stall)

@@ -12,7 +12,7 @@ import { connect, openDatabase, restoreDraftOf } from './database-file.ts'
 import { type Examination, examineContents } from './examine.ts'
 import { type FileLock, lockFile } from './lock.ts'
 import { SCHEMA_VERSION, schemaVersionOf } from '../tables/schema.ts'
-import { damaged, damageOr } from './sqlite-errors.ts'
+import { damagedFileError, damageOr } from './sqlite-errors.ts'
 
 export interface CopyReport {
   readonly runs: number
@@ -125,7 +125,7 @@ function verify(draft: string, progress: CopyProgress): CopyReport {
   {
     using database = connect(draft)
     const [found] = database.prepare('PRAGMA integrity_check(1)').all()
-    if (found?.['integrity_check'] !== 'ok') throw damaged(draft, String(found?.['integrity_check']))
+    if (found?.['integrity_check'] !== 'ok') throw damagedFileError(draft, String(found?.['integrity_check']))
     // Older schemas have no checksums.
     if (schemaVersionOf(database, draft) === SCHEMA_VERSION) damage = examineContents(database, draft)
     // A copy belongs to no process.

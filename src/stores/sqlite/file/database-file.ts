@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { makeFile } from './file-access.ts'
 import { readJournal } from './journal.ts'
 import { checkVersion, migrate } from '../tables/schema.ts'
-import { DAMAGE_ADVICE, damaged, damageOr } from './sqlite-errors.ts'
+import { DAMAGE_ADVICE, damagedFileError, damageOr } from './sqlite-errors.ts'
 
 /**
  * Opens the file, creating it if needed, and migrates its schema. A refused file is left unchanged. Not for a file that this
@@ -105,7 +105,7 @@ const HEADER_BYTES = 100
 function checkFile(path: string): void {
   const stats = statSync(path)
   if (!stats.isFile()) throw new Error(`${path} is not a file; give Holdfast a file of its own`)
-  if (stats.size < HEADER_BYTES) throw damaged(path, `it has ${stats.size} bytes`)
+  if (stats.size < HEADER_BYTES) throw damagedFileError(path, `it has ${stats.size} bytes`)
   const header = Buffer.alloc(HEADER_BYTES)
   const file = openSync(path, 'r')
   readSync(file, header, 0, HEADER_BYTES, 0)
@@ -113,7 +113,7 @@ function checkFile(path: string): void {
   if (header.toString('latin1', 0, 15) !== 'SQLite format 3')
     throw new Error(`${path} is not a SQLite database; ${DAMAGE_ADVICE}`)
   const pageBytes = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
-  if (pageBytes < 512) throw damaged(path, 'its header makes no sense')
+  if (pageBytes < 512) throw damagedFileError(path, 'its header makes no sense')
   checkLength(path, stats.size, pageBytes, header.readUInt32BE(28))
   checkVersion(header.readUInt32BE(68), header.readUInt32BE(60), path)
 }
@@ -124,6 +124,6 @@ function checkLength(path: string, size: number, pageBytes: number, headerPages:
   const journal = readJournal(`${path}-wal`, pageBytes, filePages)
   const pages = journal.pages ?? headerPages
   for (let page = filePages + 1; page <= pages; page++) {
-    if (!journal.beyond.has(page)) throw damaged(path, `it has ${size} bytes of ${pages * pageBytes}`)
+    if (!journal.beyond.has(page)) throw damagedFileError(path, `it has ${size} bytes of ${pages * pageBytes}`)
   }
 }

@@ -24,14 +24,14 @@ export function isCorrupt(cause: unknown): boolean {
   return codeOf(cause) === SQLITE_CORRUPT
 }
 
-export function damaged(path: string, how: string, cause?: unknown): Error {
+export function damagedFileError(path: string, how: string, cause?: unknown): Error {
   return new Error(`${path} is damaged: ${how}; ${DAMAGE_ADVICE}`, { cause })
 }
 
 /** If the file is damaged, an error with its name and what to do; otherwise the cause. */
 export function damageOr(path: string, cause: unknown): unknown {
   const code = codeOf(cause)
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? damaged(path, detailOf(cause), cause) : cause
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB ? damagedFileError(path, detailOf(cause), cause) : cause
 }
 
 /** SQLite's primary result code. */

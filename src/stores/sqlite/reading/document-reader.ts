@@ -1,6 +1,6 @@
 /** Reads durable documents. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type Document, type DocumentPage, type DocumentQuery, folded } from '../../../core/model/document.ts'
+import { type Document, type DocumentPage, type DocumentQuery, caseFolded } from '../../../core/model/document.ts'
 import type { DocumentName } from '../../../core/ports/store-transfer.ts'
 import { documentDamage, documentIn } from '../tables/document-rows.ts'
 
@@ -64,7 +64,7 @@ function filterOf(query: DocumentQuery): { readonly where: string; readonly valu
   }
   if (query.title !== undefined) {
     conditions.push('instr(search, ?) > 0')
-    values.push(folded(query.title))
+    values.push(caseFolded(query.title))
   }
   return { where: conditions.join(' AND '), values }
 }

@@ -87,11 +87,11 @@ export class ReadingThreadHandle {
     name: Name,
     ...args: Parameters<Readings[Name]>
   ): Promise<ReturnType<Readings[Name]>> {
-    if (this.#closed) return Promise.reject(unreadable('it is closed'))
+    if (this.#closed) return Promise.reject(unreadableError('it is closed'))
     const refusal = this.#stallNow ?? this.#overload
     if (refusal !== undefined) {
       this.#start() // so that reads work although the stand-in stalls
-      return Promise.reject(unreadable(refusal))
+      return Promise.reject(unreadableError(refusal))
     }
     return new Promise((resolve, reject) => {
       // Requests of the same moment share one message, and so one reply.
@@ -208,7 +208,7 @@ export class ReadingThreadHandle {
   }
 
   #rejectAll(reason: string): void {
-    const cause = unreadable(reason)
+    const cause = unreadableError(reason)
     for (const asked of this.#underWay) for (const { reject } of asked) reject(cause)
     for (const { reject } of this.#take(WAITING_MAX)) reject(cause)
   }
@@ -219,10 +219,10 @@ function requestsOf(asked: readonly Asked[]): ReadingRequest[] {
 }
 
 function errorOf({ code, message, details }: ReadingFault): HoldfastError {
-  if (code === undefined) return unreadable(message)
+  if (code === undefined) return unreadableError(message)
   return new HoldfastError(code, message, details === undefined ? {} : { details })
 }
 
-function unreadable(reason: string): HoldfastError {
+function unreadableError(reason: string): HoldfastError {
   return storeUnavailable(`the store cannot be read: ${reason}`, { retryAfterMs: RETRY_MS })
 }

@@ -75,7 +75,7 @@ export class RunReader {
       values.push(createdAt, id)
     }
     const statement = this.#database.prepare(
-      `SELECT * FROM runs INDEXED BY ${index} ${whereOf(conditions)} ORDER BY created DESC, id DESC LIMIT ?`,
+      `SELECT * FROM runs INDEXED BY ${index} ${whereClause(conditions)} ORDER BY created DESC, id DESC LIMIT ?`,
     )
     try {
       const listing = this.#listingOf(statement.all(...values, query.limit), query)
@@ -212,7 +212,7 @@ function isMatch({ owner, component, session, status, version }: RunQuery, { sto
   )
 }
 
-function whereOf(conditions: readonly string[]): string {
+function whereClause(conditions: readonly string[]): string {
   return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
 }
 

@@ -18,7 +18,7 @@ export function isSoundDocument(row: Row): boolean {
 export function documentIn(row: Row): Document | undefined {
   if (!isSoundDocument(row)) return undefined
   const { label, title } = row as { readonly label: string | null; readonly title: string | null }
-  const body = parsed(row['body'] as string)
+  const body = parseBody(row['body'] as string)
   return (
     body && {
       owner: row['owner'] as string,
@@ -43,7 +43,7 @@ function checksumIn(row: Row, columns: readonly string[]): number {
 }
 
 /** Undefined for invalid JSON, which a row without a checksum may contain. */
-function parsed(json: string): { readonly body: unknown } | undefined {
+function parseBody(json: string): { readonly body: unknown } | undefined {
   try {
     return { body: JSON.parse(json) as unknown }
   } catch {

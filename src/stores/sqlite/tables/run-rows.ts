@@ -57,7 +57,7 @@ export function readRow(row: Row): RowReading {
   const number = row['number'] as number
   if (!fits(row['identity'], () => checksumIn(row, IDENTITY))) return { kind: 'unreadable', number }
   if (fits(row['crc'], () => checksumIn(row, COLUMNS))) {
-    const run = parsed(row)
+    const run = parseRow(row)
     if (run !== undefined) return { kind: 'sound', run }
   }
   const { id, owner, component, session, created: createdAt } = row as Readonly<Record<string, string>>
@@ -90,7 +90,7 @@ function checksumIn(row: Row, columns: readonly string[]): number {
 }
 
 /** Undefined for an invalid row without a checksum. */
-function parsed(row: Row): NumberedRun | undefined {
+function parseRow(row: Row): NumberedRun | undefined {
   try {
     const stop = row['stop'] as string | null
     const damage = row['damage'] as string | null
