@@ -33,7 +33,7 @@ export type FollowStart = {
 /** A connection that lasted this long was good, even if it delivered nothing new. One without any data may be dead. */
 const STEADY_MS = 2000
 /** Consecutive streams that ended at once or delivered nothing new, before the task is polled instead. */
-const BARREN_STREAMS_MAX = 3
+const EMPTY_STREAMS_MAX = 3
 
 type FollowMethod = 'send' | 'subscribe' | 'poll'
 
@@ -42,10 +42,10 @@ export class TaskFollower {
   readonly #options: FollowOptions
   readonly #opening: FollowStart
   readonly #backoff: Backoff
-  #way: FollowMethod
+  #method: FollowMethod
   #after: string | undefined
   #answered: TaskStatus | undefined
-  #barren = 0
+  #emptyStreams = 0
   #staleLooks = 0
 
   constructor(opening: FollowStart, options: FollowOptions) {
@@ -53,7 +53,7 @@ export class TaskFollower {
     this.#options = options
     this.#backoff = options.newBackoff()
     this.#answered = opening.answered
-    this.#way = 'request' in opening ? 'send' : this.#rejoinBy()
+    this.#method = 'request' in opening ? 'send' : this.#rejoinBy()
     this.#after = 'request' in opening ? undefined : opening.after
   }
 
@@ -76,8 +76,8 @@ export class TaskFollower {
         this.#options.signal?.throwIfAborted()
         const isSteady = performance.now() - since >= STEADY_MS
         const wasGood = came === 'news' || (came === 'nothing new' && isSteady)
-        if (wasGood) this.#barren = 0
-        else if (came === 'nothing new' || isSteady) this.#barren++
+        if (wasGood) this.#emptyStreams = 0
+        else if (came === 'nothing new' || isSteady) this.#emptyStreams++
         await this.#recover(cause, wasGood)
       }
     }
@@ -96,14 +96,14 @@ export class TaskFollower {
 
   async *#connection(): AsyncGenerator<Update, void, void> {
     const { binding, signal, idleTimeoutMs: timeoutMs, streaming } = this.#options
-    if (this.#way === 'send') {
+    if (this.#method === 'send') {
       const { request } = this.#opening as { readonly request: SendRequest }
       if (streaming)
         return yield* binding.stream({ name: 'SendStreamingMessage', params: request }, { signal, timeoutMs })
       yield await callBinding(binding, 'SendMessage', request, { signal, timeoutMs })
-      this.#way = 'poll'
+      this.#method = 'poll'
     }
-    if (this.#way === 'poll') return yield* this.#polls()
+    if (this.#method === 'poll') return yield* this.#polls()
     this.assembly.rejoin()
     const after = this.#options.resumable ? (this.assembly.cursor ?? this.#after) : undefined
     yield* binding.stream({ name: 'SubscribeToTask', params: { id: this.#id() } }, { signal, timeoutMs, after })
@@ -138,9 +138,9 @@ export class TaskFollower {
     const { status, message } = this.assembly
     if (message !== undefined || isEnded(status.state)) return true
     if (!isWaiting(status.state)) return false
-    if (this.#isAnswered(status)) return this.#way === 'poll' && ++this.#staleLooks > this.#options.retries
+    if (this.#isAnswered(status)) return this.#method === 'poll' && ++this.#staleLooks > this.#options.retries
     // A task that waits for credentials may get them from elsewhere and continue by itself, so the stream stays open.
-    return status.state === 'TASK_STATE_INPUT_REQUIRED' || this.#way === 'poll' || this.#opening.endsAtAuth === true
+    return status.state === 'TASK_STATE_INPUT_REQUIRED' || this.#method === 'poll' || this.#opening.endsAtAuth === true
   }
 
   /** It waits, and the agent has closed the stream for that. */
@@ -193,19 +193,19 @@ export class TaskFollower {
   /** Waits until a retry is due, possibly by another method; throws permanent errors. */
   async #recover(cause: unknown, wasGood: boolean): Promise<void> {
     if (!(cause instanceof ClientError)) throw cause
-    const failed = this.#way
+    const failed = this.#method
     if (failed === 'send' && this.assembly.id === undefined) {
       if (!this.#mayResend(cause)) throw cause
-    } else if (failed === 'send') this.#way = this.#rejoinBy()
+    } else if (failed === 'send') this.#method = this.#rejoinBy()
     if (cause instanceof A2aError && cause.code !== 'agent_error') {
       if (failed === 'poll' || LASTING.includes(cause.code)) throw cause
       // A finished task cannot be subscribed to, nor any task if the agent does not offer it.
-      this.#way = 'poll'
+      this.#method = 'poll'
       return
     }
     if (cause instanceof ProtocolError || !(isTransient(cause) || cause instanceof A2aError)) throw cause
     if (wasGood) this.#backoff.progress()
-    if (this.#barren >= BARREN_STREAMS_MAX) this.#way = 'poll'
+    if (this.#emptyStreams >= EMPTY_STREAMS_MAX) this.#method = 'poll'
     await this.#backoff.pause(cause, this.#options.signal)
   }
 

@@ -160,9 +160,9 @@ export class Reader {
   }
 
   /** Data must be an object in 0.3; other values are wrapped and marked. Protocol buffers wrap them once more. */
-  #data({ data, metadata }: Raw): unknown {
+  #data({ data, metadata: marks }: Raw): unknown {
     const value = this.#dialect === 'proto' && isRaw(data) && 'data' in data ? data['data'] : data
-    const isWrapped = isRaw(metadata) && metadata['data_part_compat'] === true && isRaw(value) && 'value' in value
+    const isWrapped = isRaw(marks) && marks['data_part_compat'] === true && isRaw(value) && 'value' in value
     return (isWrapped ? value['value'] : value) ?? null
   }
 }

@@ -1,4 +1,4 @@
-/** A transport for `useChat` that reconnects by itself, exactly after the last chunk, and whose stop is durable. */
+/** A transport for `useChat` that reconnects automatically after the last chunk, and whose stop is durable. */
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
 import { Backoff, type OnProblem } from '../client/backoff.ts'
 import { ApiError, type ClientError, ConnectionError } from '../client/errors.ts'
@@ -122,7 +122,9 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     } catch (cause) {
       if (!(cause instanceof ApiError) || cause.status !== 410) throw cause
       // Retracted parts cannot be taken back here. For `useChat` this is a lost connection: it replays the message.
-      throw new TypeError('the network stream must be replayed: output that was shown has been retracted', { cause })
+      throw new TypeError('the network stream must be replayed: output that was already sent has been retracted', {
+        cause,
+      })
     }
   }
 

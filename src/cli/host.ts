@@ -1,6 +1,6 @@
 /** Runs a server as the process: prints its address, and drains on SIGTERM or SIGINT. */
 import * as module from 'node:module'
-import { componentsIn, type Served, sourcesIn } from '../core/ports/component-source.ts'
+import { componentsIn, type ComponentOrSource, sourcesIn } from '../core/ports/component-source.ts'
 import { Registry } from '../core/registry.ts'
 import type { Store } from '../core/ports/store.ts'
 import { AuditFile } from '../server/audit-sinks.ts'
@@ -24,7 +24,7 @@ import { boundYoungGeneration } from './young-generation.ts'
 /** Serves until SIGTERM or SIGINT; resolves with the exit code. */
 export async function hostServer(
   config: Config & Pick<ServerOptions, 'corsLoopback'>,
-  components: readonly Served[],
+  components: readonly ComponentOrSource[],
   io: CommandIo,
   nextSteps: (urls: ProtocolUrls, server: Server) => string,
   opening?: Promise<Store>,

@@ -167,7 +167,7 @@ export class RunHandle {
     return this.#ask('/stop', { method: 'POST', query: { wait: waitMs }, body: { reason } }, { signal })
   }
 
-  /** Answers what a paused run asks. Not repeated by itself once it may have been taken. */
+  /** Answers a paused run's questions. Not retried once the server may have accepted it. */
   answer(answers: Answers, options?: Abortable): Promise<RunInfo> {
     return this.#ask('/answers', { method: 'POST', body: answers, repeat: 'refused' }, options)
   }

@@ -56,7 +56,7 @@ export class RunSnapshot implements AsyncIterable<LoggedEvent> {
         isFirst = false
       },
     })
-    // Begins the request; the event is kept for the loop.
+    // Starts the request; the loop gets the buffered event.
     const next = events.next()
     next.then(() => arrived.reject(noSnapshot(run)), arrived.reject)
     try {

@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../core/model/event.ts'
 import { lifecycleAfter, queuedRun, type RunLifecycle } from '../core/structure/lifecycle.ts'
 import { RunText } from './text.ts'
 
-/** Only the last events are kept; the text is kept whole. */
+/** Maximum number of recent events in the state. The text is complete. */
 const EVENTS_MAX = 10_000
 
 export interface RunViewState extends RunLifecycle {

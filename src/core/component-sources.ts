@@ -83,7 +83,7 @@ export class ComponentSources {
     this.#options.registry.onUnknown = undefined
   }
 
-  /** Somebody asked for a component that is not known: it may be new. */
+  /** A request named an unknown component: it may be new. */
   #refresh(): void {
     const now = elapsedOf(this.#options.clock)
     for (const state of this.#states) if (now - state.startedAt >= RETRY_MS) void this.#discover(state)

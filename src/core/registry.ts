@@ -15,7 +15,7 @@ const VERSION_CHARS_MAX = 128
 export class Registry {
   #components: ReadonlyMap<string, Component>
   #list: readonly Component[]
-  /** Called when somebody asks for a component that does not exist. */
+  /** Called when a request names an unknown component. */
   onUnknown: (() => void) | undefined
   /** Whether a component that is not here may still be discovered. Its runs wait for it instead of failing. */
   isIncomplete: () => boolean = () => false

@@ -42,7 +42,7 @@ export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly upstreams?: () => readonly SourceHealth[]
   /** Share links; none can be made without it. */
   readonly shares?: ShareLinks
-  /** Removes the credentials of a principal that are kept here, and says how many there were. */
+  /** Removes the stored credentials of a principal and returns their number. */
   readonly removeCredentials?: Authenticator['removeCredentials']
 }
 
@@ -169,7 +169,7 @@ export class Service {
     return this.get(principal, run.id)
   }
 
-  /** Otherwise an answer would end the run, because nobody could continue it. */
+  /** Otherwise an answer would end the run, because no node could continue it. */
   #assertDiscovered(component: string): void {
     const { registry } = this.#deps
     if (registry.find(component) === undefined && registry.isIncomplete())
@@ -225,7 +225,7 @@ export class Service {
     this.views.drop((run) => run.owner === owner && run.session === session)
   }
 
-  /** Deletes all that a principal has: its credentials first, so that it starts nothing meanwhile. For administrators alone. */
+  /** Deletes everything of a principal, its credentials first, so that it starts nothing meanwhile. For administrators only. */
   async forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<ForgetResult> {
     this.#assertOpen()
     await this.#access.require(principal, 'admin')

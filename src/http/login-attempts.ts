@@ -14,7 +14,7 @@ const RETRY_MS = 1000
 /** Ends an attempt. Call it once. */
 export type EndAttempt = (outcome: 'wrong' | 'not wrong') => void
 
-interface Verifying {
+interface PendingVerification {
   count: number
   readonly waiting: (() => void)[]
 }
@@ -22,7 +22,7 @@ interface Verifying {
 export class LoginAttempts {
   readonly #failures: TokenBuckets
   /** Networks with attempts that are being verified. */
-  readonly #verifying = new Map<string, Verifying>()
+  readonly #verifying = new Map<string, PendingVerification>()
 
   constructor(burst: number, now: () => number) {
     this.#failures = new TokenBuckets({ perSecond: FAILURES_PER_SECOND, burst, now })

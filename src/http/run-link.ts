@@ -19,7 +19,7 @@ export interface ResumeRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A protocol whose links are loaded when somebody asks for them. */
+/** A protocol whose links are loaded on first use. */
 export interface LinkedProtocol {
   readonly protocol: string
   readonly link: (stored: StoredRun) => Promise<RunLink>

@@ -180,7 +180,7 @@ export class Stream implements Sink {
     }
   }
 
-  /** `release`: nobody else reads the bytes. */
+  /** `release`: called when the bytes are no longer needed. */
   #put(bytes: Uint8Array | string, release?: () => void): boolean {
     this.#quiet = false
     const room = this.#send(bytes, release)

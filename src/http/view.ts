@@ -14,7 +14,7 @@ import type { StreamFormat } from './stream.ts'
 export interface Wire<Frame> extends Omit<StreamFormat, 'encode' | 'done'>, Encoding<Frame> {}
 
 /** What one subscriber gets of a view that it shares with others. */
-export interface Viewing<State, Frame> {
+export interface ViewSelection<State, Frame> {
   readonly view: SharedView<State, Frame>
   /** The subscription must start after this event. Default: at the beginning. */
   readonly from?: Checkpoint<State>
@@ -33,12 +33,12 @@ export interface TakenFrames<State, Frame> {
 
 /** A subscriber's place in a view. It holds no frames. */
 export class ViewCursor<State, Frame> {
-  readonly #viewing: Viewing<State, Frame>
+  readonly #viewing: ViewSelection<State, Frame>
   #at: Checkpoint<State>
   #hasBegun: boolean
   #ended = false
 
-  constructor(viewing: Viewing<State, Frame>) {
+  constructor(viewing: ViewSelection<State, Frame>) {
     this.#viewing = viewing
     this.#at = viewing.from ?? viewing.view.start
     this.#hasBegun = viewing.wanted === undefined
@@ -78,7 +78,7 @@ export class ViewCursor<State, Frame> {
 }
 
 /** Frames of a view as a stream. Subscribers that take a whole step share its bytes. */
-export function viewFormat<State, Frame>(wire: Wire<Frame>, viewing: Viewing<State, Frame>): StreamFormat {
+export function viewFormat<State, Frame>(wire: Wire<Frame>, viewing: ViewSelection<State, Frame>): StreamFormat {
   const cursor = new ViewCursor(viewing)
   return {
     ...wire,

@@ -10,7 +10,7 @@ import { inProcessPaths } from '../server/protocol-paths.ts'
 import { type Chats, chatsOf } from './chats.ts'
 import { leaseInstance } from './instances.ts'
 import { checkOptions, type HoldfastOptions } from './options.ts'
-import { Unopened } from './unopened.ts'
+import { UnopenedInstance } from './unopened-instance.ts'
 import { untilIdle } from './until-idle.ts'
 
 /** Methods of route handlers, as Next.js names them. */
@@ -45,7 +45,7 @@ export function holdfast(options: HoldfastOptions): Holdfast {
   const checked = checkOptions(options)
   const lease = leaseInstance(checked)
   const { instance } = lease
-  const unopened = new Unopened(checked)
+  const unopened = new UnopenedInstance(checked)
 
   const serve = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void): void => {
     const { engine } = instance

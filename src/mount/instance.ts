@@ -89,7 +89,7 @@ export class Instance {
   }
 
   async #open(): Promise<Engine> {
-    await this.#before?.catch(() => {})
+    await this.#before?.catch(() => {}) // reported by the instance that failed to close
     const { given, basePath } = this.#options
     const { execute = true, url, a2a, waitUntil: _waitUntil, closeOn: _closeOn, ...rest } = given
     const modules = await loadEngine()
@@ -121,7 +121,7 @@ export class Instance {
   }
 
   async #close(keepStore: boolean): Promise<void> {
-    const engine = await this.#opening?.catch(() => undefined)
+    const engine = await this.#opening?.catch(() => undefined) // reported to the request that opened it
     const { store } = this.#options
     if (engine === undefined) return 'kind' in store || keepStore ? undefined : store.close()
     await engine.drain()

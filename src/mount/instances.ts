@@ -27,7 +27,7 @@ function entries(): Map<unknown, Entry> {
 /** A caller's share of an instance. */
 export interface Lease {
   readonly instance: Instance
-  /** Closes it, unless somebody else has taken it over. */
+  /** Closes it, unless another instance has taken it over. */
   close(): Promise<void>
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../client/index.ts'
 import type { PersistedId } from './persisted-id.ts'
 
-export interface ShownRun extends Omit<RunViewState, 'status'> {
+export interface RunStoreState extends Omit<RunViewState, 'status'> {
   /** Id of the shown run, if there is one. */
   readonly id: string | undefined
   /** `idle`: no run. `starting`: requested. */
@@ -37,7 +37,7 @@ interface Problems {
   readonly notice?: ClientError | undefined
 }
 
-const idle: ShownRun = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
+const idle: RunStoreState = { id: undefined, status: 'idle', problem: undefined, text: '', events: [], questions: [] }
 
 /** Events that arrive within this time are shown together. */
 export const TOGETHER_MS = 16
@@ -58,10 +58,10 @@ export class RunStore {
     this.#persistedId = kept
   }
 
-  readonly state = (): ShownRun => this.#state
+  readonly state = (): RunStoreState => this.#state
 
   /** On the server and during hydration there is no run. */
-  readonly initialState = (): ShownRun => idle
+  readonly initialState = (): RunStoreState => idle
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
@@ -187,7 +187,7 @@ export class RunStore {
     this.#set(this.#state)
   }
 
-  #set(state: Omit<ShownRun, 'problem'>): void {
+  #set(state: Omit<RunStoreState, 'problem'>): void {
     const { ended, connection, command, notice } = this.#problems
     this.#state = { ...state, problem: ended ?? connection ?? command ?? notice }
     for (const listener of this.#listeners) listener()

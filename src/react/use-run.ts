@@ -2,7 +2,7 @@
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
 import { keptInStorage, keptInUrl } from './persisted-id.ts'
-import { RunStore, type ShownRun } from './run-store.ts'
+import { RunStore, type RunStoreState } from './run-store.ts'
 
 export interface UseRunOptions {
   /** Create it once, outside the component. */
@@ -16,7 +16,7 @@ export interface UseRunOptions {
   readonly name?: string
 }
 
-export interface RunState extends ShownRun {
+export interface RunState extends RunStoreState {
   readonly start: (input: unknown) => Promise<void>
   readonly stop: () => Promise<void>
   /** Answers the question of a paused run. If there are several, pass the id of one. */

@@ -28,6 +28,7 @@ export const resumableStreams: Component = {
   async *run(input, { signal }) {
     const makeStream = takeSource(sources(), (input as Partial<StreamInput> | null)?.source)
     const reader = makeStream().getReader()
+    // A source that cannot be cancelled does not keep the run from ending.
     signal.addEventListener('abort', () => void reader.cancel(signal.reason).catch(() => {}), { once: true })
     for (;;) {
       const { done, value } = await reader.read()

@@ -8,7 +8,7 @@ import {
   checkRequired,
   type OptionRules,
 } from '../core/model/check-options.ts'
-import type { Served } from '../core/ports/component-source.ts'
+import type { ComponentOrSource } from '../core/ports/component-source.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Service } from '../core/service.ts'
@@ -45,7 +45,7 @@ export interface PublicServer {
   /** Address with the base path. */
   readonly url: string
   /** Serves these from now on. Runs in progress keep the component that they started with. */
-  replaceComponents(components: readonly Served[]): void
+  replaceComponents(components: readonly ComponentOrSource[]): void
   /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { AuditSink } from '../core/access/audit.ts'
 import type { Limits } from '../core/model/limits.ts'
 import type { Authenticator } from '../core/model/principal.ts'
 import type { Clock, Ids } from '../core/ports/clock.ts'
-import type { Served } from '../core/ports/component-source.ts'
+import type { ComponentOrSource } from '../core/ports/component-source.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
@@ -15,7 +15,7 @@ import type { RetentionOptions } from './retention/retention.ts'
 
 export interface EngineOptions {
   /** Components, and sources of more, such as `upstream.agentos(url)`. */
-  readonly components: readonly Served[]
+  readonly components: readonly ComponentOrSource[]
   /** Closed by `close`. */
   readonly store: Store
   /**
@@ -45,7 +45,7 @@ export interface EngineOptions {
   /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
   readonly trustProxy?: readonly string[]
   readonly a2a?: A2aOptions
-  /** Somebody starts the process again when it is killed. Nothing depends on it: the console says so. */
+  /** The process is restarted when it is killed. Only shown in the console. Default: false. */
   readonly supervised?: boolean
   readonly limits?: Partial<Limits>
   /** Retention periods per component, tenant or principal that override those of `limits`. */

@@ -1,6 +1,6 @@
 /** The composition root: wires a store, components and protocols together. It serves requests that others receive. */
 import { ComponentSources } from '../core/component-sources.ts'
-import { componentsIn, type Served, sourcesIn } from '../core/ports/component-source.ts'
+import { componentsIn, type ComponentOrSource, sourcesIn } from '../core/ports/component-source.ts'
 import { Audit } from '../core/access/audit.ts'
 import { AuditedService } from '../core/access/audited-service.ts'
 import { type Clock, systemClock, systemIds } from '../core/ports/clock.ts'
@@ -67,7 +67,7 @@ export interface Engine {
   /** The native protocol and that of the AI SDK, for code of this process, which acts as the principal and needs no credential. */
   appFor(principal: Principal): Promise<App>
   /** Serves these from now on. Runs in progress keep the component that they started with. */
-  replaceComponents(components: readonly Served[]): void
+  replaceComponents(components: readonly ComponentOrSource[]): void
   /** Starts executing runs. */
   begin(): void
   /** Finishes or hands over running runs, while it still responds, if only to reject new work. */

@@ -1,7 +1,7 @@
 /** Each protocol's view of a run, for inspecting the raw bytes. Loaded lazily. */
 import type { Service } from '../core/service.ts'
 import type { SharedView } from '../core/delivery/shared-view.ts'
-import { type Viewing, viewFormat } from '../http/view.ts'
+import { type ViewSelection, viewFormat } from '../http/view.ts'
 import type { TaskFrame } from '../protocols/a2a/view/projection.ts'
 import type { WireView } from '../protocols/console/frames.ts'
 
@@ -82,6 +82,6 @@ export function wireViews(service: Service): WireView[] {
 }
 
 /** All frames of a log, also those after a pause. */
-function whole<State, Frame>(view: SharedView<State, Frame>): Viewing<State, Frame> {
+function whole<State, Frame>(view: SharedView<State, Frame>): ViewSelection<State, Frame> {
   return { view, ends: () => false }
 }

@@ -92,9 +92,9 @@ async function execute<Input, Output>(
   }
 }
 
-type Started = Awaited<ReturnType<Holdfast['runs']['start']>>
+type StartedRun = Awaited<ReturnType<Holdfast['runs']['start']>>
 
-async function follow(run: Started, answers: TestAnswers | undefined, signal: AbortSignal): Promise<LoggedEvent[]> {
+async function follow(run: StartedRun, answers: TestAnswers | undefined, signal: AbortSignal): Promise<LoggedEvent[]> {
   const events: LoggedEvent[] = []
   for await (const event of run.events({ signal })) {
     events.push(event)

@@ -38,12 +38,12 @@ export async function openGrpcBinding(
   const headers = async (after?: string): Promise<Grpc.Metadata> => {
     const metadata = new grpc.Metadata()
     const own = await exchange.headersFor(`${isSecure ? 'https' : 'http'}://${host}`)
-    const headers = {
+    const values = {
       ...own,
       ...serviceHeaders(spoken.version, extensions),
       ...(after !== undefined && { 'last-event-id': after }),
     }
-    for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+    for (const [name, value] of Object.entries(values)) metadata.set(name, value)
     return metadata
   }
   const { service, codecs } = define(text)

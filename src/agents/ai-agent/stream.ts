@@ -46,7 +46,7 @@ export async function* streamAgent(
   const result = await agent.stream({ messages, abortSignal: signal, options } as never)
   // These rejections also arrive in the stream, which reports them.
   for (const promised of [result.responseMessages, result.output]) Promise.resolve(promised).catch(() => {})
-  const emitted = new ShownParts(id)
+  const emitted = new StreamOutput(id)
   for await (const part of result.stream as AsyncIterable<StreamPart>) {
     if (part.type === 'error') throw part.error
     if (part.type === 'abort') throw new Error(part.reason ?? 'the agent was aborted')
@@ -64,7 +64,7 @@ export async function* streamAgent(
 }
 
 /** Maps an agent's stream to events. Text, reasoning, sources and files look like those of a model. */
-class ShownParts {
+class StreamOutput {
   readonly #id: string
   readonly #open = new Map<string, Open>()
   #answer: ResponseParts

@@ -53,10 +53,12 @@ export function createThreadContext(run: ThreadRun, values: ContextValues, state
       return createThreadContext(run, { ...values, id: opened }, state)
     },
     ask: (question: string | AskOptions) =>
-      run.quiet(askTyped(question, (plain) => run.host.call('ask', site(), pack(plain, 'question')))) as Promise<never>,
-    sleep: (milliseconds) => run.quiet(run.host.call('sleep', site(), milliseconds)),
-    sleepUntil: (time) => run.quiet(run.host.call('sleepUntil', site(), time)),
-    history: (options) => run.quiet(run.host.call('history', site(), options)),
+      run.withRejectionHandled(
+        askTyped(question, (plain) => run.host.call('ask', site(), pack(plain, 'question'))),
+      ) as Promise<never>,
+    sleep: (milliseconds) => run.withRejectionHandled(run.host.call('sleep', site(), milliseconds)),
+    sleepUntil: (time) => run.withRejectionHandled(run.host.call('sleepUntil', site(), time)),
+    history: (options) => run.withRejectionHandled(run.host.call('history', site(), options)),
     reject(reason) {
       throw new RejectedError(reason)
     },
@@ -74,7 +76,7 @@ function packOptions(
 
 function attemptOf(run: ThreadRun, signal: AbortSignal, invocation: InvocationId, key: string): ToolAttempt {
   const progress = new LatestProgress((value) => run.host.call('progress', invocation, pack(value, 'data.output')))
-  return { key, signal, progress: (value) => run.quiet(progress.show(value)) }
+  return { key, signal, progress: (value) => run.withRejectionHandled(progress.show(value)) }
 }
 
 /** One value is in flight; only the newest of later ones is buffered. So a tool that never awaits uses no memory. */

@@ -133,11 +133,11 @@ export class ThreadRun implements ThreadMethods {
       return this.#functionCount
     })
     const take = (): void => ids.forEach((id) => id !== undefined && this.#functions.delete(id))
-    return this.quiet(request(ids).finally(take))
+    return this.withRejectionHandled(request(ids).finally(take))
   }
 
   /** An agent may leave work unawaited. Its rejection at the end of the run must not be an unhandled one. */
-  quiet<Result>(work: Promise<Result>): Promise<Result> {
+  withRejectionHandled<Result>(work: Promise<Result>): Promise<Result> {
     work.catch(() => {})
     return work
   }

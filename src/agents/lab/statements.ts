@@ -73,7 +73,7 @@ export const statementTable = {
   step: { takes: [NAME, MS_MAYBE], does: 'Does a memoized step that takes MS.' },
   tool: {
     takes: [NAME, FAIL, IDEMPOTENT, MS_MAYBE],
-    does: 'Calls a tool that takes MS; with `fail` it throws and the script goes on; `idempotent`: it may be repeated.',
+    does: 'Calls a tool that takes MS; with `fail` it throws and the script continues; `idempotent`: it may be repeated.',
   },
   ask: { takes: [QUESTION], does: 'Pauses until someone answers, then emits the answer as the custom event `answer`.' },
   sleep: { takes: [MS], does: 'Waits.' },

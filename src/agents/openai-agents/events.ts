@@ -10,7 +10,7 @@ export async function* shownEvents(
   id: string,
   first: string,
 ): AsyncGenerator<Emission, void, void> {
-  const emitted = new ShownEvents(id)
+  const emitted = new StreamOutput(id)
   yield* emitted.turnTo(first)
   for await (const event of stream) {
     if (event.type === 'agent_updated_stream_event') yield* emitted.turnTo(event.agent.name)
@@ -28,7 +28,7 @@ interface RawEvent {
   readonly event?: { readonly type?: unknown; readonly delta?: unknown }
 }
 
-class ShownEvents {
+class StreamOutput {
   readonly #id: string
   #agents = 0
   #agent: { readonly step: string; readonly name: string } | undefined

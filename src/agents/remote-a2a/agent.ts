@@ -305,7 +305,7 @@ async function* followToEnd(
   } catch (thrown) {
     const failure = asFailure(thrown)
     const isLost = failure instanceof WorkFailure && failure.code === 'upstream_lost_run'
-    // Nobody has begun to work on a queued task, so sending it again does nothing twice. An earlier attempt may know better.
+    // A queued task has not started, so resending it repeats nothing. An earlier attempt may have seen it start.
     if (isLost && isFirst && taskOutput.isUntouched) return { lost: true, status: taskOutput.status, note: '' }
     throw failure
   }

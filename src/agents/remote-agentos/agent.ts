@@ -231,13 +231,13 @@ function open(
     const events = send(clientOf(settings, replica, context))
     const { done, value: first } = await events.next()
     if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
-    return { run: first.run_id, events: resumed(first, events), replica }
+    return { run: first.run_id, events: withFirst(first, events), replica }
   }
   const order = known === undefined ? settings.traffic.preferred(context.session) : [known]
   return settings.traffic.send(order, settings, context.signal, attempt)
 }
 
-async function* resumed<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
+async function* withFirst<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {
   yield first
   yield* rest
 }
@@ -257,30 +257,30 @@ async function* follow(
   settings: Settings & { readonly kept: UpstreamInfo | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<Emission, LegEnd, void> {
-  const patience = new RetryBudget(settings, signal)
+  const retries = new RetryBudget(settings, signal)
   let last = after
-  let barren = 0
+  let emptyStreams = 0
   let silences = 0
   for (let events = opened; ; events = undefined) {
     try {
-      for await (const event of events ?? reopened(client, ids, last)) {
+      for await (const event of events ?? reattach(client, ids, last)) {
         const { event_index: index } = event
         if (index !== undefined && last !== undefined && index <= last) continue
         if (index !== undefined) last = index
-        patience.reset()
-        barren = 0
+        retries.reset()
+        emptyStreams = 0
         silences = 0
         yield* withReceived(settings.kept, event.event, event, runOutput.add(event))
         if (runOutput.end !== undefined) return { end: runOutput.end, ...(last !== undefined && { index: last }) }
       }
-      if (events === undefined && ++barren >= BARREN_LOOKS_MAX) throw stalled()
+      if (events === undefined && ++emptyStreams >= EMPTY_STREAMS_MAX) throw stalled()
       throw new RemoteError('the stream ended before the run did')
     } catch (thrown) {
-      // Nobody can be asked for the rest.
+      // A run in the foreground cannot be re-attached.
       if (!settings.background && thrown instanceof RemoteError) throw new WorkFailure(thrown.failure)
       // A resumed stream that is silent too: the run hangs.
       if (isIdle(thrown) && ++silences > 1) throw new WorkFailure(thrown.failure)
-      await patience.wait(thrown)
+      await retries.wait(thrown)
     }
   }
 }
@@ -290,7 +290,7 @@ function isIdle(thrown: unknown): thrown is RemoteError {
 }
 
 /** Resumed streams that ended without an event of a run that still counts as running there. */
-const BARREN_LOOKS_MAX = 3
+const EMPTY_STREAMS_MAX = 3
 
 function stalled(): WorkFailure {
   const message = 'the remote run counts as running, but the server sends none of its events and does not end it'
@@ -298,7 +298,7 @@ function stalled(): WorkFailure {
 }
 
 /** Missed events, then live ones; then, if the stream lacks the end, the server's stored result. */
-async function* reopened(
+async function* reattach(
   client: AgentOsClient,
   ids: RunIds,
   after: number | undefined,

@@ -1,11 +1,11 @@
-/** Events of an upstream, as its run's log keeps them. */
+/** Logs an upstream's event together with the events derived from it. */
 import { emit, type Emission, type RunContext, emitTogether, type UpstreamInfo } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 
-/** Maximum size of an event that is kept as it came. Of a larger one only what is derived is kept. */
+/** Maximum size of an upstream event in the log. Of a larger one, only the derived events are logged. */
 const RECEIVED_BYTES_MAX = 256 * 1024
 
-/** An upstream's event with what is derived from it, for one append. Without an upstream only the latter. */
+/** An upstream's event and those derived from it, appended together. Without an upstream, only the derived ones. */
 export function* withReceived(
   upstream: Pick<UpstreamInfo, 'protocol'> | undefined,
   name: string,
@@ -18,7 +18,7 @@ export function* withReceived(
   yield emitTogether([emit('upstream.received', { protocol, name, ...(fits && { data }) }), ...derived])
 }
 
-/** The upstream whose events a run keeps. In a run that only calls the component, no view would show them. */
+/** The upstream whose events are logged: none if the component is called by another one, because no view shows them there. */
 export function recordedUpstream(
   upstream: UpstreamInfo | undefined,
   { run }: Pick<RunContext, 'run'>,

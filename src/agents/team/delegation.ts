@@ -30,7 +30,7 @@ export async function delegateTool(
   const byId = new Map(members.map((member) => [member.id, member]))
   const inputSchema = z.object({
     member: z.enum(members.map(({ id }) => id)).describe('Id of the member'),
-    task: z.string().min(1).describe('What the member is to do, with all that it needs to know'),
+    task: z.string().min(1).describe('The task for the member, with everything that it needs to know'),
   })
   const description = 'Gives a task to a member of the team and returns its answer.'
   const admit = mode === 'route' ? oneAtATime(maxDelegations) : limitDelegations(maxDelegations)
@@ -52,7 +52,7 @@ export async function delegateTool(
 function limitDelegations(max: number): NonNullable<LoopTool['admit']> {
   let delegations = 0
   return () => {
-    if (delegations >= max) return `no task can be given any more: there were ${max}, which is the bound`
+    if (delegations >= max) return `no further task can be delegated: the maximum of ${max} is reached`
     delegations++
     return undefined
   }

@@ -108,7 +108,7 @@ describe('team coordinate', () => {
       },
       { maxDelegations: 2 },
     )
-    expect(outputOf(log)).toMatch(/^failed: invalid input.* \| ONE \| TWO \| failed: no task can be given any more/s)
+    expect(outputOf(log)).toMatch(/^failed: invalid input.* \| ONE \| TWO \| failed: no further task can be delegated/s)
     expect(typesOf(log).filter((type) => type === 'actor.started')).toHaveLength(2)
   })
 

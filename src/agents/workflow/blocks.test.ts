@@ -193,7 +193,7 @@ describe('workflow: a parallel block', () => {
       type: 'run.failed',
       data: { error: { code: 'agent_failed', message: 'broken', details: { step: 'p~/breaks' } } },
     })
-    expect(reasons).toEqual(['given up: branch breaks of the same block failed'])
+    expect(reasons).toEqual(['aborted because branch breaks of the same block failed'])
     const story = storyOf(log)
     expect(story).toContain('actor.failed p~/talks')
     expect(story).toContain('step.failed p~/hangs')

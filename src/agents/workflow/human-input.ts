@@ -110,7 +110,7 @@ async function decide<Decision>(
   }
   throw new WorkFailure({
     code: 'invalid_answer',
-    message: `no valid answer to ${JSON.stringify(prompt)} was given`,
+    message: `no valid answer to ${JSON.stringify(prompt)} was received`,
   })
 }
 

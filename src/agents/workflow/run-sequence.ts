@@ -91,7 +91,7 @@ async function runBranches(
 }
 
 function abandonedFailure(branch: string): WorkFailure {
-  return new WorkFailure({ code: ABANDONED, message: `given up: branch ${branch} of the same block failed` })
+  return new WorkFailure({ code: ABANDONED, message: `aborted because branch ${branch} of the same block failed` })
 }
 
 async function runLoop(position: WorkflowPosition, node: LoopNode, input: unknown, index: number): Promise<unknown> {

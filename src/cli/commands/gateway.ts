@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { UpstreamOptions } from '../../agents/upstream/options.ts'
 import { upstream } from '../../agents/upstream/upstream.ts'
-import type { ComponentSource, Served } from '../../core/ports/component-source.ts'
+import type { ComponentSource, ComponentOrSource } from '../../core/ports/component-source.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { configOf } from '../../server/config.ts'
@@ -122,7 +122,7 @@ What an upstream serves is discovered at start and every 30 seconds. An upstream
     const sources = values.upstream.map((each) => sourceOf(each, values, io.env))
     const [file, ...others] = positionals
     if (others.length > 0) throw new HoldfastError('invalid_request', 'expected at most one file with components')
-    const components: Served[] = [...sources, ...(file === undefined ? [] : await loadComponents(file))]
+    const components: ComponentOrSource[] = [...sources, ...(file === undefined ? [] : await loadComponents(file))]
     return hostServer(config, components, io, (urls, server) => whatToTry(urls, server, io))
   },
 }

@@ -27,7 +27,7 @@ holdfast tail does. The exit code is 0 whatever the outcome of the run.`,
     }),
 })
 
-interface ShownState {
+interface RunDescription {
   readonly lines: readonly string[]
   readonly input: unknown
   readonly text: string
@@ -51,7 +51,11 @@ async function describe(run: RunInfo, target: Target, io: CommandIo): Promise<vo
   if (run.waiting !== undefined) io.stdout.write(`  Answer with:  holdfast answer ${run.id} ANSWER${target.flags}\n`)
 }
 
-async function read({ id, events: count, waiting }: RunInfo, { client }: Target, style: Style): Promise<ShownState> {
+async function read(
+  { id, events: count, waiting }: RunInfo,
+  { client }: Target,
+  style: Style,
+): Promise<RunDescription> {
   const tree = new RunTree()
   const text = new RunText()
   const lines: Line[] = []

@@ -19,7 +19,7 @@ export interface Line {
 
 /** A step, tool call or component in progress. */
 export interface OpenNode {
-  readonly entry: ShownEntry
+  readonly entry: TreeEntry
   readonly parent: OpenNode | undefined
   readonly depth: number
   readonly text: string
@@ -30,7 +30,7 @@ export interface OpenNode {
   headed: boolean
 }
 
-type ShownEntry = ToolEntry | StepEntry | ActorEntry
+type TreeEntry = ToolEntry | StepEntry | ActorEntry
 
 /** Bounds the tree for agents that never end their tool calls; the oldest nodes are dropped. */
 const OPEN_MAX = 500
@@ -54,7 +54,7 @@ export class RunTree {
   }
 
   apply(event: LoggedEvent): Line[] {
-    const entry = this.#structure.apply(event) as ShownEntry | undefined
+    const entry = this.#structure.apply(event) as TreeEntry | undefined
     switch (event.type) {
       case 'actor.started':
       case 'step.started':
@@ -87,7 +87,7 @@ export class RunTree {
     }
   }
 
-  #begin(entry: ShownEntry | undefined): Line[] {
+  #begin(entry: TreeEntry | undefined): Line[] {
     if (entry === undefined || this.#nodes.has(entry.index)) return []
     if (this.#nodes.size >= OPEN_MAX) this.#nodes.delete(this.#nodes.keys().next().value!)
     this.#nodes.set(entry.index, new TreeNode(entry, this.#parentOf(entry)))
@@ -95,7 +95,7 @@ export class RunTree {
   }
 
   /** The innermost node around an entry. */
-  #parentOf(entry: ShownEntry): TreeNode | undefined {
+  #parentOf(entry: TreeEntry): TreeNode | undefined {
     return this.#nodeOf(this.#structure.around(entry))
   }
 
@@ -103,7 +103,7 @@ export class RunTree {
     return entry === undefined ? undefined : this.#nodes.get(entry.index)
   }
 
-  #end(event: LoggedEvent, entry: ShownEntry | undefined, mark: Mark, detail = ''): Line[] {
+  #end(event: LoggedEvent, entry: TreeEntry | undefined, mark: Mark, detail = ''): Line[] {
     if (entry === undefined) return []
     const node = this.#nodes.get(entry.index)
     const parent = node === undefined ? this.#parentOf(entry) : node.parent
@@ -121,7 +121,7 @@ export class RunTree {
     return [{ depth: 0, mark: 'noted', text: `retracted: output since event ${from} (${inOneLine(reason)})` }]
   }
 
-  /** Shows no longer what was cut off or retracted. Somebody may still decide how a call ended that was cut off. */
+  /** Removes interrupted and retracted entries. How an interrupted call ended may still be decided by a person. */
   #drop(): void {
     for (const index of this.#nodes.keys()) {
       const entry = this.#structure.get(index)
@@ -133,7 +133,7 @@ export class RunTree {
 const TAIL_CHARS = 60
 
 class TreeNode implements OpenNode {
-  readonly entry: ShownEntry
+  readonly entry: TreeEntry
   readonly parent: TreeNode | undefined
   readonly depth: number
   readonly text: string
@@ -142,7 +142,7 @@ class TreeNode implements OpenNode {
   #pieces: { readonly index: number; readonly text: string }[] = []
   #printed = ''
 
-  constructor(entry: ShownEntry, parent: TreeNode | undefined) {
+  constructor(entry: TreeEntry, parent: TreeNode | undefined) {
     this.entry = entry
     this.parent = parent
     this.depth = parent === undefined ? 0 : parent.depth + 1
@@ -151,8 +151,8 @@ class TreeNode implements OpenNode {
   }
 
   get tail(): string {
-    const text = this.#pieces.map(({ text }) => text).join('')
-    return this.#printed === '' ? inOneLine(text.slice(-TAIL_CHARS), TAIL_CHARS) : this.#printed
+    const whole = this.#pieces.map(({ text }) => text).join('')
+    return this.#printed === '' ? inOneLine(whole.slice(-TAIL_CHARS), TAIL_CHARS) : this.#printed
   }
 
   /** Only pieces that reach into the tail are kept. */
@@ -171,7 +171,7 @@ class TreeNode implements OpenNode {
   }
 }
 
-function titleOf(entry: ShownEntry): string {
+function titleOf(entry: TreeEntry): string {
   if (entry.kind === 'tool') return callLine(entry)
   const [name, kind] = entry.kind === 'step' ? [entry.name, entry.stepKind] : [entry.component, entry.componentKind]
   return kind === 'function' || kind === name ? name : `${name} (${kind})`

@@ -47,7 +47,7 @@ export const nextFiles: Template = (name, versions) => ({
     about:
       'A Next.js application with an agent. Its runs outlive connections and the server itself: kill it during a run and start it again.',
     start: ['npm run dev'],
-    try: 'Open http://localhost:3000. Edit `agents.ts` while a run streams: the run goes on, and the next one gets the new code.',
+    try: 'Open http://localhost:3000. Edit `agents.ts` while a run streams: the run continues, and the next one gets the new code.',
     files:
       '`agents.ts` has the agent and its tool, `app/api/agents` serves it, `app/page.tsx` shows it. The console is at `/api/agents/console`. For production: `npm run build` and `npm start`.',
   }),

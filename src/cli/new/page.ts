@@ -4,7 +4,7 @@ import { useRun } from 'holdfast/react'
 
 const client = createClient({ url: '/api/agents' })
 
-/** Kill the server while it answers and start it again: the answer goes on. A reload shows the same run. */
+/** Kill the server while it answers and start it again: the answer continues. A reload shows the same run. */
 export default function Page() {
   const run = useRun({ client, component: 'assistant' })
   return (

@@ -11,9 +11,9 @@ import type { ConnectionSlots } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
 
 /** From the leader tab: an event, a heartbeat, a replaced log, or why its connection fails. */
-type Message = LoggedEvent | 'alive' | 'changed' | Failing
+type Message = LoggedEvent | 'alive' | 'changed' | ConnectionProblem
 
-interface Failing {
+interface ConnectionProblem {
   readonly failing: string
 }
 

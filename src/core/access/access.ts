@@ -27,7 +27,7 @@ export class Access {
     this.#credentials = credentials
   }
 
-  /** A run of the caller's that it may do this to. Somebody else's does not exist for it (SEC-1). */
+  /** A run of the caller, if it has the permission. Runs of others do not exist for it (SEC-1). */
   async own(principal: Principal, id: string, action: Action): Promise<StoredRun> {
     await this.#credentials?.check(principal)
     return this.#permit(principal, id, await this.#deps.store.get(id), action)
@@ -45,7 +45,7 @@ export class Access {
     requirePermission(principal, 'start', this.#targetOf({ component }))
   }
 
-  /** For what concerns all that the caller owns. */
+  /** For commands on everything that the caller owns. */
   async require(principal: Principal, action: Action): Promise<void> {
     await this.#credentials?.check(principal)
     requirePermission(principal, action)

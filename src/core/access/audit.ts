@@ -22,7 +22,7 @@ export interface AuditEntry {
   readonly action: AuditAction
   /** Owner of the runs concerned; absent if a credential was rejected. */
   readonly principal?: string
-  /** Id of the credential that was shown: of a key or a share link, never the secret. */
+  /** Id of the credential that was presented, a key or a share link; never the secret. */
   readonly credential?: string
   /** Address of the client, or of the proxy before it. */
   readonly from?: string

@@ -65,7 +65,7 @@ export class CredentialWatch {
 
   async #tick(): Promise<void> {
     for (const watched of this.#watched) if (this.#isExpired(watched.facts)) this.#end(watched, expiredError())
-    // An expiry needs nobody's answer, so a check that hangs does not put it off.
+    // An expiry is known locally, so a check that hangs does not delay it.
     if (this.#checking || this.#authenticator.isRevoked === undefined) return
     this.#checking = true
     try {

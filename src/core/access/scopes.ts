@@ -8,7 +8,7 @@ import { localOwner, ownerKey, type Principal } from '../model/principal.ts'
 
 export const actions = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'share', 'admin'] as const
 
-/** `edit`: sessions, webhooks and whatever else is kept as a document. `admin`: facts about the server and all its users. */
+/** `edit`: sessions, webhooks and other documents. `admin`: facts about the server and all its users. */
 export type Action = (typeof actions)[number]
 
 /** What an action applies to; empty if it concerns everything that the principal owns. */
@@ -53,7 +53,7 @@ export function isScope(scope: string): boolean {
   return GLOBAL.has(scope) || COMPONENT.test(scope) || ONE_RUN.test(scope) || AGENTOS.test(scope)
 }
 
-/** Scopes that nobody here knows grant nothing. */
+/** Unknown scopes grant nothing. */
 function parse(scopes: readonly string[]): readonly Grant[] {
   const components = scopes.flatMap((scope) => COMPONENT.exec(scope)?.[1] ?? [])
   const grants = scopes.flatMap((scope): Grant[] => {

@@ -57,7 +57,7 @@ export class ShareLinks {
     this.#deps = deps
   }
 
-  /** The token is given out once: nothing that is stored holds it. */
+  /** The token is returned once and is not stored. */
   async create(
     owner: string,
     run: string,

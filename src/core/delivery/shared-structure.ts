@@ -31,12 +31,12 @@ interface StructureParts {
   readonly cache: ViewCache
 }
 
-interface Folded {
+interface StructureFold {
   readonly structure: RunStructure
   last: RawRecord | undefined
   /** Estimated memory of what was folded. */
   bytes: number
-  /** Of the last event, once somebody asked. */
+  /** Checksum of the last event, once requested. */
   snapshot: StructureSnapshot | undefined
 }
 
@@ -47,7 +47,7 @@ const ANSWERS_MAX = 2
 
 export class SharedStructure {
   readonly #parts: StructureParts
-  #folded: Folded | undefined
+  #folded: StructureFold | undefined
   #building: Promise<StructureSnapshot> | undefined
 
   constructor(parts: StructureParts) {
@@ -69,7 +69,7 @@ export class SharedStructure {
   async current(next: number): Promise<StructureSnapshot> {
     const known = await this.#building
     if (known?.last !== undefined && known.last.index >= next - 1) return known
-    // One that begins now reads all that is there, also if the log has lost its end since.
+    // A reader that starts now reads the whole log, even if the log has lost its end since.
     this.#building ??= this.#build().finally(() => (this.#building = undefined))
     return this.#building
   }
@@ -84,7 +84,7 @@ export class SharedStructure {
     return folded.snapshot
   }
 
-  async #foldOn(folded: Folded): Promise<void> {
+  async #foldOn(folded: StructureFold): Promise<void> {
     const { store, run, first, limits } = this.#parts
     const bytesMax = Math.max(limits.viewBytesMax, limits.foldBytesMax)
     const after = folded.last?.index ?? first - 1
@@ -106,7 +106,7 @@ export class SharedStructure {
     }
   }
 
-  async #encode({ structure, last }: Folded): Promise<StructureSnapshot> {
+  async #encode({ structure, last }: StructureFold): Promise<StructureSnapshot> {
     const { entries, ...rest } = structure.saving()
     const head = JSON.stringify(rest).slice(0, -1)
     const encoded: string[] = []
@@ -124,7 +124,7 @@ export class SharedStructure {
   }
 
   /** What was folded before, if the log still has its last event. */
-  async #verified(): Promise<Folded> {
+  async #verified(): Promise<StructureFold> {
     const { store, run } = this.#parts
     const folded = this.#folded
     if (folded?.last !== undefined) {

@@ -106,7 +106,7 @@ export class SharedView<State, Frame> {
     this.#tip = this.start
   }
 
-  /** Folds the events of a slice that follows a checkpoint; only once for all subscribers that are given the same slice. */
+  /** Folds the events of a slice that follows a checkpoint; once for all subscribers of the same slice. */
   step(before: Checkpoint<State>, slice: Slice): ViewStep<State, Frame> {
     const known = this.#steps.get(slice)
     if (known !== undefined && known.before.mark === before.mark && known.before.index === before.index) return known
@@ -133,7 +133,7 @@ export class SharedView<State, Frame> {
   async current(next: number): Promise<Checkpoint<State>> {
     const end = await this.#building
     if (end !== undefined && end.index >= next - 1) return end
-    // One that begins now reads all that is there, also if the log has lost its end since.
+    // A reader that starts now reads the whole log, even if the log has lost its end since.
     this.#building ??= this.#build().finally(() => (this.#building = undefined))
     return this.#building
   }
@@ -251,7 +251,7 @@ export class SharedView<State, Frame> {
     return at
   }
 
-  /** Nobody else is given these records, so what is parsed is not kept. */
+  /** No other subscriber gets these records, so parsed events are not cached. */
   #foldTo(before: Checkpoint<State>, records: readonly EnvelopeRecord[]): Checkpoint<State> {
     const { projection } = this.#parts.kind
     let { state, bytes } = before

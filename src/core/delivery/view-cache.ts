@@ -30,7 +30,7 @@ const VIEW_BYTES = 4096
 
 export class ViewCache {
   readonly #parts: { readonly store: Store; readonly limits: Limits; readonly cache: ViewCache }
-  /** All views that somebody uses. Subscribers keep theirs alive, also when its checkpoints were evicted. */
+  /** All views in use. Subscribers keep theirs alive, even if its checkpoints were evicted. */
   readonly #known = new Map<string, WeakRef<object>>()
   readonly #collected = new FinalizationRegistry<string>((key) => {
     if (this.#known.get(key)?.deref() === undefined) this.#known.delete(key)

@@ -30,11 +30,11 @@ export function createContext(scope: ActorScope): RunContext {
     get replaying() {
       return host.isReplaying(actor)
     },
-    step: (name, work, options) => quiet(step(scope, checkName(name), work, options)),
-    stage: (name, work, options) => quiet(stage(scope, checkName(name), work, options)),
-    tool: (call, work) => (checkName(call.name), quiet(callTool(scope, call, work))),
+    step: (name, work, options) => withRejectionHandled(step(scope, checkName(name), work, options)),
+    stage: (name, work, options) => withRejectionHandled(stage(scope, checkName(name), work, options)),
+    tool: (call, work) => (checkName(call.name), withRejectionHandled(callTool(scope, call, work))),
     call: (component, input, options = {}) =>
-      quiet(
+      withRejectionHandled(
         callComponent(
           scope,
           checkName(options.name ?? component.id),
@@ -45,9 +45,11 @@ export function createContext(scope: ActorScope): RunContext {
         ),
       ) as Promise<never>,
     within: (branch) => createContext(branches.open(checkName(branch))),
-    ask: (question: string | AskOptions) => quiet(askTyped(question, (plain) => ask(scope, plain))) as Promise<never>,
-    sleep: (milliseconds) => quiet(sleep(scope, milliseconds)),
-    sleepUntil: (time) => quiet(sleepUntil(scope, typeof time === 'number' ? time : Date.parse(String(time)))),
+    ask: (question: string | AskOptions) =>
+      withRejectionHandled(askTyped(question, (plain) => ask(scope, plain))) as Promise<never>,
+    sleep: (milliseconds) => withRejectionHandled(sleep(scope, milliseconds)),
+    sleepUntil: (time) =>
+      withRejectionHandled(sleepUntil(scope, typeof time === 'number' ? time : Date.parse(String(time)))),
     history: async (options = {}) => (actor !== undefined && options.of !== 'session' ? [] : host.history(options)),
     reject(reason) {
       throw new RejectedError(reason)
@@ -56,7 +58,7 @@ export function createContext(scope: ActorScope): RunContext {
 }
 
 /** An agent may leave work unawaited. Its rejection when the run ends must not crash the process. */
-function quiet<Result>(work: Promise<Result>): Promise<Result> {
+function withRejectionHandled<Result>(work: Promise<Result>): Promise<Result> {
   work.catch(() => {})
   return work
 }

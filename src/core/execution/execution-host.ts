@@ -59,7 +59,7 @@ export interface ExecutionHost {
   wait(question: Question, work?: WorkMarks): Promise<unknown>
   /** Ends the run as failed; never returns to the agent. */
   fail(failure: Failure): Promise<never>
-  /** What was said before in the run's session. */
+  /** Messages of earlier runs of the session. */
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   readonly clock: Clock
   readonly replayWaitMs: number

@@ -314,7 +314,7 @@ export class RunExecution {
       const { run, component } = this.#code.trace
       const level = this.#code.signal.aborted && isAbort(thrown) ? 'debug' : 'error'
       logUncaught(this.options.logger, level, { run, component, origin }, thrown)
-      // Its claim is given up, so nothing can be written: an answer rebuilds the run from its log.
+      // Its lease is released, so nothing can be written: an answer rebuilds the run from its log.
       if (this.isPausing) void this.release()
       return
     }

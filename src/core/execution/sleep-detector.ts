@@ -22,7 +22,7 @@ export class SleepDetector {
     this.#slot = slot
   }
 
-  /** The run has given up its slot. */
+  /** The run has released its slot. */
   get isResting(): boolean {
     return this.#isResting
   }

@@ -26,7 +26,7 @@ export function checkRequired(subject: string, options: object, names: readonly 
       throw new HoldfastError('invalid_request', `${subject}: ${name} is missing`)
 }
 
-/** Options that are known, whatever others there are: of a component that somebody wrote by hand. */
+/** Checks the known options only: a component written by hand may have others. */
 export function checkKnownOptions(subject: string, options: object, rules: Readonly<Record<string, OptionRule>>): void {
   for (const [name, rule] of Object.entries(rules)) {
     const value = (options as Readonly<Record<string, unknown>>)[name]

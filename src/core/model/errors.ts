@@ -186,7 +186,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** A longer message would not fit the event that tells it. It may quote all that a client sent. */
+/** A longer message would not fit into its event: it may quote everything that a client sent. */
 const MESSAGE_CHARS_MAX = 10_000
 
 /** What was thrown, or an error in its place if inspecting it throws: a revoked proxy, a getter for its name. */

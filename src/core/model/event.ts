@@ -17,7 +17,7 @@ export interface Actor {
   readonly kind?: 'agent' | 'team' | 'workflow'
 }
 
-/** Tokens. At the end of a run or an actor: all that it took, with those that it called, and with retracted output. */
+/** Tokens. At the end of a run or an actor: the total, with called components and retracted output. */
 export interface Usage {
   readonly inputTokens?: number
   readonly outputTokens?: number
@@ -204,8 +204,8 @@ export interface EventData {
   'state.patched': { readonly patch: readonly unknown[] }
   'custom.emitted': { readonly name: string; readonly value?: unknown }
   /**
-   * An event of the server that does the run's work, as it came; what is derived from it follows in the same append. Without `data`
-   * only what is derived was kept.
+   * An event of the server that does the run's work, unchanged; the events derived from it follow in the same append. Without `data`
+   * only the derived events were logged.
    */
   'upstream.received': { readonly protocol: string; readonly name: string; readonly data?: unknown }
 }
@@ -276,6 +276,9 @@ export type Event = {
 
 /** An event in a log: the envelope that every subscriber of the native protocol receives. */
 export type LoggedEvent = Event & { readonly run: string; readonly index: number; readonly time: string }
+
+/** A logged event of one type, or of several. */
+export type LoggedEventOf<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export function isEventType(value: unknown): value is EventType {
   return typeof value === 'string' && Object.hasOwn(eventTable, value)

@@ -103,7 +103,7 @@ export function ownerKey(principal: Principal): string {
   return principal.tenant === undefined ? id : `${escape(principal.tenant)}/${id}`
 }
 
-/** The principal whose key this is: for the server's own work on what somebody owns. */
+/** The principal with this key, for work that the server does on its behalf. */
 export function principalOf(owner: string): Principal {
   const [first = '', second] = owner.split('/', 2).map(unescape)
   return second === undefined ? { id: first } : { id: second, tenant: first }

@@ -51,7 +51,7 @@ export interface Slice {
   readonly closed: boolean
   /**
    * Returns the memory of `bytes` to the store, which uses it for another page. Optional; only for the one who read the slice, and
-   * only when nobody can read `bytes` again.
+   * only when no reader can use `bytes` again.
    */
   readonly release?: () => void
 }
@@ -185,7 +185,7 @@ export function events(slice: Slice): LoggedEvent[] {
   return rawRecords(slice).map((record) => JSON.parse(record.envelope) as LoggedEvent)
 }
 
-/** A record of a slice. Its event is parsed once, when somebody needs it. */
+/** A record of a slice. Its event is parsed once, on first use. */
 export class SliceRecord {
   /** The envelope, as JSON. */
   readonly text: string
@@ -293,7 +293,7 @@ const ISO_CHARS = 24
 
 const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
 
-/** The records of a slice; all who are given the same slice share them. */
+/** The records of a slice, shared by all readers of the slice. */
 export function recordsOf(slice: Slice): readonly SliceRecord[] {
   let known = parsed.get(slice)
   if (known === undefined) {

@@ -1,6 +1,6 @@
 /** Time and ids are injected, so that tests can control them. */
 export interface Clock {
-  /** Milliseconds since 1970: what is written down. It steps when somebody sets the clock. */
+  /** Milliseconds since 1970: what is written down. It steps when the system clock is set. */
   now(): number
   /** Milliseconds since some moment in the past: what durations are measured with. It never steps. Default: that of the process. */
   elapsed?(): number
@@ -11,7 +11,7 @@ export interface Clock {
 export interface Ids {
   run(): string
   session(): string
-  /** For whatever else needs a name that nobody else has. */
+  /** Any other unique id. */
   unique(): string
 }
 

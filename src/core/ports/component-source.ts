@@ -38,17 +38,17 @@ export interface SourceHost {
 }
 
 /** What a server serves: components, and sources of more. */
-export type Served = Component | ComponentSource
+export type ComponentOrSource = Component | ComponentSource
 
-export function componentsIn(served: readonly Served[]): readonly Component[] {
+export function componentsIn(served: readonly ComponentOrSource[]): readonly Component[] {
   return served.filter((each): each is Component => !isComponentSource(each))
 }
 
-export function sourcesIn(served: readonly Served[]): readonly ComponentSource[] {
+export function sourcesIn(served: readonly ComponentOrSource[]): readonly ComponentSource[] {
   return served.filter((each) => isComponentSource(each))
 }
 
-function isComponentSource(given: Served): given is ComponentSource {
+function isComponentSource(given: ComponentOrSource): given is ComponentSource {
   return typeof (given as Partial<ComponentSource>).discover === 'function'
 }
 

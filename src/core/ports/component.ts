@@ -27,7 +27,7 @@ export type DivergencePolicy = 'ask' | 'fail'
 
 /**
  * What happens to an event that the log cannot hold. `fail`: the run fails. `replace`: a placeholder names the event and the path of the
- * value, and the run goes on. Results of steps and tools, and the end of a run, always fail.
+ * value, and the run continues. Results of steps and tools, and the end of a run, always fail.
  */
 export type UnserializablePolicy = 'fail' | 'replace'
 
@@ -54,7 +54,7 @@ export interface UpstreamInfo {
   readonly id: string
 }
 
-/** All that is known of a component without running it. */
+/** A component's description, available without running it. */
 export type ComponentFacts = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
 
 /** `Input`: what callers send. `Parsed`: what its input schema makes of that. */

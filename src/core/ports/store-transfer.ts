@@ -1,6 +1,6 @@
 /**
  * Store transfer: exports everything a store holds and imports it into another, unchanged. Exporting is safe at any time; importing
- * requires that nobody else uses the target meanwhile.
+ * requires that nothing else uses the target meanwhile.
  */
 import type { Document } from '../model/document.ts'
 import type { Position } from '../model/page.ts'

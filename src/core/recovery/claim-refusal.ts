@@ -21,7 +21,7 @@ export function claimRefusal(
   if (isAnswered || status === 'queued') return undefined
   if (status === 'paused') {
     const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
-    return new RunFailure('deadline_exceeded', `nobody answered in time: ${prompts}`).failure
+    return new RunFailure('deadline_exceeded', `no answer arrived in time: ${prompts}`).failure
   }
   if ((component.recovery ?? 'fail') === 'fail') {
     return new RunFailure('interrupted', interruptionCauses[released ?? 'died']).failure

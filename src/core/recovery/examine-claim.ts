@@ -19,7 +19,7 @@ export interface ClaimQuestion {
 }
 
 export interface ExaminedClaim {
-  /** Set if somebody has stopped the run. */
+  /** Set if a stop was requested. */
   readonly stop: StopRequest | undefined
   /** Why the run must fail. */
   readonly failure: Failure | undefined

@@ -85,7 +85,7 @@ export class RunRedaction {
     const data = event.data as Readonly<Record<string, unknown>>
     const key = keyOf(event, event.type, data[delta.id])
     const stream = this.#streams.get(key)
-    // A message that begins comes after what was said before it; those that come in turns do not cut each other off.
+    // A new message follows the text before it; interleaved messages do not cut each other off.
     const before = stream?.isCurrent === true ? [] : this.#flush(this.#of(event.actor))
     const own = stream ?? this.#open(key, event, before)
     own.event = event

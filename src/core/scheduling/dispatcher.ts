@@ -1,6 +1,6 @@
 /**
  * Decides which runs this node executes. It connects the parts: `RunClaimer` claims runs, `LocalExecutions` executes them, `LeaseKeeper`
- * renews their leases and `AbandonedRuns` ends what nobody will execute.
+ * renews their leases and `AbandonedRuns` ends runs that no node will execute.
  */
 import { AbandonedRuns } from './abandoned-runs.ts'
 import { type Continuation, releaseWithAnswers } from '../recovery/continuation.ts'

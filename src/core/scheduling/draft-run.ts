@@ -10,7 +10,7 @@ import { redactorOf } from '../redaction/redactor.ts'
 import { encodeRequested, redactRequested } from '../execution/encode-requested.ts'
 import type { Run } from '../model/run.ts'
 import { serialize } from '../model/serialize.ts'
-import { issuesText, validate, type Validated } from '../schema/validate.ts'
+import { issuesText, validate, type ValidationResult } from '../schema/validate.ts'
 import { startTimer } from '../runtime/timer.ts'
 import type { NewRun } from '../ports/store.ts'
 
@@ -116,7 +116,7 @@ async function checkInput(
   logged: unknown,
 ): Promise<void> {
   if (schema === undefined) return
-  const refuse = ({ issues, cause }: Validated, when: string): void => {
+  const refuse = ({ issues, cause }: ValidationResult, when: string): void => {
     if (issues === undefined) return
     if (isHoldfastError(cause)) throw cause
     throw new HoldfastError('invalid_request', `the input does not fit ${id}${when}: ${issuesText(issues)}`, {

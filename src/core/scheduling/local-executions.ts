@@ -130,7 +130,7 @@ export class LocalExecutions {
     return true
   }
 
-  /** Takes the held runs, all that were interrupted together. */
+  /** Takes the held runs: all that were interrupted together. */
   async containHeld(interrupted: readonly StoredRun[]): Promise<void> {
     for (const { run } of interrupted) this.#starting.delete(run.id)
     await this.#contain(interrupted)

@@ -19,7 +19,7 @@ export class ParkedExecutions {
     void evicted.release()
   }
 
-  /** The execution of a run, if nobody else has written to its log. */
+  /** The execution of a run, if no other node has written to its log. */
   take(id: string, next: number): RunExecution | undefined {
     const execution = this.#executions.get(id)
     this.#executions.delete(id)

@@ -119,12 +119,12 @@ export class RunClaimer {
   async #take(id: string, interrupted: StoredRun[]): Promise<boolean> {
     const { store, limits, owner, executions, leases } = this.#options
     if (executions.draining) return true
-    // Its lease expired because this process was busy. Nobody took it, so renew it.
+    // Its lease expired because this process was busy. No other node claimed it, so renew it.
     if (executions.has(id)) {
       await leases.renew()
       return true
     }
-    // What this node gave up it releases first, so that nobody takes it for a suspect.
+    // Runs that this node gave up are released first, so that they do not count as crash suspects.
     if (!executions.hasRoom || executions.gaveUp(id)) return true
     const releaseSlot = executions.reserveSlot()
     try {

@@ -5,7 +5,7 @@
 
 /** The worker slot of one run. */
 export interface RunSlot {
-  /** The run sleeps: whether its slot was given to others. */
+  /** The run sleeps. Returns whether its slot was released. */
   giveUp(): boolean
   /** The run does something: it has a slot again at once, whether or not one is free. */
   takeBack(): void

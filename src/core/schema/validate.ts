@@ -3,14 +3,14 @@ import type { DescribedSchema, SchemaIssue, StandardIssue, StandardSchema, Value
 import { messageOf } from '../model/errors.ts'
 
 /** `value` is what the schema returned, unless there are issues. */
-export interface Validated {
+export interface ValidationResult {
   readonly value?: unknown
   readonly issues?: readonly SchemaIssue[]
   /** What the schema's code threw, if it did. */
   readonly cause?: unknown
 }
 
-export async function validate(schema: ValueSchema, value: unknown): Promise<Validated> {
+export async function validate(schema: ValueSchema, value: unknown): Promise<ValidationResult> {
   try {
     const result = await standardOf(schema)['~standard'].validate(value)
     if (result.issues === undefined) return { value: result.value }

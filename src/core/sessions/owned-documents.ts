@@ -80,7 +80,7 @@ export class OwnedDocuments {
   }
 
   /**
-   * Changes a document by compare-and-set, and retries when somebody else changed it in between. `change` returns undefined to
+   * Changes a document by compare-and-set, and retries after a concurrent change. `change` returns undefined to
    * leave it as it is. Undefined when there is no such document.
    */
   async update(

@@ -117,7 +117,7 @@ class ExchangeReader {
   }
 }
 
-/** An input in words. Of a conversation it is what was said last; files are named and not repeated. */
+/** An input as text: the last message of a conversation, with files by name only. */
 function askedIn(input: unknown): string {
   if (typeof input === 'string') return input
   if (typeof input !== 'object' || input === null) return JSON.stringify(input ?? null)

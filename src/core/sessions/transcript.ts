@@ -18,7 +18,7 @@ export interface ActorTranscript extends SpokenText {
 }
 
 export interface SpokenText {
-  /** All that was said, as the deltas give it. */
+  /** The whole text, as streamed in deltas. */
   readonly text: string
   /** The text by message: messages with a tool call between them are not one sentence. */
   readonly messages: readonly string[]

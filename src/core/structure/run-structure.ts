@@ -2,7 +2,7 @@
  * The one semantic fold: turns a run's log, event by event, into its structure with all retractions resolved. An event costs the
  * same however long the run is; a retraction looks at the entries since its `from`.
  */
-import type { Actor, EventType, LoggedEvent } from '../model/event.ts'
+import type { Actor, LoggedEvent, LoggedEventOf } from '../model/event.ts'
 import { actorKey } from './actors.ts'
 import { type ActorEntry, type ArtifactPiece, type Entry, isOpen, type WorkEntry } from './entries.ts'
 import { EntryList } from './entry-list.ts'
@@ -30,8 +30,6 @@ export interface StructureOptions {
 }
 
 const ENTRIES_MAX = 200_000
-
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export class RunStructure {
   /** Who acted, by key, in the order in which they began. */
@@ -69,7 +67,7 @@ export class RunStructure {
     return structure
   }
 
-  /** All that is needed to fold on, as JSON. Later events do not change it. */
+  /** Everything needed to continue the fold, as JSON. Later events do not change it. */
   save(): SavedStructure {
     const { entries, ...rest } = this.saving()
     return { ...rest, entries: [...entries] }
@@ -183,7 +181,7 @@ export class RunStructure {
     }
   }
 
-  #startAttempt(event: Logged<'run.started'>): Entry | undefined {
+  #startAttempt(event: LoggedEventOf<'run.started'>): Entry | undefined {
     this.#endAttempt('cut', this.#last)
     // Steps and actors in the ledger are resumed. A tool call is repeated, if at all, with an event of its own.
     for (const entry of this.open())
@@ -198,7 +196,7 @@ export class RunStructure {
     this.#attempt = undefined
   }
 
-  #answer({ data, time }: Logged<'run.resumed'>): Entry | undefined {
+  #answer({ data, time }: LoggedEventOf<'run.resumed'>): Entry | undefined {
     const questions = this.#entries.find('questions', '')
     return questions?.answers === undefined
       ? this.#entries.change(questions, { answers: data.answers, endedAt: time })
@@ -211,7 +209,7 @@ export class RunStructure {
     if (questions?.endedAt === undefined) this.#entries.change(questions, { endedAt: time })
   }
 
-  #end(event: Logged<`run.${'completed' | 'failed' | 'cancelled' | 'rejected'}`>): Entry | undefined {
+  #end(event: LoggedEventOf<`run.${'completed' | 'failed' | 'cancelled' | 'rejected'}`>): Entry | undefined {
     this.#endQuestions(event)
     const { status } = this.lifecycle
     this.#endAttempt(status === 'completed' ? 'done' : 'failed', event.time)
@@ -241,7 +239,7 @@ export class RunStructure {
     if (closed !== undefined) this.#entries.put(closed)
   }
 
-  #addArtifact(event: Logged<'artifact.added'>): Entry | undefined {
+  #addArtifact(event: LoggedEventOf<'artifact.added'>): Entry | undefined {
     const { artifact, name, mediaType, append = false, last = false, text, bytes, url, value } = event.data
     const ref = `${actorKey(event.actor)} ${artifact}`
     const known = append ? this.#entries.find('artifact', ref) : undefined

@@ -1,10 +1,8 @@
 /** Folds tool calls, steps, called components and model requests, each with the step around it. */
-import type { EventType, LoggedEvent } from '../model/event.ts'
+import type { LoggedEvent, LoggedEventOf } from '../model/event.ts'
 import { actorKey } from './actors.ts'
 import { type ActorEntry, type Entry, isOpen, type StepEntry, type ToolEntry } from './entries.ts'
 import type { EntryList } from './entry-list.ts'
-
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export class WorkFold {
   readonly #entries: EntryList
@@ -59,12 +57,14 @@ export class WorkFold {
     }
   }
 
-  #tool(event: Logged<`tool.${'drafted' | 'called' | 'progressed' | 'completed' | 'failed'}`>): ToolEntry | undefined {
+  #tool(
+    event: LoggedEventOf<`tool.${'drafted' | 'called' | 'progressed' | 'completed' | 'failed'}`>,
+  ): ToolEntry | undefined {
     return this.#entries.find('tool', refOf(event, event.data.call))
   }
 
   #beginTool(
-    event: Logged<`tool.${'drafted' | 'called' | 'completed' | 'failed'}`>,
+    event: LoggedEventOf<`tool.${'drafted' | 'called' | 'completed' | 'failed'}`>,
     state: ToolEntry['state'],
   ): ToolEntry | undefined {
     const { call, name } = event.data
@@ -74,14 +74,14 @@ export class WorkFold {
     return this.#entries.begin(event, { ...fields, step }, refOf(event, call)) as ToolEntry | undefined
   }
 
-  #draftTool(event: Logged<'tool.drafted'>): Entry | undefined {
+  #draftTool(event: LoggedEventOf<'tool.drafted'>): Entry | undefined {
     const known = this.#tool(event)
     const tool = known?.state === 'drafting' && !known.retracted ? known : this.#beginTool(event, 'drafting')
     return this.#entries.change(tool, { draft: (tool?.draft ?? '') + event.data.delta })
   }
 
   /** A call that is repeated after a crash is a new entry. */
-  #callTool(event: Logged<'tool.called'>): Entry | undefined {
+  #callTool(event: LoggedEventOf<'tool.called'>): Entry | undefined {
     const { input, key } = event.data
     const known = this.#tool(event)
     if (known?.state === 'running' && !known.retracted) return known
@@ -89,12 +89,12 @@ export class WorkFold {
     return this.#entries.change(tool, { state: 'running', input, recorded: key !== undefined, time: event.time })
   }
 
-  #endTool(event: Logged<'tool.completed' | 'tool.failed'>, result: Partial<ToolEntry>): Entry | undefined {
+  #endTool(event: LoggedEventOf<'tool.completed' | 'tool.failed'>, result: Partial<ToolEntry>): Entry | undefined {
     const tool = this.#tool(event) ?? this.#beginTool(event, 'running')
     return this.#entries.change(tool, { ...result, endedAt: event.time })
   }
 
-  #startStep(event: Logged<'step.started'>): Entry | undefined {
+  #startStep(event: LoggedEventOf<'step.started'>): Entry | undefined {
     const { step: id, name, kind: stepKind = 'function', parent, details, key } = event.data
     const step = parent === undefined ? undefined : this.#entries.find('step', refOf(event, parent))?.index
     const fields = { kind: 'step', id, name, stepKind, details, state: 'running', recorded: key !== undefined } as const
@@ -104,7 +104,7 @@ export class WorkFold {
   }
 
   #endStep(
-    event: Logged<'step.completed' | 'step.failed' | 'step.skipped'>,
+    event: LoggedEventOf<'step.completed' | 'step.failed' | 'step.skipped'>,
     result: Partial<StepEntry>,
   ): Entry | undefined {
     const { step: id, name } = event.data
@@ -115,7 +115,7 @@ export class WorkFold {
     return this.#entries.change(step as StepEntry | undefined, { ...result, endedAt: event.time })
   }
 
-  #startActor(event: Logged<'actor.started'>): Entry | undefined {
+  #startActor(event: LoggedEventOf<'actor.started'>): Entry | undefined {
     const { input, key, within } = event.data
     const known = this.#entries.find('actor', actorKey(event.actor))
     if (known?.state === 'running' && !known.retracted) return known
@@ -131,12 +131,12 @@ export class WorkFold {
     return entry as ActorEntry | undefined
   }
 
-  #endActor(event: Logged<'actor.completed' | 'actor.failed'>, result: Partial<ActorEntry>): Entry | undefined {
+  #endActor(event: LoggedEventOf<'actor.completed' | 'actor.failed'>, result: Partial<ActorEntry>): Entry | undefined {
     const entry = this.#entries.find('actor', actorKey(event.actor)) ?? this.#beginActor(event, undefined, undefined)
     return this.#entries.change(entry, { ...result, endedAt: event.time })
   }
 
-  #requestModel(event: Logged<'model.requested'>): Entry | undefined {
+  #requestModel(event: LoggedEventOf<'model.requested'>): Entry | undefined {
     const { request, model } = event.data
     const step = this.#stepAround(actorKey(event.actor), undefined)
     const fields = { kind: 'model', request, model, state: 'running', recorded: false, step } as const

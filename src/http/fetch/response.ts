@@ -12,7 +12,7 @@ const BUFFER_BYTES = 64 * 1024
 /** A response of these has no body, not even an empty one. */
 const BODILESS: readonly number[] = [101, 204, 205, 304]
 
-/** For whom nobody waits any more. Not a registered status: no client sees it. */
+/** Status for a client that has disconnected. Not a registered one: no client sees it. */
 const CLIENT_CLOSED = 499
 
 export class FetchResponse extends EventEmitter implements HttpResponse {
@@ -98,7 +98,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     return this
   }
 
-  /** The client is gone: nobody reads the rest, and hosts would print an error. */
+  /** The client is gone: the rest is dropped, because hosts would print an error. */
   #abort(): void {
     if (this.destroyed || this.writableFinished) return
     this.#reader?.close()

@@ -9,7 +9,7 @@ import type { Run } from '../../core/model/run.ts'
 
 /** Maximum names in one parameter. */
 const NAMES_MAX = 100
-/** Filters whose result is kept of one slice. */
+/** Filters whose results are cached per slice. */
 const FILTERS_MAX = 8
 
 export class EventFilter {
@@ -38,7 +38,7 @@ export class EventFilter {
     return new EventFilter(run, types && new Set(types.flatMap(typesNamed)), actors && new Set(actors))
   }
 
-  /** The records of a slice that are delivered; all who are given the same slice share them. */
+  /** The delivered records of a slice, shared by all readers of the slice. */
   recordsOf(slice: Slice): readonly RawRecord[] {
     let known = selected.get(slice)
     if (known === undefined) selected.set(slice, (known = new Map()))

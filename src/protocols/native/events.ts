@@ -61,7 +61,7 @@ export async function follow(
   const subscribe = (stream: Stream): Promise<Subscription> => service.subscribe(call.principal, stored, from, stream)
   const whole = formatOf(format, run.id, service)
   const filtered = filter === undefined ? whole : filteredFormat(run.id, whole, filter)
-  // The client chose no position, so it is told where it is: it may lose the connection before the first event.
+  // The client chose no position, so the first frame names it: the connection may break before the first event.
   const id =
     start.kind === 'tail' && after !== undefined
       ? await checkedCursorAt(service, call.principal, stored, from)

@@ -56,7 +56,7 @@ export function ndjsonFormat(run: string, limits: Limits): LogFormat {
   }
 }
 
-/** Events without a match after which the client is told how far the log was read, so that it need not be read again. */
+/** Events without a match after which a progress frame is sent, so that a reconnecting client need not read them again. */
 const PROGRESS_EVENTS = 1000
 
 /** A stream of some of the log's records. Its cursors are those of the log: it resumes without a gap and without a repeat. */

@@ -4,7 +4,7 @@ import { isFinished } from '../../core/model/run.ts'
 import type { Service } from '../../core/service.ts'
 import { checkedCursorOf } from './checked-cursor.ts'
 
-export interface ShownSnapshot {
+export interface EncodedSnapshot {
   /** Index of the last event that it contains. */
   readonly index: number
   /** The cursor after it, with the checksum of that event. */
@@ -14,7 +14,7 @@ export interface ShownSnapshot {
   readonly ended: boolean
 }
 
-export async function snapshotOf(service: Service, stored: StoredRun): Promise<ShownSnapshot> {
+export async function snapshotOf(service: Service, stored: StoredRun): Promise<EncodedSnapshot> {
   const { run, first, next } = stored
   const { last, json, ended } = await service.views.structure(stored).current(next)
   const index = last?.index ?? first - 1

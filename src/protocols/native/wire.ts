@@ -41,7 +41,7 @@ export function envelopes(slice: Slice): string[] {
 
 const lastRecords = new WeakMap<Slice, RawRecord>()
 
-/** The last record of a slice; all who are given the same slice share it. */
+/** The last record of a slice, shared by all readers of the slice. */
 export function lastRecord(slice: Slice): RawRecord {
   let last = lastRecords.get(slice)
   if (last === undefined) lastRecords.set(slice, (last = rawRecords(sliceAfter(slice, lastOf(slice) - 1))[0]!))

@@ -31,7 +31,7 @@ const AUTH_RULES: OptionRules<AuthOptions> = {
   passthrough: aBoolean,
 }
 
-/** An authenticator that is given is used as it is. */
+/** An `Authenticator` is used unchanged. */
 export async function openAuthenticator(
   options: AuthOptions | Authenticator,
   clock: Clock = systemClock,

@@ -37,12 +37,12 @@ export class Losses {
   /** First sequence of each stream at the last check. */
   readonly #first = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
-  #looking: Promise<void> | undefined
+  #checking: Promise<void> | undefined
 
   constructor(options: LossesOptions) {
     this.#options = options
-    this.#timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref()
-    options.link.onReconnect(() => void this.look())
+    this.#timer = setInterval(() => void this.check(), LOOK_EVERY_MS).unref()
+    options.link.onReconnect(() => void this.check())
   }
 
   close(): void {
@@ -59,34 +59,34 @@ export class Losses {
   }
 
   /** Concurrent callers share one check. */
-  look(): Promise<void> {
-    this.#looking ??= this.#check().finally(() => (this.#looking = undefined))
-    return this.#looking
+  check(): Promise<void> {
+    this.#checking ??= this.#checkAll().finally(() => (this.#checking = undefined))
+    return this.#checking
   }
 
-  async #check(): Promise<void> {
+  async #checkAll(): Promise<void> {
     for (const follower of this.#options.followers()) {
       try {
-        await this.#lookAt(follower)
+        await this.#checkStream(follower)
       } catch {
         // The servers are unreachable. The next check detects it.
       }
     }
   }
 
-  async #lookAt(follower: Follower): Promise<void> {
+  async #checkStream(follower: Follower): Promise<void> {
     const { link, index, addressOf, barriers, alarms } = this.#options
     const { address, seen } = follower // read before the stream's state: it may grow meanwhile
     const { stream } = address
     const { first_seq: first, last_seq: last } = await link.state(stream)
     const isBack = last < seen || (await this.#isReplaced(follower))
     if (!isBack && this.#first.get(stream) === first) return
-    const suspects = [
+    const candidates = [
       ...index.entriesWhere(({ id, seq }) => (isBack || seq < first) && addressOf(id).stream === stream),
     ]
     // A leader that has not applied all acknowledged messages yet would look the same.
-    if (isBack || suspects.length > 0) await barriers.pass(address)
-    const { gone, changed } = await this.#confirm(suspects)
+    if (isBack || candidates.length > 0) await barriers.pass(address)
+    const { gone, changed } = await this.#confirm(candidates)
     if (isBack && (changed.length > 0 || (await link.state(stream)).last_seq < seen)) {
       this.#options.onRewound()
       await follower.rewind()
@@ -106,12 +106,14 @@ export class Losses {
   }
 
   /** Checks each run with the leader, to rule out false alarms. */
-  async #confirm(suspects: readonly Entry[]): Promise<{ readonly gone: number; readonly changed: readonly string[] }> {
+  async #confirm(
+    candidates: readonly Entry[],
+  ): Promise<{ readonly gone: number; readonly changed: readonly string[] }> {
     let gone = 0
     const changed: string[] = []
-    for (let at = 0; at < suspects.length; at += BATCH)
+    for (let at = 0; at < candidates.length; at += BATCH)
       await Promise.all(
-        suspects.slice(at, at + BATCH).map(async (entry) => {
+        candidates.slice(at, at + BATCH).map(async (entry) => {
           const now = await this.#now(entry)
           if (now === 'kept') return
           if (now === 'gone') gone++

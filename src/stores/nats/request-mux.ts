@@ -19,14 +19,14 @@ export class RequestMux {
   readonly #inbox = `_INBOX.${crypto.randomUUID()}`
   /** In the order of sending, and so of their deadlines. */
   readonly #waiting = new Map<string, PendingRequest>()
-  readonly #looking: NodeJS.Timeout
+  readonly #timeoutTimer: NodeJS.Timeout
   #sent = 0
 
   constructor(connection: NatsConnection, requestTimeoutMs: number) {
     this.#connection = connection
     this.#requestTimeoutMs = requestTimeoutMs
     connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#receive(answer) })
-    this.#looking = setInterval(() => this.#checkTimeouts(), LOOK_EVERY_MS).unref()
+    this.#timeoutTimer = setInterval(() => this.#checkTimeouts(), LOOK_EVERY_MS).unref()
   }
 
   ask(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
@@ -46,7 +46,7 @@ export class RequestMux {
   }
 
   close(): void {
-    clearInterval(this.#looking)
+    clearInterval(this.#timeoutTimer)
     this.giveUp('the store is closed')
   }
 

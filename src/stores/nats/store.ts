@@ -143,7 +143,7 @@ export class NatsStore implements Store {
       messages: this.#messages,
       stored: (current) => this.#stored(current),
       caughtUp: () => untilCaughtUp(this.#logs),
-      onUnreadable: () => void this.#losses.look(),
+      onUnreadable: () => void this.#losses.check(),
     })
     this.#losses = new Losses({
       link,

@@ -8,7 +8,7 @@ import type { DatabaseSchema } from './database.ts'
 import { DOCUMENT_COLUMNS, documentOf, type DocumentRow } from './documents.ts'
 import { STORED_COLUMNS, storedRun, type StoredRow } from './rows.ts'
 
-interface KeptRow extends StoredRow {
+interface TransferRow extends StoredRow {
   readonly idempotency_key: string | null
   readonly fingerprint: string | null
 }
@@ -33,7 +33,7 @@ export class PostgresTransfer implements StoreTransfer {
   async runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
     const schema = this.#schema.name
     const where = after === undefined ? '' : 'WHERE (created, id) > ($2, $3)'
-    const rows = await this.#schema.database.query<KeptRow>(
+    const rows = await this.#schema.database.query<TransferRow>(
       `SELECT idempotency_key, fingerprint, ${STORED_COLUMNS} FROM ${schema}.stored ${where} ORDER BY created, id LIMIT $1`,
       after === undefined ? [limit] : [limit, after.createdAt, after.id],
     )

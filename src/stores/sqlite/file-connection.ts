@@ -8,7 +8,7 @@ import { FencedError } from './file/instance.ts'
 import type { FileLock } from './file/lock.ts'
 import type { ThreadOptions } from './committing/committing-messages.ts'
 import { PinnedJournal } from './file/pinned-journal.ts'
-import { type Opening, Reader } from './reading/reader.ts'
+import { type OpenResult, Reader } from './reading/reader.ts'
 import { ReadingThreadHandle, type StandIn } from './reading/reading-thread-handle.ts'
 import type { Readings } from './reading/readings.ts'
 import { ThreadWatch } from './committing/thread-watch.ts'
@@ -31,7 +31,7 @@ export interface FileConnectionOptions {
 
 export interface FileConnectionListener extends Omit<CommitListener, 'failed'> {
   /** The file was opened or reopened. The listener replaces all it knows of the file. */
-  opened(thread: CommittingThreadHandle, opening: Opening): void
+  opened(thread: CommittingThreadHandle, opening: OpenResult): void
   /** A commit failed. The listener drops changes that are not durable. */
   failed(cause: HoldfastError): void
   /** The disk stalls: writes do not finish. */
@@ -82,7 +82,7 @@ export class FileConnection {
     }
   }
 
-  #open(thread: CommittingThreadHandle, opening: Opening): void {
+  #open(thread: CommittingThreadHandle, opening: OpenResult): void {
     const commits = new GroupCommit(thread, {
       ...this.#listener,
       failed: ({ message, because }) => this.#fail({ message, fenced: because === 'fenced' }),
@@ -197,7 +197,7 @@ export class FileConnection {
       this.#reopenTimer = setTimeout(() => void this.#reopen(), this.#options.reopenIntervalMs)
   }
 
-  async #openingOf(thread: CommittingThreadHandle): Promise<Opening> {
+  async #openingOf(thread: CommittingThreadHandle): Promise<OpenResult> {
     try {
       return await this.#reads.ask('opening')
     } catch (cause) {
@@ -222,7 +222,7 @@ export class FileConnection {
 }
 
 /** Reads in this thread: no request can arrive before the store is open, and most of the result stays here. */
-function openingOf(path: string): Opening {
+function openingOf(path: string): OpenResult {
   const reader = new Reader(path)
   try {
     return reader.opening()

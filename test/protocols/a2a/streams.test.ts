@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
 import { openMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
@@ -201,8 +201,18 @@ describe('[O-12] A2A: every state has one rule for streams', () => {
 
 test('[O-17] A2A: each event is sent once, encoded once, in camel case, with names for its enums', async () => {
   const server = await serveA2a()
+  const { stringify } = JSON
+  const encoded: string[] = []
+  vi.spyOn(JSON, 'stringify').mockImplementation(((...parameters: Parameters<typeof stringify>) => {
+    const text = stringify(...parameters)
+    if (text?.includes('"artifactUpdate"')) encoded.push(text)
+    return text
+  }) as typeof stringify)
+  onTestFinished(() => void vi.restoreAllMocks())
   const opened = stream(server.agent(), 'text 20; artifact file 1')
   const updates = await drained(opened)
+  vi.restoreAllMocks()
+  expect(encoded).toHaveLength(updates.filter(({ artifactUpdate }) => artifactUpdate !== undefined).length)
   const wire = Buffer.concat(opened.frames).toString()
   expect(wire).not.toMatch(/"[a-z]+_[a-z_]+":/)
   for (const state of wire.match(/"state":"[^"]*"/g)!) expect(state).toMatch(/"TASK_STATE_[A-Z_]+"/)

@@ -1,7 +1,6 @@
 /** Streams a task as server-sent events; the binding encodes each event. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
-import type { HoldfastError } from '../../../core/model/errors.ts'
-import { HoldfastError as Failure } from '../../../core/model/errors.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Encoding } from '../../../core/delivery/shared-view.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -112,7 +111,7 @@ export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, ga
       ...(gap && 'task' in visible && { gap }),
     },
   }
-  const positioned = <Shown extends { readonly metadata?: Metadata }>(object: Shown): Shown => ({
+  const positioned = <Update extends { readonly metadata?: Metadata }>(object: Update): Update => ({
     ...object,
     metadata: { ...object.metadata, ...position },
   })
@@ -128,11 +127,11 @@ function reasonOf(notice: Notice): HoldfastError {
     case 'failed':
       return notice.error
     case 'closing':
-      return new Failure(
+      return new HoldfastError(
         'unavailable',
         `the server ends this stream (${notice.reason}); the task continues: subscribe again`,
       )
     case 'gap':
-      return new Failure('cursor_expired', `events before ${notice.earliest} were trimmed`)
+      return new HoldfastError('cursor_expired', `events before ${notice.earliest} were trimmed`)
   }
 }

@@ -10,7 +10,7 @@ import { families, statusesNamed } from '../wire/families.ts'
 import { type Fields, integerField, nameField, objectField, queryFields, secondsField } from '../requests/fields.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { listedRun, previewedRun } from '../view/run-output.ts'
-import { noSession, respondRuns, runOf, runsOf, sessionOf, type ShownRuns } from '../view/session-runs.ts'
+import { noSession, respondRuns, runOf, runsOf, sessionOf, type RunExcerpts } from '../view/session-runs.ts'
 import {
   changeSession,
   factsOf,
@@ -99,7 +99,7 @@ interface FoundSession {
 }
 
 /** Maximum sessions to scan for filters that the store does not support. */
-const LOOKED_AT_MAX = 20_000
+const EXAMINED_MAX = 20_000
 
 async function findSessions(
   call: Call,
@@ -117,7 +117,7 @@ async function findSessions(
   const documents: Document[] = []
   let total = 0
   const size = os.service.limits.pageDocumentsMax
-  for (let from = 0; from < LOOKED_AT_MAX; from += size) {
+  for (let from = 0; from < EXAMINED_MAX; from += size) {
     const page = await owned.list({ ...query, offset: from, limit: size })
     for (const document of page.documents.filter(fits))
       if (++total > offset && documents.length < limit) documents.push(document)
@@ -242,7 +242,7 @@ async function previewSessionRuns(call: Call, os: AgentOs): Promise<void> {
 }
 
 /** A session's runs, filtered by the query's time range and statuses. */
-async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<ShownRuns<Shown>> {
+async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<RunExcerpts<Shown>> {
   const { id } = await named(call, os)
   const fields = queryFields(call.query)
   const after = secondsField(fields, 'created_after')

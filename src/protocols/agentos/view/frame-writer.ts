@@ -21,7 +21,7 @@ export class FrameWriter {
   readonly event: LoggedEvent
   readonly frames: Frame[] = []
   state: State
-  /** Nothing is shown of what is derived from an upstream's event. */
+  /** Frames of derived events are suppressed: the upstream's own event is sent instead. */
   isMuted = false
 
   #next: number

@@ -1,5 +1,5 @@
 /** Projects pauses and continuations. */
-import type { Question } from '../../../core/model/event.ts'
+import type { Question, LoggedEventOf } from '../../../core/model/event.ts'
 import { endReasoning } from './project-content.ts'
 import {
   factsOf,
@@ -11,13 +11,13 @@ import {
   waitingTool,
 } from '../wire/requirements.ts'
 import type { FrameWriter } from './frame-writer.ts'
-import { type Logged, rootOf, type State, type Step } from './state.ts'
+import { rootOf, type State, type Step } from './state.ts'
 import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
 import { forgetEnd, relayedEnd, withoutFrames } from './relay.ts'
 import { values } from './trail.ts'
 
-export function runPaused(writer: FrameWriter, { data, time }: Logged<'run.paused'>): void {
+export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'run.paused'>): void {
   const known = new Set(writer.state.questions.map(({ id }) => id))
   writer.state = { ...writer.state, status: 'paused', questions: data.questions, askedAt: time }
   const root = withoutFrames(writer, () => endReasoning(writer, rootOf(writer.state)))

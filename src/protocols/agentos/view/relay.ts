@@ -2,20 +2,20 @@
  * The events of an AgentOS upstream, shown as they came: with all their fields, and only the ids of this server. What is derived from
  * them updates the state and is not shown. Terminal frames come from our terminal event, with the fields of the upstream's (RUN-3).
  */
-import { type EventType, eventTable, type LoggedEvent } from '../../../core/model/event.ts'
+import { type EventType, eventTable, type LoggedEvent, type LoggedEventOf } from '../../../core/model/event.ts'
 import type { ComponentKind } from '../../../core/ports/component.ts'
 import { families, type LifecycleNames } from '../wire/families.ts'
 import type { FrameWriter } from './frame-writer.ts'
-import { type Logged, rootOf, type State } from './state.ts'
+import { rootOf, type State } from './state.ts'
 
 export type UpstreamFields = Readonly<Record<string, unknown>>
 
 export interface Relay {
   /** Its own run id. */
   readonly run: string | undefined
-  /** Its last event is shown as it came, and what follows is derived from it. */
+  /** Its last event was sent unchanged, and the following events are derived from it. */
   readonly isVerbatim: boolean
-  /** The start of the run was shown. */
+  /** The start of the run was sent. */
   readonly hasStarted: boolean
   /** How the run ended or paused there; shown with our own event. */
   readonly end: UpstreamFields | undefined
@@ -23,11 +23,11 @@ export interface Relay {
 
 const beginning: Relay = { run: undefined, isVerbatim: false, hasStarted: false, end: undefined }
 
-export function beginRelay(writer: FrameWriter, { data }: Logged<'run.created'>): void {
+export function beginRelay(writer: FrameWriter, { data }: LoggedEventOf<'run.created'>): void {
   if (data.upstream === 'agentos') writer.state = { ...writer.state, relay: beginning }
 }
 
-/** A start is shown by the upstream's own event. Later attempts show what is derived, until the next event comes. */
+/** A start is sent as the upstream's own event. Later attempts send derived frames until the next upstream event. */
 export function awaitRelay(writer: FrameWriter): boolean {
   const { relay } = writer.state
   if (relay !== undefined) writer.state = { ...writer.state, relay: { ...relay, isVerbatim: false } }
@@ -39,7 +39,7 @@ export function isDerived({ relay }: State, type: EventType): boolean {
   return relay?.isVerbatim === true && eventTable[type].effect === 'content' && type !== 'upstream.received'
 }
 
-/** Whether the start has to be shown before an event, because the upstream has not said anything. */
+/** Whether the start must be sent before an event, because the upstream has sent none. */
 export function lacksStart({ relay }: State, { type, data }: LoggedEvent): boolean {
   if (relay === undefined || relay.hasStarted || relay.isVerbatim) return false
   const { effect } = eventTable[type]
@@ -61,7 +61,7 @@ export function noteStarted(writer: FrameWriter): void {
   if (relay !== undefined) writer.state = { ...writer.state, relay: { ...relay, hasStarted: true } }
 }
 
-export function upstreamReceived(writer: FrameWriter, { data }: Logged<'upstream.received'>): void {
+export function upstreamReceived(writer: FrameWriter, { data }: LoggedEventOf<'upstream.received'>): void {
   const { relay } = writer.state
   if (relay === undefined || data.protocol !== 'agentos' || writer.event.actor !== undefined) return
   const fields = data.data as UpstreamFields | undefined

@@ -20,7 +20,7 @@ export interface RunsQuery<Shown> {
   readonly show: (state: State) => Shown
 }
 
-export interface ShownRuns<Shown> {
+export interface RunExcerpts<Shown> {
   readonly runs: readonly Shown[]
   /** False if runs were omitted because of the size or page limit. */
   readonly whole: boolean
@@ -45,7 +45,7 @@ export async function runsOf<Shown>(
   principal: Principal,
   session: string,
   { show, ...filters }: RunsQuery<Shown>,
-): Promise<ShownRuns<Shown>> {
+): Promise<RunExcerpts<Shown>> {
   const newestFirst: Shown[] = []
   let bytesLeft = os.service.limits.responseBytesMax
   const listed = await listRuns(os, principal, session, filters)
@@ -66,7 +66,7 @@ export async function runsOf<Shown>(
 }
 
 /** A header marks an incomplete list. Clients get the rest with `created_before`. */
-export function respondRuns({ response }: Call, { runs, whole }: ShownRuns<object>): void {
+export function respondRuns({ response }: Call, { runs, whole }: RunExcerpts<object>): void {
   respondJson(response, 200, runs, { 'holdfast-whole': String(whole) })
 }
 
@@ -76,7 +76,7 @@ async function listRuns(
   principal: Principal,
   session: string,
   { component, statuses, createdAfter = -Infinity, createdBefore }: Omit<RunsQuery<unknown>, 'show'>,
-): Promise<ShownRuns<Run>> {
+): Promise<RunExcerpts<Run>> {
   const most = os.service.limits.pageRunsMax
   const found: Run[] = []
   let whole = true

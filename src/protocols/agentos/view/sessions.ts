@@ -9,7 +9,7 @@ import { families } from '../wire/families.ts'
 import { conversationOf } from './messages.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { tokensOf, sum } from './project-content.ts'
-import { type ForkOrigin, forkOrigin, noSession, type ShownRuns } from './session-runs.ts'
+import { type ForkOrigin, forkOrigin, noSession, type RunExcerpts } from './session-runs.ts'
 import { rootOf, type State } from './state.ts'
 
 /** This protocol's fields; other protocols have their own. */
@@ -119,7 +119,7 @@ export function excerptOf(state: State): RunExcerpt {
 }
 
 /** One session with its conversation. */
-export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: ShownRuns<RunExcerpt>): object {
+export function sessionDetail(os: AgentOs, document: Document, { runs, whole }: RunExcerpts<RunExcerpt>): object {
   const { label } = document
   const kind = familyOf(os, document)
   const usage = runs.map((run) => run.usage).filter((each) => each !== undefined)

@@ -1,7 +1,7 @@
 /** State of the projection: speakers, their content without retracted output, and steps. */
 import type { Relay } from './relay.ts'
 import type { ComponentKind } from '../../../core/ports/component.ts'
-import type { Actor, Failure, LoggedEvent, Question, StepKind, Usage } from '../../../core/model/event.ts'
+import type { Actor, Failure, Question, StepKind, Usage } from '../../../core/model/event.ts'
 import type { RunStatus } from '../../../core/model/run.ts'
 import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { StepOutput } from '../wire/shapes.ts'
@@ -34,10 +34,10 @@ export interface State {
   readonly questions: readonly Question[]
   /** When it asked them. */
   readonly askedAt: string
-  readonly outcome?: ShownOutcome
+  readonly outcome?: SpeakerOutcome
 }
 
-export interface ShownOutcome {
+export interface SpeakerOutcome {
   readonly output?: unknown
   readonly error?: Failure
   readonly reason?: string
@@ -72,7 +72,7 @@ export interface Speaker {
   readonly stepOutputs: Trail<StepOutput>
   readonly usage?: Usage
   readonly model?: { readonly model: string; readonly provider: string }
-  readonly outcome?: ShownOutcome
+  readonly outcome?: SpeakerOutcome
 }
 
 export interface ToolCalled {
@@ -138,5 +138,3 @@ export function speakerOf(state: State, actor: Actor | undefined): Speaker {
 export function secondsOf(time: string): number {
   return Math.floor(Date.parse(time) / 1000)
 }
-
-export type Logged<Type extends LoggedEvent['type']> = Extract<LoggedEvent, { type: Type }>

@@ -4,7 +4,7 @@ import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.
 import { type TakenFrames, ViewCursor } from '../../../http/view.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
-export interface Following {
+export interface ChatCursorOptions {
   readonly view: SharedView<ChatState, ChatFrame>
   /** The subscription must start after this event. Default: at the beginning. */
   readonly from?: Checkpoint<ChatState>
@@ -24,7 +24,7 @@ export class ChatCursor {
   readonly #cursor: ViewCursor<ChatState, ChatFrame>
   #end: ChatFrame['end']
 
-  constructor({ view, from, position = 0, pausesFrom = 0 }: Following) {
+  constructor({ view, from, position = 0, pausesFrom = 0 }: ChatCursorOptions) {
     this.#cursor = new ViewCursor({
       view,
       ...(from !== undefined && { from }),

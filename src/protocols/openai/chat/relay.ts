@@ -1,6 +1,6 @@
 /**
  * The chunks of an upstream with chat completions, shown as they came. Those from the finish reason on wait for our terminal event, so
- * that success is said only for `run.completed` (RUN-3).
+ * that success is reported only for `run.completed` (RUN-3).
  */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import { eventTable } from '../../../core/model/event.ts'
@@ -11,7 +11,7 @@ import type { ChatFrame, ChatState, ChatView } from './projection.ts'
 import { type Chunk, mergeChunk } from './whole-completion.ts'
 
 export interface ChatRelay {
-  /** The last event of the upstream was kept, and what follows is derived from it. */
+  /** The last event of the upstream is in the log, and the following events are derived from it. */
   readonly isVerbatim: boolean
   /** Chunks that end the answer. */
   readonly held: readonly Chunk[]
@@ -30,7 +30,7 @@ const beginning: ChatRelay = {
   isPartlyRetracted: false,
 }
 
-type Received = Extract<LoggedEvent, { type: 'upstream.received' }>
+type UpstreamReceived = Extract<LoggedEvent, { type: 'upstream.received' }>
 
 const CHUNK = 'chat.completion.chunk'
 
@@ -57,7 +57,7 @@ export function isRelayed(relay: ChatRelay | undefined, event: LoggedEvent, { ty
 
 export function received(
   state: ChatState,
-  { data, actor, index }: Received,
+  { data, actor, index }: UpstreamReceived,
   view: ChatView,
 ): { readonly state: ChatState; readonly frames: readonly ChatFrame[] } {
   const { relay } = state

@@ -92,7 +92,7 @@ export function toErrorResponse(error: HoldfastError, requestId: string): ErrorR
   })
 }
 
-/** A run that came to nothing. The same request would start another one, so it is not for an SDK to repeat by itself. */
+/** A failed run. The same request would start another one, so an SDK must not retry it automatically. */
 export function toVerdictResponse(ended: Verdict, headers: Readonly<Record<string, string>>): ErrorResponse {
   return errorResponse(ended, false, headers)
 }

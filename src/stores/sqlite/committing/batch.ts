@@ -22,7 +22,7 @@ export interface Batch {
 
 /** Takes runs from `waiting`, oldest first, until the commit is large enough. */
 export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
-  const taken: Taken[] = []
+  const taken: TakenRun[] = []
   let chars = 0
   for (const active of waiting) {
     waiting.delete(active)
@@ -40,9 +40,9 @@ export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
   return { ...describe(taken, data, ascii), chars }
 }
 
-type Taken = TakenWork & { readonly active: ActiveRun }
+type TakenRun = TakenWork & { readonly active: ActiveRun }
 
-function describe(taken: readonly Taken[], data: Uint8Array, ascii: boolean): Omit<Batch, 'chars'> {
+function describe(taken: readonly TakenRun[], data: Uint8Array, ascii: boolean): Omit<Batch, 'chars'> {
   const entries: BatchEntry[] = []
   const directory: number[] = []
   const rows: RunRow[] = []

@@ -20,7 +20,7 @@ export class CommittingThreadHandle {
   /** Findings of opening the file. */
   warnings: readonly string[] = []
   lost: LostCommits | undefined
-  #answered = 0
+  #replies = 0
   #identity: FileIdentity | undefined
 
   private constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
@@ -68,8 +68,8 @@ export class CommittingThreadHandle {
   }
 
   /** Number of replies so far. */
-  get answered(): number {
-    return this.#answered
+  get replies(): number {
+    return this.#replies
   }
 
   /** A request is pending. */
@@ -103,7 +103,7 @@ export class CommittingThreadHandle {
   }
 
   #reply(reply: CommitReply): void {
-    this.#answered++
+    this.#replies++
     const answer = this.#answers.shift()
     if (reply.kind === 'failed') this.#answers.length = 0
     answer?.(reply)

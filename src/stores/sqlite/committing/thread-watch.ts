@@ -2,7 +2,7 @@
  * Watches the committing thread. Every second the thread checks that the file still belongs to this process; a missing reply
  * means a stalled disk.
  */
-import { AnswerWatch } from '../answer-watch.ts'
+import { ReplyWatch } from '../reply-watch.ts'
 import type { CommittingThreadHandle } from './committing-thread-handle.ts'
 import type { CommitFailure } from './committing-messages.ts'
 
@@ -19,12 +19,12 @@ export class ThreadWatch {
   readonly #thread: CommittingThreadHandle
   readonly #listener: WatchListener
   readonly #timer: NodeJS.Timeout
-  readonly #answers: AnswerWatch
+  readonly #answers: ReplyWatch
 
   constructor(thread: CommittingThreadHandle, listener: WatchListener, everyMs: number) {
     this.#thread = thread
     this.#listener = listener
-    this.#answers = new AnswerWatch(thread, 'write', everyMs)
+    this.#answers = new ReplyWatch(thread, 'write', everyMs)
     this.#timer = setInterval(() => this.#check(), everyMs)
     this.#timer.unref()
   }
@@ -40,7 +40,7 @@ export class ThreadWatch {
 
   #check(): void {
     const { isWaiting } = this.#thread
-    const stall = this.#answers.look()
+    const stall = this.#answers.check()
     if (stall !== undefined) this.#listener.stalled(stall)
     if (isWaiting) return // a commit checks by itself
     this.#thread.check((reply) => {

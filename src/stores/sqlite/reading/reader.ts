@@ -10,7 +10,7 @@ import type { NumberedRun } from '../tables/run-rows.ts'
 import { segmentIn, type StoredSegment } from '../tables/segment.ts'
 import { UsageReader } from './usage-reader.ts'
 
-export interface Opening {
+export interface OpenResult {
   readonly highestNumber: number
   readonly damagedRuns: number
   readonly unfinished: RunListing
@@ -53,7 +53,7 @@ export class Reader {
   }
 
   /** Everything the store must know of the file before it accepts commands. */
-  opening(): Opening {
+  opening(): OpenResult {
     return {
       highestNumber: highestRunNumber(this.#database),
       damagedRuns: this.#damagedRuns(),

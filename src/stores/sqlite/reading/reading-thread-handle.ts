@@ -1,7 +1,7 @@
 /** The store's handle of the reading thread, which runs `reading-worker.ts`. */
 import { Worker } from 'node:worker_threads'
 import { HoldfastError, detailOf, storeUnavailable } from '../../../core/model/errors.ts'
-import { AnswerWatch } from '../answer-watch.ts'
+import { ReplyWatch } from '../reply-watch.ts'
 import { Fifo } from '../fifo.ts'
 import { READY, type ReadingFault, type ReadingReply, type ReadingRequest } from './reading-messages.ts'
 import type { Readings } from './readings.ts'
@@ -22,7 +22,7 @@ const TRANSFERRED_BYTES_MAX = 256 * 1024
 const WAITING_MAX = 10_000
 const RETRY_MS = 1000
 
-interface Asked extends ReadingRequest {
+interface PendingReading extends ReadingRequest {
   args: readonly unknown[]
   into?: SharedArrayBuffer
   readonly resolve: (result: never) => void
@@ -44,23 +44,23 @@ export class ReadingThreadHandle {
   /** It has loaded its code, which takes long on a busy machine and says nothing about the store's disk. */
   #isReady = false
   #gone: Promise<void> = Promise.resolve()
-  readonly #waiting = new Fifo<Asked>()
+  readonly #waiting = new Fifo<PendingReading>()
   /** Oldest first. */
-  readonly #underWay: (readonly Asked[])[] = []
+  readonly #underWay: (readonly PendingReading[])[] = []
   readonly #memory = new PageMemory()
-  #answered = 0
+  #replies = 0
   #closed = false
 
-  readonly #watch: AnswerWatch
+  readonly #watch: ReplyWatch
   readonly #timer: NodeJS.Timeout
 
   /** `onStall` gets the reason, once for each stall. */
   constructor(path: string, standIn: StandIn, watchIntervalMs: number, onStall: (reason: string) => void) {
     this.#path = path
     this.#standIn = standIn
-    this.#watch = new AnswerWatch(this, 'read', watchIntervalMs)
+    this.#watch = new ReplyWatch(this, 'read', watchIntervalMs)
     this.#timer = setInterval(() => {
-      const stall = this.#watch.look()
+      const stall = this.#watch.check()
       if (stall === undefined) return
       onStall(stall)
       this.#rejectAll(stall)
@@ -74,8 +74,8 @@ export class ReadingThreadHandle {
   }
 
   /** Number of replies so far. */
-  get answered(): number {
-    return this.#answered
+  get replies(): number {
+    return this.#replies
   }
 
   /** A request is pending. */
@@ -129,7 +129,7 @@ export class ReadingThreadHandle {
   }
 
   /** Shared memory only goes to the thread itself: the stand-in may be asked for the same page. */
-  #post(asked: readonly Asked[]): void {
+  #post(asked: readonly PendingReading[]): void {
     for (const one of asked) {
       if (one.name !== 'page') continue
       const request = one.args[0] as PageRequest
@@ -146,7 +146,7 @@ export class ReadingThreadHandle {
     for (const asked of this.#underWay) this.#post(asked)
   }
 
-  #replyOfStandIn(asked: readonly Asked[], reply: ReadingReply): void {
+  #replyOfStandIn(asked: readonly PendingReading[], reply: ReadingReply): void {
     if (!this.#isReady && this.#underWay[0] === asked) this.#reply(reply)
   }
 
@@ -158,8 +158,8 @@ export class ReadingThreadHandle {
     return this.#waiting.length < WAITING_MAX ? undefined : 'too many requests wait for it'
   }
 
-  #take(max: number): Asked[] {
-    const taken: Asked[] = []
+  #take(max: number): PendingReading[] {
+    const taken: PendingReading[] = []
     while (taken.length < max && this.#waiting.length > 0) taken.push(this.#waiting.take()!)
     return taken
   }
@@ -190,7 +190,7 @@ export class ReadingThreadHandle {
   }
 
   #reply(reply: ReadingReply): void {
-    this.#answered++
+    this.#replies++
     const asked = this.#underWay.shift()!
     this.#send() // before delivering this one, so that the thread works meanwhile
     for (const [place, reading] of reply.entries()) {
@@ -214,7 +214,7 @@ export class ReadingThreadHandle {
   }
 }
 
-function requestsOf(asked: readonly Asked[]): ReadingRequest[] {
+function requestsOf(asked: readonly PendingReading[]): ReadingRequest[] {
   return asked.map(({ name, args, into }) => ({ name, args, ...(into !== undefined && { into }) }))
 }
 

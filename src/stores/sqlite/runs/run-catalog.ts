@@ -15,7 +15,7 @@ import { DamageRegister } from './damage-register.ts'
 import { headOf, type LogHead, type PageRequest } from '../reading/log-page.ts'
 import type { QuarantinedRun } from '../committing/committing-messages.ts'
 import { damageError } from '../tables/quarantine.ts'
-import type { Opening } from '../reading/reader.ts'
+import type { OpenResult } from '../reading/reader.ts'
 import { RunIndex } from './run-index.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
 
@@ -42,7 +42,7 @@ export class RunCatalog {
   }
 
   /** The file was opened, perhaps anew. */
-  opened(thread: CommittingThreadHandle, { highestNumber, damagedRuns, unfinished }: Opening): void {
+  opened(thread: CommittingThreadHandle, { highestNumber, damagedRuns, unfinished }: OpenResult): void {
     this.#highestNumber = highestNumber
     this.active.clear()
     this.damage.opened(damagedRuns, thread.warnings, thread.lost)

@@ -1,8 +1,8 @@
 /** Detects a thread that stopped replying because the disk does not finish an operation. */
 
-export interface Answering {
+export interface ReplyingThread {
   /** Number of replies so far. */
-  readonly answered: number
+  readonly replies: number
   /** A request is pending. */
   readonly isWaiting: boolean
 }
@@ -11,32 +11,32 @@ export interface Answering {
 const STALL_MS = 4000
 
 /** Counts checks instead of time: suspending the process is not a stall. */
-export class AnswerWatch {
-  readonly #thread: Answering
+export class ReplyWatch {
+  readonly #thread: ReplyingThread
   readonly #what: 'read' | 'write'
   /** Consecutive checks without a new reply. */
-  readonly #looksMax: number
-  #answered = -1
-  #looks = 0
+  readonly #checksMax: number
+  #replies = -1
+  #checks = 0
 
-  constructor(thread: Answering, what: 'read' | 'write', everyMs: number) {
+  constructor(thread: ReplyingThread, what: 'read' | 'write', everyMs: number) {
     this.#thread = thread
     this.#what = what
-    this.#looksMax = Math.ceil(STALL_MS / everyMs)
+    this.#checksMax = Math.ceil(STALL_MS / everyMs)
   }
 
   /** The reason; undefined while the thread replies. */
   get stall(): string | undefined {
-    if (this.#looks < this.#looksMax || this.#answered !== this.#thread.answered) return undefined
+    if (this.#checks < this.#checksMax || this.#replies !== this.#thread.replies) return undefined
     return `the disk has not finished a ${this.#what} for more than ${STALL_MS / 1000} s`
   }
 
   /** Call at regular intervals. Returns the reason once, when a stall is detected. */
-  look(): string | undefined {
-    const { answered, isWaiting } = this.#thread
-    if (isWaiting && answered === this.#answered) return ++this.#looks === this.#looksMax ? this.stall : undefined
-    this.#looks = isWaiting ? 1 : 0
-    this.#answered = answered
+  check(): string | undefined {
+    const { replies, isWaiting } = this.#thread
+    if (isWaiting && replies === this.#replies) return ++this.#checks === this.#checksMax ? this.stall : undefined
+    this.#checks = isWaiting ? 1 : 0
+    this.#replies = replies
     return undefined
   }
 }

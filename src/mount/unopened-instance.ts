@@ -12,7 +12,7 @@ import { claimsPath, type ProtocolPaths, upgradePaths } from '../server/protocol
 import { loadEngine } from './load-engine.ts'
 import type { CheckedOptions } from './options.ts'
 
-export class Unopened {
+export class UnopenedInstance {
   readonly #basePath: string
   readonly #paths: ProtocolPaths
   readonly #proxies: TrustedProxies
