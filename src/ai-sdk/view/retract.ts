@@ -35,7 +35,7 @@ export function retract(writer: ChatWriter, event: DiscardedAttempt): void {
   writer.closeText()
 }
 
-interface Retracted {
+interface RetractionResult {
   readonly dropped: readonly StandingChunk[]
   readonly chunks: ChunkList | undefined
   /** The newest text is retracted as a whole. */
@@ -46,7 +46,7 @@ interface Retracted {
  * Looks at the chunks since `from`. Boundaries of steps stay, and so does a call whose result stands, and the end of a text whose
  * beginning does.
  */
-function withoutRetracted(newest: ChunkList | undefined, event: DiscardedAttempt): Retracted {
+function withoutRetracted(newest: ChunkList | undefined, event: DiscardedAttempt): RetractionResult {
   const { from } = event.data
   const since = newestChunks(newest, ({ log }) => log >= from)
   const isConcerned = ({ log, actor, recorded, chunk }: StandingChunk): boolean =>

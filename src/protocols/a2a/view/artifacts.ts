@@ -20,7 +20,7 @@ export interface ArtifactFold {
   readonly actor: Actor | undefined
   readonly name: string | undefined
   /** An agent's streamed text. */
-  readonly spoken: boolean
+  readonly isText: boolean
   /** Its last chunk was sent. */
   readonly closed: boolean
   /** Its content, if all of it is plain text. */
@@ -50,22 +50,22 @@ type TextDelta = Extract<LoggedEvent, { type: 'text.delta' }>
 type TextCompleted = Extract<LoggedEvent, { type: 'text.completed' }>
 type ArtifactAdded = Extract<LoggedEvent, { type: 'artifact.added' }>
 
-export function say(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): ArtifactChange {
+export function addText(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): ArtifactChange {
   if (data.text === '') return { artifacts, chunks: [] }
-  const id = spokenId(actor, data.message)
-  const begun: ArtifactFold = { id, actor, name: actor?.component, spoken: true, ...EMPTY }
+  const id = textArtifactId(actor, data.message)
+  const begun: ArtifactFold = { id, actor, name: actor?.component, isText: true, ...EMPTY }
   return add(artifacts, begun, { index, part: { text: data.text } }, false)
 }
 
 const EMPTY = { closed: false, said: undefined, pieces: undefined } as const
 
 /** `answer` for an agent with a single message. */
-function spokenId(actor: Actor | undefined, message: string | undefined): string {
+function textArtifactId(actor: Actor | undefined, message: string | undefined): string {
   return [...(actor === undefined ? [] : [actor.run]), message === undefined ? 'answer' : `answer-${message}`].join('/')
 }
 
 export function endMessage(artifacts: Artifacts | undefined, { data, actor }: TextCompleted): ArtifactChange {
-  const id = spokenId(actor, data.message)
+  const id = textArtifactId(actor, data.message)
   const open = find(artifacts, id)
   if (open === undefined || open.closed) return { artifacts, chunks: [] }
   return { artifacts: replace(artifacts, { ...open, closed: true }), chunks: [lastChunk(open)] }
@@ -75,7 +75,7 @@ export function addArtifact(artifacts: Artifacts | undefined, { data, actor, ind
   const { artifact, name, append = false, last = false } = data
   const id = actor === undefined ? artifact : `${actor.run}/${artifact}`
   const known = append ? find(artifacts, id) : undefined
-  const begun: ArtifactFold = known ?? { id, actor, name, spoken: false, ...EMPTY }
+  const begun: ArtifactFold = known ?? { id, actor, name, isText: false, ...EMPTY }
   return add(artifacts, begun, { index, part: partOf(data) }, last)
 }
 
@@ -89,18 +89,18 @@ function partOf({ text, bytes, url, value, mediaType, name }: EventData['artifac
 
 /** The run's output, unless it was streamed already. */
 export function addOutput(artifacts: Artifacts | undefined, output: unknown, index: number): ArtifactChange {
-  if (output === undefined || output === null || output === '' || isSaid(artifacts, output))
+  if (output === undefined || output === null || output === '' || isInText(artifacts, output))
     return { artifacts, chunks: [] }
   const part: Part = typeof output === 'string' ? { text: output } : { data: output }
-  const begun: ArtifactFold = { id: 'output', actor: undefined, name: 'output', spoken: false, ...EMPTY }
+  const begun: ArtifactFold = { id: 'output', actor: undefined, name: 'output', isText: false, ...EMPTY }
   return add(artifacts, begun, { index, part }, true)
 }
 
-function isSaid(artifacts: Artifacts | undefined, output: unknown): boolean {
+function isInText(artifacts: Artifacts | undefined, output: unknown): boolean {
   if (typeof output !== 'string') return false
   const own: string[] = []
   for (const artifact of each(artifacts)) {
-    if (!artifact.spoken) continue
+    if (!artifact.isText) continue
     const text = textOf(artifact)
     if (text === output) return true
     if (artifact.actor === undefined) own.unshift(text)
@@ -110,7 +110,7 @@ function isSaid(artifacts: Artifacts | undefined, output: unknown): boolean {
 
 /** Closes all streamed artifacts. */
 export function endAll(artifacts: Artifacts | undefined): ArtifactChange {
-  const open = [...each(artifacts)].filter(({ spoken, closed }) => spoken && !closed).toReversed()
+  const open = [...each(artifacts)].filter(({ isText, closed }) => isText && !closed).toReversed()
   let changed = artifacts
   for (const artifact of open) changed = replace(changed, { ...artifact, closed: true })
   return { artifacts: changed, chunks: open.map(lastChunk) }
@@ -145,7 +145,7 @@ function add(
 ): ArtifactChange {
   const known = isEmpty(begun) ? find(artifacts, begun.id) : begun
   // Without `append`, an artifact of the same name replaces it.
-  const before = begun.spoken ? known : isEmpty(begun) ? undefined : begun
+  const before = begun.isText ? known : isEmpty(begun) ? undefined : begun
   const artifact: ArtifactFold = { ...begun, closed: last, ...contentWith(before, index, part) }
   const append = before !== undefined && !isEmpty(before)
   const chunk = { artifact: { ...head(artifact), parts: [part] }, append, last }

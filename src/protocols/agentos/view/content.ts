@@ -3,7 +3,7 @@ import { textFrom } from '../../../core/structure/text-pieces.ts'
 import type { Speaker, State } from './state.ts'
 import { values } from './trail.ts'
 
-export function textOf({ said }: Speaker): string {
+export function textOf({ texts: said }: Speaker): string {
   return textFrom(said)
 }
 

@@ -18,7 +18,7 @@ export interface Message {
 }
 
 type Part =
-  | { readonly type: 'said'; readonly index: number; readonly text: string }
+  | { readonly type: 'text'; readonly index: number; readonly text: string }
   | { readonly type: 'called'; readonly index: number; readonly call: object }
   | { readonly type: 'ended'; readonly index: number; readonly message: Omit<Message, 'id' | 'log'> }
 
@@ -48,10 +48,10 @@ export function conversationOf(speaker: Speaker): Message[] {
       continue
     }
     // Text after tool calls belongs to the next model turn.
-    if (part.type === 'said' && open !== undefined && open.calls.length > 0) close()
+    if (part.type === 'text' && open !== undefined && open.calls.length > 0) close()
     open ??= { text: '', calls: [], log: part.index }
     open.log = part.index
-    if (part.type === 'said') open.text += part.text
+    if (part.type === 'text') open.text += part.text
     else open.calls.push(part.call)
   }
   close()
@@ -59,7 +59,7 @@ export function conversationOf(speaker: Speaker): Message[] {
 }
 
 function partsOf(speaker: Speaker): Part[] {
-  const said = piecesOf(speaker.said).map(({ index, text }): Part => ({ type: 'said', index, text }))
+  const texts = piecesOf(speaker.texts).map(({ index, text }): Part => ({ type: 'text', index, text }))
   const called = entries(speaker.calls).map(({ index, value }): Part => {
     const { call: id, name, input } = value
     return { type: 'called', index, call: { id, type: 'function', function: { name, arguments: asText(input) } } }
@@ -70,5 +70,5 @@ function partsOf(speaker: Speaker): Part[] {
     const tool = { tool_call_id: call, tool_call_error: error !== undefined }
     return { type: 'ended', index, message: { role: 'tool', content, created_at: secondsOf(time), ...tool } }
   })
-  return [...said, ...called, ...ended].toSorted((left, right) => left.index - right.index)
+  return [...texts, ...called, ...ended].toSorted((left, right) => left.index - right.index)
 }

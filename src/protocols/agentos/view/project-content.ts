@@ -1,22 +1,13 @@
 /** Projects text, reasoning, tool calls and other component events to those of agents and teams. */
-import type { Usage } from '../../../core/model/event.ts'
+import type { Usage, LoggedEventOf } from '../../../core/model/event.ts'
 import { addPiece } from '../../../core/structure/text-pieces.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { asText, type ToolExecution } from '../wire/shapes.ts'
-import {
-  type Logged,
-  type Media,
-  secondsOf,
-  type Speaker,
-  speakerOf,
-  type State,
-  type ToolCalled,
-  type ToolEnded,
-} from './state.ts'
+import { type Media, secondsOf, type Speaker, speakerOf, type State, type ToolCalled, type ToolEnded } from './state.ts'
 import { add, last } from './trail.ts'
 
 /** The speaker of an event. Closes open reasoning when other content starts. */
-export function speaking(writer: FrameWriter): Speaker {
+export function currentSpeaker(writer: FrameWriter): Speaker {
   const speaker = speakerOf(writer.state, writer.event.actor)
   return speaker.reasoning ? endReasoning(writer, speaker) : speaker
 }
@@ -27,9 +18,9 @@ export function endReasoning(writer: FrameWriter, speaker: Speaker): Speaker {
   return writer.keep({ ...speaker, reasoning: false })
 }
 
-export function textDelta(writer: FrameWriter, { index, data }: Logged<'text.delta'>): void {
-  const speaker = speaking(writer)
-  writer.keep({ ...speaker, said: addPiece(speaker.said, index, data.text) })
+export function textDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'text.delta'>): void {
+  const speaker = currentSpeaker(writer)
+  writer.keep({ ...speaker, texts: addPiece(speaker.texts, index, data.text) })
   writer.say(speaker, 'RunContent', {
     content: data.text,
     ...(speaker.kind !== 'team' && { workflow_agent: false }),
@@ -42,7 +33,7 @@ export function reasoningStarted(writer: FrameWriter): void {
   beginReasoning(writer)
 }
 
-export function reasoningDelta(writer: FrameWriter, { index, data }: Logged<'reasoning.delta'>): void {
+export function reasoningDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'reasoning.delta'>): void {
   const speaker = beginReasoning(writer)
   writer.keep({ ...speaker, thought: addPiece(speaker.thought, index, data.text) })
   writer.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
@@ -59,14 +50,14 @@ function beginReasoning(writer: FrameWriter): Speaker {
   return writer.keep({ ...speaker, reasoning: true })
 }
 
-export function modelRequested(writer: FrameWriter, { data }: Logged<'model.requested'>): void {
+export function modelRequested(writer: FrameWriter, { data }: LoggedEventOf<'model.requested'>): void {
   const model = { model: data.model, provider: data.provider ?? '' }
-  const speaker = writer.keep({ ...speaking(writer), model })
+  const speaker = writer.keep({ ...currentSpeaker(writer), model })
   writer.say(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
 }
 
-export function modelResponded(writer: FrameWriter, { data }: Logged<'model.responded'>): void {
-  const speaker = speaking(writer)
+export function modelResponded(writer: FrameWriter, { data }: LoggedEventOf<'model.responded'>): void {
+  const speaker = currentSpeaker(writer)
   const { model, usage } = data
   writer.keep({ ...speaker, ...(usage !== undefined && { usage: sum(speaker.usage, usage) }) })
   writer.say(speaker, 'ModelRequestCompleted', {
@@ -76,8 +67,8 @@ export function modelResponded(writer: FrameWriter, { data }: Logged<'model.resp
   })
 }
 
-export function toolCalled(writer: FrameWriter, { index, time, data }: Logged<'tool.called'>): void {
-  const speaker = speaking(writer)
+export function toolCalled(writer: FrameWriter, { index, time, data }: LoggedEventOf<'tool.called'>): void {
+  const speaker = currentSpeaker(writer)
   const called: ToolCalled = {
     call: data.call,
     name: data.name,
@@ -89,13 +80,13 @@ export function toolCalled(writer: FrameWriter, { index, time, data }: Logged<'t
   writer.say(speaker, 'ToolCallStarted', { tool: toolExecution(writer.state, speaker, called) })
 }
 
-export function toolProgressed(writer: FrameWriter, { data }: Logged<'tool.progressed'>): void {
-  writer.custom(speaking(writer), 'tool.progressed', data.output, { tool_call_id: data.call })
+export function toolProgressed(writer: FrameWriter, { data }: LoggedEventOf<'tool.progressed'>): void {
+  writer.custom(currentSpeaker(writer), 'tool.progressed', data.output, { tool_call_id: data.call })
 }
 
-export function toolEnded(writer: FrameWriter, event: Logged<'tool.completed' | 'tool.failed'>): void {
+export function toolEnded(writer: FrameWriter, event: LoggedEventOf<'tool.completed' | 'tool.failed'>): void {
   const { index, time, data } = event
-  const speaker = speaking(writer)
+  const speaker = currentSpeaker(writer)
   const ended: ToolEnded = {
     call: data.call,
     time,
@@ -160,8 +151,8 @@ function childRun(state: State, speaker: Speaker, member: string): string | null
   return own.findLast(({ status }) => status !== 'running')?.run ?? own.at(-1)?.run ?? null
 }
 
-export function artifactAdded(writer: FrameWriter, { index, data }: Logged<'artifact.added'>): void {
-  const speaker = speaking(writer)
+export function artifactAdded(writer: FrameWriter, { index, data }: LoggedEventOf<'artifact.added'>): void {
+  const speaker = currentSpeaker(writer)
   const { artifact, name, mediaType, url, bytes, append } = data
   writer.custom(speaker, 'artifact.added', data)
   // Chunked artifacts are sent as custom events; media lists only hold complete ones.
@@ -175,9 +166,9 @@ export function artifactAdded(writer: FrameWriter, { index, data }: Logged<'arti
   writer.keep({ ...speaker, media: add(speaker.media, index, media) })
 }
 
-export function sourceCited(writer: FrameWriter, { index, data }: Logged<'source.cited'>): void {
+export function sourceCited(writer: FrameWriter, { index, data }: LoggedEventOf<'source.cited'>): void {
   const { url, title } = data
-  const speaker = speaking(writer)
+  const speaker = currentSpeaker(writer)
   const source = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
   writer.keep({ ...speaker, sources: add(speaker.sources, index, source) })
   writer.say(speaker, 'RunContent', {
@@ -187,12 +178,15 @@ export function sourceCited(writer: FrameWriter, { index, data }: Logged<'source
   })
 }
 
-export function stateChanged(writer: FrameWriter, { type, data }: Logged<'state.replaced' | 'state.patched'>): void {
-  writer.custom(speaking(writer), type, data)
+export function stateChanged(
+  writer: FrameWriter,
+  { type, data }: LoggedEventOf<'state.replaced' | 'state.patched'>,
+): void {
+  writer.custom(currentSpeaker(writer), type, data)
 }
 
-export function customEmitted(writer: FrameWriter, { data }: Logged<'custom.emitted'>): void {
-  writer.custom(speaking(writer), data.name, data.value)
+export function customEmitted(writer: FrameWriter, { data }: LoggedEventOf<'custom.emitted'>): void {
+  writer.custom(currentSpeaker(writer), data.name, data.value)
 }
 
 export function sum(left: Usage | undefined, right: Usage): Usage {

@@ -1,9 +1,9 @@
 /** Projects workflow steps and blocks. */
-import type { StepKind } from '../../../core/model/event.ts'
+import type { StepKind, LoggedEventOf } from '../../../core/model/event.ts'
 import { textOf } from './content.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { contentType, type StepOutput } from '../wire/shapes.ts'
-import { type Logged, rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
+import { rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
 import { add, values } from './trail.ts'
 
 /** AgentOS events of a step kind, and their extra fields. */
@@ -29,7 +29,7 @@ const forms: Readonly<Record<StepKind, Form>> = {
     started: 'StepsExecutionStarted',
     completed: 'StepsExecutionCompleted',
     onStart: ({ details }) => ({ steps_count: details['count'] ?? null }),
-    onEnd: (step) => ({ steps_count: step.details['count'] ?? null, ...executed(step) }),
+    onEnd: (step) => ({ steps_count: step.details['count'] ?? null, ...executedSteps(step) }),
   },
   parallel: {
     type: 'Parallel',
@@ -57,7 +57,7 @@ const forms: Readonly<Record<StepKind, Form>> = {
     onEnd: (step) => ({
       condition_result: step.details['result'] ?? null,
       branch: branchOf(step.details['branch']),
-      ...executed(step),
+      ...executedSteps(step),
     }),
   },
   router: {
@@ -65,7 +65,7 @@ const forms: Readonly<Record<StepKind, Form>> = {
     started: 'RouterExecutionStarted',
     completed: 'RouterExecutionCompleted',
     onStart: ({ details }) => ({ selected_steps: details['selected'] ?? [] }),
-    onEnd: (step) => ({ selected_steps: step.details['selected'] ?? [], ...executed(step) }),
+    onEnd: (step) => ({ selected_steps: step.details['selected'] ?? [], ...executedSteps(step) }),
   },
 }
 
@@ -91,7 +91,7 @@ function branchOf(branch: unknown): string | null {
   return branch === 'do' ? 'if' : branch === 'else' ? 'else' : null
 }
 
-function executed({ results }: Step): object {
+function executedSteps({ results }: Step): object {
   return { executed_steps: values(results).length, step_results: values(results) }
 }
 
@@ -101,7 +101,7 @@ function isShown(speaker: Speaker, details: unknown): boolean {
   return speaker.kind === 'workflow' && decides === undefined && internal !== true
 }
 
-export function stepStarted(writer: FrameWriter, { data }: Logged<'step.started'>): void {
+export function stepStarted(writer: FrameWriter, { data }: LoggedEventOf<'step.started'>): void {
   const speaker = speakerOf(writer.state, writer.event.actor)
   if (!isShown(speaker, data.details)) return
   const details = (data.details ?? {}) as Readonly<Record<string, unknown>>
@@ -118,7 +118,7 @@ export function stepStarted(writer: FrameWriter, { data }: Logged<'step.started'
     details,
     open: true,
     results: undefined,
-    begun: writer.event.index,
+    startIndex: writer.event.index,
   }
   writer.keepStep(step)
   const form = formOf(step)
@@ -129,7 +129,7 @@ function siblings({ steps }: State, workflow: string, parent: string | undefined
   return [...steps.values()].filter((step) => step.workflow === workflow && step.parent === parent).length
 }
 
-export function stepCompleted(writer: FrameWriter, { data }: Logged<'step.completed'>): void {
+export function stepCompleted(writer: FrameWriter, { data }: LoggedEventOf<'step.completed'>): void {
   const step = writer.state.steps.get(data.step)
   if (step === undefined) return
   const form = formOf(step)
@@ -153,14 +153,14 @@ function outputOfIteration(output: unknown): unknown {
   return (output as { output?: unknown } | null)?.output ?? null
 }
 
-export function stepFailed(writer: FrameWriter, { data }: Logged<'step.failed'>): void {
+export function stepFailed(writer: FrameWriter, { data }: LoggedEventOf<'step.failed'>): void {
   const step = writer.state.steps.get(data.step)
   if (step === undefined) return
   file(writer, step, stepOutput(writer.state, step, null, data.error.message))
   writer.tellStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
 }
 
-export function stepSkipped(writer: FrameWriter, { data }: Logged<'step.skipped'>): void {
+export function stepSkipped(writer: FrameWriter, { data }: LoggedEventOf<'step.skipped'>): void {
   const { step, name, reason } = data
   const speaker = speakerOf(writer.state, writer.event.actor)
   if (speaker.kind !== 'workflow') return

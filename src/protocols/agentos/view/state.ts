@@ -60,7 +60,7 @@ export interface Speaker {
   readonly input: unknown
   readonly startedAt: string
   readonly status: RunStatus
-  readonly said: TextPieces | undefined
+  readonly texts: TextPieces | undefined
   readonly thought: TextPieces | undefined
   /** Reasoning is open. */
   readonly reasoning: boolean
@@ -118,7 +118,7 @@ export interface Step {
   /** Run id of the component that executes it. */
   readonly executor?: string
   readonly results: Trail<StepOutput>
-  readonly begun: number
+  readonly startIndex: number
 }
 
 /** The id that clients see: the run's own may have been chosen by one of them. */

@@ -3,7 +3,7 @@ import type { Question } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { textFrom } from '../../../core/structure/text-pieces.ts'
-import { type Reply, beginReply, type CallerCall, type Finish, type Piece, tell } from '../view/reply.ts'
+import { type Reply, beginReply, type CallerCall, type Finish, type Piece, applyEvent } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
 import { type ChatRelay, isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
@@ -60,7 +60,7 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
     }),
     apply(before, event) {
       if (event.type === 'upstream.received') return received(before, event, view)
-      const { reply, pieces } = tell(before.reply, event)
+      const { reply, pieces } = applyEvent(before.reply, event)
       const relay = relayAfter(before.relay, event)
       let state: ChatState = { ...before, reply, ...(relay !== undefined && { relay }) }
       if (event.type === 'run.resumed' && state.waiting.length > 0) state = { ...state, waiting: [] }
@@ -89,7 +89,7 @@ export function chatKind(view: ChatView): ViewKind<ChatState, ChatFrame> {
 
 function note(state: ChatState, piece: Piece): ChatState {
   switch (piece.type) {
-    case 'begun':
+    case 'created':
       return { ...state, created: piece.created }
     case 'reasoning':
       return { ...state, reasoning: state.reasoning + piece.text }
@@ -109,7 +109,7 @@ function note(state: ChatState, piece: Piece): ChatState {
 function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progress = false }: ChatView): ChatFrame[] {
   const chunk = (delta: object, extra: object = {}): ChatFrame => frame(chunkOf(state, delta, null, extra))
   switch (piece.type) {
-    case 'begun':
+    case 'created':
       return state.relay?.isVerbatim === true ? [] : [chunk({ role: 'assistant', content: '' })]
     case 'text':
       return [chunk({ content: piece.text })]
@@ -176,7 +176,7 @@ export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: 
   const relayed = state.relay?.isVerbatim === true ? state.relay.whole : undefined
   if (relayed !== undefined) return wholeCompletion(relayed)
   const { reply, model, created, reasoning } = state
-  const text = textFrom(reply.said)
+  const text = textFrom(reply.extended)
   const usage = toChatUsage(reply.usage)
   const calls = 'calls' in end ? end.calls : undefined
   return {

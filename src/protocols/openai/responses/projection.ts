@@ -3,7 +3,7 @@ import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
-import { callerCall, type CallerCall, type Piece, tell, type ToolResult, type ToolUse } from '../view/reply.ts'
+import { callerCall, type CallerCall, type Piece, applyEvent, type ToolResult, type ToolUse } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
@@ -20,7 +20,7 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
   return {
     initial: (run) => beginResponse(run, part),
     apply(before, event) {
-      const { reply, pieces } = tell(before.reply, event)
+      const { reply, pieces } = applyEvent(before.reply, event)
       const draft = new Draft({ ...before, reply, ...noted(before, event) })
       for (const piece of pieces) draft.add(piece)
       return { state: draft.state, frames: draft.frames }
@@ -73,7 +73,7 @@ class Draft {
 
   add(piece: Piece): void {
     switch (piece.type) {
-      case 'begun':
+      case 'created':
         this.#set({ created: piece.created })
         this.#emitResponse('response.created')
         if (this.state.status === 'queued') this.#emitResponse('response.queued')
@@ -82,7 +82,7 @@ class Draft {
         this.#set({ status: 'in_progress' })
         return this.#emitResponse('response.in_progress')
       case 'text':
-        return this.#say(piece.text)
+        return this.#addText(piece.text)
       case 'text end':
         return this.#endMessage('completed')
       case 'reasoning':
@@ -153,7 +153,7 @@ class Draft {
     return this.state.items[index]!.id
   }
 
-  #say(text: string): void {
+  #addText(text: string): void {
     this.#endReasoning()
     if (this.state.message === undefined) {
       const start = lengthOf(this.state.reply.sent) - text.length
@@ -188,8 +188,8 @@ class Draft {
       this.#set({ reasoning: { index, text: '' } })
       this.#emit('response.reasoning_summary_part.added', { ...this.#summaryPosition(index), part: summaryPart('') })
     }
-    const { index, text: said } = this.state.reasoning!
-    this.#set({ reasoning: { index, text: said + text } })
+    const { index, text: before } = this.state.reasoning!
+    this.#set({ reasoning: { index, text: before + text } })
     this.#emit('response.reasoning_summary_text.delta', { ...this.#summaryPosition(index), delta: text })
   }
 
@@ -294,12 +294,12 @@ function mcpCall(
     server_label: 'holdfast',
     name,
     arguments: given,
-    output: result !== undefined && 'output' in result ? shown(result.output) : null,
+    output: result !== undefined && 'output' in result ? outputText(result.output) : null,
     error: result !== undefined && 'error' in result ? result.error : null,
     status,
   }
 }
 
-function shown(output: unknown): string {
+function outputText(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output ?? null)
 }

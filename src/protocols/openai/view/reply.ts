@@ -15,7 +15,7 @@ import { type Part, toCallId } from '../wire/ids.ts'
 
 export type Piece =
   /** Start of the part; `created` in seconds since 1970. */
-  | { readonly type: 'begun'; readonly created: number }
+  | { readonly type: 'created'; readonly created: number }
   | { readonly type: 'started' }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'text end' }
@@ -60,7 +60,7 @@ export interface Reply {
   /** The sent text is not a prefix of the current text. */
   readonly diverged: boolean
   /** Text of the part, without retracted text. */
-  readonly said: TextPieces | undefined
+  readonly extended: TextPieces | undefined
   /** Sent text. The same object as `said` while both are the same text, unless they diverged before. */
   readonly sent: TextPieces | undefined
   /** Sent text that was retracted and not said again. */
@@ -68,7 +68,7 @@ export interface Reply {
   readonly usage: Usage | undefined
   readonly finish: string | undefined
   /** Calls without a result, by id. */
-  readonly calls: ReadonlyMap<string, ToolUse & { readonly shown: boolean }>
+  readonly calls: ReadonlyMap<string, ToolUse & { readonly isAnnounced: boolean }>
 }
 
 export interface ReplyUpdate {
@@ -83,7 +83,7 @@ export function beginReply(run: Run, number: number): Reply {
     between: false,
     over: false,
     diverged: false,
-    said: undefined,
+    extended: undefined,
     sent: undefined,
     ahead: '',
     usage: undefined,
@@ -94,22 +94,22 @@ export function beginReply(run: Run, number: number): Reply {
 
 const NOTHING: readonly Piece[] = []
 
-export function tell(reply: Reply, event: LoggedEvent): ReplyUpdate {
+export function applyEvent(reply: Reply, event: LoggedEvent): ReplyUpdate {
   if (reply.over) return { reply, pieces: NOTHING }
-  const told = next(reply, event)
-  if (reply.current !== reply.part.number && told.reply.current !== reply.part.number)
-    return { reply: told.reply, pieces: NOTHING }
-  return told
+  const update = next(reply, event)
+  if (reply.current !== reply.part.number && update.reply.current !== reply.part.number)
+    return { reply: update.reply, pieces: NOTHING }
+  return update
 }
 
 function next(reply: Reply, event: LoggedEvent): ReplyUpdate {
   switch (event.type) {
     case 'run.created':
-      return { reply, pieces: [begun(event)] }
+      return { reply, pieces: [createdPiece(event)] }
     case 'run.started':
       return { reply, pieces: [{ type: 'started' }] }
     case 'text.delta':
-      return event.actor === undefined ? say(reply, event.data.text, event.index) : { reply, pieces: NOTHING }
+      return event.actor === undefined ? addText(reply, event.data.text, event.index) : { reply, pieces: NOTHING }
     case 'text.completed':
       return { reply, pieces: event.actor === undefined && !isBehind(reply) ? [{ type: 'text end' }] : NOTHING }
     case 'reasoning.delta':
@@ -139,42 +139,42 @@ function next(reply: Reply, event: LoggedEvent): ReplyUpdate {
   }
 }
 
-function begun({ time }: LoggedEvent): Piece {
-  return { type: 'begun', created: seconds(time) }
+function createdPiece({ time }: LoggedEvent): Piece {
+  return { type: 'created', created: seconds(time) }
 }
 
 function seconds(time: string): number {
   return Math.floor(Date.parse(time) / 1000)
 }
 
-function isBehind({ said, sent }: Reply): boolean {
-  return lengthOf(said) < lengthOf(sent)
+function isBehind({ extended, sent }: Reply): boolean {
+  return lengthOf(extended) < lengthOf(sent)
 }
 
 /** Whether exactly what was said was sent. */
-export function isAllSent({ said, sent }: Reply): boolean {
-  return said === sent || (lengthOf(said) === lengthOf(sent) && textFrom(said) === textFrom(sent))
+export function isAllSent({ extended, sent }: Reply): boolean {
+  return extended === sent || (lengthOf(extended) === lengthOf(sent) && textFrom(extended) === textFrom(sent))
 }
 
-function say(reply: Reply, delta: string, index: number): ReplyUpdate {
+function addText(reply: Reply, delta: string, index: number): ReplyUpdate {
   const { ahead, diverged } = reply
-  const said = addPiece(reply.said, index, delta)
-  if (diverged) return { reply: { ...reply, said }, pieces: NOTHING }
+  const extended = addPiece(reply.extended, index, delta)
+  if (diverged) return { reply: { ...reply, extended }, pieces: NOTHING }
   if (!delta.startsWith(ahead.slice(0, delta.length)))
-    return { reply: { ...reply, said, diverged: true }, pieces: [{ type: 'retracted' }] }
+    return { reply: { ...reply, extended, diverged: true }, pieces: [{ type: 'retracted' }] }
   const left = ahead.slice(delta.length)
-  if (left !== '') return { reply: { ...reply, said, ahead: left }, pieces: NOTHING }
+  if (left !== '') return { reply: { ...reply, extended, ahead: left }, pieces: NOTHING }
   const rest = delta.slice(ahead.length)
   return {
-    reply: { ...reply, said, sent: said, ahead: left },
+    reply: { ...reply, extended, sent: extended, ahead: left },
     pieces: rest === '' ? NOTHING : [{ type: 'text', text: rest }],
   }
 }
 
 /** Retracts the run's own text; that of other actors is not part of the response. */
 function retract(reply: Reply, event: DiscardedAttempt): Reply {
-  const said = retractPieces(reply.said, retractedFrom(event, actorKey(undefined)))
-  return { ...reply, said, ahead: textFrom(reply.sent, lengthOf(said)) }
+  const extended = retractPieces(reply.extended, retractedFrom(event, actorKey(undefined)))
+  return { ...reply, extended, ahead: textFrom(reply.sent, lengthOf(extended)) }
 }
 
 /**
@@ -189,17 +189,17 @@ function useTool(
   const calls = new Map(reply.calls)
   if (event.type === 'tool.called') {
     const tool = { call, name, input: event.data.input }
-    const shown = event.data.key !== undefined
-    calls.set(call, { ...tool, shown })
-    return { reply: { ...reply, calls }, pieces: shown ? [{ type: 'tool', tool }] : NOTHING }
+    const isAnnounced = event.data.key !== undefined
+    calls.set(call, { ...tool, isAnnounced })
+    return { reply: { ...reply, calls }, pieces: isAnnounced ? [{ type: 'tool', tool }] : NOTHING }
   }
   const known = calls.get(call)
   if (known === undefined) return { reply, pieces: NOTHING }
   calls.delete(call)
-  const { shown, ...tool } = known
+  const { isAnnounced, ...tool } = known
   const result = event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error.message }
   const end: Piece = { type: 'tool end', tool, result }
-  return { reply: { ...reply, calls }, pieces: shown ? [end] : [{ type: 'tool', tool }, end] }
+  return { reply: { ...reply, calls }, pieces: isAnnounced ? [end] : [{ type: 'tool', tool }, end] }
 }
 
 function countModel(reply: Reply, event: Extract<LoggedEvent, { type: 'model.responded' }>): Reply {
@@ -224,7 +224,7 @@ function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.p
   const calls = asked.filter((call) => call !== undefined)
   if (calls.length < asked.length) return { reply, pieces: [{ type: 'waiting', questions: data.questions }] }
   const over = reply.current === reply.part.number
-  const others = new Map([...reply.calls].filter(([, { shown }]) => shown))
+  const others = new Map([...reply.calls].filter(([, { isAnnounced }]) => isAnnounced))
   return {
     reply: { ...reply, calls: others, between: true, over },
     pieces: over ? endOf(reply, { type: 'calls', calls, at: seconds(time) }) : NOTHING,
@@ -237,7 +237,7 @@ function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
   const fresh = { said: undefined, sent: undefined, ahead: '', usage: undefined, finish: undefined, diverged: false }
   return {
     reply: { ...reply, ...fresh, between: false, current: reply.current + 1 },
-    pieces: [{ type: 'begun', created: seconds(time) }, { type: 'started' }],
+    pieces: [{ type: 'created', created: seconds(time) }, { type: 'started' }],
   }
 }
 
@@ -257,10 +257,11 @@ function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.complet
   const { output } = event.data
   const usage = reply.usage ?? (reply.current === 0 ? event.data.usage : undefined)
   // An output that was not streamed becomes the text.
-  const told = lengthOf(reply.said) === 0 && output !== undefined ? say(reply, spoken(output), event.index) : undefined
-  const ended: Reply = { ...(told?.reply ?? reply), usage, over: true }
+  const update =
+    lengthOf(reply.extended) === 0 && output !== undefined ? addText(reply, outputText(output), event.index) : undefined
+  const ended: Reply = { ...(update?.reply ?? reply), usage, over: true }
   const end: Piece = { type: 'completed', finish: finishOf(reply.finish), at: seconds(event.time) }
-  return { reply: ended, pieces: [...(told?.pieces ?? NOTHING), ...endOf(ended, end)] }
+  return { reply: ended, pieces: [...(update?.pieces ?? NOTHING), ...endOf(ended, end)] }
 }
 
 /** If sent text is missing in the final text, the stream must not end successfully. */
@@ -268,7 +269,7 @@ function endOf(reply: Reply, end: Piece): readonly Piece[] {
   return isBehind(reply) && !reply.diverged ? [{ type: 'retracted' }, end] : [end]
 }
 
-function spoken(output: unknown): string {
+function outputText(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output)
 }
 
