@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..')
 describe('the source', () => {
   const edges = edgesOf(join(root, 'src'))
 
-  test('is found by these tests', () => {
+  test('has files that these tests find', () => {
     expect(edges.filter((edge) => edge.where === 'source').length).toBeGreaterThan(10)
   })
 

@@ -71,7 +71,7 @@ describe('console: the conversation', () => {
     ])
   })
 
-  test('retracts what one actor said, and not what another said meanwhile', async () => {
+  test('retracts the text of one actor, and not that of another in the meantime', async () => {
     const memberSpoke = Promise.withResolvers<void>()
     const callerSpoke = Promise.withResolvers<void>()
     const member = agent<unknown>({

@@ -29,7 +29,7 @@ function copyPackage(folder: string, name: string): void {
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
 }
 
-test('mount: SIGTERM drains an application that asked for it: its run goes on in the next process, and the process ends', async () => {
+test('mount: SIGTERM drains an application that asked for it: its run continues in the next process, and the process ends', async () => {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(root, join(folder, 'node_modules/holdfast'))

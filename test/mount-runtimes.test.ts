@@ -30,7 +30,7 @@ test.each([
   },
 )
 
-test('Deno: a run in SQLite goes on after a SIGKILL of the server, and its stream has every event once', async () => {
+test('Deno: a run in SQLite continues after a SIGKILL of the server, and its stream has every event once', async () => {
   vi.spyOn(console, 'log').mockImplementation(() => {}) // it prints each event
   const port = String(await freePort())
   const client = createClient({ url: `http://127.0.0.1:${port}/api/agents` })

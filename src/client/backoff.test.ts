@@ -86,7 +86,7 @@ test('client: a flapping network does not cause retries without delay', async ()
   expect(tries).toBeLessThanOrEqual(5000 / RETRY_MS)
 })
 
-test('client: a delay that the server asks for is kept, whatever the browser reports', async () => {
+test('client: a delay that the server asks for is observed, whatever the browser reports', async () => {
   const page = stubWindow()
   let isOver = false
   const busy = new ApiError('busy', { code: 'http_503', status: 503, retryable: true, retryAfterMs: 60_000 })

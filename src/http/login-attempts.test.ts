@@ -30,7 +30,7 @@ test('login attempts: a credential that is not wrong gives its token to the next
   expect(order).toEqual([1, 2, 3])
 })
 
-test('login attempts: a waiting attempt goes on without a token once its credential is known', async () => {
+test('login attempts: a waiting attempt continues without a token once its credential is known', async () => {
   const made = attempts(1)
   const known = { yes: false }
   const first = (await made.begin('a', never))!

@@ -104,7 +104,7 @@ describe('below a base path', () => {
     console: '/api/agents/console',
   })
 
-  test('fetch: links name it, whether the router kept it or took it off', async () => {
+  test('fetch: links name it, whether or not the router removed it', async () => {
     const { fetch } = mount({ basePath })
     for (const url of ['http://localhost/api/agents', 'http://localhost'])
       expect(await links(url, fetch)).toEqual(expected('http://localhost'))
@@ -215,7 +215,7 @@ describe('protocols at other paths', () => {
 })
 
 describe('beside the routes of an application', () => {
-  test('node: paths of nobody go to the next handler, unchanged', async () => {
+  test('node: other paths go to the next handler, unchanged', async () => {
     const app = express()
     app.use('/api/agents', mount({ protocols: ['native'], corsOrigins: ['https://app.example'] }).node)
     app.use((request, response) => void response.send(`app: ${request.originalUrl}`))
@@ -377,7 +377,7 @@ describe('authenticate', () => {
 })
 
 describe('a store that cannot be opened', () => {
-  test('is told on every path in the protocol’s form, and tried again', async () => {
+  test('is reported on every path in the protocol’s form, and opened again', async () => {
     const folder = temporaryFolder()
     const path = join(folder, 'file', 'holdfast.db')
     const { writeFile, rm } = await import('node:fs/promises')
@@ -409,7 +409,7 @@ describe('a store that cannot be opened', () => {
 })
 
 describe('one instance per store and process', () => {
-  test('a second call goes on with the runs of the first, and serves its own components', async () => {
+  test('a second call continues the runs of the first, and serves its own components', async () => {
     const store = `sqlite:${temporaryDatabase()}`
     const limits = { drainTimeoutMs: 0 }
     const first = holdfast({ components: [echo, waiting], store, limits })

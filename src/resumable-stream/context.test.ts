@@ -174,7 +174,7 @@ describe('resumable-stream', () => {
     end()
   })
 
-  test('the source is read to its end though nobody reads the stream, and waitUntil gets a promise for that', async () => {
+  test('the source is read to its end without a reader of the stream, and waitUntil gets a promise for that', async () => {
     const promises: Promise<unknown>[] = []
     const context = open({ waitUntil: (promise) => void promises.push(promise) })
     const stream = await context.resumableStream('a', done(...Array<string>(2000).fill('x')))

@@ -112,7 +112,7 @@ describe('a supervised server', () => {
     expect((await line.ended()).code).toBe(0)
   })
 
-  test('does not restart after it exits by itself, for example because its file does not exist', async () => {
+  test('does not restart after it exits with an error, for example because its file does not exist', async () => {
     const missing = join(temporaryFolder(), 'missing.ts')
     const { code, stderr } = await run(['serve', missing, '--supervise'])
     const alone = await run(['serve', missing])

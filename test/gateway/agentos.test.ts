@@ -81,7 +81,7 @@ describe('gateway, AgentOS: a client of the same protocol', () => {
     },
   )
 
-  test('sees the failure of an agent as the upstream said it', { timeout: PATIENCE_MS }, async () => {
+  test('sees the failure of an agent as the upstream reported it', { timeout: PATIENCE_MS }, async () => {
     const server = await serve()
     const [direct, through] = [
       await streamOf(agno, '/agents/failing', {}),

@@ -97,7 +97,7 @@ describe('gateway, chat completions: a client of the same protocol', () => {
     expect(await framesOf(response)).toEqual([...chunks, '[DONE]'])
   })
 
-  test('gets a whole answer with fields that nobody here knows', async () => {
+  test('gets a whole answer with fields that Holdfast does not know', async () => {
     const { server } = await serveScripts(
       Object.fromEntries(Object.entries(shapes).map(([name, chunks]) => [name, playing(sse(...chunks, '[DONE]'))])),
     )
@@ -125,7 +125,7 @@ describe('gateway, chat completions: a client of the same protocol', () => {
     expect(await whole('openrouter')).toMatchObject({ provider: 'P', choices: [{ native_finish_reason: 'STOP' }] })
   })
 
-  test('sends fields that nobody here knows, and results of tools that it executed', async () => {
+  test('sends fields that Holdfast does not know, and results of tools that it executed', async () => {
     const { server, chat } = await serveScripts({ tools: playing(sse(...shapes['tools']!, '[DONE]')) })
     const messages = [
       { role: 'user', content: 'go' },
@@ -278,7 +278,7 @@ describe('gateway, chat completions: an upstream', () => {
     return response.headers.get('holdfast-run')!
   }
 
-  test('goes on when its client leaves, and every other protocol shows the whole answer', async () => {
+  test('continues when its client leaves, and every other protocol shows the whole answer', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const { server } = await serveScripts({ m: words(6, promise) })
     const run = await leave(server, 'm')
@@ -294,7 +294,7 @@ describe('gateway, chat completions: an upstream', () => {
     expect(agentos).toMatchObject({ status: 'COMPLETED', content: 'w0 w1 w2 w3 w4 w5 ' })
   })
 
-  test('is told to stop when its client leaves, if its policy says so', async () => {
+  test('is stopped when its client leaves, with onDisconnect: stop', async () => {
     const { server, chat } = await serveScripts({ m: words(6, new Promise(() => {})) }, { onDisconnect: 'stop' })
     await leave(server, 'm')
     await until('the upstream lost its client', () => chat.gone === 1)

@@ -47,7 +47,7 @@ test('gateway, chat completions: a whole answer that is retracted from its first
   expect(contentOf(...log)).toBe('TWO THREE')
 })
 
-test('gateway, chat completions: a retraction of what another component said keeps the whole answer', () => {
+test('gateway, chat completions: a retraction of another component’s text keeps the whole answer', () => {
   const other = { component: 'other', run: 'run_1/other' }
   expect(contentOf(...first, discarded(SECOND, other), ...chunk('three', 'stop'), completed)).toBe('one two three')
 })

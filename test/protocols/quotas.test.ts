@@ -175,7 +175,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   expect(codes).toEqual([status.UNAUTHENTICATED, status.UNAUTHENTICATED, status.RESOURCE_EXHAUSTED])
 })
 
-test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, and a known credential goes on', async () => {
+test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, and a known credential is not', async () => {
   const { anna, bert, ask, url } = await serveTwo({ loginFailuresBurstMax: 3 })
   const refused = { event: 'error', error_type: 'rate_limited', retry_after: expect.any(Number) as number }
   const wrong = { event: 'auth_error', error_type: 'unauthenticated' }

@@ -68,7 +68,7 @@ describe.each(Object.entries(breakages))('[LOG-2] a server with a disk %s', (_na
     expect(await call(again, 'GET', '/health')).toMatchObject({ status: 200 })
   })
 
-  test('a server recovers by itself when the disk does, and so do the streams that stayed open', async () => {
+  test('a server recovers when the disk does, and so do the streams that stayed open', async () => {
     const scene = await breakDisk(temporaryDatabase(), breakage)
     await scene.heal()
     const { server } = scene

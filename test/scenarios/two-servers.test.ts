@@ -44,7 +44,7 @@ test('[LOG-4] SQLite: a second server whose lock file was removed fences the fir
   }
 })
 
-test('SQLite: a server that is fenced while idle reports it by itself, and shows no run in its old state', async () => {
+test('SQLite: a server that is fenced while idle reports it without a request, and shows no run in its old state', async () => {
   const store = temporaryDatabase()
   const first = await startServer({ store })
   const { id } = await startRun(first, 'text 1')

@@ -81,7 +81,7 @@ describe.each([
     expect(log.find(({ type }) => type === 'tool.failed')!.data).toMatchObject({ error: { code: 'forbidden' } })
   })
 
-  test('can depend on the call, and that result is kept', async () => {
+  test('can depend on the call, and the decision is recorded', async () => {
     let asked = 0
     const { effects, tools } = counted(() => ++asked === 1)
     const { log } = await answered(asking([PAY], tools), crash, () => false)

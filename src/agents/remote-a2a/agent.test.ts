@@ -118,7 +118,7 @@ describe.each(['1.0', '0.3'] as const)('remote A2A %s', (version) => {
     },
   )
 
-  test('a task that asks a question after more text than an event can hold goes on with the answer', async () => {
+  test('a task that asks a question after more text than an event can hold continues with the answer', async () => {
     const text = longText()
     const peer = await startPeer({
       version,
@@ -326,7 +326,7 @@ describe('remote A2A: a server that violates the protocol', () => {
     ['queued', 'TASK_STATE_SUBMITTED', 'run.completed', 2],
     ['being worked on', 'TASK_STATE_WORKING', 'run.failed', 1],
   ] as const)(
-    'a task that was %s when the server lost it ends as expected, sent again only if nobody had begun',
+    'a task that was %s when the server lost it ends as expected, and is resent only if it had not started',
     async ([, state, type, times]) => {
       let sent = 0
       const event = (value: object) => `data: ${JSON.stringify({ result: value })}\n\n`

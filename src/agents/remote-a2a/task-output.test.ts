@@ -87,7 +87,7 @@ test('remote A2A: a file that is larger than an event is an artifact in chunks t
   expect(new Set(added.map(({ name }) => name))).toEqual(new Set(['a.png']))
 })
 
-test('remote A2A: a result that the agent also keeps in the history of its task is shown once', () => {
+test('remote A2A: a result that is also in the history of its task is emitted once', () => {
   // As FastA2A does: chunks without a beginning, the whole at the end, and a task whose history repeats it.
   const about = { taskId: 't', contextId: 'c' }
   const chunk = (text: string, append: boolean): Update => ({
@@ -129,7 +129,7 @@ test('remote A2A: a result that the agent also keeps in the history of its task 
   expect(textOf(new TaskOutput('run').add({ task }))).toBe('By the way.w0 w1 ')
 })
 
-test('remote A2A: after a restart, a stream that begins in the middle of an artifact is shown when the whole comes', () => {
+test('remote A2A: after a restart, an artifact whose beginning was missed is emitted when the whole artifact arrives', () => {
   const about = { taskId: 't', contextId: 'c' }
   const chunk = (text: string, append: boolean): Update => ({
     artifactUpdate: { ...about, artifact: { artifactId: 'a', parts: [{ text }] }, append },
@@ -145,7 +145,7 @@ test('remote A2A: after a restart, a stream that begins in the middle of an arti
   expect(textsOf(never.end())).toEqual(['w5 ', 'w6 '])
 })
 
-test('remote A2A: nothing is kept of a text that is too long to be the output', async () => {
+test('remote A2A: a text that is too long to be the output is dropped from memory', async () => {
   const output = new TaskOutput('run')
   const before = await heldMegabytes()
   for (const update of chunks()) void [...output.add(update)]

@@ -127,7 +127,7 @@ describe('remote AgentOS: output', () => {
     expect(steps.map(({ data }) => data['step_name'])).toEqual(['first'])
   })
 
-  test('has what the caller said of user, state, dependencies and metadata', async () => {
+  test('forwards the caller’s user, state, dependencies and metadata', async () => {
     const { url, bodies } = await relay([], 'break')
     const node = openNode({ components: [remote('look', { url })] })
     const { stored } = await node.service.start(localPrincipal, {

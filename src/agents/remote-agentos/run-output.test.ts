@@ -23,7 +23,7 @@ test.each([
   expect(output).toMatch(/\[cut: 262144 of \d+ characters; the whole is too long for an event\]$/)
 })
 
-test('remote AgentOS: a tool result that fits into an event is kept whole', () => {
+test('remote AgentOS: a tool result that fits into an event is complete', () => {
   const result = { text: 'x'.repeat(3_000_000) }
   const runOutput = new RemoteRunOutput('id', 'remote', 'agent')
   const [event] = runOutput.add({ event: 'ToolCallCompleted', run_id: 'remote', tool: { result } })

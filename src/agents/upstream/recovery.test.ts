@@ -43,7 +43,7 @@ function breakingOff(first: readonly string[], later: readonly string[]): Play {
 }
 
 describe('[RUN-1] chat completions behind the gateway: a worker dies within an answer', () => {
-  test('recovery fail: the run fails with what was said, and the upstream is not asked again', async () => {
+  test('recovery fail: the run fails with its text so far, and no second request is sent', async () => {
     const chat = await startChatServer({ m: breakingOff(['one ', 'two '], []) })
     const world = new World(subject(chat.url))
     const id = await world.orphan(2, 'go')

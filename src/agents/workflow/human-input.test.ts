@@ -95,7 +95,7 @@ describe('workflow: a step that needs confirmation', () => {
     expect(resultOf(await node.ended(id))).toBe('<A>')
   })
 
-  test('fails when nobody answers in time', async () => {
+  test('fails when no answer arrives in time', async () => {
     const confirm = { prompt: 'Quick?', timeoutMs: 30 }
     const node = openNode({
       components: [workflow({ id: 'w', steps: [step({ name: 's', confirm, run: () => 1 })] })],

@@ -103,7 +103,7 @@ describe('[RUN-1] a run that asks', () => {
     expect(textOf(await node.ended(id))).toBe('a[late]b')
   })
 
-  test('fails if nobody answers in time', async () => {
+  test('fails if no answer arrives in time', async () => {
     const node = openNode({
       components: [
         subject(async function* (_, context) {

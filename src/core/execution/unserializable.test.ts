@@ -55,7 +55,7 @@ describe('[EVT-1] an event that cannot be serialized', () => {
     expect((cause as Error).cause).toEqual(new RangeError('the ledger is closed'))
   })
 
-  test('is replaced by a placeholder if the component says so, and the run goes on', async () => {
+  test('is replaced by a placeholder with onUnserializable: replace, and the run continues', async () => {
     const log = await logOf(emitting('replace', broken()))
     expect(textOf(log)).toBe('before, after')
     expect(dataOf(log, 'custom.emitted')).toEqual([

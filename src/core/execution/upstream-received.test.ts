@@ -103,7 +103,7 @@ async function recoveredFrom(first: readonly Batch[], second: readonly Batch[]):
 }
 
 describe('[RUN-5] after a crash, an upstream that is asked again', () => {
-  test('an event whose text differs is retracted with the text, and the new event is kept', async () => {
+  test('an event whose text differs is retracted with the text, and the new event is logged', async () => {
     const log = await recoveredFrom(
       [
         ['R0', 'a'],

@@ -64,7 +64,7 @@ describe('texts', () => {
     ])
   })
 
-  test('a text that is retracted in its middle is cut there, and what is said next is a new entry', () => {
+  test('a text that is retracted in its middle is cut there, and further text is a new entry', () => {
     const structure = structureOf([said('stays '), said('goes '), said('too'), discarded(1), said('again')])
     expect(entriesOf(structure, 'text').map(({ text, index, retracted }) => [index, text, retracted])).toEqual([
       [0, 'stays ', false],
@@ -73,7 +73,7 @@ describe('texts', () => {
     ])
   })
 
-  test('text and reasoning of one actor are told apart', () => {
+  test('text and reasoning of one actor are separate entries', () => {
     const structure = structureOf([
       { type: 'reasoning.delta', data: { text: 'hm' } },
       said('yes'),

@@ -70,7 +70,7 @@ describe('a response', () => {
     expect([...shared]).toEqual([1, 2, 3])
   })
 
-  test('[SUB-1] holds no more than its buffer for a reader that does not read, and goes on when it reads', async () => {
+  test('[SUB-1] holds no more than its buffer for a reader that does not read, and continues when it reads', async () => {
     const response = responseTo()
     let writes = 0
     const fill = (): void => {

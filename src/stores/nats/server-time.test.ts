@@ -4,7 +4,7 @@ import { ServerTime } from './server-time.ts'
 
 const SERVER_MS = Date.parse('2026-11-17T06:00:00Z')
 
-test('the time of a server is taken to be the middle of when it may have told it', () => {
+test('the clock of a server is estimated at the middle of the round trip', () => {
   const time = new ServerTime()
   time.note(SERVER_MS, 1000, 1010)
   expect(time.now(1005)).toBe(SERVER_MS)
@@ -25,7 +25,7 @@ test('a clock that was set on the servers is followed', () => {
   expect(Math.abs(time.now(2010) - (SERVER_MS - 3_600_000))).toBeLessThanOrEqual(10)
 })
 
-test('an answer without a time is ignored', () => {
+test('server time: an answer without a time is ignored', () => {
   const time = new ServerTime()
   time.note(SERVER_MS, 1000, 1000)
   time.note(Number.NaN, 2000, 2000)

@@ -128,7 +128,7 @@ describe('[STO-1] a damaged row of a run', () => {
     expect(told).toHaveLength(1)
   })
 
-  test('[SEC-1] a run with a damaged owner is shown to nobody and counted in listings', async () => {
+  test('[SEC-1] a run with a damaged owner is visible to no principal and counted in listings', async () => {
     const path = await harmed(`UPDATE runs SET owner = 'owner-3' WHERE number = 2`)
     const store = await open(path)
     const page = await store.list({ limit: 1 })

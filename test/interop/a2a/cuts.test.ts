@@ -233,7 +233,7 @@ describe('A2A client: faults of the server', () => {
     expect(told(await collected(client.stream('wait')))).toBe('there')
   })
 
-  test('[RUN-3] a server that accepts every request and answers none is given up', async () => {
+  test('[RUN-3] a server that accepts every request and answers none fails the call', async () => {
     const silent = (): void => {}
     const peer = await scripted({
       SendStreamingMessage: [streamed({ task: task('WORKING') })],

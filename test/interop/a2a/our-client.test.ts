@@ -125,7 +125,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     client.close()
   })
 
-  test('a task that waits for a credential stays open, and continues by itself', async () => {
+  test('a task that waits for a credential stays open, and continues without a message', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const steps: PeerStep[] = [{ status: 'auth-required', text: 'Sign in' }, { until: promise }, ...three]
     const client = await connect((await start(steps)).url)

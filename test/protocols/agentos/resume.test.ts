@@ -83,7 +83,7 @@ describe('AgentOS /resume: a live run', () => {
     })
   }
 
-  test('a client that has everything is only told that it is subscribed; an index beyond the end is clamped and reported', async () => {
+  test('a client that has everything only gets subscribed; an index beyond the end is clamped and reported', async () => {
     const server = await serveAgentOs()
     const { run } = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 2; ask x; text 2; hang' }, 3))
     await resumePaused(server, run)
@@ -287,7 +287,7 @@ describe('AgentOS /resume: rejects', () => {
 })
 
 describe('AgentOS /resume by GET, for an EventSource:', () => {
-  test('Last-Event-ID is the cursor, and a client that has everything is told not to reconnect', async () => {
+  test('Last-Event-ID is the cursor, and a client that has everything gets 204', async () => {
     const server = await serveAgentOs()
     const live = await stream(server, '/workflows/publish/runs', { message: 'kelp' })
     const { run } = idsOf(live)

@@ -201,7 +201,7 @@ describe('AI SDK: a run that asks', () => {
     )
   })
 
-  test('for an approval that is denied shows the denial and goes on', async () => {
+  test('for an approval that is denied shows the denial and continues', async () => {
     const server = await serveChats()
     const chat = chatAt(server.api('clerk'), {
       sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -216,7 +216,7 @@ describe('AI SDK: a run that asks', () => {
     })
   })
 
-  test('in words takes the next message as its answer, and goes on in a new message', async () => {
+  test('in words takes the next message as its answer, and continues in a new message', async () => {
     const server = await serveChats()
     const chat = chatAt(server.api('lab'))
     await chat.sendMessage({ text: 'say before; ask Which town?; say after' })
@@ -332,7 +332,7 @@ test.each(endings)('AI SDK: what its client concludes from $how', async ({ chunk
   expect(chat.finished).toEqual([finished])
 })
 
-describe('[RUN-3] AI SDK: the chat is told how its run ended:', () => {
+describe('[RUN-3] AI SDK: the chat gets how its run ended:', () => {
   test.each([
     ['completed', 'text 3', { status: 'ready', finishReason: 'stop' }],
     ['failed', 'text 3; fail it broke', { status: 'error', error: 'it broke' }],

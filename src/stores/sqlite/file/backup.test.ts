@@ -207,7 +207,7 @@ describe('space', () => {
     for (const id of ids.slice(1)) await store.documents.remove('anna', 'notes', id)
   }
 
-  test('comes back by itself, in slices, while the store is used', async () => {
+  test('is returned automatically, in slices, while the store is used', async () => {
     const path = temporaryDatabase()
     const store = await opened(path)
     await fill(store)

@@ -53,7 +53,7 @@ function contents(folder: string): Record<string, string> {
   )
 }
 
-describe('a file that is not there', () => {
+describe('SQLite: a missing file', () => {
   test('is made, as a database of ours that syncs what it commits', () => {
     const folder = temporaryFolder()
     const path = join(folder, 'runs.db')
@@ -90,8 +90,8 @@ describe('a file that is not there', () => {
   })
 })
 
-describe('a file that is there', () => {
-  test('is opened with all that is in it', () => {
+describe('SQLite: an existing file', () => {
+  test('opens with all of its data', () => {
     const path = join(temporaryFolder(), 'runs.db')
     filledDatabase(path)
     using database = openDatabase(path)
@@ -124,7 +124,7 @@ describe('a file that is there', () => {
     expect(database.prepare('SELECT count(*) AS rows FROM log').get()).toEqual({ rows: 250 })
   })
 
-  test('keeps no large journal once all of it is in the database', () => {
+  test('shrinks its journal once everything is in the database', () => {
     const path = join(temporaryFolder(), 'runs.db')
     using database = openDatabase(path)
     database.exec('PRAGMA wal_autocheckpoint = 0')
@@ -173,7 +173,7 @@ const damages: Readonly<Record<string, readonly [damage: (path: string) => void,
   'is a folder': [replaceByFolder, /is a folder|is a directory|is not a file/],
 }
 
-describe.each(Object.entries(damages))('a file that %s', (_name, [damage, said]) => {
+describe.each(Object.entries(damages))('SQLite: a file that %s', (_name, [damage, said]) => {
   const damaged = (): { folder: string; path: string } => {
     const folder = temporaryFolder()
     const path = join(folder, 'runs.db')
@@ -182,7 +182,7 @@ describe.each(Object.entries(damages))('a file that %s', (_name, [damage, said])
     return { folder, path }
   }
 
-  test('is refused by name, and nothing of it is touched', () => {
+  test('is refused by name, and is not changed', () => {
     const { folder, path } = damaged()
     const before = contents(folder)
     const refusal = refusalOf(() => openDatabase(path))
@@ -191,7 +191,7 @@ describe.each(Object.entries(damages))('a file that %s', (_name, [damage, said])
     expect(contents(folder)).toEqual(before)
   })
 
-  test('is refused by the store too, which lets go of it', async () => {
+  test('is refused by the store too, which releases it', async () => {
     const { folder, path } = damaged()
     const before = contents(folder)
     await expect(openSqliteStore({ path })).rejects.toThrow(said)
@@ -200,7 +200,7 @@ describe.each(Object.entries(damages))('a file that %s', (_name, [damage, said])
   })
 })
 
-test('a file with garbage in the middle, which nobody sees from outside, is refused by its name when it is read', async () => {
+test('SQLite: a file with garbage in the middle is refused by its name when that page is read', async () => {
   const path = join(temporaryFolder(), 'runs.db')
   filledDatabase(path)
   const half = statSync(path).size / 2
@@ -210,7 +210,7 @@ test('a file with garbage in the middle, which nobody sees from outside, is refu
   expect(readFileSync(path).subarray(half).equals(before)).toBe(true)
 })
 
-test('a file that is cut while its journal holds only a part of it is refused, and nothing is touched', () => {
+test('SQLite: a truncated file whose journal holds only a part of it is refused, and is not changed', () => {
   const folder = temporaryFolder()
   const path = crash(folder)
   truncateSync(path, Math.floor(statSync(path).size / 2))

@@ -59,21 +59,24 @@ test.each([
   ['755', 'chmod 700 FOLDER'],
   ['711', 'chmod 700 FOLDER'],
   ['1777', 'move the database to a directory of its own'],
-])('a directory of mode %s is warned of too, though nobody can replace the database', async (mode, todo) => {
-  const folder = temporaryFolder()
-  chmodSync(folder, Number.parseInt(mode, 8))
-  expect(await warningsOf(join(folder, 'runs.db'))).toEqual([
-    `${folder} has mode 0${mode}: other users can see its files and their sizes; ${todo.replace('FOLDER', folder)}`,
-  ])
-  expect(modeOf(folder)).toBe(mode.slice(-3))
-})
+])(
+  'SQLite: a directory of mode %s is warned of, although no other user can replace the database',
+  async (mode, todo) => {
+    const folder = temporaryFolder()
+    chmodSync(folder, Number.parseInt(mode, 8))
+    expect(await warningsOf(join(folder, 'runs.db'))).toEqual([
+      `${folder} has mode 0${mode}: other users can see its files and their sizes; ${todo.replace('FOLDER', folder)}`,
+    ])
+    expect(modeOf(folder)).toBe(mode.slice(-3))
+  },
+)
 
 // Only Linux has a folder in which nobody, not even root, can make another.
-test.skipIf(process.platform !== 'linux')('a directory that cannot be made is said at once', () => {
+test.skipIf(process.platform !== 'linux')('SQLite: a directory that cannot be created is reported at once', () => {
   expect(() => makeFolder('/proc/nope/deeper')).toThrow(/the directory \/proc\/nope cannot be created .*--store/)
 })
 
-test('a file in place of the directory is said', async () => {
+test('SQLite: a file in place of the directory is reported', async () => {
   const file = join(temporaryFolder(), 'file')
   writeFileSync(file, '')
   await expect(openSqliteStore({ path: join(file, 'runs.db') })).rejects.toThrow(`${file} is not a directory`)

@@ -5,7 +5,7 @@ import { PageMemory, SHARED_BYTES_MAX, SPARE_MAX } from './page-memory.ts'
 const PAGE_BYTES = 1024 * 1024
 const SLICE: Slice = { first: 0, count: 1, bytes: new Uint8Array(0), closed: false }
 
-test('[SUB-1] SQLite: pages in shared memory that are held take no more than their share of it', () => {
+test('[SUB-1] SQLite: pages in use take no more than their share of shared memory', () => {
   const memory = new PageMemory()
   const held: SharedArrayBuffer[] = []
   for (let buffer = memory.take(PAGE_BYTES); buffer !== undefined; buffer = memory.take(PAGE_BYTES)) {
@@ -29,7 +29,7 @@ test('SQLite: the memory of a released page is used for the next page of its siz
   expect(memory.take(PAGE_BYTES)).not.toBe(buffer)
 })
 
-test('SQLite: a bounded number of released pages is kept, the latest ones', () => {
+test('SQLite: a bounded number of released pages is cached, the latest ones', () => {
   const memory = new PageMemory()
   const buffers = Array.from({ length: SPARE_MAX + 1 }, () => memory.take(1024)!)
   for (const buffer of buffers) memory.give(buffer)
