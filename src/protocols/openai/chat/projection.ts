@@ -176,7 +176,7 @@ export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: 
   const relayed = state.relay?.isVerbatim === true ? state.relay.whole : undefined
   if (relayed !== undefined) return wholeCompletion(relayed)
   const { reply, model, created, reasoning } = state
-  const text = textFrom(reply.extended)
+  const text = textFrom(reply.textPieces)
   const usage = toChatUsage(reply.usage)
   const calls = 'calls' in end ? end.calls : undefined
   return {

@@ -67,7 +67,7 @@ function outputOf({ reply, items, message }: ResponseState): readonly OutputItem
   }
   const others = items.filter(({ type }) => type !== 'message')
   const id = toItemId('msg', reply.part, items.length)
-  const text = textFrom(reply.extended)
+  const text = textFrom(reply.textPieces)
   return text === '' ? others : [...others, messageItem(id, reply.over ? 'completed' : 'in_progress', text)]
 }
 

@@ -60,10 +60,10 @@ export interface Reply {
   /** The sent text is not a prefix of the current text. */
   readonly diverged: boolean
   /** Text of the part, without retracted text. */
-  readonly extended: TextPieces | undefined
-  /** Sent text. The same object as `said` while both are the same text, unless they diverged before. */
+  readonly textPieces: TextPieces | undefined
+  /** Sent text. The same object as `textPieces` while both are the same text, unless they diverged before. */
   readonly sent: TextPieces | undefined
-  /** Sent text that was retracted and not said again. */
+  /** Sent text that was retracted and not emitted again. */
   readonly ahead: string
   readonly usage: Usage | undefined
   readonly finish: string | undefined
@@ -83,7 +83,7 @@ export function beginReply(run: Run, number: number): Reply {
     between: false,
     over: false,
     diverged: false,
-    extended: undefined,
+    textPieces: undefined,
     sent: undefined,
     ahead: '',
     usage: undefined,
@@ -147,34 +147,34 @@ function seconds(time: string): number {
   return Math.floor(Date.parse(time) / 1000)
 }
 
-function isBehind({ extended, sent }: Reply): boolean {
-  return lengthOf(extended) < lengthOf(sent)
+function isBehind({ textPieces, sent }: Reply): boolean {
+  return lengthOf(textPieces) < lengthOf(sent)
 }
 
-/** Whether exactly what was said was sent. */
-export function isAllSent({ extended, sent }: Reply): boolean {
-  return extended === sent || (lengthOf(extended) === lengthOf(sent) && textFrom(extended) === textFrom(sent))
+/** Whether exactly the current text was sent. */
+export function isAllSent({ textPieces, sent }: Reply): boolean {
+  return textPieces === sent || (lengthOf(textPieces) === lengthOf(sent) && textFrom(textPieces) === textFrom(sent))
 }
 
 function addText(reply: Reply, delta: string, index: number): ReplyUpdate {
   const { ahead, diverged } = reply
-  const extended = addPiece(reply.extended, index, delta)
-  if (diverged) return { reply: { ...reply, extended }, pieces: NOTHING }
+  const textPieces = addPiece(reply.textPieces, index, delta)
+  if (diverged) return { reply: { ...reply, textPieces }, pieces: NOTHING }
   if (!delta.startsWith(ahead.slice(0, delta.length)))
-    return { reply: { ...reply, extended, diverged: true }, pieces: [{ type: 'retracted' }] }
+    return { reply: { ...reply, textPieces, diverged: true }, pieces: [{ type: 'retracted' }] }
   const left = ahead.slice(delta.length)
-  if (left !== '') return { reply: { ...reply, extended, ahead: left }, pieces: NOTHING }
+  if (left !== '') return { reply: { ...reply, textPieces, ahead: left }, pieces: NOTHING }
   const rest = delta.slice(ahead.length)
   return {
-    reply: { ...reply, extended, sent: extended, ahead: left },
+    reply: { ...reply, textPieces, sent: textPieces, ahead: left },
     pieces: rest === '' ? NOTHING : [{ type: 'text', text: rest }],
   }
 }
 
 /** Retracts the run's own text; that of other actors is not part of the response. */
 function retract(reply: Reply, event: DiscardedAttempt): Reply {
-  const extended = retractPieces(reply.extended, retractedFrom(event, actorKey(undefined)))
-  return { ...reply, extended, ahead: textFrom(reply.sent, lengthOf(extended)) }
+  const textPieces = retractPieces(reply.textPieces, retractedFrom(event, actorKey(undefined)))
+  return { ...reply, textPieces, ahead: textFrom(reply.sent, lengthOf(textPieces)) }
 }
 
 /**
@@ -234,7 +234,14 @@ function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.p
 /** Results of the caller's tools start the next part; other answers belong to the current one. */
 function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
   if (!reply.between) return { reply, pieces: NOTHING }
-  const fresh = { said: undefined, sent: undefined, ahead: '', usage: undefined, finish: undefined, diverged: false }
+  const fresh = {
+    textPieces: undefined,
+    sent: undefined,
+    ahead: '',
+    usage: undefined,
+    finish: undefined,
+    diverged: false,
+  }
   return {
     reply: { ...reply, ...fresh, between: false, current: reply.current + 1 },
     pieces: [{ type: 'created', created: seconds(time) }, { type: 'started' }],
@@ -258,7 +265,9 @@ function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.complet
   const usage = reply.usage ?? (reply.current === 0 ? event.data.usage : undefined)
   // An output that was not streamed becomes the text.
   const update =
-    lengthOf(reply.extended) === 0 && output !== undefined ? addText(reply, outputText(output), event.index) : undefined
+    lengthOf(reply.textPieces) === 0 && output !== undefined
+      ? addText(reply, outputText(output), event.index)
+      : undefined
   const ended: Reply = { ...(update?.reply ?? reply), usage, over: true }
   const end: Piece = { type: 'completed', finish: finishOf(reply.finish), at: seconds(event.time) }
   return { reply: ended, pieces: [...(update?.pieces ?? NOTHING), ...endOf(ended, end)] }
