@@ -84,14 +84,14 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
   // A node that continues it lists messages that it has not seen itself.
   await store.release('run_1', scribe.epoch)
   const another = await open(name)
-  const heir = new RunWriter(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)
+  const successor = new RunWriter(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)
   for (let turn = 0; turn < 70; turn++) {
-    heir.text(`more ${turn} `)
-    await heir.flush()
+    successor.text(`more ${turn} `)
+    await successor.flush()
   }
-  heir.complete()
-  await heir.flush()
-  expect(await readRecords(await open(name), 'run_1')).toEqual(heir.records)
+  successor.complete()
+  await successor.flush()
+  expect(await readRecords(await open(name), 'run_1')).toEqual(successor.records)
 })
 
 test('[RUN-1] NATS: a run whose node is not known as an owner can be claimed once its lease has expired', async () => {

@@ -92,8 +92,8 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta', 1)
     await dead.close() // its claims stay, and nobody renews them
-    const heir = openNode({ components: [resuming], store: await open(place), limits })
-    expect(textOf(await heir.ended(id, 20_000))).toBe('paid done')
+    const successor = openNode({ components: [resuming], store: await open(place), limits })
+    expect(textOf(await successor.ended(id, 20_000))).toBe('paid done')
   })
 }
 

@@ -317,8 +317,9 @@ export class SqliteStore implements Store {
   }
 
   #hintHeir(lane: string | undefined): void {
-    const heir = this.#active.head(lane)
-    if (heir !== undefined) this.#hints.give({ run: heir.run.id, next: heir.durable?.next ?? 0, claimable: true })
+    const nextInLane = this.#active.head(lane)
+    if (nextInLane !== undefined)
+      this.#hints.give({ run: nextInLane.run.id, next: nextInLane.durable?.next ?? 0, claimable: true })
   }
 
   /** Resolves when a claim is durable. If that fails, the caller does not execute the run; another worker may claim it. */

@@ -74,9 +74,9 @@ async function pausedKeepsLane(trial: Trial): Promise<void> {
   await scribe.flush()
   expect(await trial.store.claimable(10)).toEqual([])
   expect(await trial.store.claim(waiting, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
-  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
-  heir.cancel()
-  await heir.flush()
+  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  successor.cancel()
+  await successor.flush()
   expect(await trial.store.claimable(10)).toEqual([waiting])
 }
 
@@ -145,9 +145,9 @@ async function refusesBusy(trial: Trial): Promise<void> {
   first.pause()
   await first.flush()
   expect((await trial.store.create(trial.newRun(options))).kind).toBe('busy')
-  const heir = await trial.takeOver(first.id, 'worker-2', { paused: true })
-  heir.cancel()
-  await heir.flush()
+  const successor = await trial.takeOver(first.id, 'worker-2', { paused: true })
+  successor.cancel()
+  await successor.flush()
   expect((await trial.store.create(trial.newRun(options))).kind).toBe('created')
 }
 

@@ -93,19 +93,19 @@ async function expires(trial: Trial): Promise<void> {
 async function refusesZombie(trial: Trial): Promise<void> {
   const zombie = await trial.start()
   trial.expireLeases()
-  const heir = await trial.takeOver(zombie.id)
+  const successor = await trial.takeOver(zombie.id)
   const refusal = await refusalOf(async () => {
     zombie.text('braaains')
     zombie.complete()
     await zombie.flush()
   })
   expect(refusal).toBe('fenced')
-  heir.text('I go on. ')
-  heir.complete()
-  await heir.flush()
-  await expectLog(trial.store, heir.id, heir.records)
-  expect((await readBytes(trial.store, heir.id)).toString()).not.toContain('braaains')
-  expect((await trial.store.get(heir.id))?.run).toEqual(heir.run)
+  successor.text('I go on. ')
+  successor.complete()
+  await successor.flush()
+  await expectLog(trial.store, successor.id, successor.records)
+  expect((await readBytes(trial.store, successor.id)).toString()).not.toContain('braaains')
+  expect((await trial.store.get(successor.id))?.run).toEqual(successor.run)
 }
 
 async function settlesPending(trial: Trial): Promise<void> {
@@ -118,10 +118,10 @@ async function settlesPending(trial: Trial): Promise<void> {
   const refusal = await refusalOf(() => zombie.flush())
   expect(claim.next).toBeGreaterThanOrEqual(durable)
   expect(refusal).toBe(claim.next === zombie.records.length ? undefined : 'fenced')
-  const heir = new RunWriter(trial.store, trial.clock, claim, zombie.records.slice(0, claim.next))
-  heir.text('mine')
-  await heir.flush()
-  await expectLog(trial.store, heir.id, heir.records)
+  const successor = new RunWriter(trial.store, trial.clock, claim, zombie.records.slice(0, claim.next))
+  successor.text('mine')
+  await successor.flush()
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function releases(trial: Trial): Promise<void> {
@@ -129,11 +129,11 @@ async function releases(trial: Trial): Promise<void> {
   await trial.store.release(scribe.id, scribe.epoch)
   expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
   expect(await trial.store.claimable(10)).toEqual([scribe.id])
-  const heir = await trial.takeOver(scribe.id)
-  expect(heir.epoch).toBe(2)
-  heir.complete()
-  await heir.flush()
-  await expectLog(trial.store, heir.id, heir.records)
+  const successor = await trial.takeOver(scribe.id)
+  expect(successor.epoch).toBe(2)
+  successor.complete()
+  await successor.flush()
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function releasesOnlyOwn(trial: Trial): Promise<void> {
@@ -211,25 +211,25 @@ async function pauses(trial: Trial): Promise<void> {
   trial.expireLeases()
   expect(await trial.store.claimable(10)).toEqual([])
   expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
-  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
-  expect(heir.epoch).toBe(2)
+  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  expect(successor.epoch).toBe(2)
   expect(await trial.store.claim(scribe.id, 'worker-3', TTL_MS, { paused: true })).toBeUndefined()
-  heir.resume()
-  heir.complete()
-  await heir.flush()
-  await expectLog(trial.store, heir.id, heir.records)
+  successor.resume()
+  successor.complete()
+  await successor.flush()
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function pausesAgain(trial: Trial): Promise<void> {
   const scribe = await trial.start()
   scribe.pause()
   await scribe.flush()
-  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
-  heir.resume()
-  heir.pause()
-  await heir.flush()
-  expect((await trial.store.get(heir.id))?.lease).toBeUndefined()
-  expect(await trial.store.claim(heir.id, 'worker-3', TTL_MS, { paused: true })).toMatchObject({ epoch: 3 })
+  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  successor.resume()
+  successor.pause()
+  await successor.flush()
+  expect((await trial.store.get(successor.id))?.lease).toBeUndefined()
+  expect(await trial.store.claim(successor.id, 'worker-3', TTL_MS, { paused: true })).toMatchObject({ epoch: 3 })
 }
 
 async function wakes(trial: Trial): Promise<void> {
@@ -245,11 +245,11 @@ async function wakes(trial: Trial): Promise<void> {
   trial.clock.advance(1)
   expect(trial.clock.now()).toBe(wakeAt)
   expect(await trial.store.claimable(10)).toEqual([overdue.id])
-  const heir = await trial.takeOver(overdue.id)
+  const successor = await trial.takeOver(overdue.id)
   expect(await trial.store.claimable(10)).toEqual([])
-  heir.resume()
-  heir.pause()
-  await heir.flush()
+  successor.resume()
+  successor.pause()
+  await successor.flush()
   expect(await trial.store.claimable(10), 'the question that was overdue is gone').toEqual([])
 }
 
@@ -264,13 +264,13 @@ async function appendsUntilNextClaim(trial: Trial): Promise<void> {
   scribe.pause()
   await scribe.flush()
   await expectLog(trial.store, scribe.id, scribe.records)
-  const heir = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
   const refusal = await refusalOf(async () => {
     scribe.pause()
     await scribe.flush()
   })
   expect(refusal).toBe('fenced')
-  await expectLog(trial.store, heir.id, heir.records)
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function finishes(trial: Trial): Promise<void> {

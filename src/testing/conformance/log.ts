@@ -78,18 +78,18 @@ async function refusesHole(trial: Trial): Promise<void> {
 async function refusesOldEpoch(trial: Trial): Promise<void> {
   const zombie = await trial.start()
   trial.expireLeases()
-  const heir = await trial.takeOver(zombie.id)
-  expect(heir.epoch).toBeGreaterThan(zombie.epoch)
+  const successor = await trial.takeOver(zombie.id)
+  expect(successor.epoch).toBeGreaterThan(zombie.epoch)
   const refusal = await refusalOf(async () => {
     zombie.text('late ')
     zombie.text('again')
     await zombie.flush()
   })
   expect(refusal).toBe('fenced')
-  await expectLog(trial.store, heir.id, heir.records)
-  heir.text('mine')
-  await heir.flush()
-  await expectLog(trial.store, heir.id, heir.records)
+  await expectLog(trial.store, successor.id, successor.records)
+  successor.text('mine')
+  await successor.flush()
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function refusesUnknownEpoch(trial: Trial): Promise<void> {
@@ -105,12 +105,12 @@ async function refusesUnknownEpoch(trial: Trial): Promise<void> {
 async function staysRefused(trial: Trial): Promise<void> {
   const zombie = await trial.start()
   trial.expireLeases()
-  const heir = await trial.takeOver(zombie.id)
+  const successor = await trial.takeOver(zombie.id)
   const insist = (): Promise<void> => appendText(zombie.writer, zombie.id)
   expect(await refusalOf(insist)).toBe('fenced')
   expect(await refusalOf(insist)).toBe('fenced')
   expect(await refusalOf(() => zombie.flush())).toBe('fenced')
-  await expectLog(trial.store, heir.id, heir.records)
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function refusesAfterTerminal(trial: Trial): Promise<void> {

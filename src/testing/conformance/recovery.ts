@@ -138,19 +138,19 @@ async function keepsEpochs(trial: Trial): Promise<void> {
   const { epoch } = zombie
   await trial.reopen()
   trial.expireLeases()
-  const heir = await trial.takeOver(zombie.id)
-  expect(heir.epoch).toBeGreaterThan(epoch)
-  const claim = { run: zombie.run, first: 0, next: heir.writer.next, epoch }
+  const successor = await trial.takeOver(zombie.id)
+  expect(successor.epoch).toBeGreaterThan(epoch)
+  const claim = { run: zombie.run, first: 0, next: successor.writer.next, epoch }
   const late = new RunWriter(trial.store, trial.clock, claim, zombie.records)
   const refusal = await refusalOf(async () => {
     late.text('late')
     await late.flush()
   })
   expect(refusal).toBe('fenced')
-  heir.text('mine')
-  heir.complete()
-  await heir.flush()
-  await expectLog(trial.store, heir.id, heir.records)
+  successor.text('mine')
+  successor.complete()
+  await successor.flush()
+  await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function keepsLeases(trial: Trial): Promise<void> {
@@ -219,9 +219,9 @@ async function keepsLanes(trial: Trial): Promise<void> {
   expect(await trial.store.claimable(10)).toEqual([executing.id])
   expect(await trial.store.claim(waiting.run.id, 'worker-2', TTL_MS)).toBeUndefined()
   expect((await trial.store.create(trial.newRun({ lane: 'lane-1', rejectIfBusy: true }))).kind).toBe('busy')
-  const heir = await trial.takeOver(executing.id)
-  heir.complete()
-  await heir.flush()
+  const successor = await trial.takeOver(executing.id)
+  successor.complete()
+  await successor.flush()
   expect(await trial.store.claimable(10)).toEqual([waiting.run.id])
 }
 
@@ -267,9 +267,9 @@ async function hintsAgain(trial: Trial): Promise<void> {
   await trial.reopen()
   trial.expireLeases()
   const hints = trial.hints(id)
-  const heir = await trial.takeOver(id)
-  heir.text('again')
-  await heir.flush()
+  const successor = await trial.takeOver(id)
+  successor.text('again')
+  await successor.flush()
   await trial.eventually(() => expect(hints.at(-1)?.next).toBe(3))
 }
 

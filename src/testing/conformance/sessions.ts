@@ -115,9 +115,9 @@ async function touchesOnce(trial: Trial): Promise<void> {
   await trial.store.documents.remove('owner-1', SESSIONS, 'session-1')
   await change()
   await trial.store.release(scribe.id, scribe.epoch)
-  const heir = await trial.takeOver(scribe.id)
-  heir.complete()
-  await heir.flush()
+  const successor = await trial.takeOver(scribe.id)
+  successor.complete()
+  await successor.flush()
   await trial.store.trim(scribe.id, 2)
   expect(await session(trial)).toBeUndefined()
 }

@@ -98,8 +98,8 @@ describe('[STO-1] [STO-2] recovery', () => {
     const copy = temporaryDatabase()
     crashedCopy(path, copy)
     const again = await open(copy)
-    const heir = await finish(again, 'run_heir', 3)
-    expect(await read(again, heir.id)).toBe(heir.records.join(''))
+    const successor = await finish(again, 'run_heir', 3)
+    expect(await read(again, successor.id)).toBe(successor.records.join(''))
     using database = new DatabaseSync(copy, { readOnly: true })
     expect(database.prepare('SELECT number, id FROM runs ORDER BY number').all()).toEqual([
       { number: 1, id: 'run_long' },
@@ -110,7 +110,7 @@ describe('[STO-1] [STO-2] recovery', () => {
   test('takes nothing of a removed run from a file whose numbers were given out again', async () => {
     const path = temporaryDatabase()
     const gone = { number: 2, id: 'run_gone' }
-    const heir = { number: 2, id: 'run_heir' }
+    const successor = { number: 2, id: 'run_heir' }
     const long = { number: 1, id: 'run_long' }
     oldFile(
       path,
@@ -128,7 +128,7 @@ describe('[STO-1] [STO-2] recovery', () => {
           { ...long, first: 2, count: 1 },
         ],
         [
-          { ...heir, first: 0, count: 4 },
+          { ...successor, first: 0, count: 4 },
           { number: 9, id: 'run_other', first: 0, count: 1 },
         ],
       ],
