@@ -4,7 +4,7 @@ import { eventsIn, piecesOf } from '../sse/read.ts'
 import type { OnProblem } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError, GapError } from './errors.ts'
 import type { OnGap } from './follow.ts'
-import { isTransient, lost, type Request, type Transport } from './transport.ts'
+import { isTransient, connectionFailure, type Request, type Transport } from './transport.ts'
 import type { Abortable } from './types.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -74,7 +74,7 @@ export class SessionStream implements AsyncIterable<LoggedEvent> {
         else this.#notice(event, JSON.parse(data) as Record<string, unknown>)
       }
     } catch (cause) {
-      throw lost(cause, request, watchdog)
+      throw connectionFailure(cause, request, watchdog)
     } finally {
       watchdog.close()
     }

@@ -84,7 +84,12 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
   // A node that continues it lists messages that it has not seen itself.
   await store.release('run_1', scribe.epoch)
   const another = await open(name)
-  const successor = new RunWriter(another, systemClock, (await another.claim('run_1', 'worker-2', 60_000))!, scribe.records)
+  const successor = new RunWriter(
+    another,
+    systemClock,
+    (await another.claim('run_1', 'worker-2', 60_000))!,
+    scribe.records,
+  )
   for (let turn = 0; turn < 70; turn++) {
     successor.text(`more ${turn} `)
     await successor.flush()

@@ -1,10 +1,8 @@
 /** Projects sources and artifacts. */
-import type { EventType, LoggedEvent } from '../../core/model/event.ts'
+import type { LoggedEventOf } from '../../core/model/event.ts'
 import type { ChatWriter } from './chat-writer.ts'
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-
-export function cite(writer: ChatWriter, { data }: Logged<'source.cited'>): void {
+export function cite(writer: ChatWriter, { data }: LoggedEventOf<'source.cited'>): void {
   const { source: sourceId, url, title, mediaType = 'text/plain' } = data
   if (url === undefined)
     return writer.addPart({ type: 'source-document', sourceId, mediaType, title: title ?? sourceId })
@@ -12,7 +10,7 @@ export function cite(writer: ChatWriter, { data }: Logged<'source.cited'>): void
 }
 
 /** A file if it is one; otherwise its pieces as they come: sending the whole artifact with every piece would be quadratic. */
-export function addArtifact(writer: ChatWriter, { data }: Logged<'artifact.added'>): void {
+export function addArtifact(writer: ChatWriter, { data }: LoggedEventOf<'artifact.added'>): void {
   const { mediaType, url, bytes, append = false } = data
   if (url !== undefined) return writer.addPart({ type: 'file', url, mediaType })
   if (typeof bytes === 'string' && !append)

@@ -1,14 +1,12 @@
 /** Projects questions and answers. A stream ends where its run pauses; the answer begins the next leg. */
-import type { EventType, LoggedEvent, Question } from '../../core/model/event.ts'
+import type { Question, LoggedEventOf } from '../../core/model/event.ts'
 import { actorKey } from '../../core/structure/actors.ts'
 import type { ChatWriter } from './chat-writer.ts'
 import { newestChunks } from './chunk-list.ts'
 import { addCall, dynamicIn } from './project-tools.ts'
 import { askedCall, decisionOf } from '../../core/structure/asked-call.ts'
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-
-export function pause(writer: ChatWriter, { data: { questions }, run, index }: Logged<'run.paused'>): void {
+export function pause(writer: ChatWriter, { data: { questions }, run, index }: LoggedEventOf<'run.paused'>): void {
   writer.closeText()
   // Results of the client that the log has not repeated by now will not come.
   const tools = [...writer.state.tools].filter(([, { state }]) => state !== 'answered')
@@ -35,7 +33,7 @@ function ask(writer: ChatWriter, question: Question): void {
     writer.emit({ type: 'tool-approval-request', approvalId: id, toolCallId, reason: prompt }, { step, actor })
 }
 
-export function resume(writer: ChatWriter, { data: { answers }, run }: Logged<'run.resumed'>): void {
+export function resume(writer: ChatWriter, { data: { answers }, run }: LoggedEventOf<'run.resumed'>): void {
   const { waiting, pausedAt = -1, leg: before, chunks } = writer.state
   const leg = before + 1
   const isNewMessage = waiting.some((question) => askedCall(run, question) === undefined)

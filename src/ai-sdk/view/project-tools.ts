@@ -1,12 +1,10 @@
 /** Projects tool calls: input as it is drafted, preliminary output, result. */
-import type { EventType, LoggedEvent } from '../../core/model/event.ts'
+import type { LoggedEventOf } from '../../core/model/event.ts'
 import type { ChatWriter, EmitOptions } from './chat-writer.ts'
 import { toolCallId } from '../../core/structure/asked-call.ts'
 import type { OpenTool } from './state.ts'
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-
-export function draftTool(writer: ChatWriter, { data, run, actor, index }: Logged<'tool.drafted'>): void {
+export function draftTool(writer: ChatWriter, { data, run, actor, index }: LoggedEventOf<'tool.drafted'>): void {
   const id = toolCallId(run, actor, data.call)
   if (!writer.state.tools.has(id)) {
     if (writer.isOwn) {
@@ -21,7 +19,7 @@ export function draftTool(writer: ChatWriter, { data, run, actor, index }: Logge
     writer.emit({ type: 'tool-input-delta', toolCallId: id, inputTextDelta: data.delta }, { step })
 }
 
-export function callTool(writer: ChatWriter, { data, run, actor }: Logged<'tool.called'>): void {
+export function callTool(writer: ChatWriter, { data, run, actor }: LoggedEventOf<'tool.called'>): void {
   const { call, name, input, key } = data
   addCall(writer, toolCallId(run, actor, call), { name, input, recorded: key !== undefined })
 }
@@ -47,7 +45,7 @@ export function addCall(writer: ChatWriter, id: string, { name, input, about, ..
   writer.emit({ type: 'tool-input-available', ...headOf(writer, id, name), input: input ?? null }, { step, ...options })
 }
 
-export function showProgress(writer: ChatWriter, { data, run, actor }: Logged<'tool.progressed'>): void {
+export function showProgress(writer: ChatWriter, { data, run, actor }: LoggedEventOf<'tool.progressed'>): void {
   const id = toolCallId(run, actor, data.call)
   const tool = writer.state.tools.get(id)
   if (tool?.state !== 'called') return
@@ -60,7 +58,7 @@ export function showProgress(writer: ChatWriter, { data, run, actor }: Logged<'t
 
 export function endTool(
   writer: ChatWriter,
-  { type, data, run, actor }: Logged<'tool.completed'> | Logged<'tool.failed'>,
+  { type, data, run, actor }: LoggedEventOf<'tool.completed'> | LoggedEventOf<'tool.failed'>,
 ): void {
   const id = toolCallId(run, actor, data.call)
   const recorded = data.key !== undefined

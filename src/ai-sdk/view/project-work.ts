@@ -1,13 +1,11 @@
 /** Projects steps and called components, as data parts that are updated in place. Their outputs are not repeated. */
-import type { EventType, LoggedEvent } from '../../core/model/event.ts'
+import type { LoggedEventOf } from '../../core/model/event.ts'
 import type { ChatWriter } from './chat-writer.ts'
 import { actorName } from '../../core/structure/asked-call.ts'
 import type { OpenWork, WorkData } from './state.ts'
 
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
-
-type Started = Logged<'step.started' | 'actor.started'>
-type Ended = Logged<`step.${'completed' | 'failed' | 'skipped'}` | `actor.${'completed' | 'failed'}`>
+type Started = LoggedEventOf<'step.started' | 'actor.started'>
+type Ended = LoggedEventOf<`step.${'completed' | 'failed' | 'skipped'}` | `actor.${'completed' | 'failed'}`>
 
 export function startWork(writer: ChatWriter, event: Started): void {
   // The request to a model is no step of its own: its text and tool calls are shown.
@@ -19,7 +17,9 @@ export function startWork(writer: ChatWriter, event: Started): void {
 export function endWork(writer: ChatWriter, event: Ended): void {
   const open = writer.state.work.get(idOf(event))
   if (open === undefined) return
-  const { error, reason } = event.data as Partial<Logged<'step.failed'>['data'] & Logged<'step.skipped'>['data']>
+  const { error, reason } = event.data as Partial<
+    LoggedEventOf<'step.failed'>['data'] & LoggedEventOf<'step.skipped'>['data']
+  >
   const end = { ...(error !== undefined && { error: error.message }), ...(reason !== undefined && { reason }) }
   show(writer, event, { ...open, data: { ...open.data, state: STATES[event.type], ...end } })
 }

@@ -1,5 +1,5 @@
 /** Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions in words. */
-import type { EventType, Failure, LoggedEvent } from '../../core/model/event.ts'
+import type { Failure, LoggedEvent, LoggedEventOf } from '../../core/model/event.ts'
 import type { ViewKind } from '../../core/delivery/view-cache.ts'
 import type { Projection } from '../../core/ports/projection.ts'
 import type { Chunk, FinishReason } from '../chunks.ts'
@@ -11,8 +11,6 @@ import { endWork, startWork } from './project-work.ts'
 import { beginRelay, endRelay, isRelayed, received } from './relay.ts'
 import { retract } from './retract.ts'
 import type { ChatFrame, ChatState } from './state.ts'
-
-type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame> {
   return {
@@ -126,7 +124,7 @@ function begin(writer: ChatWriter): void {
   writer.beginStep()
 }
 
-function complete(writer: ChatWriter, { data: { output, usage } }: Logged<'run.completed'>): void {
+function complete(writer: ChatWriter, { data: { output, usage } }: LoggedEventOf<'run.completed'>): void {
   const { textChars: said, finish } = writer.state
   // An output that was not streamed becomes the text.
   if (said === 0 && output !== undefined && output !== '')
@@ -146,7 +144,7 @@ function fail(writer: ChatWriter, status: 'failed' | 'rejected', errorText: stri
 }
 
 /** `abort` alone says nothing to the client. */
-function cancel(writer: ChatWriter, { data: { reason } }: Logged<'run.cancelled'>): void {
+function cancel(writer: ChatWriter, { data: { reason } }: LoggedEventOf<'run.cancelled'>): void {
   const messageMetadata = { holdfast: { status: 'cancelled' } }
   writer.set({ ended: messageMetadata })
   end(writer, [

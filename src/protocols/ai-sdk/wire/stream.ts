@@ -1,7 +1,7 @@
 /** Stream format: server-sent events of the UI message stream, version 1. */
 import type { Notice, StreamFormat } from '../../../http/stream.ts'
 import { encodeFrames, encodeTaken, type Wire } from '../../../http/view.ts'
-import { ChatCursor, type Following } from './chat-cursor.ts'
+import { ChatCursor, type ChatCursorOptions } from './chat-cursor.ts'
 import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
 import { type Leg, toStreamId } from '../../../ai-sdk/ids.ts'
 
@@ -17,7 +17,7 @@ export const chatWire: Wire<ChatFrame> = {
   notice: (_notice: Notice) => undefined,
 }
 
-export interface ChatStream extends Following {
+export interface ChatStream extends ChatCursorOptions {
   readonly leg: Leg
   /** Number of the last chunk, for clients that asked for the last ones. */
   readonly tail?: number
