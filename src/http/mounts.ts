@@ -40,7 +40,7 @@ export class Mounts {
     this.#loaded.add(this.#first)
     this.#firstSegments = new Set(first.routes.map(({ path }) => firstSegment(path)))
     this.#mounts = mounts
-    this.#fallback = fallback && loaded(fallback)
+    this.#fallback = fallback && asLoaded(fallback)
     for (const mount of mounts)
       for (const claim of mount.claims.map(toClaim)) {
         const segment = claim.segments[0] ?? ''

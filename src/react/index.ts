@@ -1,3 +1,3 @@
 /** `holdfast/react`: a run in a React component. */
 export { type RunState, useRun, type UseRunOptions } from './use-run.ts'
-export type { ShownRun } from './run-store.ts'
+export type { RunStoreState } from './run-store.ts'

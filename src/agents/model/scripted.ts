@@ -7,7 +7,7 @@ import { isReplaying } from './replaying.ts'
 import {
   describeCall,
   type ScriptedCall,
-  wordsIn,
+  countWords,
   type ScriptedLanguageModel,
   type ScriptedRequest,
 } from './scripted-call.ts'
@@ -99,7 +99,7 @@ async function* perform(
   for await (const part of typeof output === 'string' ? [output] : output) {
     for (const chunk of chunksOf(part, `${number++}`, `call_${call.responses + 1}_${calls + 1}`)) {
       signal?.throwIfAborted()
-      const spoken = 'delta' in chunk ? wordsIn(chunk.delta) : 0
+      const spoken = 'delta' in chunk ? countWords(chunk.delta) : 0
       if (spoken > 0 && wordsPerSecond !== undefined && !isReplaying(signal))
         await pause((spoken * 1000) / wordsPerSecond, signal)
       words += spoken

@@ -1,6 +1,6 @@
 /** Projects a run's log to AgentOS frames. Pure: live, on replay, after a restart and on other nodes the frames are identical (LOG-5). */
 import type { ComponentKind } from '../../../core/ports/component.ts'
-import type { EventType, Failure, LoggedEvent } from '../../../core/model/event.ts'
+import type { EventType, Failure, LoggedEvent, LoggedEventOf } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
@@ -16,7 +16,7 @@ import { type Frame, FrameWriter } from './frame-writer.ts'
 import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { contentType } from '../wire/shapes.ts'
 import { Speakers } from './speakers.ts'
-import { type Logged, rootOf, type Speaker, speakerOf, type State } from './state.ts'
+import { rootOf, type Speaker, speakerOf, type State } from './state.ts'
 import { values, retract } from './trail.ts'
 import {
   awaitRelay,
@@ -25,7 +25,7 @@ import {
   lacksStart,
   noteStarted,
   relayedEnd,
-  silently,
+  withoutFrames,
   upstreamReceived,
 } from './relay.ts'
 import { memberOutput } from './run-output.ts'
@@ -75,7 +75,7 @@ function newSpeaker(
 ): Speaker {
   return {
     status: 'running',
-    said: undefined,
+    texts: undefined,
     thought: undefined,
     reasoning: false,
     calls: undefined,
@@ -92,7 +92,7 @@ function begun(state: State, { index }: LoggedEvent): State {
   return state.last >= 0 || index === 0 ? state : { ...state, next: index, trimmedBefore: index }
 }
 
-type Handler<Type extends EventType> = (writer: FrameWriter, event: Logged<Type>, describe: Describe) => void
+type Handler<Type extends EventType> = (writer: FrameWriter, event: LoggedEventOf<Type>, describe: Describe) => void
 
 const nothing = (): void => {}
 
@@ -137,13 +137,13 @@ const handlers: { readonly [Type in EventType]: Handler<Type> } = {
   'upstream.received': upstreamReceived,
 }
 
-function runCreated(writer: FrameWriter, event: Logged<'run.created'>): void {
+function runCreated(writer: FrameWriter, event: LoggedEventOf<'run.created'>): void {
   beginRelay(writer, event)
   writer.keep({ ...rootOf(writer.state), input: event.data.input })
 }
 
 /** Recovery after a crash continues the same sequence of frames. */
-function runStarted(writer: FrameWriter, event: Logged<'run.started'>): void {
+function runStarted(writer: FrameWriter, event: LoggedEventOf<'run.started'>): void {
   writer.state = { ...writer.state, status: 'running' }
   if (!awaitRelay(writer) && event.data.attempt === 1) started(writer, rootOf(writer.state))
 }
@@ -154,7 +154,11 @@ function started(writer: FrameWriter, speaker: Speaker): void {
   writer.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
 }
 
-function actorStarted(writer: FrameWriter, { actor, data, time }: Logged<'actor.started'>, describe: Describe): void {
+function actorStarted(
+  writer: FrameWriter,
+  { actor, data, time }: LoggedEventOf<'actor.started'>,
+  describe: Describe,
+): void {
   if (actor === undefined || writer.state.speakers.has(actor.run)) return
   const parent = writer.state.speakers.get(actor.parent ?? '') ?? rootOf(writer.state)
   const known = describe(actor.component)
@@ -186,21 +190,21 @@ function stepFor({ steps: known }: State, parent: Speaker, key: string): string 
   return (open.find(({ id }) => id === key) ?? open.at(-1))?.id
 }
 
-function actorCompleted(writer: FrameWriter, { data }: Logged<'actor.completed'>): void {
+function actorCompleted(writer: FrameWriter, { data }: LoggedEventOf<'actor.completed'>): void {
   const { output, usage } = data
-  const speaker = content.speaking(writer)
+  const speaker = content.currentSpeaker(writer)
   completed(
     writer,
     writer.keep({ ...speaker, status: 'completed', outcome: { output }, ...(usage !== undefined && { usage }) }),
   )
 }
 
-function actorFailed(writer: FrameWriter, { data }: Logged<'actor.failed'>): void {
-  const speaker = content.speaking(writer)
+function actorFailed(writer: FrameWriter, { data }: LoggedEventOf<'actor.failed'>): void {
+  const speaker = content.currentSpeaker(writer)
   failed(writer, writer.keep({ ...speaker, status: 'failed', outcome: { error: data.error } }), data.error)
 }
 
-function runCompleted(writer: FrameWriter, { data }: Logged<'run.completed'>): void {
+function runCompleted(writer: FrameWriter, { data }: LoggedEventOf<'run.completed'>): void {
   const root = endRun(writer, 'completed', { output: data.output })
   const usage = data.usage ?? root.usage
   const relayed = relayedEnd(writer.state, 'completed')
@@ -218,7 +222,7 @@ function runFailed(writer: FrameWriter, error: Failure): void {
 }
 
 /** Final: a stopped run must not look completed (RUN-3). */
-function runCancelled(writer: FrameWriter, { data }: Logged<'run.cancelled'>): void {
+function runCancelled(writer: FrameWriter, { data }: LoggedEventOf<'run.cancelled'>): void {
   const reason = data.reason ?? `Run ${writer.state.shownId} was cancelled`
   const root = rootOf(writer.state)
   for (const speaker of writer.state.speakers.values()) {
@@ -238,7 +242,7 @@ function cancelled(writer: FrameWriter, speaker: Speaker, reason: string): void 
 
 function endRun(writer: FrameWriter, status: State['status'], outcome: NonNullable<State['outcome']>): Speaker {
   writer.state = { ...writer.state, status, questions: [], outcome }
-  const root = silently(writer, () => content.endReasoning(writer, rootOf(writer.state)))
+  const root = withoutFrames(writer, () => content.endReasoning(writer, rootOf(writer.state)))
   return writer.keep({ ...root, status, outcome })
 }
 
@@ -300,7 +304,7 @@ function retracted(speaker: Speaker, from: number, workFrom: number): Speaker {
   const stays = ({ recorded }: { readonly recorded: boolean }): boolean => recorded && workFrom > from
   return {
     ...speaker,
-    said: retractPieces(speaker.said, from),
+    texts: retractPieces(speaker.texts, from),
     thought: retractPieces(speaker.thought, from),
     sources: retract(speaker.sources, from),
     media: retract(speaker.media, from),
