@@ -94,7 +94,7 @@ export type { CallerCredential } from './core/model/caller-credential.ts'
 export type {
   ComponentSource,
   Passthrough,
-  Served,
+  ComponentOrSource,
   SourceHealth,
   SourceHost,
   SourceLoad,

@@ -8,13 +8,13 @@ import { respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { EventFilter } from './event-filter.ts'
 import { readNumber } from '../../http/read-number.ts'
-import type { ShownSnapshot } from './snapshot.ts'
+import type { EncodedSnapshot } from './snapshot.ts'
 
 export interface PageStart {
   /** Default: before the earliest event that was not trimmed. */
   readonly after?: number | undefined
   /** What the events follow. */
-  readonly snapshot?: ShownSnapshot
+  readonly snapshot?: EncodedSnapshot
 }
 
 interface Page {
