@@ -9,16 +9,13 @@ import {
 } from '@ag-ui/client'
 import { quietFetch } from './quiet-fetch.ts'
 
-/** What `connect` returns: the client's own type, without naming its package of streams. */
-type Events = ReturnType<HttpAgent['run']>
-
 export class HoldfastAgent extends HttpAgent {
   constructor(config: HttpAgentConfig) {
     super({ ...config, fetch: quietFetch(config.fetch) })
   }
 
   /** Attaches to the thread's current run, or shows its last one. `connectAgent()` calls it; a thread without runs gives nothing. */
-  protected override connect({ threadId }: RunAgentInput): Events {
+  protected override connect({ threadId }: RunAgentInput): ReturnType<HttpAgent['run']> {
     const request = async (): Promise<Response> => {
       const response = await this.fetch(this.#threadUrl(threadId), {
         method: 'GET',

@@ -3,7 +3,8 @@ import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { bundle } from '../browser/bundle.ts'
 
-const GZIPPED_BYTES_MAX = 12_000
+/** Following a session took it above 12,000. */
+const GZIPPED_BYTES_MAX = 12_500
 
 test('client: the browser bundle is small and has no dependencies', async () => {
   const code = await bundle(join(import.meta.dirname, '../../src/client/index.ts'))
