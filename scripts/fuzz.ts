@@ -9,7 +9,7 @@ import { root } from './command.ts'
 
 const targets: Readonly<Record<string, readonly string[]>> = {
   http: ['test/fuzz/http.test.ts', 'test/fuzz/raw-http.test.ts'],
-  ws: ['test/fuzz/sockets.test.ts'],
+  ws: ['test/fuzz/sockets.test.ts', 'test/fuzz/chat-sockets.test.ts'],
   grpc: ['test/fuzz/grpc.test.ts'],
   sse: ['test/fuzz/parsers.test.ts'],
   stored: ['test/fuzz/stored.test.ts'],
