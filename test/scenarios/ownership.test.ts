@@ -52,6 +52,8 @@ const routes: Readonly<
     probes: [{ body: { name: 'mine' } }, { body: { name: '' } }, { body: { nonsense: true } }, {}],
   },
   'DELETE /native/sessions/{id}': { for: 'one session', probes: [{}] },
+  // It also follows a session that does not exist yet. `test/client/session-follow.test.ts` checks that it is the caller's own.
+  'GET /native/sessions/{id}/events': { for: 'each their own' },
   'GET /runs/{id}': { for: 'one run', probes: [{}] },
   'DELETE /runs/{id}': { for: 'one run', probes: [{}] },
   'GET /runs/{id}/events': {
