@@ -157,6 +157,7 @@ test('[LOG-1] NATS: an append whose response was lost is looked up before it is 
   await flushed
   scribe.complete()
   await scribe.flush()
+  await listening.flush() // the server answers it after what it has for this connection
   expect(sent).toBe(2)
   expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
 })
