@@ -16,6 +16,9 @@ const FLAGS = [
   '--disable-sync',
 ]
 
+/** For a machine whose cores are busy with something else. */
+const WITHIN_MS = 180_000
+
 /** Where there is none and none can be installed a test is skipped, but not in CI. */
 export const hasChromium: boolean = existsSync(CHROMIUM) || canInstallPackages() || process.env['CI'] === 'true'
 
@@ -26,6 +29,7 @@ export function useChromium(): () => Promise<BrowserContext> {
   return async () => {
     launched ??= launchChromium()
     const context = await (await launched).newContext()
+    context.setDefaultTimeout(WITHIN_MS)
     onTestFinished(() => context.close())
     return context
   }
