@@ -51,7 +51,7 @@ export function rootProtocol(
     const prefix = upstream.protocol === 'openai' ? openAiPath : ''
     if (prefix === undefined || upstream.protocol === 'a2a') return []
     const handle = (call: Call): Promise<void> => {
-      if (RUNS[upstream.protocol]!.test(call.params['path'] ?? ''))
+      if (RUNS.get(upstream.protocol)?.test(call.params['path'] ?? '') === true)
         throw new HoldfastError('not_found', 'runs are not passed through: start them here')
       return pass(service, call, upstream)
     }
@@ -63,10 +63,10 @@ export function rootProtocol(
 }
 
 /** Would be executed without a log. */
-const RUNS: Readonly<Record<string, RegExp>> = {
-  agentos: /^(agents|teams|workflows)\/[^/]+\/runs(\/|$)/,
-  openai: /^(chat|completions|responses|conversations)(\/|$)/,
-}
+const RUNS: ReadonlyMap<string, RegExp> = new Map([
+  ['agentos', /^(agents|teams|workflows)\/[^/]+\/runs(\/|$)/],
+  ['openai', /^(chat|completions|responses|conversations)(\/|$)/],
+])
 
 /** What the upstream's own key may do, only administrators may; a caller's own credential is for the upstream to judge. */
 async function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<void> {

@@ -60,7 +60,7 @@ describe('A2A with the resume extension', () => {
     }
   })
 
-  test('[SUB-4] a client that has kept the task gets it without artifacts and history, then exactly the missed events', async () => {
+  test('a client that has kept the task gets it without artifacts and history, then exactly the missed events', async () => {
     const server = await serveA2a()
     const whole = await drained(stream(server.agent(), 'text 3; artifact a 70; text 2', {}, { headers: active }))
     const { id } = whole[0]!.task!

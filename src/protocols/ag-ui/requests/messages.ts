@@ -59,13 +59,17 @@ function userContent({ content }: GivenMessage, position: number): Message['cont
 function contentPart({ type, text, source }: MessagePart, where: string): ContentPart {
   if (type === 'text' && text !== undefined) return { type: 'text', text }
   if (source === undefined) throw invalid(`${where}: a part must have a text or a source`)
-  const { type: kind, value: data, mimeType: mediaType = MEDIA_TYPES[type] ?? 'application/octet-stream' } = source
+  const { type: kind, value: data, mimeType: mediaType = MEDIA_TYPES.get(type) ?? 'application/octet-stream' } = source
   if (kind === 'data') return { type: 'file', mediaType, data }
   if (kind === 'url' && /^https?:\/\//i.test(data) && URL.canParse(data)) return { type: 'file', mediaType, data }
   throw invalid(`${where}.source: must be data, or an http(s) URL`)
 }
 
-const MEDIA_TYPES: Readonly<Record<string, string>> = { image: 'image/*', audio: 'audio/*', video: 'video/*' }
+const MEDIA_TYPES: ReadonlyMap<string, string> = new Map([
+  ['image', 'image/*'],
+  ['audio', 'audio/*'],
+  ['video', 'video/*'],
+])
 
 function assistantMessage(message: GivenMessage): Message[] {
   const text = textOf(message)
