@@ -43,11 +43,11 @@ try {
   rmSync(made, { recursive: true, force: true })
 }
 
-/** If a concurrent build was faster, its result is used. */
+/** If a concurrent build was faster, its result stays: others may be reading a folder that was given. */
 function replaceBy(folder: string): void {
   const old = `${folder}-old`
   try {
-    if (existsSync(target)) renameSync(target, old)
+    if (process.argv[2] === undefined && existsSync(target)) renameSync(target, old)
     renameSync(folder, target)
   } catch (cause) {
     if (!existsSync(join(target, 'index.html'))) throw cause
