@@ -90,6 +90,16 @@ const places: readonly Place[] = [
     body: (value) => `{"message":"text 1","stream":"false","images":${value}}`,
   },
   { path: '/agents/lab/runs/none/continue', field: 'tools', body: (value) => `{"tools":${value}}` },
+  {
+    path: '/ag-ui/lab',
+    field: 'messages',
+    body: (value) => `{"threadId":"t","runId":"r","messages":${value}}`,
+  },
+  {
+    path: '/ag-ui/lab',
+    field: 'content',
+    body: (value) => `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":${value}}]}`,
+  },
   { path: '/ai/lab/chat', field: 'messages', body: (value) => `{"messages":${value}}` },
   {
     path: '/ai/lab/chat',

@@ -1,6 +1,7 @@
 /** Validation of request bodies. Loaded lazily. */
 import { z } from 'zod'
 import { HoldfastError } from '../../../core/model/errors.ts'
+import { listOf } from '../../../http/list-shape.ts'
 
 /** Maximum entries per request. A body has at most 100,000 values in any case. */
 const MESSAGES_MAX = 2000
@@ -30,8 +31,8 @@ const toolCall = z.looseObject({
 const message = z.looseObject({
   id: name,
   role: z.enum(['user', 'assistant', 'tool', 'system', 'developer', 'reasoning', 'activity']),
-  content: z.union([z.string(), z.array(part).max(PARTS_MAX), z.record(z.string(), z.unknown())]).nullish(),
-  toolCalls: maybe(z.array(toolCall).max(PARTS_MAX)),
+  content: z.union([z.string(), listOf(part, { max: PARTS_MAX }), z.record(z.string(), z.unknown())]).nullish(),
+  toolCalls: maybe(listOf(toolCall, { max: PARTS_MAX })),
   toolCallId: maybe(name),
   error: maybe(z.string()),
 })
@@ -51,12 +52,12 @@ const resume = z.looseObject({
 export const runBody = z.looseObject({
   threadId: name,
   runId: name,
-  messages: z.array(message).max(MESSAGES_MAX),
-  tools: maybe(z.array(tool).max(TOOLS_MAX)),
-  context: maybe(z.array(z.looseObject({ description: z.string(), value: z.string() })).max(CONTEXT_MAX)),
+  messages: listOf(message, { max: MESSAGES_MAX }),
+  tools: maybe(listOf(tool, { max: TOOLS_MAX })),
+  context: maybe(listOf(z.looseObject({ description: z.string(), value: z.string() }), { max: CONTEXT_MAX })),
   state: z.unknown().optional(),
   forwardedProps: z.unknown().optional(),
-  resume: maybe(z.array(resume).max(RESUME_MAX)),
+  resume: maybe(listOf(resume, { max: RESUME_MAX })),
 })
 
 export type RunBody = z.infer<typeof runBody>
