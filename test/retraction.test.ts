@@ -259,10 +259,10 @@ const views: Readonly<Record<string, View>> = {
   recovery: async (log) => {
     const clock = createFakeClock()
     const store = openMemoryStore({ clock })
-    const claimed = newRun(RUN, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
-    const scribe = new RunWriter(store, clock, (await store.create(claimed)).stored, [claimed.record])
-    for (const event of log.slice(1)) scribe.append(event)
-    await scribe.flush()
+    const claimed = newRun(RUN, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+    const runWriter = new RunWriter(store, clock, (await store.create(claimed)).stored, [claimed.record])
+    for (const event of log.slice(1)) runWriter.append(event)
+    await runWriter.flush()
     const { output } = await (await RecordingReader.read(store, RUN, log.length, 1_000_000)).recording()
     const texts = ['', 'before', 'before+after']
     return new Map(Array.from(output, ([key, { emitted }]) => [keyOf(key || RUN), texts[emitted.length]!]))

@@ -41,17 +41,17 @@ describe('HTTP stream', () => {
 
   test('[LOG-5] sends the stored events, then new ones, then ends', async () => {
     const stage = await setStage()
-    stage.scribe.start()
-    await stage.scribe.flush()
+    stage.runWriter.start()
+    await stage.runWriter.flush()
     const client = await stage.connect()
     await client.has('event: run.started')
-    stage.scribe.text('one')
-    await stage.scribe.flush()
+    stage.runWriter.text('one')
+    await stage.runWriter.flush()
     await client.has('"one"')
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     expect(await client.ended()).toBe(true)
-    expect(client.text).toBe(`hello\n\n${stage.scribe.records.join('')}`)
+    expect(client.text).toBe(`hello\n\n${stage.runWriter.records.join('')}`)
     expect(stage.streams.size).toBe(0)
   })
 
@@ -59,7 +59,7 @@ describe('HTTP stream', () => {
     const stage = await setStage()
     const client = await stage.connect({ after: 0 })
     await client.has('hello\n\n')
-    const { clock, scribe } = stage
+    const { clock, runWriter } = stage
     const written = (): number => stage.written()
     const greeting = written()
     await clock.pass(HEARTBEAT_MS - 1)
@@ -70,22 +70,22 @@ describe('HTTP stream', () => {
     await clock.pass(HEARTBEAT_MS - TICK_MS)
     expect(written()).toBe(firstBeat)
 
-    scribe.start()
-    await scribe.flush()
+    runWriter.start()
+    await runWriter.flush()
     await client.has('event: run.started')
     await clock.pass(TICK_MS) // from here on the stream is silent again
     const event = written()
     await clock.pass(HEARTBEAT_MS - 1)
     expect(written()).toBe(event)
     await clock.pass(1)
-    await client.has(`${scribe.records[1]}beat\n\n`)
-    expect(client.text).toBe(`hello\n\nbeat\n\n${scribe.records[1]}beat\n\n`)
+    await client.has(`${runWriter.records[1]}beat\n\n`)
+    expect(client.text).toBe(`hello\n\nbeat\n\n${runWriter.records[1]}beat\n\n`)
   })
 
   test('[SUB-3] reports why it is closed, and where to resume', async () => {
     const stage = await setStage()
-    stage.scribe.start()
-    await stage.scribe.flush()
+    stage.runWriter.start()
+    await stage.runWriter.flush()
     const client = await stage.connect()
     await client.has('event: run.started')
     stage.streams.closeAll('the tide is out')
@@ -108,8 +108,8 @@ describe('HTTP stream', () => {
     const client = await stage.connect()
     client.response.pause()
     await stage.fill()
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     await stage.store.remove('run-1')
     client.response.resume()
     expect(await client.ended()).toBe(true)
@@ -141,20 +141,20 @@ describe('HTTP stream of a client that does not read', () => {
     const stage = await setStage({ readBytesMax: 100_000 })
     const client = await stage.connect()
     client.response.pause()
-    stage.scribe.start()
+    stage.runWriter.start()
     let largest = 0
     for (let written = 0; written < 300; written++) {
-      stage.scribe.text('x'.repeat(100_000))
-      await stage.scribe.flush()
+      stage.runWriter.text('x'.repeat(100_000))
+      await stage.runWriter.flush()
       largest = Math.max(largest, stage.responses[0]!.writableLength)
     }
     expect(stage.responses[0]!.writableNeedDrain).toBe(true)
     expect(largest).toBeLessThan(400_000)
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     client.response.resume()
     expect(await client.ended()).toBe(true)
-    expect(client.text).toBe(`hello\n\n${stage.scribe.records.join('')}`)
+    expect(client.text).toBe(`hello\n\n${stage.runWriter.records.join('')}`)
   })
 
   test('[SUB-1] is closed after the write timeout; one of a client that reads is not', async () => {
@@ -165,8 +165,8 @@ describe('HTTP stream of a client that does not read', () => {
     const reading = await stage.connect({ after: 4 })
     await stage.cut()
     await until('the stalled stream is forgotten', () => stage.streams.size === 1)
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     expect(await reading.ended()).toBe(true)
   })
 
@@ -189,10 +189,10 @@ describe('HTTP stream of a client that does not read', () => {
     const client = await stage.connect()
     await client.has('run.created')
     client.response.pause()
-    stage.scribe.start()
-    stage.scribe.text('x'.repeat(15_000_000))
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.start()
+    stage.runWriter.text('x'.repeat(15_000_000))
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     await stage.full()
     await stage.cut()
     expect(stage.responses[0]!.writableFinished).toBe(false)
@@ -205,17 +205,17 @@ describe('HTTP stream of a client that does not read', () => {
     const client = await stage.connect()
     await client.has('run.created')
     client.response.pause()
-    stage.scribe.start()
+    stage.runWriter.start()
     // Small events, each taken by the operating system, until the buffers of the sockets have no room for a whole one.
     await until('an event is stuck on its way', async () => {
-      stage.scribe.text('x'.repeat(20_000))
-      await stage.scribe.flush()
+      stage.runWriter.text('x'.repeat(20_000))
+      await stage.runWriter.flush()
       await settle()
       return stage.unsent() > 0
     })
     expect(stage.responses[0]!.writableNeedDrain).toBe(false)
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     await stage.cut()
     expect(stage.responses[0]!.writableFinished).toBe(false)
   })
@@ -228,8 +228,8 @@ describe('HTTP stream of a client that does not read', () => {
     const before = stage.responses[0]!.writableLength
     await stage.clock.pass(HEARTBEAT_MS * 3)
     expect(stage.responses[0]!.writableLength).toBe(before)
-    stage.scribe.complete()
-    await stage.scribe.flush()
+    stage.runWriter.complete()
+    await stage.runWriter.flush()
     client.response.resume()
     expect(await client.ended()).toBe(true)
     expect(client.text).not.toContain('beat')
@@ -239,7 +239,7 @@ describe('HTTP stream of a client that does not read', () => {
 interface Stage {
   readonly clock: ManualClock
   readonly store: Store
-  readonly scribe: RunWriter
+  readonly runWriter: RunWriter
   readonly streams: Streams
   readonly feeds: Feeds
   /** Of the connections that were opened, in order. */
@@ -272,7 +272,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   }
   const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
-  const scribe = new RunWriter(store, clock, stored, [created.record])
+  const runWriter = new RunWriter(store, clock, stored, [created.record])
   const feeds = new Feeds(store, bounds)
   const streams = new Streams(bounds, clock)
   const responses: ServerResponse[] = []
@@ -309,16 +309,16 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   return {
     clock,
     store,
-    scribe,
+    runWriter,
     streams,
     feeds,
     responses,
     failures,
     connect: ({ after = -1 } = {}) => connect(`http://127.0.0.1:${port}/${after}`),
     async fill() {
-      scribe.start()
-      for (let count = 0; count < 3; count++) scribe.text('x'.repeat(15_000_000))
-      await scribe.flush()
+      runWriter.start()
+      for (let count = 0; count < 3; count++) runWriter.text('x'.repeat(15_000_000))
+      await runWriter.flush()
       await full()
     },
     full,

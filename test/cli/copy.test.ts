@@ -31,11 +31,12 @@ async function fill(store: Store, runs: number): Promise<void> {
     const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString()
     const draft = newRun(`run_${String(number).padStart(5, '0')}`, time, { session: `session-${number % 7}` })
     const created = await store.create({ ...draft, claim: { owner: 'filler', ttlMs: 60_000 } })
-    const scribe = new RunWriter(store, systemClock, created.stored, [draft.record])
-    scribe.start()
-    for (let text = 0; text < (number === 0 ? 1500 : 10); text++) scribe.text(number === 0 ? 'x'.repeat(4000) : 'hello')
-    scribe.complete()
-    await scribe.flush()
+    const runWriter = new RunWriter(store, systemClock, created.stored, [draft.record])
+    runWriter.start()
+    for (let text = 0; text < (number === 0 ? 1500 : 10); text++)
+      runWriter.text(number === 0 ? 'x'.repeat(4000) : 'hello')
+    runWriter.complete()
+    await runWriter.flush()
   }
   await Promise.all(Array.from({ length: runs }, (_, number) => write(number)))
 }

@@ -35,11 +35,11 @@ async function write(store: Store, owner: string, id: string, text: string, ends
   })
   const { stored } = await store.create(created)
   if (!ends) return
-  const scribe = new RunWriter(store, systemClock, stored, [created.record])
-  scribe.start()
-  for (let count = 0; count < 3; count++) scribe.text(`${text} ${count}`)
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, systemClock, stored, [created.record])
+  runWriter.start()
+  for (let count = 0; count < 3; count++) runWriter.text(`${text} ${count}`)
+  runWriter.complete()
+  await runWriter.flush()
 }
 
 /** Runs, a session and webhooks of `acme/anna`, and a run of somebody else. */

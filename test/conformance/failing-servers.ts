@@ -18,10 +18,10 @@ export async function startRun(store: Store, options: NewRunOptions = {}): Promi
     ...options,
   })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-  scribe.start()
-  await scribe.flush()
-  return scribe
+  const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+  runWriter.start()
+  await runWriter.flush()
+  return runWriter
 }
 
 /** Runs of which each event is flushed before the next. */
@@ -29,31 +29,31 @@ export async function writeUnderLoad(
   store: Store,
   count: number,
   turns: number,
-): Promise<{ scribes: RunWriter[]; durable: () => number; done: Promise<unknown> }> {
-  const scribes = await Promise.all(Array.from({ length: count }, () => startRun(store)))
+): Promise<{ runWriters: RunWriter[]; durable: () => number; done: Promise<unknown> }> {
+  const runWriters = await Promise.all(Array.from({ length: count }, () => startRun(store)))
   let durable = 0
-  const writing = scribes.map(async (scribe) => {
+  const writing = runWriters.map(async (runWriter) => {
     for (let turn = 0; turn < turns; turn++) {
-      scribe.text(`${turn} `)
-      await scribe.flush()
+      runWriter.text(`${turn} `)
+      await runWriter.flush()
       durable++
     }
-    scribe.complete()
-    await scribe.flush()
+    runWriter.complete()
+    await runWriter.flush()
   })
   const done = Promise.all(writing)
   done.catch(() => {}) // looked at by the test
-  return { scribes, durable: () => durable, done }
+  return { runWriters, durable: () => durable, done }
 }
 
 /** An event, and a flush that nobody waits for, at each turn of the event loop; until all are durable. */
-export async function flushEveryTurn(scribe: RunWriter, count: number): Promise<void> {
+export async function flushEveryTurn(runWriter: RunWriter, count: number): Promise<void> {
   let turns = 0
   const flushes: Promise<void>[] = []
   await new Promise<void>((resolve) => {
     const turn = (): void => {
-      scribe.text(`${turns} `)
-      flushes.push(scribe.flush())
+      runWriter.text(`${turns} `)
+      flushes.push(runWriter.flush())
       if (++turns < count) setImmediate(turn)
       else resolve()
     }
@@ -64,21 +64,21 @@ export async function flushEveryTurn(scribe: RunWriter, count: number): Promise<
 
 /** An append whose answer is lost while another worker claims the run counts as written; the next one is refused. Returns the run's id. */
 export async function expectFoundWritten(proxy: TcpProxy, cutOff: Store, other: Store): Promise<string> {
-  const scribe = await startRun(cutOff)
+  const runWriter = await startRun(cutOff)
   proxy.loseAnswers()
-  scribe.text('mine, just before the takeover')
-  const flushed = scribe.flush()
-  await until('the server has it', async () => (await other.get(scribe.id))?.next === 3)
-  await other.release(scribe.id, scribe.epoch)
-  const claim = await other.claim(scribe.id, 'worker-2', 600_000)
+  runWriter.text('mine, just before the takeover')
+  const flushed = runWriter.flush()
+  await until('the server has it', async () => (await other.get(runWriter.id))?.next === 3)
+  await other.release(runWriter.id, runWriter.epoch)
+  const claim = await other.claim(runWriter.id, 'worker-2', 600_000)
   expect(claim).toMatchObject({ epoch: 2, next: 3 })
   proxy.heal()
   proxy.cut()
   await flushed
-  scribe.text('too late')
-  await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
-  expect(await other.get(scribe.id)).toMatchObject({ epoch: 2, next: 3 })
-  return scribe.id
+  runWriter.text('too late')
+  await expect(runWriter.flush()).rejects.toMatchObject({ code: 'fenced' })
+  expect(await other.get(runWriter.id)).toMatchObject({ epoch: 2, next: 3 })
+  return runWriter.id
 }
 
 /** A claim whose answer is lost belongs to the worker that asked for it. */

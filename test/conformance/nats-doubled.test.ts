@@ -62,14 +62,14 @@ async function open(proxy: DoublingProxy) {
 test('[LOG-1] NATS: an append that is delivered twice counts as written, not as fenced', async () => {
   const proxy = await startDoublingProxy()
   const store = await open(proxy)
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   proxy.doubleNext()
-  scribe.text('once ')
-  await scribe.flush()
+  runWriter.text('once ')
+  await runWriter.flush()
   expect(proxy.doubled).toBe(1)
-  scribe.complete()
-  await scribe.flush()
-  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  runWriter.complete()
+  await runWriter.flush()
+  expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
 })
 
 test('[RUN-1] NATS: a claim that is delivered twice belongs to the node that made it', async () => {

@@ -58,50 +58,50 @@ describe('NATS: an append whose response is lost', () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ name, ...through(proxy) })
-    const scribe = await startRun(store)
+    const runWriter = await startRun(store)
     proxy.loseAnswers()
-    scribe.text('was this written? ')
-    scribe.complete()
-    const flushed = scribe.flush()
-    await until('the server has it', async () => (await messagesOf(name, scribe.id)) === 3)
+    runWriter.text('was this written? ')
+    runWriter.complete()
+    const flushed = runWriter.flush()
+    await until('the server has it', async () => (await messagesOf(name, runWriter.id)) === 3)
     proxy.heal()
     proxy.cut()
     await flushed
-    expect(await messagesOf(name, scribe.id)).toBe(3)
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
-    expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
+    expect(await messagesOf(name, runWriter.id)).toBe(3)
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
+    expect(await store.get(runWriter.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
   })
 
   test('[LOG-1] an append that was written is found although the response arrives too late', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ name, requestTimeoutMs: 200, ...through(proxy) })
-    const scribe = await startRun(store)
+    const runWriter = await startRun(store)
     proxy.delay(400)
-    scribe.text('slowly ')
-    const flushed = scribe.flush()
-    await until('the server has it', async () => (await messagesOf(name, scribe.id)) === 3)
+    runWriter.text('slowly ')
+    const flushed = runWriter.flush()
+    await until('the server has it', async () => (await messagesOf(name, runWriter.id)) === 3)
     proxy.delay(0)
     await flushed
-    scribe.complete()
-    await scribe.flush()
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
-    expect(await messagesOf(name, scribe.id)).toBe(4)
+    runWriter.complete()
+    await runWriter.flush()
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
+    expect(await messagesOf(name, runWriter.id)).toBe(4)
   })
 
   test('[LOG-1] an append that was not written is written', async () => {
     const name = newName()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ name, ...through(proxy) })
-    const scribe = await startRun(store)
+    const runWriter = await startRun(store)
     proxy.block()
-    scribe.text('this never arrives')
-    const flushed = scribe.flush()
+    runWriter.text('this never arrives')
+    const flushed = runWriter.flush()
     await until('the store knows', () => !store.health().ok)
     proxy.heal()
     proxy.cut()
     await flushed
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
   })
 
   test('[LOG-4] an append that was written is found although another worker has claimed the run since', async () => {
@@ -188,8 +188,8 @@ test('[LOG-1] [LOG-2] NATS: a server restarted under load, cleanly or by a crash
   const name = newName()
   const [store, other] = [await open({ name }), await open({ name })]
   const hints: number[] = []
-  const { scribes, durable, done } = await writeUnderLoad(store, 20, 120)
-  other.watch(scribes[0]!.id, ({ next }) => hints.push(next))
+  const { runWriters, durable, done } = await writeUnderLoad(store, 20, 120)
+  other.watch(runWriters[0]!.id, ({ next }) => hints.push(next))
   for (const signal of ['SIGTERM', 'SIGKILL', 'SIGKILL'] as const) {
     const before = durable()
     await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 180_000 })
@@ -199,8 +199,8 @@ test('[LOG-1] [LOG-2] NATS: a server restarted under load, cleanly or by a crash
   }
   await done
   expect(durable()).toBe(2400)
-  for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
-  await until('the other node hears the end', () => hints.at(-1) === scribes[0]!.records.length)
+  for (const runWriter of runWriters) expect(await readRecords(other, runWriter.id)).toEqual(runWriter.records)
+  await until('the other node hears the end', () => hints.at(-1) === runWriters[0]!.records.length)
   expect(store.health()).toEqual({ ok: true })
 }, 180_000)
 
@@ -208,28 +208,28 @@ test('NATS: a slow connection makes batches larger, and nothing else', async () 
   const name = newName()
   const proxy = await startTcpProxy(server.port)
   const store = await open({ name, ...through(proxy) })
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   proxy.delay(50)
-  await flushEveryTurn(scribe, 500)
+  await flushEveryTurn(runWriter, 500)
   proxy.delay(0)
-  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
-  expect(await messagesOf(name, scribe.id)).toBeLessThan(100)
+  expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
+  expect(await messagesOf(name, runWriter.id)).toBeLessThan(100)
 })
 
 test('NATS: while no server is reachable, callers get an error in bounded time, and nothing durable is lost', async () => {
   const name = newName()
   const proxy = await startTcpProxy(server.port)
   const store = await open({ name, ...through(proxy), outageTimeoutMs: 300 })
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   proxy.block()
   proxy.cut()
-  scribe.text('given up')
-  await expect(scribe.flush()).rejects.toMatchObject({ code: 'unavailable', retryable: true })
-  expect(() => scribe.text('and so is what follows')).toThrow('the store is unavailable')
+  runWriter.text('given up')
+  await expect(runWriter.flush()).rejects.toMatchObject({ code: 'unavailable', retryable: true })
+  expect(() => runWriter.text('and so is what follows')).toThrow('the store is unavailable')
   expect(store.health().ok).toBe(false)
   proxy.heal()
   proxy.cut()
-  const { next } = await until('it is back', () => store.get(scribe.id).catch(() => undefined))
+  const { next } = await until('it is back', () => store.get(runWriter.id).catch(() => undefined))
   expect(next).toBe(2)
   expect(store.health().ok).toBe(true)
 })
@@ -251,7 +251,7 @@ describe('a NATS cluster of three', () => {
       await open({ name, servers, requestTimeoutMs: 1000 }),
       await open({ name, servers: servers.toReversed() }),
     ]
-    const { scribes, durable, done } = await writeUnderLoad(store, 20, 100)
+    const { runWriters, durable, done } = await writeUnderLoad(store, 20, 100)
     for (const victim of cluster) {
       const before = durable()
       await until('some more is written', () => durable() > before + 150 || durable() === 2000, { withinMs: 180_000 })
@@ -262,7 +262,7 @@ describe('a NATS cluster of three', () => {
     }
     await done
     expect(durable()).toBe(2000)
-    for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
+    for (const runWriter of runWriters) expect(await readRecords(other, runWriter.id)).toEqual(runWriter.records)
     expect((await other.list({ limit: 100, status: ['completed'] })).runs).toHaveLength(20)
   }, 180_000)
 

@@ -27,13 +27,13 @@ async function open(name: string, address = server.address): Promise<Store> {
 /** Two runs whose messages alternate in one stream, written by another node: here they are read from the servers. */
 async function writtenElsewhere(name: string): Promise<[RunWriter, RunWriter]> {
   const writer = await open(name)
-  const scribes: [RunWriter, RunWriter] = [await startRun(writer), await startRun(writer)]
+  const runWriters: [RunWriter, RunWriter] = [await startRun(writer), await startRun(writer)]
   for (let turn = 0; turn < 20; turn++)
-    for (const scribe of scribes) {
-      scribe.text(`${turn} of ${scribe.id} `)
-      await scribe.flush()
+    for (const runWriter of runWriters) {
+      runWriter.text(`${turn} of ${runWriter.id} `)
+      await runWriter.flush()
     }
-  return scribes
+  return runWriters
 }
 
 /** A message that some other program puts on a subject. */
@@ -52,10 +52,10 @@ describe('[STO-2] [SEC-1] [LOG-5] NATS: a replica that returns', () => {
     ['messages of an earlier position of the run', -2],
   ])('%s is not believed: the leader is asked', async (_, distance) => {
     const name = newName()
-    const scribes = await writtenElsewhere(name)
+    const runWriters = await writtenElsewhere(name)
     const { store, divert, logged } = await openDiverging(server.address, name)
     divert((seq) => seq + distance)
-    for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    for (const runWriter of runWriters) expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
     expect(store.health()).toMatchObject({ ok: true, alarms: [expect.stringMatching(/replica differed .* times/)] })
     expect(logged).toContainEqual(expect.objectContaining({ level: 'warn', message: expect.stringMatching(/differs/) }))
   })
@@ -141,23 +141,23 @@ test('[LOG-1] NATS: an append whose response was lost is looked up before it is 
   const name = newName()
   const proxy = await startTcpProxy(server.port)
   const store = await open(name, `127.0.0.1:${proxy.port}`)
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   const listening = await connect({ servers: server.address })
   onTestFinished(() => listening.close())
   let sent = 0
-  listening.subscribe(`${name}.log.0.${scribe.id}`, { callback: () => void sent++ })
+  listening.subscribe(`${name}.log.0.${runWriter.id}`, { callback: () => void sent++ })
   await listening.flush()
   proxy.loseAnswers()
-  scribe.text('once ')
-  const flushed = scribe.flush()
+  runWriter.text('once ')
+  const flushed = runWriter.flush()
   await until('the server has it', () => sent === 1)
   await until('the store knows that no answer came', () => !store.health().ok)
   proxy.heal()
   proxy.cut()
   await flushed
-  scribe.complete()
-  await scribe.flush()
+  runWriter.complete()
+  await runWriter.flush()
   await listening.flush() // the server answers it after what it has for this connection
   expect(sent).toBe(2)
-  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
 })

@@ -110,18 +110,18 @@ describe('[LOG-2] [SUB-2] NATS: a server whose files are older than what it ackn
   test('is detected: streams end with an error, runs are as in its files, and the node continues', async () => {
     const name = newName()
     const store = await open(name, { servers: [forgetful.address] })
-    const scribe = await startRun(store)
-    scribe.text('kept ')
-    await scribe.flush()
+    const runWriter = await startRun(store)
+    runWriter.text('kept ')
+    await runWriter.flush()
     await forgetful.stop()
     forgetful.keepFiles()
     await forgetful.start()
     for (const text of ['lost ', 'lost too ']) {
-      scribe.text(text)
-      await scribe.flush()
+      runWriter.text(text)
+      await runWriter.flush()
     }
     const young = await startRun(store)
-    const follower = follow(store, scribe.id)
+    const follower = follow(store, runWriter.id)
     await until('it has all', () => follower.cursor === 4)
     await forgetful.stop('SIGKILL')
     forgetful.restoreFiles()
@@ -130,12 +130,12 @@ describe('[LOG-2] [SUB-2] NATS: a server whose files are older than what it ackn
     await until('it is noticed', () => alarmed(store, /went back from message \d+ to \d+: 1 runs are lost/), {
       withinMs: 180_000,
     })
-    expect(await store.get(scribe.id)).toMatchObject({ next: 3 })
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records.slice(0, 3))
+    expect(await store.get(runWriter.id)).toMatchObject({ next: 3 })
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records.slice(0, 3))
     await expect(store.get(young.id)).rejects.toMatchObject({ status: 410 })
-    scribe.text('not in its place')
-    await expect(scribe.flush()).rejects.toMatchObject({ code: 'fenced' })
-    expect((await store.list({ limit: 10 })).runs.map(({ run }) => run.id)).toEqual([scribe.id])
+    runWriter.text('not in its place')
+    await expect(runWriter.flush()).rejects.toMatchObject({ code: 'fenced' })
+    expect((await store.list({ limit: 10 })).runs.map(({ run }) => run.id)).toEqual([runWriter.id])
     const next = await startRun(store)
     next.complete()
     await next.flush()
@@ -147,12 +147,12 @@ describe('NATS: a stream that has reached its limit', () => {
   test('[RUN-1] rejects starts with 503 and the reason, and continues without a restart when the limit is raised', async () => {
     const name = newName()
     const store = await open(name)
-    const scribe = await startRun(store)
+    const runWriter = await startRun(store)
     type Info = { config: Record<string, unknown>; state: { bytes: number } }
     const { config, state } = await api<Info>(`STREAM.INFO.${name}-log-0`, {})
     await api(`STREAM.UPDATE.${name}-log-0`, { ...config, max_bytes: state.bytes + 10 })
-    scribe.text('waits for room')
-    const waiting = scribe.flush()
+    runWriter.text('waits for room')
+    const waiting = runWriter.flush()
     const refused = store.create(newRun(newRunId(), new Date().toISOString()))
     await expect(refused).rejects.toMatchObject({
       code: 'unavailable',
@@ -165,7 +165,7 @@ describe('NATS: a stream that has reached its limit', () => {
     const next = await startRun(store)
     next.complete()
     await next.flush()
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
     expect(store.health()).toEqual({ ok: true })
   })
 })

@@ -45,9 +45,9 @@ describe('NATS: nodes that share a server', () => {
       )
       const given = claims.flatMap((claim) => claim ?? [])
       expect(given.map(({ run }) => run.id)).toEqual([`run_l${at}`])
-      const scribe = new RunWriter(stores[(at + 1) % 3]!, systemClock, given[0]!, [''])
-      scribe.cancel()
-      await scribe.flush()
+      const runWriter = new RunWriter(stores[(at + 1) % 3]!, systemClock, given[0]!, [''])
+      runWriter.cancel()
+      await runWriter.flush()
     }
   })
 
@@ -67,28 +67,28 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
   const name = newName()
   const store = await open(name)
   const draft = newRun('run_1', new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
-  const scribe = new RunWriter(store, systemClock, (await store.create(draft)).stored, [draft.record])
-  scribe.start()
+  const runWriter = new RunWriter(store, systemClock, (await store.create(draft)).stored, [draft.record])
+  runWriter.start()
   for (let turn = 0; turn < 700; turn++) {
-    scribe.text(`${turn} `)
-    await scribe.flush()
+    runWriter.text(`${turn} `)
+    await runWriter.flush()
   }
   const fresh = await open(name)
   for (const after of [600, 255, 256, 257, 699, 100, 0, -1]) {
     const slice = await fresh.read('run_1', after, 500)
     expect(Buffer.from(slice!.bytes).toString()).toBe(
-      scribe.records.slice(after + 1, after + 1 + slice!.count).join(''),
+      runWriter.records.slice(after + 1, after + 1 + slice!.count).join(''),
     )
   }
-  expect(await readRecords(fresh, 'run_1')).toEqual(scribe.records)
+  expect(await readRecords(fresh, 'run_1')).toEqual(runWriter.records)
   // A node that continues it lists messages that it has not seen itself.
-  await store.release('run_1', scribe.epoch)
+  await store.release('run_1', runWriter.epoch)
   const another = await open(name)
   const successor = new RunWriter(
     another,
     systemClock,
     (await another.claim('run_1', 'worker-2', 60_000))!,
-    scribe.records,
+    runWriter.records,
   )
   for (let turn = 0; turn < 70; turn++) {
     successor.text(`more ${turn} `)
@@ -104,9 +104,9 @@ test('[RUN-1] NATS: a run whose node is not known as an owner can be claimed onc
   const store = await open(name, { clock, partitions: 1 })
   await store.renew('worker-1', 60_000)
   const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
-  const scribe = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
-  scribe.start()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
+  runWriter.start()
+  await runWriter.flush()
   // Another node swept the message as that of an idle owner; then worker-1 died.
   const connection = await connect({ servers: server.address })
   onTestFinished(() => connection.close())

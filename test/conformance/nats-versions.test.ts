@@ -29,9 +29,9 @@ test('NATS: a server older than 2.11 is rejected, with the reason', async () => 
 
 test('NATS: the oldest and the newest supported server are accepted', async () => {
   for (const { address } of [oldest, newest]) {
-    const scribe = await startRun(await open({ servers: [address] }))
-    scribe.complete()
-    await expect(scribe.flush()).resolves.toBeUndefined()
+    const runWriter = await startRun(await open({ servers: [address] }))
+    runWriter.complete()
+    await expect(runWriter.flush()).resolves.toBeUndefined()
   }
 })
 
@@ -59,7 +59,7 @@ test('NATS: a node whose server is replaced by an unsupported one leaves it, log
   const error = (_: object, message: string): void => void errors.push(message)
   const logger: Logger = { debug: nothing, info: nothing, warn: nothing, error }
   const store = await open({ servers: [`127.0.0.1:${proxy.port}`], name: 'replaced', logger })
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   target = tooOld.port
   proxy.cut()
   await until('it says so', () => {
@@ -69,7 +69,7 @@ test('NATS: a node whose server is replaced by an unsupported one leaves it, log
   expect(errors).toContain('a NATS server of the cluster is not supported')
   target = newest.port
   proxy.cut()
-  scribe.text('goes on')
-  await scribe.flush()
+  runWriter.text('goes on')
+  await runWriter.flush()
   expect(store.health().ok).toBe(true)
 })

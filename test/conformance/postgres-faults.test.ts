@@ -43,32 +43,32 @@ describe('PostgreSQL: an append whose response is lost', () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
-    const scribe = await startRun(store)
+    const runWriter = await startRun(store)
     proxy.loseAnswers()
-    scribe.text('was this written? ')
-    scribe.complete()
-    const flushed = scribe.flush()
-    await until('the database has it', async () => (await recordsInDatabase(schema, scribe.id)) === 4)
+    runWriter.text('was this written? ')
+    runWriter.complete()
+    const flushed = runWriter.flush()
+    await until('the database has it', async () => (await recordsInDatabase(schema, runWriter.id)) === 4)
     proxy.heal()
     proxy.cut()
     await flushed
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
-    expect(await store.get(scribe.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
+    expect(await store.get(runWriter.id)).toMatchObject({ run: { status: 'completed' }, next: 4 })
   })
 
   test('[LOG-1] an append that was not written is written', async () => {
     const schema = newSchema()
     const proxy = await startTcpProxy(server.port)
     const store = await open({ schema, url: through(proxy) })
-    const scribe = await startRun(store)
+    const runWriter = await startRun(store)
     proxy.block()
-    scribe.text('this never arrives')
-    const flushed = scribe.flush()
-    await until('the commit is on its way', () => store.health().ok && scribe.writer.pending === 1)
+    runWriter.text('this never arrives')
+    const flushed = runWriter.flush()
+    await until('the commit is on its way', () => store.health().ok && runWriter.writer.pending === 1)
     proxy.heal()
     proxy.cut()
     await flushed
-    expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+    expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
   })
 
   test('[LOG-4] an append that was written is found although another worker has claimed the run since', async () => {
@@ -119,7 +119,7 @@ test('[LOG-4] PostgreSQL: a worker that was cut off while its lease expired by t
 test('[LOG-1] [LOG-2] PostgreSQL: a server restarted under load, cleanly or by a crash, loses, duplicates and changes nothing', async () => {
   const schema = newSchema()
   const [store, other] = [await open({ schema }), await open({ schema })]
-  const { scribes, durable, done } = await writeUnderLoad(store, 20, 120)
+  const { runWriters, durable, done } = await writeUnderLoad(store, 20, 120)
   for (const signal of ['SIGINT', 'SIGQUIT', 'SIGQUIT'] as const) {
     const before = durable()
     await until('some more is written', () => durable() > before + 200 || durable() === 2400, { withinMs: 180_000 })
@@ -129,7 +129,7 @@ test('[LOG-1] [LOG-2] PostgreSQL: a server restarted under load, cleanly or by a
   }
   await done
   expect(durable()).toBe(2400)
-  for (const scribe of scribes) expect(await readRecords(other, scribe.id)).toEqual(scribe.records)
+  for (const runWriter of runWriters) expect(await readRecords(other, runWriter.id)).toEqual(runWriter.records)
   expect(store.health()).toEqual({ ok: true })
 }, 180_000)
 
@@ -148,7 +148,7 @@ test('[LOG-1] [LOG-2] PostgreSQL: a failover to a synchronous replica under load
   let current = primary
   const proxy = await startTcpProxy(() => current.port)
   const store = await open({ schema: 'holdfast', url: through(proxy) })
-  const { scribes, durable, done } = await writeUnderLoad(store, 10, 100)
+  const { runWriters, durable, done } = await writeUnderLoad(store, 10, 100)
   await until('some is written', () => durable() > 200, { withinMs: 180_000 })
   await primary.stop('SIGQUIT')
   // Clients are led to the replica before it is one that can be written to.
@@ -157,7 +157,7 @@ test('[LOG-1] [LOG-2] PostgreSQL: a failover to a synchronous replica under load
   await until('the store knows', () => !store.health().ok, { withinMs: 180_000 })
   await replica.query('SELECT pg_promote()')
   await done
-  for (const scribe of scribes) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  for (const runWriter of runWriters) expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
 }, 180_000)
 
 test('PostgreSQL: a commit that waits for a lock delays no run of the other lane', async () => {
@@ -178,18 +178,18 @@ test('PostgreSQL: a commit that waits for a lock delays no run of the other lane
   expect(held.writer.pending).toBe(1)
   await locker.query('COMMIT')
   await flushed
-  for (const scribe of [held, free]) expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  for (const runWriter of [held, free]) expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
 })
 
 test('PostgreSQL: a slow connection makes commits larger, and nothing else', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   const store = await open({ schema, url: through(proxy) })
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   proxy.delay(50)
-  await flushEveryTurn(scribe, 500)
+  await flushEveryTurn(runWriter, 500)
   proxy.delay(0)
-  expect(await readRecords(store, scribe.id)).toEqual(scribe.records)
+  expect(await readRecords(store, runWriter.id)).toEqual(runWriter.records)
   const [{ rows }] = (await server.query<{ rows: number }>(`SELECT count(*)::int AS rows FROM ${schema}.log`)) as [
     { rows: number },
   ]
@@ -201,26 +201,26 @@ test('PostgreSQL: a request over a silent connection fails in bounded time, and 
   const proxy = await startTcpProxy(server.port)
   // Longer than the test may take: it is not the bound of a statement that ends the wait.
   const store = await open({ schema, url: through(proxy), connections: 1, requestTimeoutMs: 600_000 })
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   proxy.strand()
-  await expect(store.get(scribe.id)).rejects.toMatchObject({ code: 'unavailable', retryable: true })
-  expect(await store.get(scribe.id)).toMatchObject({ next: 2 })
+  await expect(store.get(runWriter.id)).rejects.toMatchObject({ code: 'unavailable', retryable: true })
+  expect(await store.get(runWriter.id)).toMatchObject({ next: 2 })
 })
 
 test('PostgreSQL: while the server is unreachable, callers get an error in bounded time, and nothing durable is lost', async () => {
   const schema = newSchema()
   const proxy = await startTcpProxy(server.port)
   const store = await open({ schema, url: through(proxy), outageTimeoutMs: 300 })
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   proxy.block()
   proxy.cut()
-  scribe.text('given up')
-  await expect(scribe.flush()).rejects.toMatchObject({ code: 'unavailable', retryable: true })
-  expect(() => scribe.text('and so is what follows')).toThrow('the store is unavailable')
+  runWriter.text('given up')
+  await expect(runWriter.flush()).rejects.toMatchObject({ code: 'unavailable', retryable: true })
+  expect(() => runWriter.text('and so is what follows')).toThrow('the store is unavailable')
   expect(store.health().ok).toBe(false)
   proxy.heal()
   proxy.cut()
-  const { next } = (await store.get(scribe.id))!
+  const { next } = (await store.get(runWriter.id))!
   expect(next).toBe(2)
   expect(store.health().ok).toBe(true)
 })

@@ -39,17 +39,17 @@ async function backendsWhileLocked(
     ...options,
   })
   onTestFinished(() => store.close())
-  const scribe = await startRun(store)
+  const runWriter = await startRun(store)
   const locker = new pg.Client({ connectionString: server.url, application_name: 'locker' })
   await locker.connect()
   onTestFinished(() => locker.end())
   await locker.query('BEGIN')
   await locker.query(`LOCK TABLE ${schema}.heads, ${schema}.runs IN ACCESS EXCLUSIVE MODE`)
-  scribe.text('waits for the lock')
-  const flushed = scribe.flush()
+  runWriter.text('waits for the lock')
+  const flushed = runWriter.flush()
   let isOver = false
   const ask = async (): Promise<void> => {
-    while (!isOver) await store.get(scribe.id).catch(() => {})
+    while (!isOver) await store.get(runWriter.id).catch(() => {})
   }
   const renew = async (): Promise<void> => {
     while (!isOver) await store.renew('worker-1', 60_000).catch(() => {})
@@ -64,7 +64,7 @@ async function backendsWhileLocked(
   isOver = true
   await locker.query('COMMIT')
   await Promise.all([flushed, ...asking])
-  expect(await store.get(scribe.id)).toMatchObject({ next: 3 })
+  expect(await store.get(runWriter.id)).toMatchObject({ next: 3 })
   return most
 }
 

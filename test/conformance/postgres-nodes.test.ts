@@ -80,9 +80,9 @@ test('[LOG-2] PostgreSQL: a database with asynchronous commit is made to wait fo
   const draft = newRun('run_1', new Date().toISOString())
   await store.create(draft)
   const claim = (await store.claim('run_1', 'worker-1', 60_000))!
-  const scribe = new RunWriter(store, systemClock, claim, [draft.record])
-  scribe.start()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, systemClock, claim, [draft.record])
+  runWriter.start()
+  await runWriter.flush()
   expect(await store.requestStop('run_1', { at: new Date().toISOString() })).toMatchObject({ stop: {} })
   const note = { owner: 'anna', collection: 'notes', id: 'one', body: 1 }
   for (const expected of [0, 1, undefined]) expect(await store.documents.put(note, expected)).toBeDefined()
@@ -101,9 +101,9 @@ test('[RUN-1] PostgreSQL: a run whose node is not in the table of owners can be 
   const [schema, clock] = [newSchema(), createFakeClock()]
   const store = await open(schema, { clock })
   const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
-  const scribe = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
-  scribe.start()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
+  runWriter.start()
+  await runWriter.flush()
   // A node that started at that moment removed the row as that of an idle node; then worker-1 died.
   await server.query(`DELETE FROM ${schema}.owners`)
   clock.advance(9999)
@@ -155,18 +155,18 @@ describe('PostgreSQL behind a transaction pooler', () => {
       const drafts = Array.from({ length: 20 }, (_, number) =>
         newRun(`run_${number}`, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } }),
       )
-      const scribes = await Promise.all(
+      const runWriters = await Promise.all(
         drafts.map(
           async (draft) => new RunWriter(here, systemClock, (await here.create(draft)).stored, [draft.record]),
         ),
       )
-      for (const scribe of scribes) scribe.start()
+      for (const runWriter of runWriters) runWriter.start()
       for (let turn = 0; turn < 20; turn++) {
-        for (const scribe of scribes) scribe.text(`${turn} `)
-        await Promise.all(scribes.map((scribe) => scribe.flush()))
+        for (const runWriter of runWriters) runWriter.text(`${turn} `)
+        await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
       }
-      for (const scribe of scribes) expect(await readRecords(there, scribe.id)).toEqual(scribe.records)
-      await until('the other node is told', () => hints.some(({ next }) => next === scribes[0]!.records.length))
+      for (const runWriter of runWriters) expect(await readRecords(there, runWriter.id)).toEqual(runWriter.records)
+      await until('the other node is told', () => hints.some(({ next }) => next === runWriters[0]!.records.length))
       expect(await there.renew('worker-1', 60_000)).toHaveLength(20)
       await there.documents.put({ owner: 'anna', collection: 'notes', id: 'one', body: 1 }, 0)
       expect(await here.documents.get('anna', 'notes', 'one')).toMatchObject({ body: 1, version: 1 })

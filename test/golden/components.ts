@@ -16,7 +16,7 @@ const fickle = agent<unknown>({
       await context
         .stage('draft', async function* () {
           yield `draft ${attempt} `
-          await context.call(scribe, attempt)
+          await context.call(runWriter, attempt)
           yield 'signed'
           if (attempt === 1) throw new Error('again')
         })
@@ -42,9 +42,9 @@ const steady = agent<unknown>({
   },
 })
 
-const scribe = agent<unknown>({
-  id: 'scribe',
-  name: 'The scribe',
+const runWriter = agent<unknown>({
+  id: 'runWriter',
+  name: 'The runWriter',
   async *run(input) {
     yield emit('text.started', { message: 'm1' })
     yield emit('text.delta', { message: 'm1', text: `page ${String(input)} ` })
@@ -193,7 +193,7 @@ export function goldenComponents(): Component[] {
     forecaster,
     fickle,
     steady,
-    scribe,
+    runWriter,
     prefixes,
     everything,
     structured,

@@ -36,18 +36,18 @@ afterAll(() => server.close())
 
 /** A run whose many questions were answered. */
 async function addAskingRun(store: Store): Promise<void> {
-  const claim = { owner: 'scribe', ttlMs: 60_000 }
+  const claim = { owner: 'runWriter', ttlMs: 60_000 }
   const about = { session: 'asks', component: 'chatter', owner: localOwner, claim }
   const { stored } = await store.create(newRun('run_asks', new Date().toISOString(), about))
-  const scribe = new RunWriter(store, systemClock, stored, [])
-  scribe.start()
+  const runWriter = new RunWriter(store, systemClock, stored, [])
+  runWriter.start()
   for (let count = 0; count < QUESTIONS; count++) {
-    for (let word = 0; word < 5; word++) scribe.text('once ')
-    scribe.pause()
-    scribe.resume()
+    for (let word = 0; word < 5; word++) runWriter.text('once ')
+    runWriter.pause()
+    runWriter.resume()
   }
-  scribe.complete()
-  await scribe.flush()
+  runWriter.complete()
+  await runWriter.flush()
 }
 
 async function ask(path: string): Promise<number> {

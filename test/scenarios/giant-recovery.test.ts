@@ -47,11 +47,11 @@ async function writeInterrupted(store: Store): Promise<void> {
     claim: { owner: 'a process that was killed', ttlMs: 1 },
   })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-  scribe.start()
+  const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+  runWriter.start()
   for (let event = 0; event < EVENTS; event++) {
-    scribe.text(text(event))
-    if (event % 1000 === 0) await scribe.flush()
+    runWriter.text(text(event))
+    if (event % 1000 === 0) await runWriter.flush()
   }
-  await scribe.flush()
+  await runWriter.flush()
 }

@@ -398,7 +398,7 @@ export const defects: readonly Defect[] = [
     id: 'cancellation-reported-as-success',
     file: 'src/protocols/agentos/view/projection.ts',
     search: "'run.cancelled': runCancelled,",
-    replace: "'run.cancelled': ((scribe: FrameWriter, event: never) => runCompleted(scribe, event)) as never,",
+    replace: "'run.cancelled': ((runWriter: FrameWriter, event: never) => runCompleted(runWriter, event)) as never,",
     invariant: 'RUN-3',
     seed: 12,
   },

@@ -26,14 +26,14 @@ export async function addLongSession(
       session,
       component,
       owner: localOwner,
-      claim: { owner: 'scribe', ttlMs: 60_000 },
+      claim: { owner: 'runWriter', ttlMs: 60_000 },
     })
     const { stored } = await store.create(made)
-    const scribe = new RunWriter(store, systemClock, stored, [])
-    scribe.start()
-    for (let count = 0; count < eventsPerRun; count++) scribe.text(text)
-    scribe.append({ type: 'run.completed', data: { output: 'done' } })
-    await scribe.flush()
+    const runWriter = new RunWriter(store, systemClock, stored, [])
+    runWriter.start()
+    for (let count = 0; count < eventsPerRun; count++) runWriter.text(text)
+    runWriter.append({ type: 'run.completed', data: { output: 'done' } })
+    await runWriter.flush()
     ids.push(id)
   }
   return ids

@@ -21,14 +21,14 @@ import { Feeds, type Sink } from './subscription.ts'
 const clock = createFakeClock()
 
 async function writing(store: Store, id = 'run_1'): Promise<RunWriter> {
-  const made = newRun(id, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
+  const made = newRun(id, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
   const { stored } = await store.create(made)
-  const scribe = new RunWriter(store, clock, stored, [made.record])
-  scribe.start()
-  scribe.text('a')
-  scribe.text('b')
-  await scribe.flush()
-  return scribe
+  const runWriter = new RunWriter(store, clock, stored, [made.record])
+  runWriter.start()
+  runWriter.text('a')
+  runWriter.text('b')
+  await runWriter.flush()
+  return runWriter
 }
 
 function feedsOf(store: Store, pollIntervalMs = 20): Feeds {
@@ -56,12 +56,12 @@ function sinkOf(): Sink & { readonly texts: string[]; failure?: unknown; isFinis
 describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({ breakStore }) => {
   test('a subscription delivers the correct records, then fails', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const sink = sinkOf()
     feedsOf(breakStore(store)).open('run_1', -1, sink)
     await until('it failed', () => sink.failure !== undefined)
     expect(isHoldfastError(sink.failure, 'unavailable')).toBe(true)
-    expect(scribe.records.join('').startsWith(sink.texts.join(''))).toBe(true)
+    expect(runWriter.records.join('').startsWith(sink.texts.join(''))).toBe(true)
   })
 
   test('a request gets 503, and the next request succeeds', async () => {
@@ -87,7 +87,7 @@ describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({
 
 test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if they belong to another run', async () => {
   const store = openMemoryStore({ clock })
-  const scribe = await writing(store)
+  const runWriter = await writing(store)
   const foreign = sliceOf(
     4,
     [encodeRecord('run_2', 4, clock.iso(), 'text.delta', '"type":"text.delta","data":{}}\n\n')],
@@ -99,16 +99,16 @@ test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if th
   const sink = sinkOf()
   feedsOf(misleading).open('run_1', -1, sink)
   await until('it is at the end', () => sink.texts.length === 4)
-  scribe.text('c')
-  await scribe.flush()
+  runWriter.text('c')
+  await runWriter.flush()
   await until('it has the next', () => sink.texts.length === 5)
-  expect(sink.texts.join('')).toBe(scribe.records.join(''))
+  expect(sink.texts.join('')).toBe(runWriter.records.join(''))
 })
 
 test('[SUB-2] a log that became shorter than what was delivered ends the subscription with an error', async () => {
   const [store, behind] = [openMemoryStore({ clock }), openMemoryStore({ clock })]
   await writing(store)
-  const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
+  const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
   await behind.create(made)
   let current = store
   const failedOver = overriding(store, {

@@ -18,17 +18,17 @@ const clock = new ManualClock()
 
 /** A run that a test writes itself. */
 async function writing(store: Store): Promise<RunWriter> {
-  const made = newRun(RUN, clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
+  const made = newRun(RUN, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
   const { stored } = await store.create(made)
-  const scribe = new RunWriter(store, clock, stored, [made.record])
-  scribe.start()
-  await scribe.flush()
-  return scribe
+  const runWriter = new RunWriter(store, clock, stored, [made.record])
+  runWriter.start()
+  await runWriter.flush()
+  return runWriter
 }
 
-async function say(scribe: RunWriter, ...texts: readonly string[]): Promise<void> {
-  for (const text of texts) scribe.text(text)
-  await scribe.flush()
+async function say(runWriter: RunWriter, ...texts: readonly string[]): Promise<void> {
+  for (const text of texts) runWriter.text(text)
+  await runWriter.flush()
 }
 
 /** Keeps what it is given; takes so much before it says that it is full. */
@@ -117,21 +117,21 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
 
   test.each(changes)('every record is delivered once with hints %s', async (_, change) => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
-    await say(scribe, 'a', 'b')
+    const runWriter = await writing(store)
+    await say(runWriter, 'a', 'b')
     const feeds = openFeeds(change(store), { readBytesMax: 300 })
     const listeners = [-1, 0, 1, 2, 3].map((after) => ({ after, listener: new Listener() }))
     for (const { after, listener } of listeners) feeds.open(RUN, after, listener)
-    await say(scribe, 'c')
-    await say(scribe, 'd', 'e', 'f')
+    await say(runWriter, 'c')
+    await say(runWriter, 'd', 'e', 'f')
     await settle()
-    await say(scribe, 'g')
-    for (const { after, listener } of listeners) await expectToHave(listener, scribe.records.slice(after + 1))
-    scribe.complete()
-    await scribe.flush()
+    await say(runWriter, 'g')
+    for (const { after, listener } of listeners) await expectToHave(listener, runWriter.records.slice(after + 1))
+    runWriter.complete()
+    await runWriter.flush()
     for (const { after, listener } of listeners) {
       await polls()
-      expect(listener.text).toBe(scribe.records.slice(after + 1).join(''))
+      expect(listener.text).toBe(runWriter.records.slice(after + 1).join(''))
       expect(listener.ended).toBe('finished')
     }
     expect(feeds.size).toBe(0)
@@ -139,29 +139,29 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
 
   test('a subscription to a finished run delivers the rest and ends', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
-    await say(scribe, 'a')
-    scribe.complete()
-    await scribe.flush()
+    const runWriter = await writing(store)
+    await say(runWriter, 'a')
+    runWriter.complete()
+    await runWriter.flush()
     const feeds = openFeeds(store, { readBytesMax: 1 })
-    for (let after = -1; after < scribe.records.length - 1; after++) {
+    for (let after = -1; after < runWriter.records.length - 1; after++) {
       const listener = new Listener()
       const subscription = feeds.open(RUN, after, listener)
       await settle()
       expect(listener.ended).toBe('finished')
-      expect(listener.text).toBe(scribe.records.slice(after + 1).join(''))
-      expect(subscription.cursor).toBe(scribe.records.length - 1)
+      expect(listener.text).toBe(runWriter.records.slice(after + 1).join(''))
+      expect(subscription.cursor).toBe(runWriter.records.length - 1)
     }
   })
 
   test('subscriptions at the tail share the same bytes', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const feeds = openFeeds(store)
     const [left, right] = [new Listener(), new Listener()]
     for (const listener of [left, right]) feeds.open(RUN, 1, listener)
     await settle()
-    await say(scribe, 'a')
+    await say(runWriter, 'a')
     expect(left.slices[0]!.bytes).toBe(right.slices[0]!.bytes)
   })
 })
@@ -169,30 +169,30 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
 describe('[SUB-1] a subscriber that does not read', () => {
   test('gets nothing until it has room, and then everything it missed, in pieces', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const listener = new Listener()
     listener.room = 1
     const subscription = openFeeds(store, { readBytesMax: 400 }).open(RUN, -1, listener)
     await settle()
     expect(listener.room).toBe(0)
-    for (let number = 0; number < 50; number++) await say(scribe, `[${number}]`)
+    for (let number = 0; number < 50; number++) await say(runWriter, `[${number}]`)
     await polls()
     expect(listener.slices).toHaveLength(1)
-    for (let round = 0; listener.text.length < scribe.records.join('').length; round++) {
+    for (let round = 0; listener.text.length < runWriter.records.join('').length; round++) {
       listener.room = 1
       subscription.resume()
       await settle()
       expect(listener.room).toBe(0)
       expect(round).toBeLessThan(100)
     }
-    expect(listener.text).toBe(scribe.records.join(''))
+    expect(listener.text).toBe(runWriter.records.join(''))
     expect(Math.max(...listener.slices.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(400)
   })
 
   test('has one page read ahead, and none once it has stalled', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
-    await say(scribe, 'a', 'b', 'c', 'd')
+    const runWriter = await writing(store)
+    await say(runWriter, 'a', 'b', 'c', 'd')
     const reads: number[] = []
     const counting = overriding(store, {
       read: (id, after, bytesMax) => {
@@ -224,8 +224,8 @@ describe('[SUB-1] a subscriber that does not read', () => {
     ['a fast sink that reads every record gets none', false, true, [1, 400]],
   ] as const)('%s', async (_, copiesRecords, isFast, [least, most]) => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
-    await say(scribe, ...Array.from({ length: 50 }, (__, number) => `[${number}]`))
+    const runWriter = await writing(store)
+    await say(runWriter, ...Array.from({ length: 50 }, (__, number) => `[${number}]`))
     const reading: (() => void)[] = []
     const slow = overriding(store, {
       read: async (id, after, bytesMax) => {
@@ -236,13 +236,13 @@ describe('[SUB-1] a subscriber that does not read', () => {
     })
     const listener = Object.assign(new Listener(), { copiesRecords, room: 1 })
     const subscription = openFeeds(slow, { readBytesMax: 400 }).open(RUN, -1, listener)
-    while (listener.text.length < scribe.records.join('').length) {
+    while (listener.text.length < runWriter.records.join('').length) {
       await settle()
       listener.room = 1
       subscription.resume()
       for (const go of reading) go()
     }
-    expect(listener.text).toBe(scribe.records.join(''))
+    expect(listener.text).toBe(runWriter.records.join(''))
     const largest = Math.max(...listener.slices.map(({ bytes }) => bytes.length))
     expect(largest).toBeGreaterThanOrEqual(least)
     expect(largest).toBeLessThanOrEqual(most)
@@ -250,36 +250,36 @@ describe('[SUB-1] a subscriber that does not read', () => {
 
   test('delays no other subscriber', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const feeds = openFeeds(store)
     const [stuck, reading] = [new Listener(), new Listener()]
     stuck.room = 1
     feeds.open(RUN, -1, stuck)
     feeds.open(RUN, -1, reading)
-    for (let number = 0; number < 50; number++) await say(scribe, `[${number}]`)
-    await expectToHave(reading, scribe.records)
+    for (let number = 0; number < 50; number++) await say(runWriter, `[${number}]`)
+    await expectToHave(reading, runWriter.records)
     expect(stuck.slices).toHaveLength(1)
   })
 
   test('gets nothing while its sink is full, also from hints', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const listener = new Listener()
     const subscription = openFeeds(store).open(RUN, 1, listener)
     await settle()
     listener.room = 1
-    await say(scribe, 'a')
-    await say(scribe, 'b')
+    await say(runWriter, 'a')
+    await say(runWriter, 'b')
     expect(listener.slices).toHaveLength(1)
     listener.room = 9
     subscription.resume()
     subscription.resume()
-    await expectToHave(listener, scribe.records.slice(2))
+    await expectToHave(listener, runWriter.records.slice(2))
   })
 
   test('a subscriber that throws loses its own stream and no other', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const feeds = openFeeds(store, { pollIntervalMs: 60_000 })
     const broken = new Listener()
     const working = new Listener()
@@ -289,8 +289,8 @@ describe('[SUB-1] a subscriber that does not read', () => {
     broken.write = () => {
       throw new Error('the socket is gone')
     }
-    await say(scribe, 'a')
-    expect(working.text).toBe(scribe.records.slice(2).join(''))
+    await say(runWriter, 'a')
+    expect(working.text).toBe(runWriter.records.slice(2).join(''))
     await settle()
     expect(broken.code).toBe('Error: the socket is gone')
     expect(feeds.size).toBe(1)
@@ -298,18 +298,23 @@ describe('[SUB-1] a subscriber that does not read', () => {
 })
 
 /** A listener that took one record of a finished run and has no room for the rest. */
-async function stalled(): Promise<{ store: Store; scribe: RunWriter; listener: Listener; subscription: Subscription }> {
+async function stalled(): Promise<{
+  store: Store
+  runWriter: RunWriter
+  listener: Listener
+  subscription: Subscription
+}> {
   const store = openMemoryStore({ clock })
-  const scribe = await writing(store)
-  await say(scribe, 'a', 'b')
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = await writing(store)
+  await say(runWriter, 'a', 'b')
+  runWriter.complete()
+  await runWriter.flush()
   const listener = new Listener()
   listener.room = 1
   const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
   await polls() // what was read ahead for it is let go
   expect(listener.room).toBe(0)
-  return { store, scribe, listener, subscription }
+  return { store, runWriter, listener, subscription }
 }
 
 describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the reason', () => {
@@ -332,13 +337,13 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
 
   test('a run that ended and was removed without a hint ends the subscription with not_found', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const listener = new Listener()
     const feeds = openFeeds(withoutHints(store))
     feeds.open(RUN, -1, listener)
-    await expectToHave(listener, scribe.records)
-    scribe.complete()
-    await scribe.flush()
+    await expectToHave(listener, runWriter.records)
+    runWriter.complete()
+    await runWriter.flush()
     await store.remove(RUN)
     await polls()
     expect(listener.code).toBe('not_found')
@@ -357,7 +362,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
 
   test('a subscription continues after the store was unavailable for a while', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     let failures = 3
     const failing = overriding(withoutHints(store), {
       get: (id) => (failures-- > 0 ? Promise.reject(new Error('not now')) : store.get(id)),
@@ -365,18 +370,18 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     const listener = new Listener()
     openFeeds(failing).open(RUN, 1, listener)
     await settle()
-    await say(scribe, 'a')
+    await say(runWriter, 'a')
     await clock.pass(3 * POLL_MS)
     expect(listener.text).toBe('')
     await clock.pass(POLL_MS)
-    expect(listener.text).toBe(scribe.records.slice(2).join(''))
+    expect(listener.text).toBe(runWriter.records.slice(2).join(''))
   })
 })
 
 describe('a closed subscription', () => {
   test('gets nothing more, also from a read in progress', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
+    const runWriter = await writing(store)
     const reads = Promise.withResolvers<void>()
     const slow = overriding(store, { read: async (...parameters) => (await reads.promise, store.read(...parameters)) })
     const listener = new Listener()
@@ -385,7 +390,7 @@ describe('a closed subscription', () => {
     subscription.close()
     subscription.close()
     reads.resolve()
-    await say(scribe, 'a')
+    await say(runWriter, 'a')
     subscription.resume()
     await polls()
     expect(listener).toMatchObject({ slices: [], ended: undefined })
@@ -394,8 +399,8 @@ describe('a closed subscription', () => {
 
   test('a subscription that its listener closes during delivery gets nothing more', async () => {
     const store = openMemoryStore({ clock })
-    const scribe = await writing(store)
-    await say(scribe, 'a', 'b')
+    const runWriter = await writing(store)
+    await say(runWriter, 'a', 'b')
     const listener = new Listener()
     const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
     const write = listener.write.bind(listener)
@@ -472,24 +477,24 @@ describe('[SUB-2] the service rejects a cursor', () => {
 
 test('the lag is that of the subscription furthest behind, and 0 when all are caught up', async () => {
   const store = openMemoryStore({ clock })
-  const scribe = await writing(store)
+  const runWriter = await writing(store)
   const feeds = openFeeds(store)
   expect(feeds.lag).toBe(0)
   const [quick, slow] = [new Listener(), new Listener()]
   slow.room = 1
   feeds.open(RUN, -1, quick)
   const held = feeds.open(RUN, -1, slow)
-  await expectToHave(slow, scribe.records)
-  await say(scribe, 'a', 'b', 'c')
-  await expectToHave(quick, scribe.records)
+  await expectToHave(slow, runWriter.records)
+  await say(runWriter, 'a', 'b', 'c')
+  await expectToHave(quick, runWriter.records)
   expect(feeds.lag).toBe(3)
   slow.room = Infinity
   held.resume()
-  await expectToHave(slow, scribe.records)
+  await expectToHave(slow, runWriter.records)
   expect(feeds.lag).toBe(0)
   slow.room = 1
-  await say(scribe, 'd')
-  await say(scribe, 'e')
+  await say(runWriter, 'd')
+  await say(runWriter, 'e')
   await settle()
   expect(feeds.lag).toBe(1)
   held.close()

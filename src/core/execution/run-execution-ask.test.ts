@@ -224,9 +224,9 @@ describe('[RUN-1] a run with a question never hangs', () => {
     await node.reached(id, 'paused')
     racing.beforeClaim = async () => {
       const claimed = await store.claim(id, 'other', 60_000, { paused: true })
-      const scribe = new RunWriter(store, clock, claimed!, [])
-      scribe.append({ type: 'run.resumed', data: { answers: { question: 'other' } } })
-      await scribe.flush()
+      const runWriter = new RunWriter(store, clock, claimed!, [])
+      runWriter.append({ type: 'run.resumed', data: { answers: { question: 'other' } } })
+      await runWriter.flush()
     }
     await expect(node.answer(id, { question: 'mine' })).rejects.toMatchObject({ code: 'conflict' })
     clock.advance(60_000)

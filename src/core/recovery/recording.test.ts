@@ -10,11 +10,11 @@ const EVENTS = 60_000
 test('recording: the history of a long run is loaded in slices that yield the event loop', async () => {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
-  const made = newRun('run_1', clock.iso(), { claim: { owner: 'scribe', ttlMs: 60_000 } })
-  const scribe = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
-  scribe.start()
-  for (let event = 0; event < EVENTS; event++) scribe.text('word ')
-  await scribe.flush()
+  const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+  const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
+  runWriter.start()
+  for (let event = 0; event < EVENTS; event++) runWriter.text('word ')
+  await runWriter.flush()
   let turns = 0
   const timer = setInterval(() => turns++, 1)
   const history = await (await RecordingReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).recording()

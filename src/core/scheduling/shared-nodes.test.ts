@@ -113,9 +113,9 @@ describe('on a shared store, a node', () => {
     const store = sharedStore()
     const claim = { owner: 'a dead node', ttlMs: LEASE_MS }
     const draft = newRun('run_left', clock.iso(), { owner: ownerKey(localPrincipal), component: 'other', claim })
-    const scribe = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
-    scribe.start()
-    await scribe.flush()
+    const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
+    runWriter.start()
+    await runWriter.flush()
     const front = openNode({ components: [served], store, clock, limits: { runsConcurrentMax: 0 } })
     await front.stop('run_left', 'enough')
     expect((await front.get('run_left')).run.status).toBe('running')

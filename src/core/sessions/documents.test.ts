@@ -252,9 +252,9 @@ describe('a session', () => {
       session,
       stop: { at: new Date().toISOString() },
       waitForMore: async (id) => {
-        const scribe = new RunWriter(store, systemClock, stored, [])
-        scribe.cancel()
-        await scribe.flush()
+        const runWriter = new RunWriter(store, systemClock, stored, [])
+        runWriter.cancel()
+        await runWriter.flush()
         await store.remove(id)
         throw new HoldfastError('not_found', `no run ${id}`)
       },

@@ -15,11 +15,11 @@ const clock = createFakeClock()
 async function run(store: Store, id: string, ended: boolean): Promise<void> {
   const created = newRun(id, clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
-  const scribe = new RunWriter(store, clock, stored, [created.record])
-  scribe.start()
-  for (let piece = 0; piece < 4; piece++) scribe.text('x'.repeat(250))
-  if (ended) scribe.complete()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, clock, stored, [created.record])
+  runWriter.start()
+  for (let piece = 0; piece < 4; piece++) runWriter.text('x'.repeat(250))
+  if (ended) runWriter.complete()
+  await runWriter.flush()
   clock.advance(1000)
 }
 
@@ -74,9 +74,9 @@ test('retention: a run that was too young or unfinished is trimmed by a later sw
   })
   expect((await retention.sweep()).trimmed).toBe(1)
   const { epoch, next, run: unfinished } = (await store.get('run_a'))!
-  const scribe = new RunWriter(store, clock, { run: unfinished, first: 0, next, epoch }, [])
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, clock, { run: unfinished, first: 0, next, epoch }, [])
+  runWriter.complete()
+  await runWriter.flush()
   clock.advance(2000)
   looked.length = 0
   expect((await retention.sweep()).trimmed).toBe(2)
@@ -110,11 +110,11 @@ describe('retention: a clock that may be wrong', () => {
     await first.close()
     const created = newRun('run_young', time.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
     const { stored } = await store.create(created)
-    const scribe = new RunWriter(store, time, stored, [created.record])
-    scribe.start()
-    scribe.text('x')
-    scribe.complete()
-    await scribe.flush()
+    const runWriter = new RunWriter(store, time, stored, [created.record])
+    runWriter.start()
+    runWriter.text('x')
+    runWriter.complete()
+    await runWriter.flush()
     lines.length = 0
     return { time, store, lines, open }
   }

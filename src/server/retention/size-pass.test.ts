@@ -40,11 +40,11 @@ async function finish(store: Store, owner: string, id: string, bytes: number, se
     claim: { owner: 'worker', ttlMs: 1e9 },
   })
   const { stored } = await store.create(created)
-  const scribe = new RunWriter(store, clock, stored, [created.record])
-  scribe.start()
-  for (let written = 0; written < bytes; written += 10_000) scribe.text('x'.repeat(10_000))
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, clock, stored, [created.record])
+  runWriter.start()
+  for (let written = 0; written < bytes; written += 10_000) runWriter.text('x'.repeat(10_000))
+  runWriter.complete()
+  await runWriter.flush()
   clock.advance(1000)
 }
 
@@ -114,10 +114,10 @@ test('retention by size: a principal over its share with unfinished runs alone a
   const store = openMemoryStore({ clock })
   await finish(store, 'anna', 'run_a', 100_000)
   const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { owner: 'worker', ttlMs: 1e9 } })
-  const scribe = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])
-  scribe.start()
-  for (let count = 0; count < 100; count++) scribe.text('x'.repeat(10_000))
-  await scribe.flush()
+  const runWriter = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])
+  runWriter.start()
+  for (let count = 0; count < 100; count++) runWriter.text('x'.repeat(10_000))
+  await runWriter.flush()
   const warnings: object[] = []
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) }
   const retention = new Retention(store, { ...defaultLimits, retainBytesMax: 500_000 }, clock, logger)

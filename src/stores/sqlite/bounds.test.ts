@@ -20,10 +20,10 @@ async function open(path: string, options: Partial<OpenSqliteOptions> = {}): Pro
 async function start(store: Store, id: string): Promise<RunWriter> {
   const draft = newRun(id, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 600_000 } })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-  scribe.start()
-  await scribe.flush()
-  return scribe
+  const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+  runWriter.start()
+  await runWriter.flush()
+  return runWriter
 }
 
 async function expectLog(store: Store, { id, records }: RunWriter): Promise<void> {
@@ -42,36 +42,36 @@ function expectBounded(path: string): void {
   expect(database.prepare(statement).get()!['largest']).toBeLessThanOrEqual(SEGMENT_BYTES_MAX)
 }
 
-function write(scribe: RunWriter, texts: number): void {
-  for (let index = 0; index < texts; index++) scribe.text('y'.repeat(400))
-  scribe.text('one large record '.repeat(20_000))
+function write(runWriter: RunWriter, texts: number): void {
+  for (let index = 0; index < texts; index++) runWriter.text('y'.repeat(400))
+  runWriter.text('one large record '.repeat(20_000))
 }
 
 describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
   test('segments written by many commits are bounded, and the log can be read meanwhile', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
-    const scribe = await start(store, 'run_long')
+    const runWriter = await start(store, 'run_long')
     for (let turn = 0; turn < 5; turn++) {
-      write(scribe, 1000)
-      await scribe.flush()
-      await expectLog(store, scribe)
+      write(runWriter, 1000)
+      await runWriter.flush()
+      await expectLog(store, runWriter)
     }
     await store.close()
     expectBounded(path)
-    await expectLog(await open(path), scribe)
+    await expectLog(await open(path), runWriter)
   })
 
   test('segments of a log recovered after a crash are bounded', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
-    const scribe = await start(store, 'run_long')
-    write(scribe, 3000)
-    await scribe.flush()
+    const runWriter = await start(store, 'run_long')
+    write(runWriter, 3000)
+    await runWriter.flush()
     const copy = temporaryDatabase()
     crashedCopy(path, copy)
     const again = await open(copy)
-    await expectLog(again, scribe)
+    await expectLog(again, runWriter)
     await again.close()
     expectBounded(copy)
   })
@@ -79,10 +79,10 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
   test('segments of a file that an earlier version wrote without a bound are bounded', async () => {
     const path = temporaryDatabase()
     const store = await open(path)
-    const scribe = await start(store, 'run_long')
-    write(scribe, 3000)
-    scribe.complete()
-    await scribe.flush()
+    const runWriter = await start(store, 'run_long')
+    write(runWriter, 3000)
+    runWriter.complete()
+    await runWriter.flush()
     await store.close()
     {
       using database = new DatabaseSync(path)
@@ -91,13 +91,13 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
       database.exec("DELETE FROM segments; DELETE FROM counters WHERE name = 'bounded segments'")
       database
         .prepare('INSERT INTO segments (run, first, count, data) VALUES (1, 0, ?, ?)')
-        .run(scribe.records.length, data)
+        .run(runWriter.records.length, data)
     }
     const again = await open(path)
     expectBounded(path) // before the trim, which would cut the one that it hits
-    await expectLog(again, scribe)
-    await again.trim(scribe.id, 1500)
-    expect((await again.get(scribe.id))!.first).toBe(1500)
+    await expectLog(again, runWriter)
+    await again.trim(runWriter.id, 1500)
+    expect((await again.get(runWriter.id))!.first).toBe(1500)
     await again.close()
     expectBounded(path)
   })
@@ -109,13 +109,13 @@ describe('[STO-1] a store that is behind', () => {
     const idempotency = { key: 'key-1', fingerprint: 'body-1' }
     const known = newRun('run_known', '2026-01-01T00:00:00.000Z', { idempotency })
     await store.create(known)
-    const scribe = await start(store, 'run_busy')
+    const runWriter = await start(store, 'run_busy')
     // Too little for a segment: it waits until the store is idle, which a starved test may see too late.
     let next = newRun('run_next', '2026-01-01T00:00:00.000Z')
     const refusal = await until('a start is refused', async () => {
-      for (let index = 0; index < 30; index++) scribe.text('z'.repeat(500))
-      await scribe.flush()
-      next = newRun(`run_next_${scribe.records.length}`, '2026-01-01T00:00:00.000Z')
+      for (let index = 0; index < 30; index++) runWriter.text('z'.repeat(500))
+      await runWriter.flush()
+      next = newRun(`run_next_${runWriter.records.length}`, '2026-01-01T00:00:00.000Z')
       return store.create(next).then(
         () => undefined,
         (cause: unknown) => cause,
@@ -123,8 +123,8 @@ describe('[STO-1] a store that is behind', () => {
     })
     expect(refusal).toMatchObject({ code: 'unavailable', retryAfterMs: 1000 })
     expect((await store.create(known)).kind).toBe('existing')
-    scribe.text('a run goes on')
-    await scribe.flush()
+    runWriter.text('a run goes on')
+    await runWriter.flush()
     expect(store.health()).toEqual({ ok: true })
     const retry = (): Promise<string> => store.create(next).then(({ kind }) => kind, String)
     await expect.poll(retry, { timeout: 30_000 }).toBe('created')
@@ -136,12 +136,12 @@ describe('[STO-1] a store that is behind', () => {
     let behind = 0
     using database = new DatabaseSync(path, { readOnly: true })
     for (let turn = 0; turn < 20; turn++) {
-      const scribes = await Promise.all(Array.from({ length: 50 }, (_, at) => start(store, `run_${turn}_${at}`)))
-      for (const scribe of scribes) {
-        for (let index = 0; index < 5; index++) scribe.text('short')
-        scribe.complete()
+      const runWriters = await Promise.all(Array.from({ length: 50 }, (_, at) => start(store, `run_${turn}_${at}`)))
+      for (const runWriter of runWriters) {
+        for (let index = 0; index < 5; index++) runWriter.text('short')
+        runWriter.complete()
       }
-      await Promise.all(scribes.map((scribe) => scribe.flush()))
+      await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
       const { sealed } = database.prepare('SELECT count(DISTINCT run) AS sealed FROM segments').get()!
       behind = (turn + 1) * 50 - Number(sealed)
     }

@@ -18,9 +18,9 @@ async function begin(store: Store, id: string): Promise<RunWriter> {
   const clock = createFakeClock()
   const draft = newRun(id, clock.iso(), { claim: { owner: 'worker-1', ttlMs: 1000 } })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, clock, stored, [draft.record])
-  scribe.start()
-  return scribe
+  const runWriter = new RunWriter(store, clock, stored, [draft.record])
+  runWriter.start()
+  return runWriter
 }
 
 /** Puts versions of one document, each when the one before is answered, and says which are. */
@@ -86,10 +86,10 @@ test('a command that comes in the turn in which a compaction is due is not lost'
 test('a session that was removed is not made again by what its runs still do', async () => {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
-  const scribe = await begin(store, 'run_1')
+  const runWriter = await begin(store, 'run_1')
   expect(await store.documents.remove('owner-1', SESSIONS, 'session-1')).toBe(true)
-  scribe.complete()
-  await scribe.flush()
+  runWriter.complete()
+  await runWriter.flush()
   await store.trim('run_1', 2)
   await store.close()
   const again = await openSqliteStore({ path })

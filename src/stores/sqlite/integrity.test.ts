@@ -28,11 +28,11 @@ async function write(store: Store, id: string, { texts = 5, completed = true } =
     idempotency: { key: id, fingerprint: 'same' },
   })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-  scribe.start()
-  for (let text = 0; text < texts; text++) scribe.text(`${id} says ${text}`)
-  if (completed) scribe.complete()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+  runWriter.start()
+  for (let text = 0; text < texts; text++) runWriter.text(`${id} says ${text}`)
+  if (completed) runWriter.complete()
+  await runWriter.flush()
 }
 
 /** A closed file with three runs, of which the second is harmed by a statement. */
@@ -300,10 +300,10 @@ test('a file without checksums opens, is served, and gets them as it changes', a
   const store = await open(path, told)
   expect((await store.read('run_old', -1, 1000))!.count).toBe(1)
   const claimed = (await store.claim('run_old', 'worker', 60_000))!
-  const scribe = new RunWriter(store, systemClock, claimed, [])
-  scribe.start()
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = new RunWriter(store, systemClock, claimed, [])
+  runWriter.start()
+  runWriter.complete()
+  await runWriter.flush()
   await store.close()
   expect(told).toEqual([])
   expect(inspectSqlite(path)).toMatchObject({ examination: { problems: [], unverified: 1 } })

@@ -92,11 +92,11 @@ async function alternates(trial: Trial): Promise<void> {
   for (let turn = 0; turn < 6; turn++) {
     const [next] = await trial.store.claimable(1)
     order.push(next!)
-    const scribe = await trial.takeOver(next!)
-    scribe.start()
-    await scribe.flush()
-    scribe.complete()
-    await scribe.flush()
+    const runWriter = await trial.takeOver(next!)
+    runWriter.start()
+    await runWriter.flush()
+    runWriter.complete()
+    await runWriter.flush()
   }
   expect(order).toEqual([anna[0], bert[0], anna[1], bert[1], anna[2], anna[3]])
 }
@@ -138,9 +138,9 @@ async function countsOwn(trial: Trial): Promise<void> {
   expect(await trial.store.queued('anna')).toBe(3)
   expect(await trial.store.queued('bert')).toBe(1)
   expect(await trial.store.queued('nobody')).toBe(0)
-  const scribe = await trial.takeOver(first!)
-  scribe.start()
-  await scribe.flush()
+  const runWriter = await trial.takeOver(first!)
+  runWriter.start()
+  await runWriter.flush()
   expect(await trial.store.queued('anna')).toBe(2)
   expect(await trial.store.queued()).toBe(3)
 }

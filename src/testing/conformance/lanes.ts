@@ -48,12 +48,12 @@ async function executesInOrder(trial: Trial): Promise<void> {
   const ids = await createInLane(trial, 4)
   for (const id of ids) {
     expect(await trial.store.claimable(10)).toEqual([id])
-    const scribe = await trial.takeOver(id)
-    scribe.start()
-    await scribe.flush()
+    const runWriter = await trial.takeOver(id)
+    runWriter.start()
+    await runWriter.flush()
     expect(await trial.store.claimable(10)).toEqual([])
-    scribe.complete()
-    await scribe.flush()
+    runWriter.complete()
+    await runWriter.flush()
   }
   expect(await trial.store.claimable(10)).toEqual([])
 }
@@ -68,27 +68,27 @@ async function keepsLanesApart(trial: Trial): Promise<void> {
 }
 
 async function pausedKeepsLane(trial: Trial): Promise<void> {
-  const scribe = await trial.start(LANE)
+  const runWriter = await trial.start(LANE)
   const [waiting] = (await createInLane(trial, 1)) as [string]
-  scribe.pause()
-  await scribe.flush()
+  runWriter.pause()
+  await runWriter.flush()
   expect(await trial.store.claimable(10)).toEqual([])
   expect(await trial.store.claim(waiting, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
-  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  const successor = await trial.takeOver(runWriter.id, 'worker-2', { paused: true })
   successor.cancel()
   await successor.flush()
   expect(await trial.store.claimable(10)).toEqual([waiting])
 }
 
 async function unheldKeepsLane(trial: Trial): Promise<void> {
-  const scribe = await trial.start(LANE)
+  const runWriter = await trial.start(LANE)
   const [waiting] = (await createInLane(trial, 1)) as [string]
-  await trial.store.release(scribe.id, scribe.epoch)
-  expect(await trial.store.claimable(10)).toEqual([scribe.id])
+  await trial.store.release(runWriter.id, runWriter.epoch)
+  expect(await trial.store.claimable(10)).toEqual([runWriter.id])
   expect(await trial.store.claim(waiting, 'worker-2', TTL_MS)).toBeUndefined()
-  await trial.takeOver(scribe.id)
+  await trial.takeOver(runWriter.id)
   trial.expireLeases()
-  expect(await trial.store.claimable(10)).toEqual([scribe.id])
+  expect(await trial.store.claimable(10)).toEqual([runWriter.id])
   expect(await trial.store.claim(waiting, 'worker-2', TTL_MS)).toBeUndefined()
 }
 

@@ -77,16 +77,16 @@ async function claimsOnce(trial: Trial): Promise<void> {
 }
 
 async function expires(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  scribe.text('half a story')
-  await scribe.flush()
+  const runWriter = await trial.start()
+  runWriter.text('half a story')
+  await runWriter.flush()
   trial.clock.advance(TTL_MS - 1)
   expect(await trial.store.claimable(10)).toEqual([])
   trial.clock.advance(2)
-  expect(await trial.store.claimable(10)).toEqual([scribe.id])
-  const claim = (await trial.store.claim(scribe.id, 'worker-2', TTL_MS))!
+  expect(await trial.store.claimable(10)).toEqual([runWriter.id])
+  const claim = (await trial.store.claim(runWriter.id, 'worker-2', TTL_MS))!
   const lease = { owner: 'worker-2', until: trial.clock.now() + TTL_MS }
-  expect(claim).toEqual({ run: scribe.run, first: 0, next: 3, epoch: 2, lease })
+  expect(claim).toEqual({ run: runWriter.run, first: 0, next: 3, epoch: 2, lease })
   expect(await trial.store.claimable(10)).toEqual([])
 }
 
@@ -125,11 +125,11 @@ async function settlesPending(trial: Trial): Promise<void> {
 }
 
 async function releases(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  await trial.store.release(scribe.id, scribe.epoch)
-  expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
-  expect(await trial.store.claimable(10)).toEqual([scribe.id])
-  const successor = await trial.takeOver(scribe.id)
+  const runWriter = await trial.start()
+  await trial.store.release(runWriter.id, runWriter.epoch)
+  expect((await trial.store.get(runWriter.id))?.lease).toBeUndefined()
+  expect(await trial.store.claimable(10)).toEqual([runWriter.id])
+  const successor = await trial.takeOver(runWriter.id)
   expect(successor.epoch).toBe(2)
   successor.complete()
   await successor.flush()
@@ -147,7 +147,7 @@ async function releasesOnlyOwn(trial: Trial): Promise<void> {
 }
 
 async function renews(trial: Trial): Promise<void> {
-  const own = [await trial.start(), await trial.start()].map((scribe) => scribe.id)
+  const own = [await trial.start(), await trial.start()].map((runWriter) => runWriter.id)
   const other = await trial.start({ claim: { owner: 'worker-2', ttlMs: TTL_MS } })
   for (let round = 0; round < 5; round++) {
     trial.clock.advance(TTL_MS - 1)
@@ -167,11 +167,11 @@ async function renewed(trial: Trial, owner: string): Promise<string[]> {
 }
 
 async function renewsWithFacts(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const { id } = scribe
+  const runWriter = await trial.start()
+  const { id } = runWriter
   expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 1, next: 2 }])
-  scribe.pause()
-  await scribe.flush()
+  runWriter.pause()
+  await runWriter.flush()
   // The same worker again, with a new lease.
   await trial.takeOver(id, 'worker-1', { paused: true })
   expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([{ id, epoch: 2, next: 3 }])
@@ -193,27 +193,27 @@ async function renewsOnlyHeld(trial: Trial): Promise<void> {
 }
 
 async function renewsLate(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   trial.expireLeases()
-  expect(await renewed(trial, 'worker-1')).toEqual([scribe.id])
-  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
-  scribe.text('I was only slow')
-  await scribe.flush()
-  await expectLog(trial.store, scribe.id, scribe.records)
+  expect(await renewed(trial, 'worker-1')).toEqual([runWriter.id])
+  expect(await trial.store.claim(runWriter.id, 'worker-2', TTL_MS)).toBeUndefined()
+  runWriter.text('I was only slow')
+  await runWriter.flush()
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function pauses(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  scribe.pause()
-  await scribe.flush()
-  expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
+  const runWriter = await trial.start()
+  runWriter.pause()
+  await runWriter.flush()
+  expect((await trial.store.get(runWriter.id))?.lease).toBeUndefined()
   expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([])
   trial.expireLeases()
   expect(await trial.store.claimable(10)).toEqual([])
-  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
-  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  expect(await trial.store.claim(runWriter.id, 'worker-2', TTL_MS)).toBeUndefined()
+  const successor = await trial.takeOver(runWriter.id, 'worker-2', { paused: true })
   expect(successor.epoch).toBe(2)
-  expect(await trial.store.claim(scribe.id, 'worker-3', TTL_MS, { paused: true })).toBeUndefined()
+  expect(await trial.store.claim(runWriter.id, 'worker-3', TTL_MS, { paused: true })).toBeUndefined()
   successor.resume()
   successor.complete()
   await successor.flush()
@@ -221,10 +221,10 @@ async function pauses(trial: Trial): Promise<void> {
 }
 
 async function pausesAgain(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  scribe.pause()
-  await scribe.flush()
-  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  const runWriter = await trial.start()
+  runWriter.pause()
+  await runWriter.flush()
+  const successor = await trial.takeOver(runWriter.id, 'worker-2', { paused: true })
   successor.resume()
   successor.pause()
   await successor.flush()
@@ -254,34 +254,34 @@ async function wakes(trial: Trial): Promise<void> {
 }
 
 async function appendsUntilNextClaim(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   trial.expireLeases()
-  scribe.text('slow, but nobody took it. ')
-  await scribe.flush()
-  scribe.pause()
-  await scribe.flush()
+  runWriter.text('slow, but nobody took it. ')
+  await runWriter.flush()
+  runWriter.pause()
+  await runWriter.flush()
   // Another question while the first one is open.
-  scribe.pause()
-  await scribe.flush()
-  await expectLog(trial.store, scribe.id, scribe.records)
-  const successor = await trial.takeOver(scribe.id, 'worker-2', { paused: true })
+  runWriter.pause()
+  await runWriter.flush()
+  await expectLog(trial.store, runWriter.id, runWriter.records)
+  const successor = await trial.takeOver(runWriter.id, 'worker-2', { paused: true })
   const refusal = await refusalOf(async () => {
-    scribe.pause()
-    await scribe.flush()
+    runWriter.pause()
+    await runWriter.flush()
   })
   expect(refusal).toBe('fenced')
   await expectLog(trial.store, successor.id, successor.records)
 }
 
 async function finishes(trial: Trial): Promise<void> {
-  const scribe = await trial.finish()
-  expect((await trial.store.get(scribe.id))?.lease).toBeUndefined()
+  const runWriter = await trial.finish()
+  expect((await trial.store.get(runWriter.id))?.lease).toBeUndefined()
   trial.expireLeases()
   expect(await trial.store.renew('worker-1', TTL_MS)).toEqual([])
   expect(await trial.store.claimable(10)).toEqual([])
-  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS)).toBeUndefined()
-  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
-  expect((await trial.store.get(scribe.id))?.epoch).toBe(1)
+  expect(await trial.store.claim(runWriter.id, 'worker-2', TTL_MS)).toBeUndefined()
+  expect(await trial.store.claim(runWriter.id, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
+  expect((await trial.store.get(runWriter.id))?.epoch).toBe(1)
 }
 
 async function listsClaimable(trial: Trial): Promise<void> {
@@ -290,13 +290,13 @@ async function listsClaimable(trial: Trial): Promise<void> {
   const waiting: string[] = []
   for (const state of states) {
     trial.clock.advance(1)
-    const scribe = state === 'waiting' ? undefined : await trial.start({ claim: { owner: state, ttlMs: TTL_MS } })
-    if (state === 'paused') scribe?.pause()
-    if (state === 'finished') scribe?.complete()
-    await scribe?.flush()
-    if (state === 'released') await trial.store.release(scribe!.id, 1)
+    const runWriter = state === 'waiting' ? undefined : await trial.start({ claim: { owner: state, ttlMs: TTL_MS } })
+    if (state === 'paused') runWriter?.pause()
+    if (state === 'finished') runWriter?.complete()
+    await runWriter?.flush()
+    if (state === 'released') await trial.store.release(runWriter!.id, 1)
     if (state === 'waiting') waiting.push((await trial.create()).run.id)
-    if (state === 'expired' || state === 'released') begun.push(scribe!.id)
+    if (state === 'expired' || state === 'released') begun.push(runWriter!.id)
   }
   const expected = [...begun, ...waiting]
   trial.clock.advance(TTL_MS / 2)
@@ -322,15 +322,15 @@ async function listsClaimableOf(trial: Trial): Promise<void> {
 }
 
 async function listsStoppedOfAny(trial: Trial): Promise<void> {
-  const scribe = await trial.start({ component: 'a' })
+  const runWriter = await trial.start({ component: 'a' })
   const { run: queued } = await trial.create({ component: 'b' })
   await trial.create({ component: 'c' })
-  for (const id of [scribe.id, queued.id]) await trial.store.requestStop(id, { at: trial.clock.iso() })
+  for (const id of [runWriter.id, queued.id]) await trial.store.requestStop(id, { at: trial.clock.iso() })
   expect(await trial.store.claimable(10, { components: [] }), 'the first is held').toEqual([queued.id])
   trial.expireLeases()
   for (const takeover of [true, false])
-    expect(await trial.store.claimable(10, { components: [], takeover })).toEqual([scribe.id, queued.id])
-  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS, { takeover: false })).toMatchObject({ epoch: 2 })
+    expect(await trial.store.claimable(10, { components: [], takeover })).toEqual([runWriter.id, queued.id])
+  expect(await trial.store.claim(runWriter.id, 'worker-2', TTL_MS, { takeover: false })).toMatchObject({ epoch: 2 })
 }
 
 async function leavesLeased(trial: Trial): Promise<void> {
@@ -389,14 +389,14 @@ async function tellsRefusal(trial: Trial): Promise<void> {
 }
 
 async function keepsFirstStop(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   const stop = { at: trial.clock.iso(), reason: 'changed my mind', by: 'anna' }
-  expect(await trial.store.requestStop(scribe.id, stop)).toMatchObject({ stop, next: 2, epoch: 1 })
+  expect(await trial.store.requestStop(runWriter.id, stop)).toMatchObject({ stop, next: 2, epoch: 1 })
   trial.clock.advance(5)
-  const again = await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'bert' })
+  const again = await trial.store.requestStop(runWriter.id, { at: trial.clock.iso(), by: 'bert' })
   expect(again?.stop).toEqual(stop)
   trial.expireLeases()
-  const claim = await trial.store.claim(scribe.id, 'worker-2', TTL_MS)
+  const claim = await trial.store.claim(runWriter.id, 'worker-2', TTL_MS)
   expect(claim?.stop).toEqual(stop)
   const { run } = await trial.create()
   const bare = { at: trial.clock.iso() }
@@ -425,18 +425,18 @@ async function countsQueued(trial: Trial): Promise<void> {
   await trial.start()
   await trial.finish()
   expect(await trial.store.queued()).toBe(2)
-  const scribe = await trial.takeOver(run.id)
-  scribe.start()
-  await scribe.flush()
+  const runWriter = await trial.takeOver(run.id)
+  runWriter.start()
+  await runWriter.flush()
   expect(await trial.store.queued()).toBe(1)
 }
 
 async function leavesFinished(trial: Trial): Promise<void> {
-  const scribe = await trial.finish()
-  const before = (await trial.store.get(scribe.id))!
-  expect(await trial.store.requestStop(scribe.id, { at: trial.clock.iso() })).toEqual(before)
-  expect(await trial.store.get(scribe.id)).toEqual(before)
+  const runWriter = await trial.finish()
+  const before = (await trial.store.get(runWriter.id))!
+  expect(await trial.store.requestStop(runWriter.id, { at: trial.clock.iso() })).toEqual(before)
+  expect(await trial.store.get(runWriter.id)).toEqual(before)
   expect(isFinished(before.run.status)).toBe(true)
   expect(before.stop).toBeUndefined()
-  await expectLog(trial.store, scribe.id, scribe.records)
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }

@@ -135,10 +135,10 @@ async function listsByLastVersion(trial: Trial): Promise<void> {
   const listed = async (version: string): Promise<string[]> =>
     idsOf((await trial.store.list({ owner: run.owner, version, limit: 10 })).runs)
   expect(await listed('1.0')).toEqual([run.id])
-  const scribe = await trial.takeOver(run.id)
-  scribe.append({ type: 'run.started', data: { attempt: 1, version: '2.0' } })
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = await trial.takeOver(run.id)
+  runWriter.append({ type: 'run.started', data: { attempt: 1, version: '2.0' } })
+  runWriter.complete()
+  await runWriter.flush()
   expect([await listed('1.0'), await listed('2.0')]).toEqual([[], [run.id]])
 }
 

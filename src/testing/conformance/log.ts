@@ -27,33 +27,33 @@ export const logSection: ConformanceSection = {
 }
 
 async function keepsOrder(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   for (let batch = 0; batch < 10; batch++) {
-    for (let index = 0; index < batch; index++) scribe.text(`${batch}.${index} `)
-    await scribe.flush()
+    for (let index = 0; index < batch; index++) runWriter.text(`${batch}.${index} `)
+    await runWriter.flush()
   }
-  await expectLog(trial.store, scribe.id, scribe.records)
-  const stored = await trial.store.get(scribe.id)
+  await expectLog(trial.store, runWriter.id, runWriter.records)
+  const stored = await trial.store.get(runWriter.id)
   expect(stored).toMatchObject({ first: 0, next: 47 })
-  expect(scribe.writer.next).toBe(47)
+  expect(runWriter.writer.next).toBe(47)
 }
 
 async function keepsLogsApart(trial: Trial): Promise<void> {
-  const scribes = await Promise.all(Array.from({ length: 20 }, () => trial.start()))
+  const runWriters = await Promise.all(Array.from({ length: 20 }, () => trial.start()))
   for (let turn = 0; turn < 10; turn++) {
-    for (const scribe of scribes) scribe.text(`${scribe.id} says ${turn}. `)
-    await Promise.all(scribes.filter((_, index) => index % 3 === turn % 3).map((scribe) => scribe.flush()))
+    for (const runWriter of runWriters) runWriter.text(`${runWriter.id} says ${turn}. `)
+    await Promise.all(runWriters.filter((_, index) => index % 3 === turn % 3).map((runWriter) => runWriter.flush()))
   }
-  await Promise.all(scribes.map((scribe) => scribe.flush()))
-  for (const scribe of scribes) await expectLog(trial.store, scribe.id, scribe.records)
+  await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
+  for (const runWriter of runWriters) await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function refusesTakenIndex(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const claim = (await trial.store.get(scribe.id))!
-  const twin = new RunWriter(trial.store, trial.clock, claim, scribe.records)
-  scribe.text('first')
-  await scribe.flush()
+  const runWriter = await trial.start()
+  const claim = (await trial.store.get(runWriter.id))!
+  const twin = new RunWriter(trial.store, trial.clock, claim, runWriter.records)
+  runWriter.text('first')
+  await runWriter.flush()
   // Its second record has the next index, and must not be accepted after the refused one.
   const refusal = await refusalOf(async () => {
     twin.text('also first')
@@ -62,17 +62,17 @@ async function refusesTakenIndex(trial: Trial): Promise<void> {
   })
   expect(refusal).toBe('fenced')
   expect(await refusalOf(() => twin.flush())).toBe('fenced')
-  await expectLog(trial.store, scribe.id, scribe.records)
-  scribe.text('second')
-  await scribe.flush()
-  await expectLog(trial.store, scribe.id, scribe.records)
+  await expectLog(trial.store, runWriter.id, runWriter.records)
+  runWriter.text('second')
+  await runWriter.flush()
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function refusesHole(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const ahead = trial.store.writer(scribe.id, { epoch: scribe.epoch, next: 3 })
-  expect(await refusalOf(() => appendText(ahead, scribe.id))).toBe('fenced')
-  await expectLog(trial.store, scribe.id, scribe.records)
+  const runWriter = await trial.start()
+  const ahead = trial.store.writer(runWriter.id, { epoch: runWriter.epoch, next: 3 })
+  expect(await refusalOf(() => appendText(ahead, runWriter.id))).toBe('fenced')
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function refusesOldEpoch(trial: Trial): Promise<void> {
@@ -93,13 +93,13 @@ async function refusesOldEpoch(trial: Trial): Promise<void> {
 }
 
 async function refusesUnknownEpoch(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const forger = trial.store.writer(scribe.id, { epoch: scribe.epoch + 1, next: 2 })
-  expect(await refusalOf(() => appendText(forger, scribe.id))).toBe('fenced')
+  const runWriter = await trial.start()
+  const forger = trial.store.writer(runWriter.id, { epoch: runWriter.epoch + 1, next: 2 })
+  expect(await refusalOf(() => appendText(forger, runWriter.id))).toBe('fenced')
   const waiting = await trial.create()
   const early = trial.store.writer(waiting.run.id, { epoch: 1, next: 1 })
   expect(await refusalOf(() => appendText(early, waiting.run.id))).toBe('fenced')
-  await expectLog(trial.store, scribe.id, scribe.records)
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function staysRefused(trial: Trial): Promise<void> {
@@ -115,49 +115,49 @@ async function staysRefused(trial: Trial): Promise<void> {
 
 async function refusesAfterTerminal(trial: Trial): Promise<void> {
   for (const status of terminalStatuses) {
-    const scribe = await trial.start()
-    end(scribe, status)
-    await scribe.flush()
-    const closed = await readBytes(trial.store, scribe.id)
-    expect((await readPages(trial.store, scribe.id)).at(-1)?.closed).toBe(true)
-    expect(await refusalOf(() => appendText(scribe.writer, scribe.id)), `after ${status}`).toBe('closed')
-    const { epoch, next } = (await trial.store.get(scribe.id))!
-    const another = trial.store.writer(scribe.id, { epoch, next })
-    expect(await refusalOf(() => appendText(another, scribe.id)), `after ${status}`).toBe('closed')
-    expect((await readBytes(trial.store, scribe.id)).equals(closed), `after ${status}`).toBe(true)
-    expect((await trial.store.get(scribe.id))?.run.status).toBe(status)
+    const runWriter = await trial.start()
+    end(runWriter, status)
+    await runWriter.flush()
+    const closed = await readBytes(trial.store, runWriter.id)
+    expect((await readPages(trial.store, runWriter.id)).at(-1)?.closed).toBe(true)
+    expect(await refusalOf(() => appendText(runWriter.writer, runWriter.id)), `after ${status}`).toBe('closed')
+    const { epoch, next } = (await trial.store.get(runWriter.id))!
+    const another = trial.store.writer(runWriter.id, { epoch, next })
+    expect(await refusalOf(() => appendText(another, runWriter.id)), `after ${status}`).toBe('closed')
+    expect((await readBytes(trial.store, runWriter.id)).equals(closed), `after ${status}`).toBe(true)
+    expect((await trial.store.get(runWriter.id))?.run.status).toBe(status)
   }
 }
 
 async function refusesBehindTerminal(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  end(scribe, 'completed')
-  expect(await refusalOf(() => appendText(scribe.writer, scribe.id))).toBe('closed')
-  await refusalOf(() => scribe.flush())
+  const runWriter = await trial.start()
+  end(runWriter, 'completed')
+  expect(await refusalOf(() => appendText(runWriter.writer, runWriter.id))).toBe('closed')
+  await refusalOf(() => runWriter.flush())
   // Whether the terminal event was written may depend on the store; nothing may ever follow it.
-  const text = (await readBytes(trial.store, scribe.id)).toString()
+  const text = (await readBytes(trial.store, runWriter.id)).toString()
   expect(text).not.toContain('too late')
   expect(text.match(/event: run\.completed/g)?.length ?? 0).toBeLessThanOrEqual(1)
 }
 
 async function refusesSecondTerminal(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const claim = (await trial.store.get(scribe.id))!
+  const runWriter = await trial.start()
+  const claim = (await trial.store.get(runWriter.id))!
   const writers = (['completed', 'failed', 'cancelled', 'rejected'] as const).map((status) => {
-    return { status, scribe: new RunWriter(trial.store, trial.clock, claim, scribe.records) }
+    return { status, runWriter: new RunWriter(trial.store, trial.clock, claim, runWriter.records) }
   })
-  const attempts = writers.map(({ status, scribe: writer }) =>
+  const attempts = writers.map(({ status, runWriter: writer }) =>
     refusalOf(() => {
       end(writer, status)
       return writer.flush()
     }),
   )
   const refusals = await Promise.all(attempts)
-  const winners = writers.filter((_, index) => refusals[index] === undefined).map((writer) => writer.scribe)
+  const winners = writers.filter((_, index) => refusals[index] === undefined).map((writer) => writer.runWriter)
   expect(winners).toHaveLength(1)
   for (const refusal of refusals) expect([undefined, 'closed', 'fenced']).toContain(refusal)
-  await expectLog(trial.store, scribe.id, winners[0]!.records)
-  expect((await trial.store.get(scribe.id))?.run).toEqual(winners[0]!.run)
+  await expectLog(trial.store, runWriter.id, winners[0]!.records)
+  expect((await trial.store.get(runWriter.id))?.run).toEqual(winners[0]!.run)
 }
 
 async function refusesUnknownRun(trial: Trial): Promise<void> {
@@ -182,20 +182,20 @@ async function countsPending(trial: Trial): Promise<void> {
 async function changesWithRecord(trial: Trial): Promise<void> {
   const draft = trial.newRun({ metadata: { 'naïve key': [1, null, { deep: '🙂' }] }, protocol: 'native', lane: 'lane' })
   const { stored } = await trial.store.create({ ...draft, claim: { owner: 'worker-1', ttlMs: TTL_MS } })
-  const scribe = new RunWriter(trial.store, trial.clock, stored, [draft.record])
-  const before = (await trial.store.get(scribe.id))!
+  const runWriter = new RunWriter(trial.store, trial.clock, stored, [draft.record])
+  const before = (await trial.store.get(runWriter.id))!
   const steps: readonly (() => void)[] = [
-    () => scribe.start(),
-    () => scribe.pause(),
-    () => scribe.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: 'no "luck"\n' } } }),
+    () => runWriter.start(),
+    () => runWriter.pause(),
+    () => runWriter.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: 'no "luck"\n' } } }),
   ]
   for (const step of steps) {
     trial.clock.advance(1000)
     step()
-    await scribe.flush()
-    const now = (await trial.store.get(scribe.id))!
-    expect(now.run).toEqual(scribe.run)
-    expect(now.next).toBe(scribe.records.length)
+    await runWriter.flush()
+    const now = (await trial.store.get(runWriter.id))!
+    expect(now.run).toEqual(runWriter.run)
+    expect(now.next).toBe(runWriter.records.length)
   }
   expect(before).toMatchObject({ run: { status: 'queued' }, next: 1 })
 }
@@ -207,9 +207,9 @@ function appendText(writer: LogWriter, id: string): Promise<void> {
   return writer.flush()
 }
 
-function end(scribe: RunWriter, status: Run['status']): void {
-  if (status === 'completed') scribe.complete()
-  else if (status === 'cancelled') scribe.cancel()
-  else if (status === 'rejected') scribe.append({ type: 'run.rejected', data: { reason: 'not today' } })
-  else scribe.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: 'out of ideas' } } })
+function end(runWriter: RunWriter, status: Run['status']): void {
+  if (status === 'completed') runWriter.complete()
+  else if (status === 'cancelled') runWriter.cancel()
+  else if (status === 'rejected') runWriter.append({ type: 'run.rejected', data: { reason: 'not today' } })
+  else runWriter.append({ type: 'run.failed', data: { error: { code: 'agent_failed', message: 'out of ideas' } } })
 }

@@ -129,12 +129,15 @@ async function claim(
 }
 
 async function append(world: ModelRunner, command: Commands['append'], run: ModelRun): Promise<void> {
-  const scribe = world.writers.get(run)
-  if (scribe === undefined) return
+  const runWriter = world.writers.get(run)
+  if (runWriter === undefined) return
   for (const kind of command.events) {
-    const before = scribe.run
-    if (!appendOne(scribe, kind, command.text)) continue
-    run.pending.push({ record: scribe.records.at(-1)!, change: scribe.run === before ? undefined : scribe.run })
+    const before = runWriter.run
+    if (!appendOne(runWriter, kind, command.text)) continue
+    run.pending.push({
+      record: runWriter.records.at(-1)!,
+      change: runWriter.run === before ? undefined : runWriter.run,
+    })
   }
   if (command.flush) await flush(world, run)
 }
@@ -146,23 +149,23 @@ async function appendToAll(world: ModelRunner, { text }: Commands['appendToAll']
 }
 
 /** Appends an event if it is valid in the run's state; returns whether. */
-function appendOne(scribe: RunWriter, kind: Commands['append']['events'][number], text: string): boolean {
-  const { status } = scribe.run
+function appendOne(runWriter: RunWriter, kind: Commands['append']['events'][number], text: string): boolean {
+  const { status } = runWriter.run
   if (isFinished(status)) return false
-  if (kind === 'text') scribe.text(text)
-  else if (kind === 'start' && status !== 'paused') scribe.start()
-  else if (kind === 'pause' && status === 'running') scribe.pause()
-  else if (kind === 'ask' && status === 'running') scribe.pause(5000)
-  else if (kind === 'resume' && status === 'paused') scribe.resume()
-  else if (kind === 'end' && status === 'running') scribe.complete()
-  else if (kind === 'end') scribe.cancel()
+  if (kind === 'text') runWriter.text(text)
+  else if (kind === 'start' && status !== 'paused') runWriter.start()
+  else if (kind === 'pause' && status === 'running') runWriter.pause()
+  else if (kind === 'ask' && status === 'running') runWriter.pause(5000)
+  else if (kind === 'resume' && status === 'paused') runWriter.resume()
+  else if (kind === 'end' && status === 'running') runWriter.complete()
+  else if (kind === 'end') runWriter.cancel()
   else return false
   return true
 }
 
 /** A writer that lost its lease, or a second writer one record behind, tries to append. */
 async function intrude(world: ModelRunner, { as, writer }: Commands['intrude'], run: ModelRun): Promise<void> {
-  const zombies = (world.retired.get(run) ?? []).filter((scribe) => scribe.epoch < run.epoch)
+  const zombies = (world.retired.get(run) ?? []).filter((runWriter) => runWriter.epoch < run.epoch)
   const twin = world.trial.store.writer(run.run.id, { epoch: run.epoch, next: run.records.length - 1 })
   const intruder = as === 'twin' ? twin : zombies[writer % zombies.length]?.writer
   if (intruder === undefined) return

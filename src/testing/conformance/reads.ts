@@ -29,57 +29,57 @@ export const readsSection: ConformanceSection = {
 }
 
 /** Records of 0 to 400 characters, committed in batches of different sizes. */
-async function writeMixture(scribe: RunWriter, count = 60): Promise<void> {
+async function writeMixture(runWriter: RunWriter, count = 60): Promise<void> {
   for (let index = 0; index < count; index++) {
-    scribe.text('0123456789'.repeat((index * 7) % 41))
-    if (index % 7 === 0 || index % 11 === 0) await scribe.flush()
+    runWriter.text('0123456789'.repeat((index * 7) % 41))
+    if (index % 7 === 0 || index % 11 === 0) await runWriter.flush()
   }
-  await scribe.flush()
+  await runWriter.flush()
 }
 
 async function readsFromEveryCursor(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  await writeMixture(scribe)
-  scribe.complete()
-  await scribe.flush()
-  for (let after = -1; after < scribe.records.length; after++) {
-    expectSameBytes(await readBytes(trial.store, scribe.id, { after }), scribe.records.slice(after + 1))
+  const runWriter = await trial.start()
+  await writeMixture(runWriter)
+  runWriter.complete()
+  await runWriter.flush()
+  for (let after = -1; after < runWriter.records.length; after++) {
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { after }), runWriter.records.slice(after + 1))
   }
 }
 
 async function readsInEveryPageSize(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  await writeMixture(scribe)
+  const runWriter = await trial.start()
+  await writeMixture(runWriter)
   for (const bytesMax of PAGE_BYTES) {
-    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
-    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax, after: 30 }), scribe.records.slice(31))
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax, after: 30 }), runWriter.records.slice(31))
   }
 }
 
 async function boundsPages(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  for (let index = 0; index < 500; index++) scribe.text('x'.repeat(KiB))
-  await scribe.flush()
-  const recordBytes = Buffer.byteLength(scribe.records.at(-1)!)
+  const runWriter = await trial.start()
+  for (let index = 0; index < 500; index++) runWriter.text('x'.repeat(KiB))
+  await runWriter.flush()
+  const recordBytes = Buffer.byteLength(runWriter.records.at(-1)!)
   for (const bytesMax of [1, 10 * KiB, 100 * KiB]) {
-    for (const page of await readPages(trial.store, scribe.id, { bytesMax })) {
+    for (const page of await readPages(trial.store, runWriter.id, { bytesMax })) {
       expect(page.bytes.length).toBeLessThanOrEqual(bytesMax + recordBytes)
     }
   }
 }
 
 async function keepsLargeRecords(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  scribe.text('before')
-  scribe.text('🌊 0123456789ab'.repeat(64 * KiB))
-  scribe.text('between')
-  await scribe.flush()
-  scribe.text('y'.repeat(KiB * KiB))
-  await scribe.flush()
-  scribe.text('after')
-  await scribe.flush()
+  const runWriter = await trial.start()
+  runWriter.text('before')
+  runWriter.text('🌊 0123456789ab'.repeat(64 * KiB))
+  runWriter.text('between')
+  await runWriter.flush()
+  runWriter.text('y'.repeat(KiB * KiB))
+  await runWriter.flush()
+  runWriter.text('after')
+  await runWriter.flush()
   for (const bytesMax of PAGE_BYTES)
-    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
 }
 
 async function keepsUnicode(trial: Trial): Promise<void> {
@@ -95,42 +95,42 @@ async function keepsUnicode(trial: Trial): Promise<void> {
     `"quotes" 'single' \\ back %s $1 ; -- drop`,
     '',
   ]
-  const scribe = await trial.start({ session: 'sitzung-ü-🙂', metadata: { note: texts.join(' ').toWellFormed() } })
-  for (const text of texts) scribe.text(text)
-  await scribe.flush()
-  for (const text of texts) scribe.text(text.repeat(3000))
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = await trial.start({ session: 'sitzung-ü-🙂', metadata: { note: texts.join(' ').toWellFormed() } })
+  for (const text of texts) runWriter.text(text)
+  await runWriter.flush()
+  for (const text of texts) runWriter.text(text.repeat(3000))
+  runWriter.complete()
+  await runWriter.flush()
   for (const bytesMax of PAGE_BYTES)
-    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
-  expect((await trial.store.get(scribe.id))?.run).toEqual(scribe.run)
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
+  expect((await trial.store.get(runWriter.id))?.run).toEqual(runWriter.run)
 }
 
 async function marksTheEnd(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  await writeMixture(scribe, 20)
-  for (const page of await readPages(trial.store, scribe.id, { bytesMax: 500 })) expect(page.closed).toBe(false)
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = await trial.start()
+  await writeMixture(runWriter, 20)
+  for (const page of await readPages(trial.store, runWriter.id, { bytesMax: 500 })) expect(page.closed).toBe(false)
+  runWriter.complete()
+  await runWriter.flush()
   for (const bytesMax of PAGE_BYTES) {
-    for (const page of await readPages(trial.store, scribe.id, { bytesMax })) {
-      expect(page.closed).toBe(lastOf(page) === scribe.records.length - 1)
+    for (const page of await readPages(trial.store, runWriter.id, { bytesMax })) {
+      expect(page.closed).toBe(lastOf(page) === runWriter.records.length - 1)
     }
   }
 }
 
 async function answersTheEnd(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  await writeMixture(scribe, 5)
-  const next = scribe.records.length
-  expect(await trial.store.read(scribe.id, next - 1, KiB)).toBeUndefined()
+  const runWriter = await trial.start()
+  await writeMixture(runWriter, 5)
+  const next = runWriter.records.length
+  expect(await trial.store.read(runWriter.id, next - 1, KiB)).toBeUndefined()
   for (const after of [next, next + 1, next + 1000]) {
-    expect(await refusalOf(() => trial.store.read(scribe.id, after, KiB))).toBe('cursor_invalid')
+    expect(await refusalOf(() => trial.store.read(runWriter.id, after, KiB))).toBe('cursor_invalid')
   }
-  scribe.complete()
-  await scribe.flush()
-  expect(await trial.store.read(scribe.id, next, KiB)).toBeUndefined()
-  expect(await refusalOf(() => trial.store.read(scribe.id, next + 1, KiB))).toBe('cursor_invalid')
+  runWriter.complete()
+  await runWriter.flush()
+  expect(await trial.store.read(runWriter.id, next, KiB)).toBeUndefined()
+  expect(await refusalOf(() => trial.store.read(runWriter.id, next + 1, KiB))).toBe('cursor_invalid')
 }
 
 async function answersUnknownRun(trial: Trial): Promise<void> {
@@ -141,64 +141,64 @@ async function answersUnknownRun(trial: Trial): Promise<void> {
 }
 
 async function answersTrimmed(trial: Trial): Promise<void> {
-  for (const scribe of [await trial.start(), await trial.finish()]) {
-    if (scribe.run.status === 'running') await writeMixture(scribe, 20)
-    const earliest = Math.min(10, scribe.records.length - 1)
-    await trial.store.trim(scribe.id, earliest)
-    expect(await trial.store.get(scribe.id)).toMatchObject({ first: earliest, next: scribe.records.length })
+  for (const runWriter of [await trial.start(), await trial.finish()]) {
+    if (runWriter.run.status === 'running') await writeMixture(runWriter, 20)
+    const earliest = Math.min(10, runWriter.records.length - 1)
+    await trial.store.trim(runWriter.id, earliest)
+    expect(await trial.store.get(runWriter.id)).toMatchObject({ first: earliest, next: runWriter.records.length })
     for (let after = -1; after < earliest - 1; after++) {
-      const error = await trial.store.read(scribe.id, after, KiB).catch((thrown: unknown) => thrown)
+      const error = await trial.store.read(runWriter.id, after, KiB).catch((thrown: unknown) => thrown)
       expect(isHoldfastError(error, 'cursor_expired') && error.details).toEqual({ earliest })
     }
-    await expectLog(trial.store, scribe.id, scribe.records, earliest)
+    await expectLog(trial.store, runWriter.id, runWriter.records, earliest)
   }
 }
 
 async function trimsOnlyTheBeginning(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   const bystander = await trial.start()
-  await writeMixture(scribe)
+  await writeMixture(runWriter)
   let first = 0
   for (const before of [1, 7, 8, 30, 20, 0, -5]) {
     first = Math.max(first, before)
-    await trial.store.trim(scribe.id, before)
-    expect((await trial.store.get(scribe.id))?.first).toBe(first)
-    await expectLog(trial.store, scribe.id, scribe.records, first)
+    await trial.store.trim(runWriter.id, before)
+    expect((await trial.store.get(runWriter.id))?.first).toBe(first)
+    await expectLog(trial.store, runWriter.id, runWriter.records, first)
   }
-  await writeMixture(scribe, 10)
-  scribe.complete()
-  await scribe.flush()
+  await writeMixture(runWriter, 10)
+  runWriter.complete()
+  await runWriter.flush()
   for (const bytesMax of PAGE_BYTES) {
-    expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax, after: 29 }), scribe.records.slice(30))
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax, after: 29 }), runWriter.records.slice(30))
   }
   await expectLog(trial.store, bystander.id, bystander.records)
 }
 
 async function keepsLastRecord(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  await writeMixture(scribe, 20)
-  const last = scribe.records.length - 1
-  await trial.store.trim(scribe.id, last + 1)
-  expect(await trial.store.get(scribe.id)).toMatchObject({ first: last, next: last + 1 })
-  await trial.store.trim(scribe.id, last + 1000)
-  await expectLog(trial.store, scribe.id, scribe.records, last)
-  scribe.complete()
-  await scribe.flush()
-  await trial.store.trim(scribe.id, last + 1000)
-  const [page] = await readPages(trial.store, scribe.id, { after: last })
+  const runWriter = await trial.start()
+  await writeMixture(runWriter, 20)
+  const last = runWriter.records.length - 1
+  await trial.store.trim(runWriter.id, last + 1)
+  expect(await trial.store.get(runWriter.id)).toMatchObject({ first: last, next: last + 1 })
+  await trial.store.trim(runWriter.id, last + 1000)
+  await expectLog(trial.store, runWriter.id, runWriter.records, last)
+  runWriter.complete()
+  await runWriter.flush()
+  await trial.store.trim(runWriter.id, last + 1000)
+  const [page] = await readPages(trial.store, runWriter.id, { after: last })
   expect(page).toMatchObject({ first: last + 1, count: 1, closed: true })
 }
 
 async function measuresSize(trial: Trial): Promise<void> {
   const sizes = [await trial.store.size()]
   for (let run = 0; run < 2; run++) {
-    const scribe = await trial.start()
-    for (let index = 0; index < 8; index++) scribe.text('z'.repeat(128 * KiB))
-    scribe.complete()
-    await scribe.flush()
+    const runWriter = await trial.start()
+    for (let index = 0; index < 8; index++) runWriter.text('z'.repeat(128 * KiB))
+    runWriter.complete()
+    await runWriter.flush()
     sizes.push(await trial.store.size())
-    if (run === 0) await trial.store.trim(scribe.id, scribe.records.length)
-    else await trial.store.remove(scribe.id)
+    if (run === 0) await trial.store.trim(runWriter.id, runWriter.records.length)
+    else await trial.store.remove(runWriter.id)
     sizes.push(await trial.store.size())
   }
   const [empty, written, trimmed, writtenAgain, removed] = sizes as [number, number, number, number, number]

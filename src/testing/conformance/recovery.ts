@@ -43,54 +43,54 @@ async function saysDurable(trial: Trial): Promise<void> {
 }
 
 async function keepsFlushed(trial: Trial): Promise<void> {
-  const scribes = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
+  const runWriters = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
   for (let turn = 0; turn < 20; turn++) {
-    for (const scribe of scribes) scribe.text(`${scribe.id} 🌊 e\u0301 \ud800 ${'x'.repeat(turn * 100)}`)
-    await Promise.all(scribes.map((scribe) => scribe.flush()))
+    for (const runWriter of runWriters) runWriter.text(`${runWriter.id} 🌊 e\u0301 \ud800 ${'x'.repeat(turn * 100)}`)
+    await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
   }
-  scribes[0]!.text('y'.repeat(1024 * 1024))
-  await scribes[0]!.flush()
+  runWriters[0]!.text('y'.repeat(1024 * 1024))
+  await runWriters[0]!.flush()
   await trial.reopen()
-  for (const scribe of scribes) {
+  for (const runWriter of runWriters) {
     for (const bytesMax of [1, 1000, 256 * 1024]) {
-      expectSameBytes(await readBytes(trial.store, scribe.id, { bytesMax }), scribe.records)
+      expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
     }
   }
 }
 
 async function keepsPrefix(trial: Trial): Promise<void> {
-  const scribes = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
-  for (const scribe of scribes) for (let index = 0; index < 20; index++) scribe.text(`flushed ${index}`)
-  await Promise.all(scribes.map((scribe) => scribe.flush()))
-  const flushed = scribes[0]!.records.length
-  for (let index = 0; index < 50; index++) for (const scribe of scribes) scribe.text(`not flushed ${index}`)
-  for (const scribe of scribes) scribe.complete()
+  const runWriters = await Promise.all(Array.from({ length: 10 }, () => trial.start()))
+  for (const runWriter of runWriters) for (let index = 0; index < 20; index++) runWriter.text(`flushed ${index}`)
+  await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
+  const flushed = runWriters[0]!.records.length
+  for (let index = 0; index < 50; index++) for (const runWriter of runWriters) runWriter.text(`not flushed ${index}`)
+  for (const runWriter of runWriters) runWriter.complete()
   await trial.reopen()
-  for (const scribe of scribes) {
-    const stored = (await trial.store.get(scribe.id))!
+  for (const runWriter of runWriters) {
+    const stored = (await trial.store.get(runWriter.id))!
     expect(stored.next).toBeGreaterThanOrEqual(flushed)
-    expect(stored.next).toBeLessThanOrEqual(scribe.records.length)
-    await expectLog(trial.store, scribe.id, scribe.records.slice(0, stored.next))
-    expect(stored.run.status).toBe(stored.next === scribe.records.length ? 'completed' : 'running')
+    expect(stored.next).toBeLessThanOrEqual(runWriter.records.length)
+    await expectLog(trial.store, runWriter.id, runWriter.records.slice(0, stored.next))
+    expect(stored.run.status).toBe(stored.next === runWriter.records.length ? 'completed' : 'running')
   }
 }
 
 async function keepsVisible(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  let seen = scribe.records.length
-  trial.store.watch(scribe.id, (hint) => {
+  const runWriter = await trial.start()
+  let seen = runWriter.records.length
+  trial.store.watch(runWriter.id, (hint) => {
     seen = Math.max(seen, hint.next)
   })
   for (let turn = 0; turn < 10; turn++) {
-    for (let index = 0; index < 20; index++) scribe.text(`${turn}.${index} `)
-    const page = await trial.store.read(scribe.id, seen - 1, 256 * 1024)
+    for (let index = 0; index < 20; index++) runWriter.text(`${turn}.${index} `)
+    const page = await trial.store.read(runWriter.id, seen - 1, 256 * 1024)
     if (page !== undefined) seen = Math.max(seen, lastOf(page) + 1)
-    seen = Math.max(seen, (await trial.store.get(scribe.id))!.next)
+    seen = Math.max(seen, (await trial.store.get(runWriter.id))!.next)
   }
   await trial.reopen()
-  const { next } = (await trial.store.get(scribe.id))!
+  const { next } = (await trial.store.get(runWriter.id))!
   expect(next).toBeGreaterThanOrEqual(seen)
-  await expectLog(trial.store, scribe.id, scribe.records.slice(0, next))
+  await expectLog(trial.store, runWriter.id, runWriter.records.slice(0, next))
 }
 
 async function createsWholly(trial: Trial): Promise<void> {
@@ -171,19 +171,19 @@ async function keepsLeases(trial: Trial): Promise<void> {
 }
 
 async function staysClosed(trial: Trial): Promise<void> {
-  const scribe = await trial.finish()
+  const runWriter = await trial.finish()
   await trial.reopen()
-  const { epoch, next } = (await trial.store.get(scribe.id))!
-  const writer = trial.store.writer(scribe.id, { epoch, next })
+  const { epoch, next } = (await trial.store.get(runWriter.id))!
+  const writer = trial.store.writer(runWriter.id, { epoch, next })
   const refusal = await refusalOf(async () => {
-    writer.append(scribe.records.at(-1)!, scribe.run)
+    writer.append(runWriter.records.at(-1)!, runWriter.run)
     await writer.flush()
   })
   expect(refusal).toBe('closed')
   trial.expireLeases()
-  expect(await trial.store.claim(scribe.id, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
-  expect((await trial.store.read(scribe.id, next - 2, 1))?.closed).toBe(true)
-  await expectLog(trial.store, scribe.id, scribe.records)
+  expect(await trial.store.claim(runWriter.id, 'worker-2', TTL_MS, { paused: true })).toBeUndefined()
+  expect((await trial.store.read(runWriter.id, next - 2, 1))?.closed).toBe(true)
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function keepsKeys(trial: Trial): Promise<void> {
@@ -202,12 +202,12 @@ async function keepsKeys(trial: Trial): Promise<void> {
 }
 
 async function keepsStops(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   const stop = { at: trial.clock.iso(), reason: 'enough', by: 'anna' }
-  await trial.store.requestStop(scribe.id, stop)
+  await trial.store.requestStop(runWriter.id, stop)
   await trial.reopen()
-  expect((await trial.store.get(scribe.id))?.stop).toEqual(stop)
-  const again = await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'bert' })
+  expect((await trial.store.get(runWriter.id))?.stop).toEqual(stop)
+  const again = await trial.store.requestStop(runWriter.id, { at: trial.clock.iso(), by: 'bert' })
   expect(again?.stop).toEqual(stop)
 }
 
@@ -226,39 +226,39 @@ async function keepsLanes(trial: Trial): Promise<void> {
 }
 
 async function keepsTrimmed(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  for (let index = 0; index < 20; index++) scribe.text(`${index} `)
-  await scribe.flush()
+  const runWriter = await trial.start()
+  for (let index = 0; index < 20; index++) runWriter.text(`${index} `)
+  await runWriter.flush()
   const removed = await trial.finish()
-  await trial.store.trim(scribe.id, 10)
+  await trial.store.trim(runWriter.id, 10)
   await trial.store.remove(removed.id)
   await trial.reopen()
   expect(await trial.store.get(removed.id)).toBeUndefined()
   expect(await refusalOf(() => trial.store.read(removed.id, -1, 1000))).toBe('not_found')
-  expect(await trial.store.get(scribe.id)).toMatchObject({ first: 10, next: 22 })
-  expect(await refusalOf(() => trial.store.read(scribe.id, 8, 1000))).toBe('cursor_expired')
-  await expectLog(trial.store, scribe.id, scribe.records, 10)
+  expect(await trial.store.get(runWriter.id)).toMatchObject({ first: 10, next: 22 })
+  expect(await refusalOf(() => trial.store.read(runWriter.id, 8, 1000))).toBe('cursor_expired')
+  await expectLog(trial.store, runWriter.id, runWriter.records, 10)
 }
 
 async function sharesNothingWithRemoved(trial: Trial): Promise<void> {
   const long = await trial.start()
   const short = await Promise.all(Array.from({ length: 5 }, () => trial.start()))
   for (let turn = 0; turn < 5; turn++) {
-    for (const scribe of [long, ...short]) scribe.text(`${scribe.id} ${turn}`)
-    await Promise.all([long, ...short].map((scribe) => scribe.flush()))
+    for (const runWriter of [long, ...short]) runWriter.text(`${runWriter.id} ${turn}`)
+    await Promise.all([long, ...short].map((runWriter) => runWriter.flush()))
   }
-  for (const scribe of short) scribe.complete()
-  await Promise.all(short.map((scribe) => scribe.flush()))
-  for (const scribe of short) expect(await trial.store.remove(scribe.id)).toBe(true)
+  for (const runWriter of short) runWriter.complete()
+  await Promise.all(short.map((runWriter) => runWriter.flush()))
+  for (const runWriter of short) expect(await trial.store.remove(runWriter.id)).toBe(true)
   for (let cycle = 0; cycle < 3; cycle++) {
     await trial.reopen()
     const heirs = await Promise.all(Array.from({ length: 6 }, () => trial.start()))
-    for (const scribe of heirs) scribe.text(`cycle ${cycle}`)
-    await Promise.all(heirs.map((scribe) => scribe.flush()))
-    for (const scribe of heirs) await expectLog(trial.store, scribe.id, scribe.records)
+    for (const runWriter of heirs) runWriter.text(`cycle ${cycle}`)
+    await Promise.all(heirs.map((runWriter) => runWriter.flush()))
+    for (const runWriter of heirs) await expectLog(trial.store, runWriter.id, runWriter.records)
     await trial.reopen()
-    for (const scribe of [long, ...heirs]) await expectLog(trial.store, scribe.id, scribe.records)
-    for (const scribe of short) expect(await trial.store.get(scribe.id)).toBeUndefined()
+    for (const runWriter of [long, ...heirs]) await expectLog(trial.store, runWriter.id, runWriter.records)
+    for (const runWriter of short) expect(await trial.store.get(runWriter.id)).toBeUndefined()
   }
 }
 
@@ -279,13 +279,13 @@ async function survivesManyReopens(trial: Trial): Promise<void> {
   for (let round = 0; round < 5; round++) {
     await trial.reopen()
     trial.expireLeases()
-    const scribe = await trial.takeOver(first.id)
+    const runWriter = await trial.takeOver(first.id)
     expect(await readRecords(trial.store, first.id)).toEqual(records)
-    expect(scribe.epoch).toBe(round + 2)
-    for (let index = 0; index < 10; index++) scribe.text(`${round}.${index} `)
-    if (round === 4) scribe.complete()
-    await scribe.flush()
-    records = scribe.records
+    expect(runWriter.epoch).toBe(round + 2)
+    for (let index = 0; index < 10; index++) runWriter.text(`${round}.${index} `)
+    if (round === 4) runWriter.complete()
+    await runWriter.flush()
+    records = runWriter.records
   }
   await trial.reopen()
   await expectLog(trial.store, first.id, records)

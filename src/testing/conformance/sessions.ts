@@ -100,25 +100,25 @@ async function touchesOnlyForCreated(trial: Trial): Promise<void> {
 }
 
 async function touchesOnce(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   const before = await session(trial)
   expect(before).toBeDefined()
   const change = async (): Promise<void> => {
     trial.clock.advance(10)
-    scribe.text('on and on')
-    await scribe.flush()
-    await trial.store.requestStop(scribe.id, { at: trial.clock.iso() })
+    runWriter.text('on and on')
+    await runWriter.flush()
+    await trial.store.requestStop(runWriter.id, { at: trial.clock.iso() })
     await trial.store.renew('worker-1', TTL_MS)
   }
   await change()
   expect(await session(trial)).toEqual(before)
   await trial.store.documents.remove('owner-1', SESSIONS, 'session-1')
   await change()
-  await trial.store.release(scribe.id, scribe.epoch)
-  const successor = await trial.takeOver(scribe.id)
+  await trial.store.release(runWriter.id, runWriter.epoch)
+  const successor = await trial.takeOver(runWriter.id)
   successor.complete()
   await successor.flush()
-  await trial.store.trim(scribe.id, 2)
+  await trial.store.trim(runWriter.id, 2)
   expect(await session(trial)).toBeUndefined()
 }
 

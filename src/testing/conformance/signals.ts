@@ -21,17 +21,17 @@ export const signalsSection: ConformanceSection = {
 }
 
 async function hintsAppends(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const own = trial.hints(scribe.id)
+  const runWriter = await trial.start()
+  const own = trial.hints(runWriter.id)
   const all = trial.hints('*')
   for (let turn = 0; turn < 3; turn++) {
-    scribe.text(`${turn} `)
-    await scribe.flush()
-    for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, scribe.id)).toBe(turn + 3))
+    runWriter.text(`${turn} `)
+    await runWriter.flush()
+    for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, runWriter.id)).toBe(turn + 3))
   }
-  scribe.complete()
-  await scribe.flush()
-  for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, scribe.id)).toBe(6))
+  runWriter.complete()
+  await runWriter.flush()
+  for (const hints of [own, all]) await trial.eventually(() => expect(heardOf(hints, runWriter.id)).toBe(6))
   const created = await trial.create()
   await trial.eventually(() => expect(heardOf(all, created.run.id)).toBe(1))
 }
@@ -65,14 +65,15 @@ async function keepsWatchersApart(trial: Trial): Promise<void> {
 
 async function carriesTheLog(trial: Trial): Promise<void> {
   const hints = trial.hints('*')
-  const scribes = [await trial.start(), await trial.start()]
+  const runWriters = [await trial.start(), await trial.start()]
   for (let turn = 0; turn < 20; turn++) {
-    for (const scribe of scribes) for (let index = 0; index <= turn % 3; index++) scribe.text(`wave ${turn} 🌊 `)
-    if (turn % 4 === 0) await Promise.all(scribes.map((scribe) => scribe.flush()))
+    for (const runWriter of runWriters)
+      for (let index = 0; index <= turn % 3; index++) runWriter.text(`wave ${turn} 🌊 `)
+    if (turn % 4 === 0) await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
   }
-  for (const scribe of scribes) scribe.complete()
-  await Promise.all(scribes.map((scribe) => scribe.flush()))
-  for (const { id, records } of scribes) {
+  for (const runWriter of runWriters) runWriter.complete()
+  await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
+  for (const { id, records } of runWriters) {
     await trial.eventually(() => expect(heardOf(hints, id)).toBe(records.length))
     for (const { slice, next } of hints.filter((hint) => hint.run === id)) {
       expect(next).toBeLessThanOrEqual(records.length)
@@ -101,51 +102,51 @@ async function announcesOnlyReadable(trial: Trial): Promise<void> {
     checking.catch(() => {}) // awaited below
     checks.push(checking)
   })
-  const scribes = [await trial.start(), await trial.start()]
+  const runWriters = [await trial.start(), await trial.start()]
   for (let turn = 0; turn < 30; turn++) {
-    for (const scribe of scribes) scribe.text('quick '.repeat(turn))
-    if (turn % 5 === 0) await scribes[turn % 2]!.flush()
+    for (const runWriter of runWriters) runWriter.text('quick '.repeat(turn))
+    if (turn % 5 === 0) await runWriters[turn % 2]!.flush()
   }
-  for (const scribe of scribes) scribe.complete()
-  await Promise.all(scribes.map((scribe) => scribe.flush()))
+  for (const runWriter of runWriters) runWriter.complete()
+  await Promise.all(runWriters.map((runWriter) => runWriter.flush()))
   await trial.eventually(() => expect(checks.length).toBeGreaterThan(0))
   await Promise.all(checks)
 }
 
 async function showsOnlyReadable(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  for (let index = 0; index < 50; index++) scribe.text('z'.repeat(1000))
-  scribe.complete()
+  const runWriter = await trial.start()
+  for (let index = 0; index < 50; index++) runWriter.text('z'.repeat(1000))
+  runWriter.complete()
   const look = async (): Promise<void> => {
-    const stored = (await trial.store.get(scribe.id))!
-    if (stored.next > 2) expect((await trial.store.read(scribe.id, stored.next - 2, 1))?.first).toBe(stored.next - 1)
+    const stored = (await trial.store.get(runWriter.id))!
+    if (stored.next > 2) expect((await trial.store.read(runWriter.id, stored.next - 2, 1))?.first).toBe(stored.next - 1)
     if (!isFinished(stored.run.status)) return
-    expect(stored.next).toBe(scribe.records.length)
-    expect((await trial.store.read(scribe.id, stored.next - 2, 1))?.closed).toBe(true)
+    expect(stored.next).toBe(runWriter.records.length)
+    expect((await trial.store.read(runWriter.id, stored.next - 2, 1))?.closed).toBe(true)
   }
-  await lookUntil(scribe.flush(), look)
-  await expectLog(trial.store, scribe.id, scribe.records)
+  await lookUntil(runWriter.flush(), look)
+  await expectLog(trial.store, runWriter.id, runWriter.records)
 }
 
 async function losesNothing(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   for (let turn = 0; turn < 10; turn++) {
     // Written while nobody watches, so later watchers get no hint of it.
-    scribe.text(`unheard ${turn} `)
-    await scribe.flush()
-    const leave = trial.store.watch(scribe.id, () => {})
-    await expectLog(trial.store, scribe.id, scribe.records)
+    runWriter.text(`unheard ${turn} `)
+    await runWriter.flush()
+    const leave = trial.store.watch(runWriter.id, () => {})
+    await expectLog(trial.store, runWriter.id, runWriter.records)
     leave()
   }
 }
 
 async function hintsStop(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
-  const own = trial.hints(scribe.id)
+  const runWriter = await trial.start()
+  const own = trial.hints(runWriter.id)
   const all = trial.hints('*')
-  await trial.store.requestStop(scribe.id, { at: trial.clock.iso(), by: 'anna' })
+  await trial.store.requestStop(runWriter.id, { at: trial.clock.iso(), by: 'anna' })
   for (const hints of [own, all]) {
-    await trial.eventually(() => expect(hints.map(({ run, stop }) => stop && run)).toContain(scribe.id))
+    await trial.eventually(() => expect(hints.map(({ run, stop }) => stop && run)).toContain(runWriter.id))
   }
 }
 
@@ -155,11 +156,11 @@ async function hintsClaimable(trial: Trial): Promise<void> {
     await trial.eventually(() => expect(all.map(({ run, claimable }) => claimable && run)).toContain(id))
     all.length = 0
   }
-  const scribe = await trial.start({ lane: 'lane-1' })
+  const runWriter = await trial.start({ lane: 'lane-1' })
   const waiting = await trial.create({ lane: 'lane-1' })
   await hinted((await trial.create()).run.id)
-  scribe.complete()
-  await scribe.flush()
+  runWriter.complete()
+  await runWriter.flush()
   await hinted(waiting.run.id)
   const claim = (await trial.store.claim(waiting.run.id, 'worker-2', 1000))!
   await trial.store.release(waiting.run.id, claim.epoch)

@@ -190,11 +190,11 @@ async function admitsUnfinished(trial: Trial): Promise<void> {
     const claim = await trial.store.claim(run.id, 'worker-1', TTL_MS)
     expect(claim).toMatchObject({ run, epoch: EPOCH + 1, lease: { owner: 'worker-1' } })
   }
-  const scribe = await trial.takeOver(paused.run.id, 'worker-1', { paused: true })
-  scribe.resume()
-  scribe.complete()
-  await scribe.flush()
-  await expectLog(trial.store, paused.run.id, scribe.records)
+  const runWriter = await trial.takeOver(paused.run.id, 'worker-1', { paused: true })
+  runWriter.resume()
+  runWriter.complete()
+  await runWriter.flush()
+  await expectLog(trial.store, paused.run.id, runWriter.records)
 }
 
 async function fencesMovers(trial: Trial): Promise<void> {
@@ -215,9 +215,9 @@ async function keepsLanes(trial: Trial): Promise<void> {
   await moveIn(trial.store, second)
   expect(await trial.store.claimable(10)).toEqual([first.run.id])
   expect((await trial.store.create(trial.newRun({ lane: 'lane-1', rejectIfBusy: true }))).kind).toBe('busy')
-  const scribe = await trial.takeOver(first.run.id)
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = await trial.takeOver(first.run.id)
+  runWriter.complete()
+  await runWriter.flush()
   expect(await trial.store.claimable(10)).toEqual([second.run.id])
 }
 

@@ -45,17 +45,17 @@ export class Trial {
     const created = await this.store.create(draft)
     assert(created.kind === 'created', `a run without a known key is created, not ${created.kind}`)
     assert(created.stored.lease !== undefined, `run ${draft.run.id} is claimed when it is created`)
-    const scribe = new RunWriter(this.store, this.clock, created.stored, [draft.record])
-    scribe.start()
-    await scribe.flush()
-    return scribe
+    const runWriter = new RunWriter(this.store, this.clock, created.stored, [draft.record])
+    runWriter.start()
+    await runWriter.flush()
+    return runWriter
   }
 
   async finish(options: NewRunOptions = {}): Promise<RunWriter> {
-    const scribe = await this.start(options)
-    scribe.complete()
-    await scribe.flush()
-    return scribe
+    const runWriter = await this.start(options)
+    runWriter.complete()
+    await runWriter.flush()
+    return runWriter
   }
 
   /** Claims a run, which must be claimable, and continues its log. */

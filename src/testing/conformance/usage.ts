@@ -32,25 +32,25 @@ export const usageRecoverySection: ConformanceSection = {
 
 /** A finished run with a log of about this many bytes. */
 async function finished(trial: Trial, owner: string, bytes: number, session = 's-1'): Promise<RunWriter> {
-  const scribe = await trial.start({ owner, session })
-  for (let written = 0; written < bytes; written += 8 * KiB) scribe.text('u'.repeat(8 * KiB))
-  scribe.complete()
-  await scribe.flush()
+  const runWriter = await trial.start({ owner, session })
+  for (let written = 0; written < bytes; written += 8 * KiB) runWriter.text('u'.repeat(8 * KiB))
+  runWriter.complete()
+  await runWriter.flush()
   trial.clock.advance(10)
-  return scribe
+  return runWriter
 }
 
-function bytesOf(scribe: RunWriter): number {
-  return scribe.records.reduce((sum, record) => sum + Buffer.byteLength(record), 0)
+function bytesOf(runWriter: RunWriter): number {
+  return runWriter.records.reduce((sum, record) => sum + Buffer.byteLength(record), 0)
 }
 
 /** Bytes may be counted some time after they are durable. */
-async function expectLogBytes(trial: Trial, owner: string, scribes: readonly RunWriter[]): Promise<void> {
-  const bytes = scribes.reduce((sum, scribe) => sum + bytesOf(scribe), 0)
+async function expectLogBytes(trial: Trial, owner: string, runWriters: readonly RunWriter[]): Promise<void> {
+  const bytes = runWriters.reduce((sum, runWriter) => sum + bytesOf(runWriter), 0)
   await trial.eventually(async () => {
     const { logBytes } = await trial.store.usage.of(owner)
     expect(logBytes).toBeGreaterThanOrEqual(bytes)
-    expect(logBytes).toBeLessThan(bytes + scribes.length * SLACK)
+    expect(logBytes).toBeLessThan(bytes + runWriters.length * SLACK)
   })
 }
 
@@ -79,9 +79,9 @@ async function countsNothing(trial: Trial): Promise<void> {
   const nothing = { owner: 'owner-1', runs: 0, logBytes: 0, documents: 0, documentBytes: 0 }
   expect(await trial.store.usage.of('owner-1')).toEqual(nothing)
   expect(await trial.store.usage.total()).toBe(0)
-  const scribe = await finished(trial, 'owner-1', 8 * KiB)
+  const runWriter = await finished(trial, 'owner-1', 8 * KiB)
   expect(await trial.store.usage.of('owner-1')).toMatchObject({ runs: 1, documents: 1 })
-  await trial.store.remove(scribe.id)
+  await trial.store.remove(runWriter.id)
   await trial.store.documents.remove('owner-1', SESSIONS, 's-1')
   expect(await trial.store.usage.of('owner-1')).toEqual(nothing)
   expect(await trial.store.usage.largest(10)).toEqual([])
@@ -112,13 +112,13 @@ async function givesBack(trial: Trial): Promise<void> {
 
 /** A store may trim whole blocks only, and estimate what is left in one. */
 async function givesBackOfRunning(trial: Trial): Promise<void> {
-  const scribe = await trial.start()
+  const runWriter = await trial.start()
   for (let count = 0; count < 32; count++) {
-    scribe.text('u'.repeat(8 * KiB))
-    if (count % 4 === 3) await scribe.flush()
+    runWriter.text('u'.repeat(8 * KiB))
+    if (count % 4 === 3) await runWriter.flush()
   }
-  await expectLogBytes(trial, 'owner-1', [scribe])
-  await trial.store.trim(scribe.id, scribe.records.length - 8)
+  await expectLogBytes(trial, 'owner-1', [runWriter])
+  await trial.store.trim(runWriter.id, runWriter.records.length - 8)
   const kept = 8 * 8 * KiB
   await trial.eventually(async () => {
     const { logBytes } = await trial.store.usage.of('owner-1')
@@ -141,7 +141,7 @@ async function ordersOwners(trial: Trial): Promise<void> {
 }
 
 async function pagesFinished(trial: Trial): Promise<void> {
-  const scribes = [
+  const runWriters = [
     await finished(trial, 'owner-1', 8 * KiB),
     await finished(trial, 'owner-1', 64 * KiB),
     await finished(trial, 'owner-1', 8 * KiB),
@@ -150,12 +150,12 @@ async function pagesFinished(trial: Trial): Promise<void> {
   await trial.start({ owner: 'owner-1' })
   await trial.eventually(async () => {
     const page = await trial.store.usage.finishedRuns('owner-1', 2)
-    expect(page.map(({ stored }) => stored.run.id)).toEqual([scribes[0]!.id, scribes[1]!.id])
+    expect(page.map(({ stored }) => stored.run.id)).toEqual([runWriters[0]!.id, runWriters[1]!.id])
     const last = page.at(-1)!
-    expect(last.bytes).toBeGreaterThanOrEqual(bytesOf(scribes[1]!))
-    expect(last.bytes).toBeLessThan(bytesOf(scribes[1]!) + SLACK)
+    expect(last.bytes).toBeGreaterThanOrEqual(bytesOf(runWriters[1]!))
+    expect(last.bytes).toBeLessThan(bytesOf(runWriters[1]!) + SLACK)
     const rest = await trial.store.usage.finishedRuns('owner-1', 2, last.stored.run)
-    expect(rest.map(({ stored }) => stored.run.id)).toEqual([scribes[2]!.id])
+    expect(rest.map(({ stored }) => stored.run.id)).toEqual([runWriters[2]!.id])
   })
 }
 

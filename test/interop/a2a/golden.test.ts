@@ -11,8 +11,8 @@ import { serveInProcess } from '../../support/in-process.ts'
 import { parrot } from '../../protocols/a2a/serve.ts'
 
 /** Does what its message says; nothing in it is of the moment. */
-const scribe = agent<unknown>({
-  id: 'scribe',
+const runWriter = agent<unknown>({
+  id: 'runWriter',
   name: 'Scribe',
   description: 'Writes things down.',
   async *run(input, context) {
@@ -42,7 +42,7 @@ interface Exchange {
 const V1 = { 'A2A-Version': '1.0' }
 const JSON_BODY = { 'Content-Type': 'application/json' }
 
-const rpc = (method: string, params: object, path = '/a2a/scribe'): Exchange => ({
+const rpc = (method: string, params: object, path = '/a2a/runWriter'): Exchange => ({
   path,
   headers: /^[A-Z]/.test(method) ? V1 : {},
   body: { jsonrpc: '2.0', id: 1, method, params },
@@ -50,7 +50,7 @@ const rpc = (method: string, params: object, path = '/a2a/scribe'): Exchange => 
 
 const rest = (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Exchange => ({
   method,
-  path: `/a2a/scribe${path}`,
+  path: `/a2a/runWriter${path}`,
   headers: path.startsWith('/v1') ? {} : V1,
   ...(body !== undefined && { body }),
 })
@@ -70,7 +70,7 @@ const proto = (text: string, more: object = {}): object => ({
 })
 
 const RUN = 'run_1'
-const card = '/a2a/scribe/.well-known/agent-card.json'
+const card = '/a2a/runWriter/.well-known/agent-card.json'
 
 const conversations: Readonly<Record<string, readonly Exchange[]>> = {
   'card-1.0': [{ method: 'GET', path: card, headers: V1 }],
@@ -114,8 +114,8 @@ const conversations: Readonly<Record<string, readonly Exchange[]>> = {
     rpc('GetTaskPushNotificationConfig', { taskId: RUN, id: 'hook' }),
   ],
   'jsonrpc-1.0-errors': [
-    { path: '/a2a/scribe', headers: V1, body: '{"jsonrpc":' },
-    { path: '/a2a/scribe', headers: V1, body: { jsonrpc: '1.0', id: 1, method: 'GetTask' } },
+    { path: '/a2a/runWriter', headers: V1, body: '{"jsonrpc":' },
+    { path: '/a2a/runWriter', headers: V1, body: { jsonrpc: '1.0', id: 1, method: 'GetTask' } },
     rpc('NoSuchMethod', {}),
     rpc('SendMessage', { message: { messageId: '', role: 'ROLE_USER', parts: [] } }),
     rpc('GetTask', { id: 'nowhere' }),
@@ -190,14 +190,14 @@ async function serve(): Promise<string> {
   }
   const ids: Ids = { run: count('run'), session: count('ses'), unique: count('id') }
   const { url } = await serveInProcess({
-    components: [scribe, parrot],
+    components: [runWriter, parrot],
     store: openMemoryStore(),
     clock: { now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678) },
     ids,
     a2a: {
       url: 'https://agents.example',
       push: { limits: { deliveriesMax: 0 } },
-      agents: { scribe: { version: '1' }, parrot: { version: '1', answersDirectly: true } },
+      agents: { runWriter: { version: '1' }, parrot: { version: '1', answersDirectly: true } },
     },
   })
   return url

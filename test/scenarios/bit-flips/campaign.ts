@@ -45,14 +45,14 @@ export async function makeSpecimens(folder: string): Promise<Specimens> {
       metadata: { note: `metadata of ${id}`.repeat(10) },
     })
     const { stored } = await store.create(draft)
-    const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-    scribe.start()
+    const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+    runWriter.start()
     for (let text = 0; text < 20 + number * 30; text++) {
-      scribe.text(`${id} says ${text}: ${'lorem ipsum '.repeat(text % 7)}`)
-      if (text % 25 === 0) await scribe.flush()
+      runWriter.text(`${id} says ${text}: ${'lorem ipsum '.repeat(text % 7)}`)
+      if (text % 25 === 0) await runWriter.flush()
     }
-    if (number % 4 !== 0) scribe.complete()
-    await scribe.flush()
+    if (number % 4 !== 0) runWriter.complete()
+    await runWriter.flush()
   }
   await Promise.all(runs.map(write))
   const documents = runs.map((id) => ({ owner: ownerOf(id), id }))

@@ -25,17 +25,17 @@ async function open(path: string, warnings: string[] = []): Promise<Store> {
 async function start(store: Store, id: string): Promise<RunWriter> {
   const draft = newRun(id, TIME, { claim: CLAIM })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-  scribe.start()
-  return scribe
+  const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+  runWriter.start()
+  return runWriter
 }
 
 async function finish(store: Store, id: string, texts: number): Promise<RunWriter> {
-  const scribe = await start(store, id)
-  for (let index = 0; index < texts; index++) scribe.text(`${id} says ${index}`)
-  scribe.complete()
-  await scribe.flush()
-  return scribe
+  const runWriter = await start(store, id)
+  for (let index = 0; index < texts; index++) runWriter.text(`${id} says ${index}`)
+  runWriter.complete()
+  await runWriter.flush()
+  return runWriter
 }
 
 async function read(store: Store, id: string): Promise<string> {
@@ -248,10 +248,10 @@ describe('[STO-1] [STO-2] a store in use', () => {
     const gone = await finish(store, 'run_gone', 5)
     // More than one commit takes: the row of the trimmed run waits behind these.
     const others = await Promise.all(['a', 'b', 'c', 'd'].map((name) => start(store, `run_${name}`)))
-    for (const scribe of others) scribe.text('x'.repeat(800_000))
+    for (const runWriter of others) runWriter.text('x'.repeat(800_000))
     const trimmed = store.trim(gone.id, 3)
     const removed = store.remove(gone.id)
-    await Promise.all([trimmed, removed, ...others.map((scribe) => scribe.flush())])
+    await Promise.all([trimmed, removed, ...others.map((runWriter) => runWriter.flush())])
     expect(await store.get(gone.id)).toBeUndefined()
     await store.close()
     expect(await (await open(path)).get(gone.id)).toBeUndefined()

@@ -24,16 +24,16 @@ async function withFinished(texts: number): Promise<{ store: Store; records: str
   const store = await openSqliteStore({ path })
   const draft = newRun('run_1', TIME, { claim: { owner: 'worker', ttlMs: 60_000 } })
   const { stored } = await store.create(draft)
-  const scribe = new RunWriter(store, systemClock, stored, [draft.record])
-  scribe.start()
+  const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
+  runWriter.start()
   for (let text = 0; text < texts; text++) {
-    scribe.text(`text ${text}`)
-    if (text % 25 === 0) await scribe.flush() // so that there are several segments to a page
+    runWriter.text(`text ${text}`)
+    if (text % 25 === 0) await runWriter.flush() // so that there are several segments to a page
   }
-  scribe.complete()
-  await scribe.flush()
+  runWriter.complete()
+  await runWriter.flush()
   await store.close()
-  return { store: await opened(path), records: scribe.records.join('') }
+  return { store: await opened(path), records: runWriter.records.join('') }
 }
 
 async function wholeLog(store: Store, bytesMax: number, releases = false): Promise<string> {
