@@ -7,7 +7,7 @@ import { temporaryFolder } from './temporary.ts'
 import { until } from './until.ts'
 
 const root = join(import.meta.dirname, '../..')
-export const BLOCK_MS = 90_000
+export const BLOCK_MS = 180_000
 const OUTPUT_CHARS_MAX = 256 * 1024
 
 /** A shell that a reader types into. Its commands share variables, and are ended with it. */

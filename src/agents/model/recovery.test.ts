@@ -52,13 +52,13 @@ describe('[RUN-1] model agent: recovery', () => {
 
   test('a crash within the text: the same output continues at the word where it was cut', async () => {
     const hang = hangOnce()
-    async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+    async function* answer(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
       yield 'one two '
       await hang(signal)
       yield 'three'
     }
     const log = await crashed(
-      agentOf(({ signal }) => said(signal)),
+      agentOf(({ signal }) => answer(signal)),
       'text.delta',
       2,
     )
@@ -70,13 +70,13 @@ describe('[RUN-1] model agent: recovery', () => {
   test('a crash within the text: different output retracts the earlier text', async () => {
     const hang = hangOnce()
     let round = 0
-    async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+    async function* answer(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
       yield `round ${++round} `
       await hang(signal)
       yield 'over'
     }
     const log = await crashed(
-      agentOf(({ signal }) => said(signal)),
+      agentOf(({ signal }) => answer(signal)),
       'text.delta',
       2,
     )
@@ -200,24 +200,31 @@ describe('[RUN-1] model agent: after a crash within a tool', () => {
 
 describe('model agent: a stop', () => {
   test('[RUN-2] reaches the model in the middle of its answer', async () => {
-    let heard = false
-    async function* said(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
+    let isAborted = false
+    const waiting = Promise.withResolvers<void>()
+    async function* answer(signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {
       yield 'one '
-      await aborted(signal!).finally(() => (heard = true))
+      waiting.resolve() // the log may have the delta before the model is asked for the next part
+      await aborted(signal!).finally(() => (isAborted = true))
     }
-    const node = openNode({ components: [agentOf(({ signal }) => said(signal))] })
+    const node = openNode({ components: [agentOf(({ signal }) => answer(signal))] })
     const id = await node.start('subject', 'hello')
     await node.emitted(id, 'text.delta')
+    await waiting.promise
     await node.stop(id)
     expect(typesOf(await node.ended(id)).slice(-2)).toEqual(['stop.requested', 'run.cancelled'])
-    expect(heard).toBe(true)
+    expect(isAborted).toBe(true)
   })
 
   test('[RUN-2] reaches a tool, and is not reported to the model as a failure', async () => {
-    let heard = false
+    let isAborted = false
+    const waiting = Promise.withResolvers<void>()
     const wait = tool({
       inputSchema: z.object({}),
-      execute: (_, { abortSignal }): Promise<string> => aborted(abortSignal!).finally(() => (heard = true)),
+      execute: (_, { abortSignal }): Promise<string> => {
+        waiting.resolve()
+        return aborted(abortSignal!).finally(() => (isAborted = true))
+      },
     })
     let requests = 0
     const script = (): ScriptedOutput => {
@@ -227,10 +234,11 @@ describe('model agent: a stop', () => {
     const node = openNode({ components: [agentOf(script, { tools: { wait } })] })
     const id = await node.start('subject', 'hello')
     await node.emitted(id, 'tool.called')
+    await waiting.promise
     await node.stop(id)
     const log = await node.ended(id)
     expect(log.at(-1)!.type).toBe('run.cancelled')
     expect(typesOf(log)).not.toContain('tool.failed')
-    expect([heard, requests]).toEqual([true, 1])
+    expect([isAborted, requests]).toEqual([true, 1])
   })
 })
