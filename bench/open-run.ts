@@ -8,7 +8,7 @@ import { text } from './agent.ts'
 const TIME = '2026-01-01T00:00:00.000Z'
 const ids = systemIds()
 const bodies = Array.from({ length: 256 }, (_, sequence) =>
-  encodeTextBody(text(sequence, false), { depthMax: 10, bytesMax: 4096 }),
+  encodeTextBody(text(sequence, false), { maxDepth: 10, maxBytes: 4096 }),
 )
 
 /** A text record in a run's format. */

@@ -28,32 +28,32 @@ const orNone = (value: number): string => (value === 0 ? 'no limit' : count(valu
 
 /** Beginnings of the first and of the third column. */
 const perPrincipal: readonly (readonly [string, string])[] = [
-  ['runs executed at once', limits.runsPerPrincipalMax === 0 ? 'half of' : count(limits.runsPerPrincipalMax)],
+  ['runs executed at once', limits.maxRunsPerPrincipal === 0 ? 'half of' : count(limits.maxRunsPerPrincipal)],
   ['queued runs', 'at most half'],
-  ['starts per second', `${count(limits.startsPerSecondMax)}, burst ${count(limits.startsBurstMax)}`],
-  ['requests, gRPC calls', `${count(limits.requestsPerSecondMax)}, burst ${count(limits.requestsBurstMax)}`],
+  ['starts per second', `${count(limits.maxStartsPerSecond)}, burst ${count(limits.maxStartBurst)}`],
+  ['requests, gRPC calls', `${count(limits.maxRequestsPerSecond)}, burst ${count(limits.maxRequestBurst)}`],
   [
     'requests before authentication',
-    `${count(limits.requestsPerAddressMax)} per second, burst ${count(limits.requestsPerAddressBurstMax)}`,
+    `${count(limits.maxRequestsPerAddress)} per second, burst ${count(limits.maxRequestBurstPerAddress)}`,
   ],
   [
     'WebSockets that have not authenticated',
-    `${count(limits.loginsPerAddressMax)} per address, ${count(limits.loginsMax)} in all, ${limits.loginTimeoutMs / 1000} s each`,
+    `${count(limits.maxLoginsPerAddress)} per address, ${count(limits.maxLogins)} in all, ${limits.loginTimeoutMs / 1000} s each`,
   ],
-  ['connections', `${count(limits.connectionsPerAddressMax)} per address, ${count(limits.connectionsMax)} in all`],
-  ['open streams', count(limits.streamsPerPrincipalMax)],
-  ['requests with a wrong credential', `${limits.loginFailuresBurstMax} at once`],
-  ['stored bytes', orNone(limits.storedBytesPerPrincipalMax)],
-  ['documents', orNone(limits.documentsPerPrincipalMax)],
-  ['webhooks', `${limits.webhooksPerTaskMax} per task, ${limits.webhooksPerPrincipalMax} per principal`],
-  ['[share links]', `${limits.sharesPerRunMax} per run, ${count(limits.sharesPerPrincipalMax)} per principal`],
+  ['connections', `${count(limits.maxConnectionsPerAddress)} per address, ${count(limits.maxConnections)} in all`],
+  ['open streams', count(limits.maxStreamsPerPrincipal)],
+  ['requests with a wrong credential', `${limits.maxLoginFailureBurst} at once`],
+  ['stored bytes', orNone(limits.maxStoredBytesPerPrincipal)],
+  ['documents', orNone(limits.maxDocumentsPerPrincipal)],
+  ['webhooks', `${limits.maxWebhooksPerTask} per task, ${limits.maxWebhooksPerPrincipal} per principal`],
+  ['[share links]', `${limits.maxSharesPerRun} per run, ${count(limits.maxSharesPerPrincipal)} per principal`],
   ['streams and requests of one share link', 'as for a principal'],
   [
     'webhook deliveries in flight',
-    `${push.deliveriesMax}, ${push.deliveriesPerPrincipalMax} per principal, ${push.deliveriesPerHostMax} per receiving host`,
+    `${push.maxDeliveries}, ${push.maxDeliveriesPerPrincipal} per principal, ${push.maxDeliveriesPerHost} per receiving host`,
   ],
-  ['request body', size(limits.bodyBytesMax)],
-  ['one document', size(limits.documentBytesMax)],
+  ['request body', size(limits.maxBodyBytes)],
+  ['one document', size(limits.maxDocumentBytes)],
 ]
 
 test('docs/config.md: the limits per principal have the defaults of the code', () => {
@@ -73,16 +73,16 @@ test('docs/config.md: the limits per principal name flags that exist', () => {
 
 test('docs/operations.md: the request limits have the defaults of the code', () => {
   const values = new Map(tableBelow('operations.md', 'Request limits').map(([what, value]) => [what, value]))
-  const { nodesMax, membersMax, depthMax } = jsonBounds
-  expect(values.get('body, WebSocket message, gRPC message')).toBe(size(limits.bodyBytesMax))
-  expect(values.get('header')).toBe(size(limits.headerBytesMax))
+  const { maxNodes, maxMembers, maxDepth } = jsonBounds
+  expect(values.get('body, WebSocket message, gRPC message')).toBe(size(limits.maxBodyBytes))
+  expect(values.get('header')).toBe(size(limits.maxHeaderBytes))
   expect(values.get('JSON: values in all, members of one object, levels')).toBe(
-    `${count(nodesMax)}, ${count(membersMax)}, ${depthMax}`,
+    `${count(maxNodes)}, ${count(maxMembers)}, ${maxDepth}`,
   )
-  expect(values.get('one response that lists runs, tasks, items or sessions')).toBe(size(limits.responseBytesMax))
-  expect(values.get('log of one run that is aggregated into one response')).toContain(size(limits.foldBytesMax))
+  expect(values.get('one response that lists runs, tasks, items or sessions')).toBe(size(limits.maxResponseBytes))
+  expect(values.get('log of one run that is aggregated into one response')).toContain(size(limits.maxFoldBytes))
   expect(values.get('connections of one address (IPv6: of one /64)')).toBe(
-    `${count(limits.connectionsPerAddressMax)} of ${count(limits.connectionsMax)}`,
+    `${count(limits.maxConnectionsPerAddress)} of ${count(limits.maxConnections)}`,
   )
 })
 

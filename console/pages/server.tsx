@@ -82,13 +82,13 @@ function Health({ report: { ok, draining, store, version, auth, process } }: { r
 }
 
 function Load({ report: { load, limits, process } }: { readonly report: ServerReport }) {
-  const runsMax = limits['runsConcurrentMax'] ?? 0
+  const maxRuns = limits['maxConcurrentRuns'] ?? 0
   return (
     <section className="card">
       <h2>Load</h2>
       <label className="meter">
-        Runs executing here: {count(load.running)} of {count(runsMax)}
-        <meter min={0} max={runsMax} high={runsMax * 0.9} value={load.running} />
+        Runs executing here: {count(load.running)} of {count(maxRuns)}
+        <meter min={0} max={maxRuns} high={maxRuns * 0.9} value={load.running} />
       </label>
       <dl className="facts">
         <Fact name="Subscribers">{count(load.subscribers)}</Fact>

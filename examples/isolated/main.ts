@@ -7,7 +7,7 @@
 import { createServer, isolated, openMemoryStore } from 'holdfast'
 import { createClient } from 'holdfast/client'
 
-const matcher = await isolated(new URL('./regex.ts', import.meta.url), { memoryMb: 64, threadsMax: 4 })
+const matcher = await isolated(new URL('./regex.ts', import.meta.url), { memoryMb: 64, concurrency: 4 })
 const server = await createServer({ components: [matcher], store: openMemoryStore() })
 const client = createClient({ url: server.url })
 

@@ -89,7 +89,7 @@ export async function readText(response: Response, url: string, watchdog: Watchd
 /** Events of a stream until it ends. */
 export async function* eventsOf(response: Response, url: string, watchdog: Watchdog): AsyncGenerator<ParsedEvent> {
   try {
-    yield* eventsIn(chunksOf(response, url, watchdog), { charsMax: ANSWER_CHARS_MAX })
+    yield* eventsIn(chunksOf(response, url, watchdog), { maxChars: ANSWER_CHARS_MAX })
   } catch (cause) {
     throw cause instanceof FrameTooLargeError ? tooLarge(cause.message) : cause
   }

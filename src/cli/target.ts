@@ -141,7 +141,7 @@ async function openLocal(
   })
   const key = randomBytes(32).toString('hex')
   // Without components it must not claim runs: they would fail.
-  const limits = components === undefined ? { runsConcurrentMax: 0, drainTimeoutMs: 0 } : { drainTimeoutMs: 0 }
+  const limits = components === undefined ? { maxConcurrentRuns: 0, drainTimeoutMs: 0 } : { drainTimeoutMs: 0 }
   try {
     const store = components === undefined ? opened : onlyOwnRuns(opened, components, since)
     const server = await createServer({

@@ -59,7 +59,7 @@ function discovering(
 
 test('[RUN-1] the runs of a source that is down when a node starts wait for it, and others execute', async () => {
   const store = openMemoryStore()
-  const before = openNode({ components: [local, remote], store, limits: { runsConcurrentMax: 0 } })
+  const before = openNode({ components: [local, remote], store, limits: { maxConcurrentRuns: 0 } })
   const queued = await before.start('remote', 'go')
   const upstream = source()
   const { registry, sources } = discovering(upstream)

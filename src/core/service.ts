@@ -136,7 +136,7 @@ export class Service {
   async list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
     await shareEventLoop()
     const { limit = 50, ...filters } = request
-    const query = { ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.pageRunsMax) }
+    const query = { ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.maxPageRuns) }
     return this.#access.list(principal, () => this.#store.list(query))
   }
 
@@ -282,8 +282,8 @@ export class Service {
   }
 
   /** The records after an index that are there now; undefined when there is none. */
-  read(principal: Principal, known: KnownRun, after: number, bytesMax?: number): Promise<Slice | undefined> {
-    return this.#reader.read(principal, known, after, bytesMax)
+  read(principal: Principal, known: KnownRun, after: number, maxBytes?: number): Promise<Slice | undefined> {
+    return this.#reader.read(principal, known, after, maxBytes)
   }
 
   /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */

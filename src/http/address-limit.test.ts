@@ -3,7 +3,7 @@ import { AddressLimit, networkOf } from './address-limit.ts'
 
 describe('AddressLimit', () => {
   test('rejects an address over its share, and all addresses over the total', () => {
-    const limit = new AddressLimit({ perAddressMax: 2, totalMax: 3 })
+    const limit = new AddressLimit({ maxPerAddress: 2, maxTotal: 3 })
     const release = limit.acquire('192.0.2.1')
     expect(limit.acquire('192.0.2.1')).toBeDefined()
     expect(limit.acquire('192.0.2.1')).toBeUndefined()
@@ -14,7 +14,7 @@ describe('AddressLimit', () => {
   })
 
   test('counts a slot that is released twice once', () => {
-    const limit = new AddressLimit({ perAddressMax: 1, totalMax: 1 })
+    const limit = new AddressLimit({ maxPerAddress: 1, maxTotal: 1 })
     const release = limit.acquire('192.0.2.1')!
     release()
     release()

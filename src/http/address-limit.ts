@@ -1,8 +1,8 @@
 /** Caps slots per network address, so that one address cannot exhaust a shared resource. */
 
 export interface AddressLimitOptions {
-  readonly perAddressMax: number
-  readonly totalMax: number
+  readonly maxPerAddress: number
+  readonly maxTotal: number
 }
 
 export class AddressLimit {
@@ -18,7 +18,7 @@ export class AddressLimit {
   acquire(address: string | undefined): (() => void) | undefined {
     const network = networkOf(address)
     const count = this.#counts.get(network) ?? 0
-    if (count >= this.#options.perAddressMax || this.#total >= this.#options.totalMax) return undefined
+    if (count >= this.#options.maxPerAddress || this.#total >= this.#options.maxTotal) return undefined
     this.#counts.set(network, count + 1)
     this.#total++
     let released = false

@@ -3,12 +3,12 @@ import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { HttpRequest } from './exchange.ts'
 import { parseJson } from './json.ts'
 
-export async function readBody(request: HttpRequest, bytesMax: number): Promise<Buffer> {
-  const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${bytesMax} bytes`)
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge()
+export async function readBody(request: HttpRequest, maxBytes: number): Promise<Buffer> {
+  const tooLarge = (): HoldfastError => new HoldfastError('too_large', `the body is larger than ${maxBytes} bytes`)
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
   if (request.readableEnded) {
     const body = bodyReadBefore(request)
-    if (body.length > bytesMax) throw tooLarge()
+    if (body.length > maxBytes) throw tooLarge()
     return body
   }
   return new Promise((resolve, reject) => {
@@ -17,7 +17,7 @@ export async function readBody(request: HttpRequest, bytesMax: number): Promise<
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       // An async iterator would destroy the request, and with it the socket that the response still needs.
-      if (bytes > bytesMax) reject(tooLarge())
+      if (bytes > maxBytes) reject(tooLarge())
       else chunks.push(chunk)
     })
     request.on('end', () => resolve(Buffer.concat(chunks)))
@@ -50,10 +50,10 @@ function bodyReadBefore(request: HttpRequest): Buffer {
 /** The parsed JSON body; undefined if the body is empty. `anyType`: for clients that send JSON as text. */
 export async function readJson(
   request: HttpRequest,
-  bytesMax: number,
+  maxBytes: number,
   { anyType = false }: { readonly anyType?: boolean } = {},
 ): Promise<unknown> {
-  const body = await readBody(request, bytesMax)
+  const body = await readBody(request, maxBytes)
   if (body.length === 0) return undefined
   const type = request.headers['content-type'] ?? ''
   if (!anyType && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type)) {

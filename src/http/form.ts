@@ -17,16 +17,16 @@ export interface UploadedFile {
   readonly bytes: Buffer
 }
 
-export async function readForm(request: HttpRequest, bytesMax: number): Promise<Form> {
+export async function readForm(request: HttpRequest, maxBytes: number): Promise<Form> {
   const type = request.headers['content-type'] ?? ''
   if (/^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
-    const body = await readBody(request, bytesMax)
+    const body = await readBody(request, maxBytes)
     refuseCrowded(occurrences(body, '&') + 1)
     replacePluses(body)
     return { fields: Object.fromEntries(new URLSearchParams(body.toString())), files: [] }
   }
-  if (/^multipart\/form-data\s*;/i.test(type)) return readMultipart(type, await readBody(request, bytesMax))
-  return { fields: fieldsOf(await readJson(request, bytesMax)), files: [] }
+  if (/^multipart\/form-data\s*;/i.test(type)) return readMultipart(type, await readBody(request, maxBytes))
+  return { fields: fieldsOf(await readJson(request, maxBytes)), files: [] }
 }
 
 /** Maximum fields per form: a body could hold millions, and parsing costs more per field than per byte. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { jsonBounds, parseJson, parseJsonOrText } from './json.ts'
 import { listOf } from './list-shape.ts'
 
-const { nodesMax, membersMax, depthMax } = jsonBounds
+const { maxNodes, maxMembers, maxDepth } = jsonBounds
 
 function refusalOf(text: string): { code: string; message: string } {
   try {
@@ -18,8 +18,8 @@ describe('parseJson', () => {
   test.each<[string, string]>([
     ['a million objects', `[${'{},'.repeat(1_000_000)}{}]`],
     ['a million numbers', `[${'0,'.repeat(1_000_000)}0]`],
-    ['one value more than is allowed', `[${'0,'.repeat(nodesMax - 1)}0]`],
-    ['too many members', `{${Array.from({ length: membersMax + 1 }, (_, index) => `"${index}":0`).join(',')}}`],
+    ['one value more than is allowed', `[${'0,'.repeat(maxNodes - 1)}0]`],
+    ['too many members', `{${Array.from({ length: maxMembers + 1 }, (_, index) => `"${index}":0`).join(',')}}`],
   ])('rejects %s before building it', (_name, text) => {
     expect(refusalOf(text)).toMatchObject({ code: 'too_large', message: expect.stringMatching(/^the body holds /) })
   })
@@ -27,16 +27,16 @@ describe('parseJson', () => {
   test.each<[string, string]>([
     ['a million levels', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
     ['a million levels that are never closed', '{"a":'.repeat(1_000_000)],
-    ['one level more than is allowed', '['.repeat(depthMax + 1) + ']'.repeat(depthMax + 1)],
-    ['brackets behind an escaped quote', `["\\"", ${'['.repeat(depthMax + 1)}`],
+    ['one level more than is allowed', '['.repeat(maxDepth + 1) + ']'.repeat(maxDepth + 1)],
+    ['brackets behind an escaped quote', `["\\"", ${'['.repeat(maxDepth + 1)}`],
   ])('rejects %s', (_name, text) => {
     expect(refusalOf(text)).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('levels') })
   })
 
   test.each<[string, string]>([
-    ['as many values as are allowed', `[${'0,'.repeat(nodesMax - 2)}0]`],
-    ['as many members', `{${Array.from({ length: membersMax }, (_, index) => `"${index}":0`).join(',')}}`],
-    ['as many levels', '['.repeat(depthMax) + ']'.repeat(depthMax)],
+    ['as many values as are allowed', `[${'0,'.repeat(maxNodes - 2)}0]`],
+    ['as many members', `{${Array.from({ length: maxMembers }, (_, index) => `"${index}":0`).join(',')}}`],
+    ['as many levels', '['.repeat(maxDepth) + ']'.repeat(maxDepth)],
     ['brackets and commas in strings', JSON.stringify({ text: '[{,'.repeat(100_000) })],
     ['strings that end in backslashes', String.raw`["\\", "\"", "[[[\\\""]`],
   ])('accepts %s', (_name, text) => {

@@ -3,10 +3,10 @@ import { HoldfastError, messageOf } from '../core/model/errors.ts'
 
 export const jsonBounds = {
   /** Scalars, arrays and objects together. */
-  nodesMax: 100_000,
+  maxNodes: 100_000,
   /** Per object: V8 takes seconds for some hundred thousand names. */
-  membersMax: 10_000,
-  depthMax: 256,
+  maxMembers: 10_000,
+  maxDepth: 256,
 } as const
 
 /** `what` names the text in error messages: `the body`, `metadata`. Throws `invalid_request` or `too_large`. */
@@ -72,17 +72,17 @@ function refuseCrowded(text: string, what: string): void {
       case COLON:
         break
       case COMMA:
-        if (++nodes > jsonBounds.nodesMax) throw tooLargeError(what, `more than ${jsonBounds.nodesMax} values`)
-        if (members.at(-1)! >= 0 && ++members[members.length - 1]! >= jsonBounds.membersMax)
-          throw tooLargeError(what, `an object with more than ${jsonBounds.membersMax} members`)
+        if (++nodes > jsonBounds.maxNodes) throw tooLargeError(what, `more than ${jsonBounds.maxNodes} values`)
+        if (members.at(-1)! >= 0 && ++members[members.length - 1]! >= jsonBounds.maxMembers)
+          throw tooLargeError(what, `an object with more than ${jsonBounds.maxMembers} members`)
         break
       case OPEN_ARRAY:
       case OPEN_OBJECT:
-        // The first value. Only `nodesMax` limits arrays.
-        if (++nodes > jsonBounds.nodesMax) throw tooLargeError(what, `more than ${jsonBounds.nodesMax} values`)
+        // The first value. Only `maxNodes` limits arrays.
+        if (++nodes > jsonBounds.maxNodes) throw tooLargeError(what, `more than ${jsonBounds.maxNodes} values`)
         members.push(character === OPEN_OBJECT ? 0 : -1)
-        if (members.length > jsonBounds.depthMax + 1)
-          throw new HoldfastError('invalid_request', `${what} is nested deeper than ${jsonBounds.depthMax} levels`)
+        if (members.length > jsonBounds.maxDepth + 1)
+          throw new HoldfastError('invalid_request', `${what} is nested deeper than ${jsonBounds.maxDepth} levels`)
         break
       case CLOSE_ARRAY:
       case CLOSE_OBJECT:

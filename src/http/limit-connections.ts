@@ -12,10 +12,10 @@ export const LISTEN_BACKLOG = 4096
 /** Closes connections over the limit before anything is read from them. Listeners added later find them destroyed. */
 export function limitConnections(
   server: Server,
-  { connectionsMax, connectionsPerAddressMax }: Pick<Limits, 'connectionsMax' | 'connectionsPerAddressMax'>,
+  { maxConnections, maxConnectionsPerAddress }: Pick<Limits, 'maxConnections' | 'maxConnectionsPerAddress'>,
 ): void {
-  server.maxConnections = connectionsMax
-  const limit = new AddressLimit({ perAddressMax: connectionsPerAddressMax, totalMax: connectionsMax })
+  server.maxConnections = maxConnections
+  const limit = new AddressLimit({ maxPerAddress: maxConnectionsPerAddress, maxTotal: maxConnections })
   server.prependListener('connection', (socket: Socket) => {
     const release = limit.acquire(socket.remoteAddress)
     if (release === undefined) socket.destroy()

@@ -23,12 +23,12 @@ export class RequestRate {
   /** `guarded`: authentication is required. */
   constructor(limits: Limits, guarded: boolean, clock: Clock) {
     const now = (): number => elapsedOf(clock)
-    const { requestsPerSecondMax, requestsBurstMax, requestsPerAddressMax, requestsPerAddressBurstMax } = limits
-    this.#perSecond = requestsPerSecondMax
-    this.#perAddress = guarded ? requestsPerAddressMax : 0
-    this.#requests = new TokenBuckets({ perSecond: requestsPerSecondMax, burst: requestsBurstMax, now })
-    this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: requestsPerAddressBurstMax, now })
-    this.#attempts = new LoginAttempts(limits.loginFailuresBurstMax, now)
+    const { maxRequestsPerSecond, maxRequestBurst, maxRequestsPerAddress, maxRequestBurstPerAddress } = limits
+    this.#perSecond = maxRequestsPerSecond
+    this.#perAddress = guarded ? maxRequestsPerAddress : 0
+    this.#requests = new TokenBuckets({ perSecond: maxRequestsPerSecond, burst: maxRequestBurst, now })
+    this.#strangers = new TokenBuckets({ perSecond: this.#perAddress, burst: maxRequestBurstPerAddress, now })
+    this.#attempts = new LoginAttempts(limits.maxLoginFailureBurst, now)
     this.#guarded = guarded
   }
 

@@ -11,14 +11,14 @@ export interface SocketPeer {
 }
 
 export class SocketServer {
-  readonly #bytesMax: number
+  readonly #maxBytes: number
   readonly #open = new Set<SocketPeer>()
   #server: Promise<WebSocketServer> | undefined
   #closing: string | undefined
 
-  /** `bytesMax`: of one message. */
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax
+  /** `maxBytes`: of one message. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
   }
 
   async accept(call: UpgradeCall, open: (socket: WebSocket) => SocketPeer): Promise<void> {
@@ -42,7 +42,7 @@ export class SocketServer {
     const { WebSocketServer: Server } = await import('ws')
     return new Server({
       noServer: true,
-      maxPayload: this.#bytesMax,
+      maxPayload: this.#maxBytes,
       perMessageDeflate: false,
       maxFragments: FRAGMENTS_MAX,
       maxBufferedChunks: FRAGMENTS_MAX,

@@ -117,7 +117,7 @@ describe('HTTP stream', () => {
   })
 
   test('a stream that cannot be opened throws and sends no response head', async () => {
-    const stage = await setStage({ subscribersPerRunMax: 1 })
+    const stage = await setStage({ maxSubscribersPerRun: 1 })
     const first = await stage.connect({ after: 0 })
     const second = await stage.connect({ after: 0 })
     expect(second.response.statusCode).toBe(418)
@@ -138,7 +138,7 @@ describe('HTTP stream', () => {
 
 describe('HTTP stream of a client that does not read', () => {
   test('[SUB-1] uses no more memory than one read of the log, however much is written', async () => {
-    const stage = await setStage({ readBytesMax: 100_000 })
+    const stage = await setStage({ maxReadBytes: 100_000 })
     const client = await stage.connect()
     client.response.pause()
     stage.runWriter.start()

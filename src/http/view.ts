@@ -126,8 +126,8 @@ export async function foldRun<State>(
 ): Promise<State> {
   const { run, first, next } = await service.get(principal, id)
   let state = projection.initial(run)
-  let bytesLeft = service.limits.foldBytesMax
-  let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.responseBytesMax
+  let bytesLeft = service.limits.maxFoldBytes
+  let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.maxResponseBytes
   for (let after = Math.max(START, first - 1); ;) {
     // Stop at the log's end as of the request: a run may append faster than this reads.
     if (wait === undefined && after >= next - 1) return state

@@ -102,7 +102,7 @@ export class Instance {
         components: this.#components,
         logger: this.#logger,
         ...(this.#authenticate !== undefined && { authenticate: (request) => this.#authenticate?.(request) }),
-        ...(!execute && { limits: { ...given.limits, runsConcurrentMax: 0 } }),
+        ...(!execute && { limits: { ...given.limits, maxConcurrentRuns: 0 } }),
         a2a: { ...(url !== undefined && { url }), ...a2a },
       })
       engine.replaceComponents(this.#components) // may have changed meanwhile

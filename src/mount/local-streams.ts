@@ -34,7 +34,7 @@ export function streamInstance(component: Component, store: NonNullable<Holdfast
     components: [component],
     store,
     // A source cannot be moved, so a run executes here at once or not at all.
-    limits: { runsPerPrincipalMax: defaultLimits.runsConcurrentMax, runsQueuedMax: 0 },
+    limits: { maxRunsPerPrincipal: defaultLimits.maxConcurrentRuns, maxQueuedRuns: 0 },
     retention: { runs: { components: { [component.id]: DAY_MS } } },
   })
 }

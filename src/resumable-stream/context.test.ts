@@ -158,7 +158,7 @@ describe('resumable-stream', () => {
 
   test('a cancel returns at once while the source is silent, and gives its subscription back', async () => {
     // One for the context, which waits for the end, and one for a reader.
-    const limits = { subscribersPerRunMax: 2 }
+    const limits = { maxSubscribersPerRun: 2 }
     const hf = holdfast({ components: [resumableStreams], store: openMemoryStore(), limits })
     onTestFinished(() => hf.close())
     const context = open({ holdfast: hf })
@@ -225,7 +225,7 @@ describe('resumable-stream', () => {
   })
 
   test('a queued run that another node claims has no source there: its stream is interrupted', async () => {
-    const limits = { runsConcurrentMax: 1, runsPerPrincipalMax: 1 }
+    const limits = { maxConcurrentRuns: 1, maxRunsPerPrincipal: 1 }
     const hf = holdfast({ components: [resumableStreams], store: openMemoryStore(), limits, logger: silentLogger })
     onTestFinished(() => hf.close())
     const context = open({ holdfast: hf })

@@ -10,7 +10,7 @@ export interface StreamInput {
   readonly source: string
 }
 
-/** One event holds one piece. A character takes at most six bytes in it, so this is below `eventBytesMax`. */
+/** One event holds one piece. A character takes at most six bytes in it, so this is below `maxEventBytes`. */
 const PIECE_CHARS_MAX = 512 * 1024
 
 const ID = 'resumable-stream'

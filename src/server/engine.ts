@@ -163,7 +163,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   }
   const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
   const stallMs = limits.subscriberStallTimeoutMs
-  const logins = new AddressLimit({ perAddressMax: limits.loginsPerAddressMax, totalMax: limits.loginsMax })
+  const logins = new AddressLimit({ maxPerAddress: limits.maxLoginsPerAddress, maxTotal: limits.maxLogins })
   const background = new Background()
   await sources.start()
   let own: Promise<Mounts> | undefined
@@ -186,7 +186,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
         logger,
         pages: { authenticator: { scheme: 'keys' }, cors: { origins: [] } },
         proxies: new TrustedProxies([]),
-        rate: new RequestRate({ ...limits, requestsPerSecondMax: 0 }, false, clock),
+        rate: new RequestRate({ ...limits, maxRequestsPerSecond: 0 }, false, clock),
         stallMs,
       })
     },

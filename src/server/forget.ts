@@ -25,7 +25,7 @@ async function whileRunsEnd(store: Store, wait: () => Promise<void>): Promise<vo
     clock: systemClock,
     ids: systemIds(),
     logger: silentLogger,
-    limits: { runsConcurrentMax: 0, drainTimeoutMs: 0 },
+    limits: { maxConcurrentRuns: 0, drainTimeoutMs: 0 },
     ...workIdentity(store),
   })
   service.begin()

@@ -14,7 +14,7 @@ export interface HttpServerOptions {
 
 export function createHttpServer({ app, upgrades, limits, certificate }: HttpServerOptions): Server {
   const options = {
-    maxHeaderSize: limits.headerBytesMax,
+    maxHeaderSize: limits.maxHeaderBytes,
     keepAliveTimeout: 65_000,
     requestTimeout: 120_000,
     shouldUpgradeCallback: (request: Parameters<typeof isUpgrade>[0]) => isUpgrade(request, upgrades),

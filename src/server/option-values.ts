@@ -70,11 +70,11 @@ export function toDuration(text: string): number {
 }
 
 /** Like `toDuration`, with a maximum in hours. */
-export function toDurationWithin(hoursMax: number): (text: string) => number {
+export function toDurationWithin(maxHours: number): (text: string) => number {
   return (text) => {
     const milliseconds = toDuration(text)
-    if (milliseconds <= hoursMax * HOUR_MS) return milliseconds
-    throw new Error(`${JSON.stringify(text)} is too long: at most ${hoursMax}h`)
+    if (milliseconds <= maxHours * HOUR_MS) return milliseconds
+    throw new Error(`${JSON.stringify(text)} is too long: at most ${maxHours}h`)
   }
 }
 

@@ -7,14 +7,14 @@ type Said =
   | { readonly comment: string }
   | { readonly retry: number }
 
-function parse(chunks: readonly string[], charsMax?: number): Said[] {
+function parse(chunks: readonly string[], maxChars?: number): Said[] {
   const said: Said[] = []
   const listener = {
     event: (parsed: Said) => said.push(parsed),
     comment: (comment: string) => said.push({ comment }),
     retry: (retry: number) => said.push({ retry }),
   }
-  const parser = new EventParser(listener, charsMax)
+  const parser = new EventParser(listener, maxChars)
   for (const chunk of chunks) parser.push(chunk)
   return said
 }

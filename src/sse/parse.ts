@@ -22,7 +22,7 @@ export class FrameTooLargeError extends Error {
 
 export class EventParser {
   readonly #listener: ParseListener
-  readonly #charsMax: number
+  readonly #maxChars: number
   #buffer = ''
   #started = false
   #event = ''
@@ -31,9 +31,9 @@ export class EventParser {
   #id: string | undefined
   #afterCarriageReturn = false
 
-  constructor(listener: ParseListener, charsMax: number = 16 * 1024 * 1024) {
+  constructor(listener: ParseListener, maxChars: number = 16 * 1024 * 1024) {
     this.#listener = listener
-    this.#charsMax = charsMax
+    this.#maxChars = maxChars
   }
 
   push(chunk: string): void {
@@ -56,8 +56,8 @@ export class EventParser {
   }
 
   #checkLength(line: string): void {
-    if (line.length <= this.#charsMax) return
-    throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#charsMax} characters`)
+    if (line.length <= this.#maxChars) return
+    throw new FrameTooLargeError(`a line of the event stream is longer than ${this.#maxChars} characters`)
   }
 
   #line(line: string): void {
@@ -85,8 +85,8 @@ export class EventParser {
 
   #addData(value: string): void {
     this.#dataChars += value.length + 1 // its line break
-    if (this.#dataChars > this.#charsMax)
-      throw new FrameTooLargeError(`an event is longer than ${this.#charsMax} characters`)
+    if (this.#dataChars > this.#maxChars)
+      throw new FrameTooLargeError(`an event is longer than ${this.#maxChars} characters`)
     this.#data.push(value)
   }
 

@@ -56,7 +56,7 @@ test('SSE: a reader that stops or aborts cancels the body', async () => {
 })
 
 test('SSE: an oversized frame and the retry delay are reported', async () => {
-  await expect(dataIn([bytes(`data: ${'x'.repeat(100)}\n\n`)], { charsMax: 50 })).rejects.toThrow('longer than 50')
+  await expect(dataIn([bytes(`data: ${'x'.repeat(100)}\n\n`)], { maxChars: 50 })).rejects.toThrow('longer than 50')
   const retries: number[] = []
   await dataIn([bytes('retry: 1500\n\n')], { retry: (milliseconds) => retries.push(milliseconds) })
   expect(retries).toEqual([1500])

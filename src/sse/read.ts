@@ -25,17 +25,17 @@ export async function* piecesOf(
 export interface ReadOptions {
   /** Throw on invalid UTF-8. Default: replace it. */
   readonly fatal?: boolean
-  readonly charsMax?: number
+  readonly maxChars?: number
   readonly retry?: (milliseconds: number) => void
 }
 
 export async function* eventsIn(
   pieces: AsyncIterable<Uint8Array>,
-  { fatal = false, charsMax, retry = () => {} }: ReadOptions = {},
+  { fatal = false, maxChars, retry = () => {} }: ReadOptions = {},
 ): AsyncGenerator<ParsedEvent, void, void> {
   const decoder = new TextDecoder('utf-8', { fatal, ignoreBOM: true })
   const events: ParsedEvent[] = []
-  const parser = new EventParser({ event: (event) => void events.push(event), retry }, charsMax)
+  const parser = new EventParser({ event: (event) => void events.push(event), retry }, maxChars)
   for await (const piece of pieces) {
     parser.push(decoder.decode(piece, { stream: true }))
     yield* events.splice(0)

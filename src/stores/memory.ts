@@ -162,7 +162,7 @@ class MemoryStore implements Store {
     return new MemoryWriter(claim.next, (first, batch) => this.#commit(id, claim.epoch, first, batch), onRefused)
   }
 
-  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
     const entry = this.#entries.get(id)
     if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
     const next = nextOf(entry)
@@ -173,7 +173,7 @@ class MemoryStore implements Store {
     let bytes = Buffer.byteLength(entry.records[start]!)
     for (; end < entry.records.length; end++) {
       bytes += Buffer.byteLength(entry.records[end]!)
-      if (bytes > bytesMax) break
+      if (bytes > maxBytes) break
     }
     return this.#slice(entry, after + 1, entry.records.slice(start, end))
   }

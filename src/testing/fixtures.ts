@@ -32,7 +32,7 @@ export function newRun(id: string, time: string, options: NewRunOptions = {}): N
 }
 
 export function recordOf(run: string, index: number, time: string, event: Event): string {
-  return encodeRecord(run, index, time, event.type, encodeBody(event, { depthMax: 100, bytesMax: 16 * 1024 * 1024 }))
+  return encodeRecord(run, index, time, event.type, encodeBody(event, { maxDepth: 100, maxBytes: 16 * 1024 * 1024 }))
 }
 
 /** Writes a run's events under one lease, and remembers every record for comparison. */

@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS 
     })
     const world = new World(component)
     // It answers, and drives nothing.
-    const idle = { components: [component], limits: { runsConcurrentMax: 0 } }
+    const idle = { components: [component], limits: { maxConcurrentRuns: 0 } }
     const server = await serveInProcess({ store: world.store, ...idle })
     const page = await openConsole(await openContext(), server.url, '/server')
     await expectShown(page, '.cards', /Orphaned runs0/)
@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS 
   })
 
   test('lists dead letters, and retries one', async () => {
-    const limits = { lookMs: 20, delayMs: 10, delayMsMax: 50 }
+    const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50 }
     const server = await serveA2a({ a2a: { push: { loopback: true, limits } } })
     const receiver = await receive({ answer: (times) => (times === 1 ? 307 : 200), headers: { location: '/' } })
     const page = await openConsole(await openContext(), server.url, '/server')

@@ -70,8 +70,8 @@ describe('an interrupted holdfast copy', () => {
     await fill(from, 1)
     let reads = 0
     const cut = overriding(from, {
-      read: (id, after, bytesMax) =>
-        ++reads > 5 ? Promise.reject(new Error('the cable was pulled')) : from.read(id, after, bytesMax),
+      read: (id, after, maxBytes) =>
+        ++reads > 5 ? Promise.reject(new Error('the cable was pulled')) : from.read(id, after, maxBytes),
     })
     await expect(copyStore(cut, to, () => {})).rejects.toThrow('the cable was pulled')
     const there = (await to.get('run_00000'))!

@@ -4,7 +4,7 @@ import { agent } from '../../src/agents/agent.ts'
 export const longRun = agent<number>({
   id: 'long',
   recovery: 'resume',
-  limits: { attemptsMax: 1000 },
+  limits: { maxAttempts: 1000 },
   async *run(lives, context) {
     for (let number = 0; ; number++) {
       if (context.attempt >= lives && !context.replaying) return number

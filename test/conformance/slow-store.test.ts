@@ -46,7 +46,7 @@ function slowHandle(store: Store): Store {
       )
       return new BufferedWriter(next, commit)
     },
-    read: slowly((id, after, bytesMax) => store.read(id, after, bytesMax)),
+    read: slowly((id, after, maxBytes) => store.read(id, after, maxBytes)),
     trim: slowly((id, before) => store.trim(id, before)),
     size: slowly(() => store.size()),
     claim: slowly((id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, options)),

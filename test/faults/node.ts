@@ -18,7 +18,7 @@ const server = await createServer({
   port: Number(port),
   logger,
   // Frequent heartbeats, since the judge treats silence as a dead connection; many attempts, since nodes die often.
-  limits: { leaseMs: Number(leaseMs), heartbeatIntervalMs: 2000, attemptsMax: 1000, drainTimeoutMs: 500 },
+  limits: { leaseMs: Number(leaseMs), heartbeatIntervalMs: 2000, maxAttempts: 1000, drainTimeoutMs: 500 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
 process.once('SIGTERM', () => void server.close().then(() => process.exit(0)))

@@ -36,7 +36,7 @@ const piece = fc.oneof(
   fc.integer().map(String),
 )
 
-function parsed(chunks: readonly string[], charsMax?: number): (ParsedEvent | string | number)[] {
+function parsed(chunks: readonly string[], maxChars?: number): (ParsedEvent | string | number)[] {
   const seen: (ParsedEvent | string | number)[] = []
   const parser = new EventParser(
     {
@@ -44,7 +44,7 @@ function parsed(chunks: readonly string[], charsMax?: number): (ParsedEvent | st
       comment: (comment) => void seen.push(`: ${comment}`),
       retry: (milliseconds) => void seen.push(milliseconds),
     },
-    charsMax,
+    maxChars,
   )
   for (const chunk of chunks) parser.push(chunk)
   return seen
@@ -70,9 +70,9 @@ test('fuzz: an event stream is parsed, or rejected as too large', { timeout: fuz
 })
 
 /** Characters of the largest event, up to where the stream is refused. */
-function largestIn(pieces: readonly string[], charsMax: number): number {
+function largestIn(pieces: readonly string[], maxChars: number): number {
   try {
-    return Math.max(0, ...parsed(pieces, charsMax).map((seen) => (typeof seen === 'object' ? seen.data.length : 0)))
+    return Math.max(0, ...parsed(pieces, maxChars).map((seen) => (typeof seen === 'object' ? seen.data.length : 0)))
   } catch (cause) {
     if (!(cause instanceof FrameTooLargeError)) throw cause
     return 0

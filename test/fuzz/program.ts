@@ -17,11 +17,11 @@ import { KEY, type Measured, type Ready, type ToProgram } from './messages.ts'
 
 /** Bounds that a fuzzer reaches in seconds; quotas that are there to stop one are off. */
 const limits: Partial<Limits> = {
-  runsConcurrentMax: 100_000,
-  loginFailuresBurstMax: 1_000_000,
-  requestsPerAddressMax: 0,
-  webhooksPerPrincipalMax: 1_000_000,
-  webhooksPerTaskMax: 1_000_000,
+  maxConcurrentRuns: 100_000,
+  maxLoginFailureBurst: 1_000_000,
+  maxRequestsPerAddress: 0,
+  maxWebhooksPerPrincipal: 1_000_000,
+  maxWebhooksPerTask: 1_000_000,
   retryDelayMs: 20,
   longPollTimeoutMs: 100,
   heartbeatIntervalMs: 200,

@@ -73,7 +73,7 @@ describe('gateway, concurrency limit', () => {
   test('a start beyond the queue gets 429 with Retry-After, in the form of the protocol', async () => {
     const { play, waiting, next } = gated()
     const chat = await startChatServer({ m: play })
-    const server = await serve(chat.url, { concurrency: 1, queueMax: 1 })
+    const server = await serve(chat.url, { concurrency: 1, maxQueue: 1 })
     const both = Promise.all([ask(server), ask(server)])
     await until('one runs and one waits', () => waiting.length === 1 && loadOf(server).queued === 1)
     const refused = await ask(server)

@@ -47,7 +47,7 @@ export class GoldenWorld {
       ids: { run: () => this.#nextRun, session: () => `ses_${this.#nextRun}`, unique: () => 'unique' },
       // Replays send the same message again.
       a2a: { idempotent: true, agents: { parrot: { answersDirectly: true } } },
-      limits: { runsConcurrentMax: 0, drainTimeoutMs: 0 },
+      limits: { maxConcurrentRuns: 0, drainTimeoutMs: 0 },
     })
   }
 

@@ -30,7 +30,7 @@ beforeEach(async () => {
       },
     }),
     components: [agent({ id: 'chatter', async *run() {} })],
-    limits: { responseBytesMax: 8000, foldBytesMax: 100_000 },
+    limits: { maxResponseBytes: 8000, maxFoldBytes: 100_000 },
   })
 })
 
@@ -80,7 +80,7 @@ test('AgentOS: a session of more runs than a page is read to its first run by cr
   const small = await serveInProcess({
     store,
     components: [agent({ id: 'chatter', async *run() {} })],
-    limits: { pageRunsMax: 10 },
+    limits: { maxPageRuns: 10 },
   })
   const seen: string[] = []
   let pages = 1

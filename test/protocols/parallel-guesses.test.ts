@@ -39,7 +39,7 @@ async function serve() {
       throw credentialRefused()
     },
   }
-  const limits = { loginFailuresBurstMax: ALLOWED }
+  const limits = { maxLoginFailureBurst: ALLOWED }
   const server = await serveA2a({ auth: authenticator, limits, clock: still, a2a: { default: 'lab', grpcPort: 0 } })
   const grpc = new Peer(await grpcAddress(server))
 
@@ -97,7 +97,7 @@ test('[SEC-2] wrong cookies of a host application shown by parallel WebSocket up
     verified.push(cookie)
     return cookie === 'right' ? { id: 'anna' } : null
   }
-  const limits = { loginFailuresBurstMax: ALLOWED }
+  const limits = { maxLoginFailureBurst: ALLOWED }
   const server = await serveA2a({ auth: hostAuthenticator(authenticate), limits, clock: still })
   const upgrade = (cookie?: string): Promise<number> => {
     const headers = cookie === undefined ? {} : { cookie }

@@ -64,7 +64,7 @@ test('audit log and throttling of wrong credentials use the client’s address b
     auth: { keys },
     audit: (entry) => entries.push(entry),
     trustProxy: ['loopback'],
-    limits: { loginFailuresBurstMax: 2 },
+    limits: { maxLoginFailureBurst: 2 },
     a2a: { grpcPort },
   })
   const ask = async (client: string): Promise<number> =>

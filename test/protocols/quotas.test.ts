@@ -61,7 +61,7 @@ const starts: readonly (readonly [string, string, unknown, Record<string, string
 
 describe('[SEC-2] starts beyond the rate of a principal', () => {
   test.each(starts)('get 429 with Retry-After: %s', async (_name, path, body, headers, refusal) => {
-    const { anna, bert, ask } = await serveTwo({ startsPerSecondMax: 1, startsBurstMax: 1 })
+    const { anna, bert, ask } = await serveTwo({ maxStartsPerSecond: 1, maxStartBurst: 1 })
     const start = { component: 'lab', input: 'text 1' }
     expect((await ask(anna, '/runs', start)).status).toBe(202)
     const refused = await ask(anna, path, body, headers)
@@ -72,7 +72,7 @@ describe('[SEC-2] starts beyond the rate of a principal', () => {
 })
 
 test('[SEC-2] requests beyond the rate of a principal are rejected, and those of another are not', async () => {
-  const { anna, bert, ask } = await serveTwo({ requestsPerSecondMax: 1, requestsBurstMax: 3 })
+  const { anna, bert, ask } = await serveTwo({ maxRequestsPerSecond: 1, maxRequestBurst: 3 })
   for (let count = 0; count < 3; count++) expect((await ask(anna, '/runs')).status).toBe(200)
   expect(await ask(anna, '/runs')).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
   expect((await ask(bert, '/runs')).status).toBe(200)
@@ -80,7 +80,7 @@ test('[SEC-2] requests beyond the rate of a principal are rejected, and those of
 })
 
 test('[SEC-2] wrong credentials are throttled by address, and credentials known to be right there are not', async () => {
-  const { anna, bert, ask } = await serveTwo({ loginFailuresBurstMax: 3 })
+  const { anna, bert, ask } = await serveTwo({ maxLoginFailureBurst: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   for (let count = 0; count < 3; count++) expect((await ask(`hf_wrong${count}`, '/runs')).status).toBe(401)
   const refused = await ask('hf_wrong', '/runs')
@@ -92,7 +92,7 @@ test('[SEC-2] wrong credentials are throttled by address, and credentials known 
 })
 
 test('[SEC-2] requests are counted by address before authentication, and known credentials are exempt', async () => {
-  const { anna, bert, ask } = await serveTwo({ requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 3 })
+  const { anna, bert, ask } = await serveTwo({ maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 3 })
   expect((await ask(anna, '/runs')).status).toBe(200)
   expect((await ask(undefined, '/health')).status).toBe(200)
   expect((await ask(undefined, '/no/such/path')).status).toBe(404)
@@ -111,7 +111,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before authentica
   const server = await serveA2a({
     auth: { keys: path },
     clock: still,
-    limits: { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 },
+    limits: { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 },
     a2a: { default: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)
@@ -131,7 +131,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before authentica
 
 test('[SEC-2] a server without authentication has no rate limit for its one principal', async () => {
   const server = await serveNative({
-    limits: { requestsPerSecondMax: 1, requestsBurstMax: 1, startsBurstMax: 1, requestsPerAddressBurstMax: 1 },
+    limits: { maxRequestsPerSecond: 1, maxRequestBurst: 1, maxStartBurst: 1, maxRequestBurstPerAddress: 1 },
   })
   for (let count = 0; count < 20; count++) expect((await fetch(`${server.url}/runs`)).status).toBe(200)
 })
@@ -143,7 +143,7 @@ test('[SEC-2] gRPC calls count as requests of their principal, and beyond its ra
   await serveA2a({
     auth: { keys: path },
     clock: still,
-    limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
+    limits: { maxRequestsPerSecond: 1, maxRequestBurst: 3 },
     a2a: { default: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)
@@ -163,7 +163,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   await serveA2a({
     auth: { keys: path },
     clock: still,
-    limits: { loginFailuresBurstMax: 2 },
+    limits: { maxLoginFailureBurst: 2 },
     a2a: { default: 'lab', grpcPort },
   })
   const peer = new Peer(`127.0.0.1:${grpcPort}`)
@@ -176,7 +176,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
 })
 
 test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, and a known credential is not', async () => {
-  const { anna, bert, ask, url } = await serveTwo({ loginFailuresBurstMax: 3 })
+  const { anna, bert, ask, url } = await serveTwo({ maxLoginFailureBurst: 3 })
   const refused = { event: 'error', error_type: 'rate_limited', retry_after: expect.any(Number) as number }
   const wrong = { event: 'auth_error', error_type: 'unauthenticated' }
   expect(await login(url, [anna])).toMatchObject([{ event: 'authenticated' }])
@@ -190,7 +190,7 @@ test('[SEC-2] WebSocket logins with wrong credentials are throttled by address, 
 })
 
 test('[SEC-2] a WebSocket is closed after a few logins, also when they are throttled', async () => {
-  const { ask, url } = await serveTwo({ loginFailuresBurstMax: 1 })
+  const { ask, url } = await serveTwo({ maxLoginFailureBurst: 1 })
   expect((await ask('hf_wrong', '/runs')).status).toBe(401)
   const answers = await login(
     url,
@@ -222,7 +222,7 @@ test('[SEC-2] messages on a WebSocket count as requests of its principal, and be
   const server = await serveNative({
     auth: { keys: path },
     clock: still,
-    limits: { requestsPerSecondMax: 1, requestsBurstMax: 3 },
+    limits: { maxRequestsPerSecond: 1, maxRequestBurst: 3 },
   })
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)
   onTestFinished(() => socket.terminate())

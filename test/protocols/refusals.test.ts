@@ -37,19 +37,19 @@ interface Kind {
 
 const kinds = {
   'the queue is full': {
-    limits: { runsConcurrentMax: 1, runsQueuedMax: 2 },
+    limits: { maxConcurrentRuns: 1, maxQueuedRuns: 2 },
     prepare: async (served) => {
       for (let count = 0; count < 2; count++) await startRun(target(served), 'hang')
     },
     runs: 2,
   },
   'starts come too fast': {
-    limits: { startsPerSecondMax: 0.01, startsBurstMax: 1 },
+    limits: { maxStartsPerSecond: 0.01, maxStartBurst: 1 },
     prepare: (served) => startRun(target(served), 'text 1'),
     runs: 1,
   },
   'too many streams are open': {
-    limits: { streamsPerPrincipalMax: 1 },
+    limits: { maxStreamsPerPrincipal: 1 },
     prepare: async (served) => {
       const { id } = await startRun(target(served), 'text 1; hang')
       await untilStatus(target(served), id, ['running'])
@@ -58,9 +58,9 @@ const kinds = {
     stream: true,
     runs: 1,
   },
-  'the body is too large': { limits: { bodyBytesMax: 5000 }, text: 'x'.repeat(10_000), runs: 0 },
+  'the body is too large': { limits: { maxBodyBytes: 5000 }, text: 'x'.repeat(10_000), runs: 0 },
   'too much is stored': {
-    limits: { storedBytesPerPrincipalMax: 1 },
+    limits: { maxStoredBytesPerPrincipal: 1 },
     prepare: (served) => startRun(target(served), 'text 1'),
     runs: 1,
   },
@@ -163,7 +163,7 @@ describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepar
 
 describe('[SEC-2] requests beyond the rate limit', () => {
   test.each(Object.keys(ways))('are reported in the format of %s', async (way) => {
-    const served = await serve({ requestsPerSecondMax: 0.01, requestsBurstMax: 1 })
+    const served = await serve({ maxRequestsPerSecond: 0.01, maxRequestBurst: 1 })
     expect((await call(target(served), 'GET', '/runs')).status).toBe(200)
     const refusal = await ways[way]!(served, { text: 'text 1', stream: false })
     // Before a request is read, nobody knows which version of JSON-RPC or REST it speaks: HTTP says what it is.
@@ -176,8 +176,8 @@ describe('[SEC-2] requests beyond the rate limit', () => {
 const byHttp = Object.keys(ways).filter((way) => way !== 'AgentOS WebSocket')
 
 describe.each<[string, Partial<Limits>]>([
-  ['an address sends too many requests', { requestsPerAddressMax: 0.01, requestsPerAddressBurstMax: 1 }],
-  ['an address shows too many wrong credentials', { loginFailuresBurstMax: 1 }],
+  ['an address sends too many requests', { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 }],
+  ['an address shows too many wrong credentials', { maxLoginFailureBurst: 1 }],
 ])('[SEC-2] %s', (_kind, limits) => {
   test.each(byHttp)('the rejection has the format of %s', async (way) => {
     const served = await serve(limits)
@@ -190,7 +190,7 @@ describe.each<[string, Partial<Limits>]>([
 })
 
 test('[SEC-2] A2A: a webhook beyond the limit per task is rejected in the format of REST and gRPC', async () => {
-  const served = await serve({ webhooksPerTaskMax: 1 })
+  const served = await serve({ maxWebhooksPerTask: 1 })
   const { id } = await startRun(target(served), 'hang')
   const webhook = (name: string): object => ({ taskId: id, id: name, url: 'https://example.com/hook' })
   const create = (name: string) =>

@@ -48,7 +48,7 @@ const writes: readonly (readonly [string, string, unknown, object, object])[] = 
 ]
 
 test('[SEC-2] a principal over its storage quota gets 507 for starts and document writes, in every protocol', async () => {
-  const { anna, bert, ask, server, recount } = await serveTwo({ storedBytesPerPrincipalMax: 30_000 })
+  const { anna, bert, ask, server, recount } = await serveTwo({ maxStoredBytesPerPrincipal: 30_000 })
   const started = await ask(anna, 'POST', '/runs?wait=20000', { component: 'lab', input: 'text 400' })
   const run = started.body.id!
   await expect
@@ -69,7 +69,7 @@ test('[SEC-2] a principal over its storage quota gets 507 for starts and documen
 })
 
 test('[SEC-2] storage that a node admits counts at once, before the store is asked again', async () => {
-  const { anna, ask } = await serveTwo({ storedBytesPerPrincipalMax: 20_000 })
+  const { anna, ask } = await serveTwo({ maxStoredBytesPerPrincipal: 20_000 })
   const statuses: number[] = []
   for (let count = 0; count < 30; count++)
     statuses.push((await ask(anna, 'POST', '/v1/conversations', conversation)).status)
@@ -78,7 +78,7 @@ test('[SEC-2] storage that a node admits counts at once, before the store is ask
 })
 
 test('[SEC-2] a principal with too many documents can create no more, but change those it has', async () => {
-  const { anna, bert, ask } = await serveTwo({ documentsPerPrincipalMax: 3 })
+  const { anna, bert, ask } = await serveTwo({ maxDocumentsPerPrincipal: 3 })
   const ids: string[] = []
   for (let count = 0; count < 3; count++)
     ids.push((await ask(anna, 'POST', '/v1/conversations', conversation)).body.id!)
@@ -89,7 +89,7 @@ test('[SEC-2] a principal with too many documents can create no more, but change
 })
 
 test('[SEC-2] an accepted run is not cut by the storage quota, and can be answered', async () => {
-  const { anna, ask, recount } = await serveTwo({ storedBytesPerPrincipalMax: 10_000 })
+  const { anna, ask, recount } = await serveTwo({ maxStoredBytesPerPrincipal: 10_000 })
   const { body } = await ask(anna, 'POST', '/runs', { component: 'lab', input: 'text 200; ask Sure?; text 200' })
   const status = async () => (await ask(anna, 'GET', `/runs/${body.id}`)).body
   await expect.poll(status, { timeout: 15_000 }).toMatchObject({ status: 'paused' })

@@ -20,12 +20,12 @@ interface Callers {
 }
 
 /** Nodes with two places each, that two principals may call. */
-async function serve(stores: readonly Store[], runsQueuedMax = 1000): Promise<Callers> {
+async function serve(stores: readonly Store[], maxQueuedRuns = 1000): Promise<Callers> {
   const keys = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(keys, ['anna', 'bert'])
   const auth = { keys }
   // One principal may take every place: this is about who waits.
-  const limits = { runsConcurrentMax: PLACES, runsPerPrincipalMax: PLACES, runsQueuedMax }
+  const limits = { maxConcurrentRuns: PLACES, maxRunsPerPrincipal: PLACES, maxQueuedRuns }
   const servers: Server[] = []
   for (const store of stores) servers.push(await serveInProcess({ store, auth, limits }))
   return {

@@ -46,7 +46,7 @@ test(
         onTestFinished(() => store.close())
         const warn = (fields: object, line: string): void => void losses.push(`${line}: ${inspect(fields)}`)
         const logger = { ...silentLogger, warn }
-        const limits = { leaseMs: LEASE_MS, runsConcurrentMax: RUNS, drainTimeoutMs: 0 }
+        const limits = { leaseMs: LEASE_MS, maxConcurrentRuns: RUNS, drainTimeoutMs: 0 }
         return openNode({ components: [idle], store, limits, logger, clock })
       }),
     )

@@ -137,7 +137,7 @@ test('share link: a browser is redirected to the page of the run, with the token
 })
 
 test('share link: invalid requests are rejected, and the number of links per run is bounded', async () => {
-  const server = await serve({ limits: { sharesPerRunMax: 2 } })
+  const server = await serve({ limits: { maxSharesPerRun: 2 } })
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp' })
   for (const body of [{ can: ['stop'] }, { can: [] }, { can: ['delete'] }, { expiresInMs: 1e12 }, { expiresInMs: 0 }]) {
     const response = await fetch(`${server.url}/runs/${run.id}/shares`, {
@@ -153,7 +153,7 @@ test('share link: invalid requests are rejected, and the number of links per run
 })
 
 test('share link: the number of links per principal is bounded', async () => {
-  const server = await serve({ limits: { sharesPerPrincipalMax: 2 } })
+  const server = await serve({ limits: { maxSharesPerPrincipal: 2 } })
   const runs = await Promise.all([1, 2, 3].map(() => clientOf(server).runs.start({ component: 'lab', input: 'say a' })))
   await runs[0]!.share()
   await runs[1]!.share()
@@ -162,7 +162,7 @@ test('share link: the number of links per principal is bounded', async () => {
 
 test('share link: expired links do not count', async () => {
   const clock = createFakeClock()
-  const server = await serve({ clock, limits: { sharesPerRunMax: 1 } })
+  const server = await serve({ clock, limits: { maxSharesPerRun: 1 } })
   const run = await clientOf(server).runs.start({ component: 'lab', input: 'say kelp' })
   await run.share({ expiresInMs: 60_000 })
   await expect(run.share()).rejects.toMatchObject({ code: 'quota_exceeded' })

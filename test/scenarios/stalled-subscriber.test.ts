@@ -84,7 +84,7 @@ test('[SUB-1] a subscriber that stalls at the last event is disconnected too', a
     },
   })
   const clock = new ManualClock()
-  const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 2 * WORDY_BYTES }
+  const limits = { subscriberStallTimeoutMs: STALL_MS, maxEventBytes: 2 * WORDY_BYTES }
   const server = await serveInProcess({ components: [wordy], clock, limits })
   const { id } = await startRun(server, '', { component: 'wordy' })
   await untilFinished(server, id)
@@ -99,7 +99,7 @@ test('[SUB-1] a subscriber that stalls at the last event is disconnected too', a
 
 test('[SUB-1] a slow subscriber that keeps reading stays connected, however long one event takes', async () => {
   const clock = new ManualClock()
-  const limits = { subscriberStallTimeoutMs: STALL_MS, eventBytesMax: 32 * 1024 * 1024 }
+  const limits = { subscriberStallTimeoutMs: STALL_MS, maxEventBytes: 32 * 1024 * 1024 }
   const server = await serveInProcess({ components: labComponents(), clock, limits })
   const { id } = await startRun(server, 'big 16000')
   await untilFinished(server, id)

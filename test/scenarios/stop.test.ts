@@ -84,7 +84,7 @@ describe('[RUN-2] [RUN-3] a stop', () => {
   )
 
   test('ends a queued run, which never starts', async () => {
-    const server = await serveInProcess({ limits: { runsConcurrentMax: 1 } })
+    const server = await serveInProcess({ limits: { maxConcurrentRuns: 1 } })
     const busy = await startRun(server, 'hang')
     await untilStatus(server, busy.id, ['running'])
     const { id, status } = await startRun(server, 'text 3')

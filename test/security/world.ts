@@ -15,15 +15,15 @@ import { temporaryFolder } from '../support/temporary.ts'
 
 /** A walk is what quotas are there to stop. */
 const PATIENT: Partial<Limits> = {
-  runsConcurrentMax: 100_000,
-  loginFailuresBurstMax: 1_000_000,
-  requestsPerSecondMax: 1_000_000,
-  requestsBurstMax: 1_000_000,
-  requestsPerAddressMax: 1_000_000,
-  requestsPerAddressBurstMax: 1_000_000,
-  startsPerSecondMax: 1_000_000,
-  startsBurstMax: 1_000_000,
-  webhooksPerPrincipalMax: 1_000_000,
+  maxConcurrentRuns: 100_000,
+  maxLoginFailureBurst: 1_000_000,
+  maxRequestsPerSecond: 1_000_000,
+  maxRequestBurst: 1_000_000,
+  maxRequestsPerAddress: 1_000_000,
+  maxRequestBurstPerAddress: 1_000_000,
+  maxStartsPerSecond: 1_000_000,
+  maxStartBurst: 1_000_000,
+  maxWebhooksPerPrincipal: 1_000_000,
 }
 
 /** What alice says and hears: nobody else may ever see it. */

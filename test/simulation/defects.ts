@@ -323,8 +323,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'given-up-too-early',
     file: 'src/core/recovery/crash-loop.ts',
-    search: 'if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined',
-    replace: 'if (interruptions < attemptsMax - 1) return undefined',
+    search: 'if (interruptions < maxAttempts || (among > 1 && maxAttempts > 1)) return undefined',
+    replace: 'if (interruptions < maxAttempts - 1) return undefined',
     invariant: 'RUN-3',
     seed: 5,
   },

@@ -92,9 +92,9 @@ export class NodeStore implements Store {
     return new NodeWriter(this.#link, id, claim, onRefused)
   }
 
-  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
     return this.#link.request('read', async () => {
-      const slice = await this.#shared.read(id, after, bytesMax)
+      const slice = await this.#shared.read(id, after, maxBytes)
       return slice && this.#link.misread(id, slice)
     })
   }

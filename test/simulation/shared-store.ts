@@ -91,8 +91,8 @@ export class SharedStore {
     )
   }
 
-  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
-    const slice = await this.memory.read(id, after, bytesMax)
+  async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
+    const slice = await this.memory.read(id, after, maxBytes)
     if (slice !== undefined) this.#model.shown(id, slice.first, decoder.decode(slice.bytes), slice.count, slice.closed)
     return slice
   }

@@ -62,14 +62,14 @@ export class World {
     this.random = new Random(plan.seed ^ 0x5bd1e995)
     this.scheduler = new Scheduler(new Random(plan.seed ^ 0x9e3779b9), { trace: options.trace === true })
     this.limits = {
-      runsConcurrentMax: plan.slots,
-      runsPerPrincipalMax: plan.slots,
+      maxConcurrentRuns: plan.slots,
+      maxRunsPerPrincipal: plan.slots,
       leaseMs: 6000,
       pollIntervalMs: 2000,
       suspectMs: 1000,
       stopGraceMs: 1000,
       drainTimeoutMs: 2000,
-      readBytesMax: 16 * 1024,
+      maxReadBytes: 16 * 1024,
     }
     const storeClock = { now: () => EPOCH_MS + Math.floor(this.scheduler.now) + this.#storeSkewMs }
     const plans = new Map(plan.runs.map((run) => [run.name, run]))

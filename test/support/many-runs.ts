@@ -9,7 +9,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 const COMPONENTS = ['storyteller', 'clerk', 'newsroom', 'publish', 'lab']
 const MINUTE_MS = 60_000
 const AT_ONCE = 500
-const BOUNDS = { depthMax: 50, bytesMax: 1_000_000 }
+const BOUNDS = { maxDepth: 50, maxBytes: 1_000_000 }
 /** Session of the oldest run, to find it. */
 export const NEEDLE = 'needle-in-the-haystack'
 

@@ -36,7 +36,7 @@ export class World {
       components,
       store: this.#connection.store,
       clock: this.clock,
-      limits: { leaseMs: LEASE_MS, attemptsMax: 3, ...limits },
+      limits: { leaseMs: LEASE_MS, maxAttempts: 3, ...limits },
       ...(redact !== undefined && { redact }),
     })
   }

@@ -24,7 +24,7 @@ describe.each(numbered.map((tested) => [tested.kind.name, tested] as const))('a 
       for (const event of randomEvents(random, 'run_x', EVENTS)) writer.append(event)
       await writer.flush()
       const stored = (await store.get('run_x'))!
-      const view = new ViewCache(store, { ...defaultLimits, readBytesMax: 4096 }).open(stored, tested.kind)
+      const view = new ViewCache(store, { ...defaultLimits, maxReadBytes: 4096 }).open(stored, tested.kind)
       await view.current(stored.next)
 
       const frames: { readonly number: number; readonly log: number }[] = []

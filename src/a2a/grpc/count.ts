@@ -7,10 +7,10 @@ import { fieldsOf } from './shape.ts'
 
 export interface MessageBounds {
   /** Total fields, including those of nested messages. */
-  readonly fieldsMax: number
+  readonly maxFields: number
   /** Map entries of one message: objects with more keys are slow to build. */
-  readonly entriesMax: number
-  readonly depthMax: number
+  readonly maxEntries: number
+  readonly maxDepth: number
 }
 
 /** Fields by number. A map has entries with the key as field 1 and the value as field 2. */
@@ -87,16 +87,16 @@ class Walk {
   }
 
   message(type: string, end: number, depth: number): void {
-    if (depth > this.#bounds.depthMax) throw CROWDED
+    if (depth > this.#bounds.maxDepth) throw CROWDED
     const parts = this.#parts.get(type)
     let entries = 0
     while (this.#at < end) {
-      if (++this.#fields > this.#bounds.fieldsMax) throw CROWDED
+      if (++this.#fields > this.#bounds.maxFields) throw CROWDED
       const tag = this.#varint(end)
       const wire = tag & 7
       const part = parts?.get(tag >>> 3)
       if (part !== undefined && part.wire !== wire) throw MALFORMED
-      if (part?.isEntry === true && ++entries > this.#bounds.entriesMax) throw CROWDED
+      if (part?.isEntry === true && ++entries > this.#bounds.maxEntries) throw CROWDED
       if (wire === VARINT) this.#varint(end)
       else if (wire === FIXED64) this.#skip(8, end)
       else if (wire === FIXED32) this.#skip(4, end)

@@ -19,7 +19,7 @@ export interface IsolatedOptions<Input = unknown> {
   /** Heap limit of each thread in megabytes; a run that needs more fails. Buffers are outside the heap. Default: 256. */
   readonly memoryMb?: number
   /** Maximum threads, and so concurrent runs; further runs wait. Default: 8. */
-  readonly threadsMax?: number
+  readonly concurrency?: number
   /** Timeout for loading the module. Default: 30,000. */
   readonly loadTimeoutMs?: number
   /**
@@ -34,7 +34,7 @@ export interface IsolatedOptions<Input = unknown> {
 const RULES: OptionRules<IsolatedOptions> = {
   export: aString,
   memoryMb: aCount,
-  threadsMax: aCount,
+  concurrency: aCount,
   loadTimeoutMs: aCount,
   input: componentRules.input,
   redact: anObject,
@@ -55,7 +55,7 @@ export async function isolated<Input = unknown>(
   const {
     export: name,
     memoryMb = MEMORY_MB,
-    threadsMax = THREADS_MAX,
+    concurrency = THREADS_MAX,
     loadTimeoutMs = LOAD_MS,
     input,
     redact,
@@ -67,7 +67,7 @@ export async function isolated<Input = unknown>(
   const openThread = (): IsolatedThread => new IsolatedThread({ module: href, export: name, memoryMb })
   const { facts, ...schemas } = await describe(openThread(), href, loadTimeoutMs)
   const accepted = input ?? (schemas.input && fromJsonSchema<Input>(schemas.input))
-  const slots = new Slots(threadsMax)
+  const slots = new Slots(concurrency)
   return {
     ...facts,
     onPause: 'release',

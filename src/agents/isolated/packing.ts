@@ -13,11 +13,11 @@ interface Refusal {
   readonly path: string
   readonly problem: string
   /** The limit, if the value is larger. */
-  readonly bytesMax?: number
+  readonly maxBytes?: number
 }
 
 /** Looser than any server limit, which the host applies. Refuses only values that would exhaust the host's memory. */
-const BOUNDS: SerializeBounds = { depthMax: 2000, bytesMax: 64 * 1024 * 1024 }
+const BOUNDS: SerializeBounds = { maxDepth: 2000, maxBytes: 64 * 1024 * 1024 }
 
 export function pack(value: unknown, path: string): PackedValue {
   if (value === undefined) return undefined
@@ -26,12 +26,12 @@ export function pack(value: unknown, path: string): PackedValue {
   } catch (cause) {
     if (!(cause instanceof UnserializableError)) throw cause
     const { path: at, problem } = cause
-    return { path: at, problem, ...(cause instanceof OversizeError && { bytesMax: cause.bytesMax }) }
+    return { path: at, problem, ...(cause instanceof OversizeError && { maxBytes: cause.maxBytes }) }
   }
 }
 
-function errorOf({ path, problem, bytesMax }: Refusal): UnserializableError {
-  return bytesMax === undefined ? new UnserializableError(path, problem) : new OversizeError(path, problem, bytesMax)
+function errorOf({ path, problem, maxBytes }: Refusal): UnserializableError {
+  return maxBytes === undefined ? new UnserializableError(path, problem) : new OversizeError(path, problem, maxBytes)
 }
 
 /** The value, or a value that fails to serialize in the same way, so that the execution reports it. */
@@ -52,7 +52,7 @@ export function unpack(packed: PackedValue): unknown {
 export type PackedEmission = { readonly text: string } | { readonly event: PackedValue }
 
 export function packEmission(emission: Emission, policy: UnserializablePolicy = 'fail'): PackedEmission {
-  if (typeof emission === 'string' && emission.length * 3 <= BOUNDS.bytesMax) return { text: emission }
+  if (typeof emission === 'string' && emission.length * 3 <= BOUNDS.maxBytes) return { text: emission }
   const event = pack(emission, 'data')
   if (typeof event !== 'object') return { event }
   try {

@@ -11,7 +11,7 @@ import { labAgent } from './agent.ts'
 import { labComponents } from './kinds.ts'
 
 const HOUR = 3_600_000
-const BOUNDS = { depthMax: 200, bytesMax: 4 * 1024 * 1024 }
+const BOUNDS = { maxDepth: 200, maxBytes: 4 * 1024 * 1024 }
 
 interface Circumstances {
   readonly signal?: AbortSignal

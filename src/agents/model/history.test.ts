@@ -32,7 +32,7 @@ describe('model agent: history', () => {
   })
 
   test('the history has no more than the limit', async () => {
-    const node = openNode({ components: [listener({ history: { messagesMax: 2 } })] })
+    const node = openNode({ components: [listener({ history: { maxMessages: 2 } })] })
     for (const word of ['one', 'two']) await heard(node, word)
     expect(await heard(node, 'three')).toBe(
       'user: two | assistant: user: one | assistant: user: one | user: two | user: three',

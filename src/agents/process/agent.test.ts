@@ -192,7 +192,7 @@ describe('[RUN-3] process agent: failures of the program', () => {
     ],
     ['asks for nothing', 'say(type="ask"); time.sleep(60)', 'protocol_violation', 'without a `prompt`'],
   ] as const)('a program that %s fails the run', async ([, program, code, message]) => {
-    const failure = await failureOf(python(program, { lineBytesMax: 4096, graceMs: 20_000 }))
+    const failure = await failureOf(python(program, { maxLineBytes: 4096, graceMs: 20_000 }))
     expect(failure.code).toBe(code)
     expect(failure.message).toContain(message)
   })

@@ -32,7 +32,7 @@ export interface ProcessAgentDefinition extends CommonDefinition {
    */
   readonly stdout?: 'lines' | 'text'
   /** Maximum length of a line of JSON. Default: 4 MiB. */
-  readonly lineBytesMax?: number
+  readonly maxLineBytes?: number
   /** Time to exit after its result, and after SIGTERM. Default: 3,000. */
   readonly graceMs?: number
   /** Receives each line of stderr. Default: the server's stderr, without control characters on a terminal. */
@@ -49,7 +49,7 @@ const RULES: OptionRules<ProcessAgentDefinition> = {
   args: aList,
   cwd: aString,
   env: anObject,
-  lineBytesMax: aCount,
+  maxLineBytes: aCount,
   graceMs: anAmount,
   stderr: aFunction,
 }
@@ -112,14 +112,14 @@ function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: R
     args = [],
     cwd,
     env = inheritedEnvironment(),
-    lineBytesMax = LINE_BYTES_MAX,
+    maxLineBytes = LINE_BYTES_MAX,
     graceMs = GRACE_MS,
   } = definition
   const pass = stderr ?? ((line) => writeLine(process.stderr, `${id} ${context.run}: ${line}`))
   return new Child({
     command,
     args,
-    lineBytesMax,
+    maxLineBytes,
     graceMs,
     stderr: (line) => pass(line, context),
     env,

@@ -10,7 +10,7 @@ export interface ChildOptions {
   readonly args: readonly string[]
   readonly cwd?: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly lineBytesMax: number
+  readonly maxLineBytes: number
   /** Delay between SIGTERM and SIGKILL. */
   readonly graceMs: number
   readonly stderr: (line: string) => void
@@ -32,7 +32,7 @@ export class Child {
   /** Rejects if the process could not be started. */
   readonly exit: Promise<Exit>
 
-  constructor({ command, args, cwd, env, lineBytesMax, graceMs, stderr }: ChildOptions) {
+  constructor({ command, args, cwd, env, maxLineBytes, graceMs, stderr }: ChildOptions) {
     this.#child = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       env,
@@ -46,7 +46,7 @@ export class Child {
     this.exit.catch(() => {}) // reported by the caller that awaits it
     // Writing to a dead child fails; its exit status reports that.
     this.#child.stdin.on('error', () => {})
-    this.#lines = linesOf(this.#child.stdout, lineBytesMax)
+    this.#lines = linesOf(this.#child.stdout, maxLineBytes)
     passOn(this.#child.stderr, stderr)
   }
 

@@ -8,13 +8,13 @@ export class LineError extends Error {
 /** Lines without terminators, including an unterminated last one. Bounding the read-ahead is up to the source. */
 export async function* linesOf(
   source: AsyncIterable<Uint8Array>,
-  bytesMax: number,
+  maxBytes: number,
 ): AsyncGenerator<string, void, void> {
   let pieces: Uint8Array[] = []
   let bytes = 0
   const take = (piece: Uint8Array): void => {
     bytes += piece.length
-    if (bytes > bytesMax) throw new LineError(`a line is longer than ${bytesMax} bytes`)
+    if (bytes > maxBytes) throw new LineError(`a line is longer than ${maxBytes} bytes`)
     if (piece.length > 0) pieces.push(piece)
   }
   const line = (): string => {

@@ -94,11 +94,11 @@ export class AgentOsClient {
     url: string,
     body: URLSearchParams | FormData,
     more: Readonly<Record<string, string>> = {},
-    timeoutMsMax = Infinity,
+    maxTimeoutMs = Infinity,
   ): AsyncGenerator<RemoteEvent, void, void> {
     const { signal, requestTimeoutMs, idleTimeoutMs } = this.#options
     const headers = { ...(await headersFrom(this.#options.headers)), ...more }
-    const timeoutMs = Math.min(requestTimeoutMs, timeoutMsMax)
+    const timeoutMs = Math.min(requestTimeoutMs, maxTimeoutMs)
     const response = await requestOk({ url, method: 'POST', headers, body, signal, timeoutMs })
     for await (const { data } of eventsOf(response, idleTimeoutMs)) yield parse(data)
   }

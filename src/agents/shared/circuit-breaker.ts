@@ -9,7 +9,7 @@ export interface BreakerOptions {
 }
 
 export class CircuitBreaker {
-  readonly #failuresMax: number
+  readonly #maxFailures: number
   readonly #openMs: number
   readonly #now: () => number
   #failures = 0
@@ -18,7 +18,7 @@ export class CircuitBreaker {
   #probedAt: number | undefined
 
   constructor({ failures = 5, openMs = 10_000 }: BreakerOptions = {}, now: () => number = () => performance.now()) {
-    this.#failuresMax = failures
+    this.#maxFailures = failures
     this.#openMs = openMs
     this.#now = now
   }
@@ -60,7 +60,7 @@ export class CircuitBreaker {
   failed(): void {
     this.#failures++
     this.#probedAt = undefined
-    if (this.#failuresMax > 0 && this.#failures >= this.#failuresMax) this.#openedAt = this.#now()
+    if (this.#maxFailures > 0 && this.#failures >= this.#maxFailures) this.#openedAt = this.#now()
   }
 
   /** The request said nothing about the server, such as one that its caller gave up. */

@@ -154,7 +154,7 @@ export async function* eventsOf(response: Response, idleTimeoutMs: number): Asyn
   try {
     yield* eventsIn(
       piecesOf(response.body, (piece) => withTimeout(idleTimeoutMs, piece)),
-      { charsMax: ANSWER_CHARS_MAX },
+      { maxChars: ANSWER_CHARS_MAX },
     )
   } catch (thrown) {
     if (thrown instanceof FrameTooLargeError) throw tooLarge(thrown.message)

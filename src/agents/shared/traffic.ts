@@ -13,7 +13,7 @@ export interface TrafficOptions {
   /** Maximum runs that it works on at once for this node. Default: no limit. */
   readonly concurrency?: number | undefined
   /** Maximum runs that wait for one of these slots; further starts are refused. Default: 1,000. */
-  readonly queueMax?: number | undefined
+  readonly maxQueue?: number | undefined
   /** How long a run waits for a slot before it fails. Default: 60,000. */
   readonly queueTimeoutMs?: number | undefined
   /** Default: off. */
@@ -33,21 +33,21 @@ const QUEUE_TIMEOUT_MS = 60_000
 export class Traffic {
   readonly replicas: readonly Replica[]
   readonly #slots: Slots
-  readonly #queueMax: number
+  readonly #maxQueue: number
   readonly #queueTimeoutMs: number
   #running = 0
   #refused = 0
   #retried = 0
   #failedOver = 0
 
-  constructor({ urls, concurrency = Infinity, queueMax, queueTimeoutMs, breaker }: TrafficOptions) {
+  constructor({ urls, concurrency = Infinity, maxQueue, queueTimeoutMs, breaker }: TrafficOptions) {
     this.replicas = urls.map((url) => ({
       url,
       id: createHash('sha256').update(url).digest('hex').slice(0, 8),
       breaker: new CircuitBreaker(breaker ?? { failures: 0 }),
     }))
     this.#slots = new Slots(concurrency)
-    this.#queueMax = queueMax ?? QUEUE_MAX
+    this.#maxQueue = maxQueue ?? QUEUE_MAX
     this.#queueTimeoutMs = queueTimeoutMs ?? QUEUE_TIMEOUT_MS
   }
 
@@ -77,13 +77,13 @@ export class Traffic {
     }
     if (this.#isFull) {
       this.#refused++
-      const message = `the upstream ${upstream} is busy and ${this.#queueMax} runs wait for it already: retry later`
+      const message = `the upstream ${upstream} is busy and ${this.#maxQueue} runs wait for it already: retry later`
       throw new HoldfastError('rate_limited', message, { retryAfterMs: 1000 })
     }
   }
 
   get #isFull(): boolean {
-    return !this.#slots.hasFree && this.#slots.waiting >= this.#queueMax
+    return !this.#slots.hasFree && this.#slots.waiting >= this.#maxQueue
   }
 
   /** A slot for one run, which is not taken before `acquire`. */
@@ -92,7 +92,7 @@ export class Traffic {
   }
 
   async #take(signal: AbortSignal): Promise<() => void> {
-    if (this.#isFull) throw this.#overloaded(`${this.#queueMax} runs wait for it already`)
+    if (this.#isFull) throw this.#overloaded(`${this.#maxQueue} runs wait for it already`)
     const late = this.#slots.hasFree ? undefined : AbortSignal.timeout(this.#queueTimeoutMs)
     try {
       const release = await this.#slots.take(late === undefined ? signal : AbortSignal.any([signal, late]))

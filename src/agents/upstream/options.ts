@@ -50,7 +50,7 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
   /** Maximum runs that the upstream works on at once for this node. Default: no limit. */
   readonly concurrency?: number
   /** Maximum runs that wait because of `concurrency`; further starts are refused. Default: 1,000. */
-  readonly queueMax?: number
+  readonly maxQueue?: number
   /** How long a run waits because of `concurrency` before it fails. Default: 60,000. */
   readonly queueTimeoutMs?: number
   /** When a replica that fails is left alone for a while. Default: after 5 failures in a row, for 10,000 ms. */
@@ -74,7 +74,7 @@ export const upstreamRules: OptionRules<UpstreamOptions> = {
   passthrough: oneOf('prefix', 'root'),
   replicas: aList,
   concurrency: aCount,
-  queueMax: anAmount,
+  maxQueue: anAmount,
   queueTimeoutMs: anAmount,
   breaker: optionsOf(breakerRules),
 }

@@ -56,9 +56,9 @@ export class UpstreamSource implements ComponentSource {
   constructor(url: string, kind: UpstreamKind, options: UpstreamOptions) {
     this.name = options.name ?? kind.protocol
     this.url = urlOf(url)
-    const { replicas = [], concurrency, queueMax, queueTimeoutMs, breaker = {} } = options
+    const { replicas = [], concurrency, maxQueue, queueTimeoutMs, breaker = {} } = options
     const urls = [...new Set([this.url, ...replicas.map(urlOf)])]
-    this.#traffic = new Traffic({ urls, concurrency, queueMax, queueTimeoutMs, breaker })
+    this.#traffic = new Traffic({ urls, concurrency, maxQueue, queueTimeoutMs, breaker })
     this.#kind = kind
     this.#options = options
     this.discoverIntervalMs = options.discoverIntervalMs ?? DISCOVER_INTERVAL_MS

@@ -229,7 +229,7 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
   const common = {
     replicas: replicas.filter((each) => each.name === name).map((each) => each.url),
     ...(concurrency !== undefined && { concurrency }),
-    queueMax: settings['upstream-queue'],
+    maxQueue: settings['upstream-queue'],
     queueTimeoutMs: settings['upstream-queue-timeout'],
     breaker: { failures: settings['upstream-breaker'] },
     name,

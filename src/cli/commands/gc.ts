@@ -56,11 +56,11 @@ started with the same options does this every minute.`,
       ...defaultLimits,
       retainMs: values.retain.defaultMs,
       retainRunsMs: values['retain-runs'].defaultMs,
-      retainBytesMax: values['retain-size'],
+      maxRetainedBytes: values['retain-size'],
     }
-    const { retainMs, retainRunsMs, retainBytesMax } = limits
+    const { retainMs, retainRunsMs, maxRetainedBytes } = limits
     const hasOverrides = Object.values(retention).some((overrides) => Object.keys(overrides).length > 0)
-    const trims = retainMs > 0 || retainRunsMs > 0 || retainBytesMax > 0 || hasOverrides
+    const trims = retainMs > 0 || retainRunsMs > 0 || maxRetainedBytes > 0 || hasOverrides
     if (!trims && !values.vacuum)
       throw new HoldfastError(
         'invalid_request',

@@ -67,13 +67,13 @@ them. A run that has not finished is replayed up to its last event. The exit cod
 /** Maps the run's timeline to real time. */
 class Pace {
   readonly #speed: number
-  readonly #pauseMsMax: number
+  readonly #maxPauseMs: number
   #time: number | undefined
   #since = performance.now()
 
-  constructor(speed: number, pauseMsMax: number) {
+  constructor(speed: number, maxPauseMs: number) {
     this.#speed = speed
-    this.#pauseMsMax = pauseMsMax
+    this.#maxPauseMs = maxPauseMs
   }
 
   get now(): number {
@@ -82,7 +82,7 @@ class Pace {
 
   async until(time: number, signal: AbortSignal): Promise<void> {
     const pause = this.#speed === 0 || this.#time === undefined ? 0 : (time - this.now) / this.#speed
-    if (pause > 1) await wait(Math.min(pause, this.#pauseMsMax), undefined, { signal })
+    if (pause > 1) await wait(Math.min(pause, this.#maxPauseMs), undefined, { signal })
     this.#time = time
     this.#since = performance.now()
   }

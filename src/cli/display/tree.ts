@@ -36,7 +36,7 @@ type TreeEntry = ToolEntry | StepEntry | ActorEntry
 const OPEN_MAX = 500
 
 export class RunTree {
-  readonly #structure = new RunStructure({ kinds: ['tool', 'step', 'actor'], entriesMax: OPEN_MAX })
+  readonly #structure = new RunStructure({ kinds: ['tool', 'step', 'actor'], maxEntries: OPEN_MAX })
   /** By the index of the entry. */
   readonly #nodes = new Map<number, TreeNode>()
 

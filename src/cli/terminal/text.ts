@@ -2,15 +2,15 @@
 import { printable } from '../../core/model/printable.ts'
 
 /** A value on one line, truncated. */
-export function inOneLine(value: unknown, charsMax = 80): string {
+export function inOneLine(value: unknown, maxChars = 80): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   // Truncate first: the value may have megabytes.
-  const line = printable(text.slice(0, charsMax * 4))
+  const line = printable(text.slice(0, maxChars * 4))
     .replace(/\s+/g, ' ')
     .trim()
   const characters = Array.from(line)
-  return characters.length > charsMax || text.length > charsMax * 4
-    ? `${characters.slice(0, charsMax - 1).join('')}…`
+  return characters.length > maxChars || text.length > maxChars * 4
+    ? `${characters.slice(0, maxChars - 1).join('')}…`
     : line
 }
 

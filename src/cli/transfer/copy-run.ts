@@ -55,7 +55,7 @@ async function append(from: Store, to: Store, { stored }: TransferredRun, start:
   if (start === next) return
   const writer = to.writer(run.id, { epoch, next: start })
   for (let index = start; index < next;) {
-    const slice = await readLog(from, run.id, index - 1, defaultLimits.readBytesMax)
+    const slice = await readLog(from, run.id, index - 1, defaultLimits.maxReadBytes)
     if (slice === undefined || lastOf(slice) >= next) throw new Error(`run ${run.id} changed while it was copied`)
     for (const record of recordsOf(slice)) writer.append(record, ++index === next ? run : undefined)
     await writer.flush()

@@ -34,7 +34,7 @@ export function readLog(text: string, owner: string): ReadLog {
 }
 
 function parse(line: string, index: number, run: string | undefined): LoggedEvent {
-  if (Buffer.byteLength(line) > defaultLimits.eventBytesMax * 2)
+  if (Buffer.byteLength(line) > defaultLimits.maxEventBytes * 2)
     throw invalidLine(index + 1, 'it exceeds the maximum size of an event')
   const event = parseJson(line, index)
   if (typeof event.run !== 'string' || !RUN_ID.test(event.run)) throw invalidLine(index + 1, 'it has no run id')

@@ -20,7 +20,7 @@ export async function writeLog(store: Store, { run, records }: ReadLog): Promise
   for (const [index, record] of records.entries()) {
     if (index === 0) continue
     writer.append(record, index === records.length - 1 ? run : undefined)
-    if (writer.pendingChars > defaultLimits.pendingCharsMax) await writer.flush()
+    if (writer.pendingChars > defaultLimits.maxPendingChars) await writer.flush()
   }
   await writer.flush()
   return 'imported'
@@ -34,7 +34,7 @@ function asIncomplete({ finishedAt: _finishedAt, error: _error, reason: _reason,
 async function isSame(store: Store, { id }: Run, records: readonly string[]): Promise<boolean> {
   for (let after = -1; after < records.length - 1;) {
     // An unreadable log counts as different.
-    const slice = await readLog(store, id, after, defaultLimits.readBytesMax).catch(() => undefined)
+    const slice = await readLog(store, id, after, defaultLimits.maxReadBytes).catch(() => undefined)
     if (slice === undefined) return false
     for (const { index, type, envelope } of rawRecords(slice))
       if (records[index] !== `id: ${index}\nevent: ${type}\ndata: ${envelope}\n\n`) return false

@@ -12,10 +12,10 @@ const bert: Principal = { id: 'bert' }
 describe('[SEC-2] the worker slots of one principal', () => {
   test.each([
     ['half of them by default', {}, 2],
-    ['as many as configured', { runsPerPrincipalMax: 3 }, 3],
+    ['as many as configured', { maxRunsPerPrincipal: 3 }, 3],
   ])('are %s, and other principals get the rest', async (_name, more, share) => {
     const { component, started, open } = gated()
-    const node = openNode({ components: [component], limits: { runsConcurrentMax: 4, ...more } })
+    const node = openNode({ components: [component], limits: { maxConcurrentRuns: 4, ...more } })
     for (let count = 0; count < 10; count++) await node.startAs(anna, 'subject', 'anna')
     await until('the share is taken', () => started.length === share)
     await node.startAs(bert, 'subject', 'bert')
@@ -27,7 +27,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
 
   test('are not exceeded when queued runs are claimed together', async () => {
     const { component, started, open } = gated()
-    const node = openNode({ components: [component], limits: { runsConcurrentMax: 4 } })
+    const node = openNode({ components: [component], limits: { maxConcurrentRuns: 4 } })
     await Promise.all(Array.from({ length: 12 }, () => node.startAs(anna, 'subject', 'anna')))
     await until('the share is taken', () => started.length >= 2)
     await node.startAs(bert, 'subject', 'bert')
@@ -39,7 +39,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
 
   test('are all slots for the one principal of a server without authentication', async () => {
     const { component, started, open } = gated()
-    const node = openNode({ components: [component], limits: { runsConcurrentMax: 4 } })
+    const node = openNode({ components: [component], limits: { maxConcurrentRuns: 4 } })
     for (let count = 0; count < 4; count++) await node.startAs(localPrincipal, 'subject', 'local')
     await until('all are taken', () => started.length === 4)
     expect(node.service.health().running).toBe(4)
@@ -48,7 +48,7 @@ describe('[SEC-2] the worker slots of one principal', () => {
 })
 
 describe('[SEC-2] the starts of one principal', () => {
-  const limits = { startsPerSecondMax: 1, startsBurstMax: 3 }
+  const limits = { maxStartsPerSecond: 1, maxStartBurst: 3 }
 
   test('are rejected beyond the burst, with a retry delay, and those of others are not', async () => {
     const node = openNode({ components: [subject(async function* () {})], limits })
@@ -70,7 +70,7 @@ describe('[SEC-2] the starts of one principal', () => {
 
 test('[SEC-2] the open streams of one principal are limited over all its runs, and a closed one can be replaced by another', async () => {
   const { component } = gated()
-  const node = openNode({ components: [component], limits: { streamsPerPrincipalMax: 2 } })
+  const node = openNode({ components: [component], limits: { maxStreamsPerPrincipal: 2 } })
   const runs = [await node.startAs(anna, 'subject'), await node.startAs(anna, 'subject')]
   const other = await node.startAs(bert, 'subject')
   const sink: Sink = { write: () => true, finished: () => {}, failed: () => {} }

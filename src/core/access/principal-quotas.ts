@@ -20,9 +20,9 @@ export class PrincipalQuotas {
   constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
     this.#limits = limits
     this.#storage = new StorageQuota(limits, usage, clock)
-    const { startsPerSecondMax: perSecond, startsBurstMax: burst } = limits
+    const { maxStartsPerSecond: perSecond, maxStartBurst: burst } = limits
     this.#starts = new TokenBuckets({ perSecond, burst, now: () => elapsedOf(clock) })
-    this.#streams = new Shares(limits.streamsPerPrincipalMax)
+    this.#streams = new Shares(limits.maxStreamsPerPrincipal)
     this.#slots = new Shares(slotsPerPrincipal(limits))
   }
 
@@ -31,7 +31,7 @@ export class PrincipalQuotas {
     if (owner === localOwner) return
     const retryAfterMs = this.#starts.take(owner)
     if (retryAfterMs === 0) return
-    const { startsPerSecondMax: most } = this.#limits
+    const { maxStartsPerSecond: most } = this.#limits
     throw new HoldfastError('rate_limited', `starts are limited to ${most} per second: try again later`, {
       retryAfterMs,
     })
@@ -56,7 +56,7 @@ export class PrincipalQuotas {
   /** Throws `rate_limited` when the owner has too many streams open to open another one. */
   requireStream(owner: string): void {
     if (!this.#streams.isFull(owner)) return
-    const { streamsPerPrincipalMax: most, retryDelayMs: retryAfterMs } = this.#limits
+    const { maxStreamsPerPrincipal: most, retryDelayMs: retryAfterMs } = this.#limits
     throw new HoldfastError(
       'rate_limited',
       `you have ${most} streams open on this node, which is the limit: close one`,
@@ -92,8 +92,8 @@ export class PrincipalQuotas {
 }
 
 /** Default: half of the node's slots, and at least one. */
-function slotsPerPrincipal({ runsPerPrincipalMax, runsConcurrentMax }: Limits): number {
-  return runsPerPrincipalMax > 0 ? runsPerPrincipalMax : Math.max(1, Math.ceil(runsConcurrentMax / 2))
+function slotsPerPrincipal({ maxRunsPerPrincipal, maxConcurrentRuns }: Limits): number {
+  return maxRunsPerPrincipal > 0 ? maxRunsPerPrincipal : Math.max(1, Math.ceil(maxConcurrentRuns / 2))
 }
 
 /** How much of something each owner holds. */

@@ -37,7 +37,7 @@ export interface ShareParts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly limits: Pick<Limits, 'sharesPerRunMax' | 'sharesPerPrincipalMax'>
+  readonly limits: Pick<Limits, 'maxSharesPerRun' | 'maxSharesPerPrincipal'>
   readonly signer: ShareSigner
 }
 
@@ -123,11 +123,11 @@ export class ShareLinks {
     const { documents } = await this.#of(owner, run)
     const expired = documents.filter((document) => this.#isExpired(shareIn(document)))
     for (const { id } of expired) await store.documents.remove(owner, SHARES, id)
-    if (documents.length - expired.length >= limits.sharesPerRunMax)
-      throw new HoldfastError('quota_exceeded', `run ${run} has ${limits.sharesPerRunMax} share links; revoke one`)
+    if (documents.length - expired.length >= limits.maxSharesPerRun)
+      throw new HoldfastError('quota_exceeded', `run ${run} has ${limits.maxSharesPerRun} share links; revoke one`)
     const { total } = await store.documents.list({ collection: SHARES, owner, limit: 1 })
-    if (total >= limits.sharesPerPrincipalMax)
-      throw new HoldfastError('quota_exceeded', `you have ${limits.sharesPerPrincipalMax} share links; revoke some`)
+    if (total >= limits.maxSharesPerPrincipal)
+      throw new HoldfastError('quota_exceeded', `you have ${limits.maxSharesPerPrincipal} share links; revoke some`)
   }
 
   #of(owner: string, run: string): Promise<{ readonly documents: readonly Document[] }> {

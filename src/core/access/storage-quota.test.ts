@@ -11,7 +11,7 @@ const MAX = 100_000
 function open() {
   const clock = createFakeClock()
   const store = openMemoryStore({ clock })
-  const quota = new StorageQuota({ ...defaultLimits, storedBytesPerPrincipalMax: MAX }, store.usage, clock)
+  const quota = new StorageQuota({ ...defaultLimits, maxStoredBytesPerPrincipal: MAX }, store.usage, clock)
   const grow = (id: string, bytes: number): Promise<unknown> =>
     store.documents.put({ owner: 'anna', collection: 'c', id, body: 'x'.repeat(bytes) })
   return { clock, quota, grow }

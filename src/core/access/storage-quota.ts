@@ -25,21 +25,21 @@ interface OwnerUsageEstimate {
 export type BodyBefore = () => Promise<{ readonly body: unknown } | undefined>
 
 export class StorageQuota {
-  readonly #bytesMax: number
-  readonly #documentsMax: number
+  readonly #maxBytes: number
+  readonly #maxDocuments: number
   readonly #usage: StoredUsage
   readonly #clock: Clock
   readonly #held = new Map<string, Promise<OwnerUsageEstimate>>()
 
   constructor(limits: Limits, usage: StoredUsage, clock: Clock) {
-    this.#bytesMax = limits.storedBytesPerPrincipalMax
-    this.#documentsMax = limits.documentsPerPrincipalMax
+    this.#maxBytes = limits.maxStoredBytesPerPrincipal
+    this.#maxDocuments = limits.maxDocumentsPerPrincipal
     this.#usage = usage
     this.#clock = clock
   }
 
   get isLimited(): boolean {
-    return this.#bytesMax > 0 || this.#documentsMax > 0
+    return this.#maxBytes > 0 || this.#maxDocuments > 0
   }
 
   /** Throws `quota_exceeded` when the owner may start no more runs. `bytes`: about those that the start itself stores. */
@@ -80,7 +80,7 @@ export class StorageQuota {
   }
 
   #isNear({ bytes, documents }: OwnerUsageEstimate): boolean {
-    return isNear(bytes, this.#bytesMax) || isNear(documents, this.#documentsMax)
+    return isNear(bytes, this.#maxBytes) || isNear(documents, this.#maxDocuments)
   }
 
   #isFull(held: OwnerUsageEstimate): boolean {
@@ -88,22 +88,22 @@ export class StorageQuota {
   }
 
   #isFullOfBytes({ bytes }: OwnerUsageEstimate): boolean {
-    return this.#bytesMax > 0 && bytes >= this.#bytesMax
+    return this.#maxBytes > 0 && bytes >= this.#maxBytes
   }
 
   #isFullOfDocuments({ documents }: OwnerUsageEstimate): boolean {
-    return this.#documentsMax > 0 && documents >= this.#documentsMax
+    return this.#maxDocuments > 0 && documents >= this.#maxDocuments
   }
 
   #tooManyBytes({ bytes: stored }: OwnerUsageEstimate): HoldfastError {
-    const max = this.#bytesMax
+    const max = this.#maxBytes
     return new HoldfastError('quota_exceeded', `you store ${stored} bytes of at most ${max}: remove runs or sessions`, {
       details: { stored, max },
     })
   }
 
   #tooManyDocuments({ documents: stored }: OwnerUsageEstimate): HoldfastError {
-    const max = this.#documentsMax
+    const max = this.#maxDocuments
     return new HoldfastError('quota_exceeded', `you have ${stored} of at most ${max} documents: remove sessions`, {
       details: { stored, max },
     })

@@ -26,10 +26,10 @@ export async function* recordsAfter(
   store: Store,
   run: string,
   after: number,
-  { bytesMax, atOnce }: { readonly bytesMax: number; readonly atOnce: number },
+  { maxBytes, atOnce }: { readonly maxBytes: number; readonly atOnce: number },
 ): AsyncGenerator<readonly EnvelopeRecord[], void, void> {
   for (let index = after; ;) {
-    const slice = await readLog(store, run, index, bytesMax)
+    const slice = await readLog(store, run, index, maxBytes)
     if (slice === undefined) return
     const records = envelopeRecords(slice)
     for (let next = 0; next < records.length; next += atOnce) {

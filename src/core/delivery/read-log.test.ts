@@ -32,7 +32,7 @@ async function writing(store: Store, id = 'run_1'): Promise<RunWriter> {
 }
 
 function feedsOf(store: Store, pollIntervalMs = 20): Feeds {
-  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs, readBytesMax: 1 })
+  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs, maxReadBytes: 1 })
   onTestFinished(() => feeds.close())
   return feeds
 }

@@ -7,8 +7,8 @@ import { lastOf, type Slice } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
 
 /** Everything that reads a log reads it here. */
-export async function readLog(store: Store, run: string, after: number, bytesMax: number): Promise<Slice | undefined> {
-  const slice = await store.read(run, after, bytesMax)
+export async function readLog(store: Store, run: string, after: number, maxBytes: number): Promise<Slice | undefined> {
+  const slice = await store.read(run, after, maxBytes)
   if (slice === undefined) return undefined
   const fault = sliceFault(run, after, slice)
   if (fault === undefined) return slice

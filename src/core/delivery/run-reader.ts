@@ -70,11 +70,11 @@ export class RunReader {
     principal: Principal,
     known: KnownRun,
     after: number,
-    bytesMax: number = this.#limits.readBytesMax,
+    maxBytes: number = this.#limits.maxReadBytes,
   ): Promise<Slice | undefined> {
     await shareEventLoop()
     const { run } = await this.#access.ownKnown(principal, known, 'read')
-    return readLog(this.#store, run.id, after, bytesMax)
+    return readLog(this.#store, run.id, after, maxBytes)
   }
 
   /** Resolves with true when the log has a record after an index, with false when time, signal or drain end the wait. */

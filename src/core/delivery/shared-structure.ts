@@ -86,10 +86,10 @@ export class SharedStructure {
 
   async #foldOn(folded: StructureFold): Promise<void> {
     const { store, run, first, limits } = this.#parts
-    const bytesMax = Math.max(limits.viewBytesMax, limits.foldBytesMax)
+    const maxBytes = Math.max(limits.maxViewBytes, limits.maxFoldBytes)
     const after = folded.last?.index ?? first - 1
     for await (const records of recordsAfter(store, run.id, after, {
-      bytesMax: limits.readBytesMax,
+      maxBytes: limits.maxReadBytes,
       atOnce: AT_ONCE,
     })) {
       let type: EventType = 'run.created'
@@ -101,7 +101,7 @@ export class SharedStructure {
       }
       folded.last = { ...records.at(-1)!, type }
       folded.snapshot = undefined
-      if (folded.bytes > bytesMax) throw this.#tooLarge()
+      if (folded.bytes > maxBytes) throw this.#tooLarge()
       this.#parts.cache.charge(this, folded.bytes)
     }
   }
@@ -110,7 +110,7 @@ export class SharedStructure {
     const { entries, ...rest } = structure.saving()
     const head = JSON.stringify(rest).slice(0, -1)
     const encoded: string[] = []
-    let charsLeft = ANSWERS_MAX * this.#parts.limits.responseBytesMax - head.length
+    let charsLeft = ANSWERS_MAX * this.#parts.limits.maxResponseBytes - head.length
     for (const entry of entries) {
       const text = JSON.stringify(entry)
       charsLeft -= text.length + 1

@@ -181,7 +181,7 @@ export class SharedView<State, Frame> {
 
   async *#eventsAfter({ index: after, state }: Checkpoint<State>): AsyncGenerator<FoldedEvent<State>, void, void> {
     const { store, run, limits, kind } = this.#parts
-    const bounds = { bytesMax: limits.readBytesMax, atOnce: CHECKPOINT_EVENTS }
+    const bounds = { maxBytes: limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS }
     let at = state
     for await (const records of recordsAfter(store, run.id, after, bounds))
       for (const { envelope, index } of records) {
@@ -195,7 +195,7 @@ export class SharedView<State, Frame> {
     const { store, run, limits } = this.#parts
     for (let at = from; ;) {
       await shareEventLoop()
-      const slice = await readLog(store, run.id, at.index, limits.readBytesMax)
+      const slice = await readLog(store, run.id, at.index, limits.maxReadBytes)
       if (slice === undefined) return
       const step = this.#fold(at, recordsOf(slice))
       yield step
@@ -236,12 +236,12 @@ export class SharedView<State, Frame> {
   /** Folds to the end of the log without occupying the event loop. */
   async #build(): Promise<Checkpoint<State>> {
     const { store, run, limits } = this.#parts
-    const bounds = { bytesMax: limits.readBytesMax, atOnce: CHECKPOINT_EVENTS }
+    const bounds = { maxBytes: limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS }
     let at = await this.#verified()
     let charged = 0
     for await (const records of recordsAfter(store, run.id, at.index, bounds)) {
       at = this.#foldTo(at, records)
-      if (at.bytes > Math.max(limits.viewBytesMax, limits.foldBytesMax)) throw logTooLarge(run.id)
+      if (at.bytes > Math.max(limits.maxViewBytes, limits.maxFoldBytes)) throw logTooLarge(run.id)
       this.#extend(at)
       if (at.bytes - charged < CHARGED_BYTES) continue
       charged = at.bytes

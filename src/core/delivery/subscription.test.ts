@@ -119,7 +119,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     const store = openMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b')
-    const feeds = openFeeds(change(store), { readBytesMax: 300 })
+    const feeds = openFeeds(change(store), { maxReadBytes: 300 })
     const listeners = [-1, 0, 1, 2, 3].map((after) => ({ after, listener: new Listener() }))
     for (const { after, listener } of listeners) feeds.open(RUN, after, listener)
     await say(runWriter, 'c')
@@ -143,7 +143,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     await say(runWriter, 'a')
     runWriter.complete()
     await runWriter.flush()
-    const feeds = openFeeds(store, { readBytesMax: 1 })
+    const feeds = openFeeds(store, { maxReadBytes: 1 })
     for (let after = -1; after < runWriter.records.length - 1; after++) {
       const listener = new Listener()
       const subscription = feeds.open(RUN, after, listener)
@@ -172,7 +172,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     const runWriter = await writing(store)
     const listener = new Listener()
     listener.room = 1
-    const subscription = openFeeds(store, { readBytesMax: 400 }).open(RUN, -1, listener)
+    const subscription = openFeeds(store, { maxReadBytes: 400 }).open(RUN, -1, listener)
     await settle()
     expect(listener.room).toBe(0)
     for (let number = 0; number < 50; number++) await say(runWriter, `[${number}]`)
@@ -195,14 +195,14 @@ describe('[SUB-1] a subscriber that does not read', () => {
     await say(runWriter, 'a', 'b', 'c', 'd')
     const reads: number[] = []
     const counting = overriding(store, {
-      read: (id, after, bytesMax) => {
+      read: (id, after, maxBytes) => {
         reads.push(after)
-        return store.read(id, after, bytesMax)
+        return store.read(id, after, maxBytes)
       },
     })
     const listener = new Listener()
     listener.room = 1
-    const subscription = openFeeds(counting, { readBytesMax: 1 }).open(RUN, -1, listener)
+    const subscription = openFeeds(counting, { maxReadBytes: 1 }).open(RUN, -1, listener)
     await settle()
     expect(reads).toEqual([-1, 0])
     listener.room = 1
@@ -228,14 +228,14 @@ describe('[SUB-1] a subscriber that does not read', () => {
     await say(runWriter, ...Array.from({ length: 50 }, (__, number) => `[${number}]`))
     const reading: (() => void)[] = []
     const slow = overriding(store, {
-      read: async (id, after, bytesMax) => {
+      read: async (id, after, maxBytes) => {
         if (reading.push(() => {}) > 1 && isFast)
           await new Promise<void>((resolve) => (reading[reading.length - 1] = resolve))
-        return store.read(id, after, bytesMax)
+        return store.read(id, after, maxBytes)
       },
     })
     const listener = Object.assign(new Listener(), { copiesRecords, room: 1 })
-    const subscription = openFeeds(slow, { readBytesMax: 400 }).open(RUN, -1, listener)
+    const subscription = openFeeds(slow, { maxReadBytes: 400 }).open(RUN, -1, listener)
     while (listener.text.length < runWriter.records.join('').length) {
       await settle()
       listener.room = 1
@@ -311,7 +311,7 @@ async function stalled(): Promise<{
   await runWriter.flush()
   const listener = new Listener()
   listener.room = 1
-  const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
+  const subscription = openFeeds(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
   await polls() // what was read ahead for it is let go
   expect(listener.room).toBe(0)
   return { store, runWriter, listener, subscription }
@@ -402,7 +402,7 @@ describe('a closed subscription', () => {
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b')
     const listener = new Listener()
-    const subscription = openFeeds(store, { readBytesMax: 1 }).open(RUN, -1, listener)
+    const subscription = openFeeds(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
     const write = listener.write.bind(listener)
     listener.write = (slice) => (subscription.close(), write(slice))
     await polls()
@@ -433,7 +433,7 @@ describe('a closed subscription', () => {
   test('makes room for another, up to the limit per run', async () => {
     const store = openMemoryStore({ clock })
     await writing(store)
-    const feeds = openFeeds(store, { subscribersPerRunMax: 2 })
+    const feeds = openFeeds(store, { maxSubscribersPerRun: 2 })
     const [first] = [1, 2].map(() => feeds.open(RUN, -1, new Listener()))
     const refused = (): Subscription => feeds.open(RUN, -1, new Listener())
     expect(refused).toThrow(`run ${RUN} has 2 subscribers on this node`)

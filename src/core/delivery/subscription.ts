@@ -44,7 +44,7 @@ export class Feeds {
   /** Delivers the records after an index, for as long as there are any to come. */
   open(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     const size = this.#feeds.get(run)?.size ?? 0
-    if (size >= this.#limits.subscribersPerRunMax) {
+    if (size >= this.#limits.maxSubscribersPerRun) {
       throw new HoldfastError(
         'rate_limited',
         `run ${run} has ${size} subscribers on this node, which is the limit: try again later`,
@@ -63,7 +63,7 @@ export class Feeds {
       feed = new Feed(this.#store, run, () => this.#feeds.delete(run))
       this.#feeds.set(run, feed)
     }
-    return feed.add(after, sink, this.#limits.readBytesMax, onClose)
+    return feed.add(after, sink, this.#limits.maxReadBytes, onClose)
   }
 
   /** Open subscriptions. */
@@ -121,8 +121,8 @@ class Feed {
     return lag
   }
 
-  add(after: number, sink: Sink, readBytesMax: number, onClose?: () => void): Subscription {
-    const subscription = new Subscription(this.#store, this.#run, after, sink, readBytesMax, () => {
+  add(after: number, sink: Sink, maxReadBytes: number, onClose?: () => void): Subscription {
+    const subscription = new Subscription(this.#store, this.#run, after, sink, maxReadBytes, () => {
       this.#remove(subscription)
       onClose?.()
     })
@@ -175,7 +175,7 @@ export class Subscription {
   readonly #store: Store
   readonly #run: string
   readonly #sink: Sink
-  readonly #readBytesMax: number
+  readonly #maxReadBytes: number
   /** What the next read may return. */
   #pageBytes: number
   readonly #onClose: () => void
@@ -193,13 +193,13 @@ export class Subscription {
   /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
   #hasPaused = true
 
-  constructor(store: Store, run: string, after: number, sink: Sink, readBytesMax: number, onClose: () => void) {
+  constructor(store: Store, run: string, after: number, sink: Sink, maxReadBytes: number, onClose: () => void) {
     this.#store = store
     this.#run = run
     this.#cursor = after
     this.#sink = sink
-    this.#readBytesMax = readBytesMax
-    this.#pageBytes = readBytesMax
+    this.#maxReadBytes = maxReadBytes
+    this.#pageBytes = maxReadBytes
     this.#onClose = onClose
   }
 
@@ -232,7 +232,7 @@ export class Subscription {
   resume(): void {
     if (this.#state === 'full' && this.#sink.copiesRecords === true) {
       const isFasterThanStore = this.#ahead !== undefined && !this.#isAheadHere
-      this.#pageBytes = isFasterThanStore ? this.#readBytesMax * FAST_PAGE_FACTOR : this.#readBytesMax
+      this.#pageBytes = isFasterThanStore ? this.#maxReadBytes * FAST_PAGE_FACTOR : this.#maxReadBytes
     }
     if (this.#state === 'tail' || this.#state === 'full') void this.#read()
   }
@@ -263,7 +263,7 @@ export class Subscription {
         if (this.#isClosed()) return
         this.#isDoubted = false
         if (slice !== undefined) {
-          if (!slice.closed && slice.bytes.length >= this.#readBytesMax * FULL_PAGE_SHARE)
+          if (!slice.closed && slice.bytes.length >= this.#maxReadBytes * FULL_PAGE_SHARE)
             this.#readAhead(lastOf(slice))
           this.#deliver(slice)
         } else if (this.#known === known) {

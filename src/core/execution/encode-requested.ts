@@ -11,7 +11,7 @@ import type { RecordBody } from '../model/record.ts'
 
 export function encodeRequested(event: Event, limits: Limits): RecordBody {
   try {
-    return encodeEvent(event, { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }).body
+    return encodeEvent(event, { maxDepth: limits.maxEventDepth, maxBytes: limits.maxEventBytes }).body
   } catch (cause) {
     if (cause instanceof RunFailure) throw new HoldfastError('invalid_request', cause.message, { cause })
     throw cause

@@ -56,13 +56,13 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
     expect(failureIn(log)).toMatchObject({
       code: 'protocol_violation',
       message: expect.stringMatching(/1000 steps, tools, calls and questions of the run are under way/) as string,
-      details: { limit: 'workInFlightMax' },
+      details: { limit: 'maxWorkInFlight' },
     })
     expect(log.length).toBeLessThan(5000)
   })
 
   test('an agent that calls itself twice recursively, in sequence, fails at the limit of calls', async () => {
-    const log = await run(twice(false, { callsTotalMax: 200 }))
+    const log = await run(twice(false, { maxTotalCalls: 200 }))
     expect(failureIn(log)).toMatchObject({ message: expect.stringContaining('has made 200 calls') as string })
     expect(log.filter(({ type }) => type === 'actor.started')).toHaveLength(200)
   })
@@ -83,7 +83,7 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
           await hangAtFirst(context)
           for (let number = 5; number < 10; number++) await context.step('count', () => number)
         },
-        { limits: { workTotalMax: 8 } },
+        { limits: { maxTotalWork: 8 } },
       ),
     )
     const log = await world.worker().ended(await world.orphan(1))
@@ -98,7 +98,7 @@ describe('[RUN-6] too much concurrent work of one run is rejected', () => {
           for (let number = 0; number < 50; number++) await step('count', () => number)
           yield 'done'
         },
-        { limits: { workInFlightMax: 2 } },
+        { limits: { maxWorkInFlight: 2 } },
       ),
     )
     expect(log.at(-1)!.type).toBe('run.completed')

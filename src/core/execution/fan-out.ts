@@ -4,7 +4,7 @@ import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
 import type { WorkKind } from '../recovery/recorded-work.ts'
 
-export type FanOutLimits = Pick<Limits, 'workInFlightMax' | 'workTotalMax' | 'callsTotalMax'>
+export type FanOutLimits = Pick<Limits, 'maxWorkInFlight' | 'maxTotalWork' | 'maxTotalCalls'>
 
 export class FanOut {
   readonly #ledger: Ledger
@@ -18,21 +18,21 @@ export class FanOut {
 
   /** Throws if the run has reached its total limit. Called before new work gets its key. */
   checkTotal(kind: WorkKind): void {
-    const { workTotalMax, callsTotalMax } = this.#limits
-    if (kind === 'actor' && this.#ledger.calls >= callsTotalMax)
-      throw exceeded(`the run has made ${callsTotalMax} calls of components`, 'callsTotalMax')
-    if (kind !== 'sleep' && this.#ledger.total >= workTotalMax)
-      throw exceeded(`the run has had ${workTotalMax} steps, tools, calls and questions`, 'workTotalMax')
+    const { maxTotalWork, maxTotalCalls } = this.#limits
+    if (kind === 'actor' && this.#ledger.calls >= maxTotalCalls)
+      throw exceeded(`the run has made ${maxTotalCalls} calls of components`, 'maxTotalCalls')
+    if (kind !== 'sleep' && this.#ledger.total >= maxTotalWork)
+      throw exceeded(`the run has had ${maxTotalWork} steps, tools, calls and questions`, 'maxTotalWork')
   }
 
   /** Counts work as in progress until the returned function is called; throws if the limit is reached. */
   enter(kind: WorkKind): () => void {
     if (kind === 'sleep') return () => {}
-    const { workInFlightMax } = this.#limits
-    if (this.#inFlight >= workInFlightMax)
+    const { maxWorkInFlight } = this.#limits
+    if (this.#inFlight >= maxWorkInFlight)
       throw exceeded(
-        `${workInFlightMax} steps, tools, calls and questions of the run are under way: await some of them before others begin`,
-        'workInFlightMax',
+        `${maxWorkInFlight} steps, tools, calls and questions of the run are under way: await some of them before others begin`,
+        'maxWorkInFlight',
       )
     this.#inFlight++
     return () => void this.#inFlight--

@@ -167,7 +167,7 @@ describe('an answer is rejected', () => {
   })
 
   test('an answer that is too large is rejected, and the run keeps waiting', async () => {
-    const node = openNode({ components: [asksOnce], limits: { eventBytesMax: 500 } })
+    const node = openNode({ components: [asksOnce], limits: { maxEventBytes: 500 } })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     await expect(node.answer(id, { question: 'x'.repeat(1000) })).rejects.toMatchObject({ code: 'invalid_request' })

@@ -48,7 +48,7 @@ test('[SUB-1] backpressure: an agent that yields ten thousand events without wai
         for (let number = 0; number < 10_000; number++) yield `[${number}]`
       }),
     ],
-    limits: { pendingEventsMax: 64 },
+    limits: { maxPendingEvents: 64 },
   })
   const id = await node.start('subject')
   const { next } = await node.reached(id, 'completed', WRITTEN_MS)
@@ -68,7 +68,7 @@ test('[SUB-1] backpressure: an agent that yields large events is slowed down by 
         for (let number = 0; number < 500; number++) yield large
       }),
     ],
-    limits: { pendingCharsMax: 50_000 },
+    limits: { maxPendingChars: 50_000 },
   })
   await node.reached(await node.start('subject'), 'completed', WRITTEN_MS)
   expect(peak.pendingChars).toBeLessThan(50_000 + 11_000)

@@ -162,7 +162,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
   })
 
   test('a run that is stopped before it starts is cancelled', async () => {
-    const node = openNode({ components: [subject(async function* () {})], limits: { runsConcurrentMax: 0 } })
+    const node = openNode({ components: [subject(async function* () {})], limits: { maxConcurrentRuns: 0 } })
     const id = await node.start('subject')
     await node.stop(id, 'never mind')
     expect(typesOf(await node.ended(id))).toEqual(['run.created', 'stop.requested', 'run.cancelled'])
@@ -200,7 +200,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
       yield 'a'
       await aborted(signal)
     })
-    const node = openNode({ components: [hangs], limits: { eventBytesMax: 500 } })
+    const node = openNode({ components: [hangs], limits: { maxEventBytes: 500 } })
     const id = await node.start('subject')
     await node.emitted(id, 'text.delta')
     await expect(node.stop(id, 'x'.repeat(1000))).rejects.toMatchObject({ code: 'invalid_request' })

@@ -334,7 +334,7 @@ describe.each(['memory', 'sqlite'])('[RUN-1] [RUN-3] [LOG-3] on %s, a run has on
   })
 
   test.each(behaviours)('an agent that %s has one outcome', async (_, run, expected) => {
-    const node = openNode({ store, components: [subject(run)], limits: { eventBytesMax: 1000 } })
+    const node = openNode({ store, components: [subject(run)], limits: { maxEventBytes: 1000 } })
     expectOutcome(await node.ended(await node.start('subject')), expected)
   })
 })

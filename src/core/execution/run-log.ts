@@ -56,7 +56,7 @@ export class RunLog {
     this.#clock = clock
     this.#limits = limits
     this.#callerCredentials = callerCredentials
-    this.bounds = { depthMax: limits.eventDepthMax, bytesMax: limits.eventBytesMax }
+    this.bounds = { maxDepth: limits.maxEventDepth, maxBytes: limits.maxEventBytes }
     this.redaction = rules && new RunRedaction(rules, this.bounds)
   }
 
@@ -77,7 +77,7 @@ export class RunLog {
   /** Backpressure: too much waits for its commit; flush before the next event. */
   get isUnderBackpressure(): boolean {
     return (
-      this.#writer.pending >= this.#limits.pendingEventsMax || this.#writer.pendingChars >= this.#limits.pendingCharsMax
+      this.#writer.pending >= this.#limits.maxPendingEvents || this.#writer.pendingChars >= this.#limits.maxPendingChars
     )
   }
 

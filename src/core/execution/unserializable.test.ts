@@ -67,10 +67,10 @@ describe('[EVT-1] an event that cannot be serialized', () => {
   test('is replaced if it is too large', async () => {
     const node = openNode({
       components: [emitting('replace', { type: 'custom.emitted', data: { name: 'x', value: 'y'.repeat(5000) } })],
-      limits: { eventBytesMax: 2000 },
+      limits: { maxEventBytes: 2000 },
     })
     const log = await node.ended(await node.start('clerk', 'go'), PATIENCE_MS)
-    expect(dataOf(log, 'custom.emitted')[0]).toMatchObject({ value: { code: 'output_too_large', bytesMax: 2000 } })
+    expect(dataOf(log, 'custom.emitted')[0]).toMatchObject({ value: { code: 'output_too_large', maxBytes: 2000 } })
     expect(log.at(-1)?.type).toBe('run.completed')
   })
 

@@ -19,11 +19,11 @@ const limits: OptionRules<NonNullable<Component['limits']>> = {
   runTimeoutMs: anAmount,
   runIdleTimeoutMs: anAmount,
   replayWaitMs: anAmount,
-  attemptsMax: anAmount,
+  maxAttempts: anAmount,
   stopGraceMs: anAmount,
-  workInFlightMax: aCount,
-  workTotalMax: aCount,
-  callsTotalMax: aCount,
+  maxWorkInFlight: aCount,
+  maxTotalWork: aCount,
+  maxTotalCalls: aCount,
 }
 
 export const componentRules: ComponentOptions = {

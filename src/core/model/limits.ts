@@ -1,68 +1,68 @@
 /** Every bound of the system, with its unit in its name. Defaults: `defaultLimits`, below. */
 export interface Limits {
   /** Largest serialized event. A larger one fails its run (EVT-1). */
-  readonly eventBytesMax: number
+  readonly maxEventBytes: number
   /** Deepest nesting of a value inside an event. */
-  readonly eventDepthMax: number
+  readonly maxEventDepth: number
   /** Maximum uncommitted events of one run before its agent must wait (backpressure). */
-  readonly pendingEventsMax: number
+  readonly maxPendingEvents: number
   /** Maximum uncommitted characters of one run before its agent must wait (backpressure). */
-  readonly pendingCharsMax: number
+  readonly maxPendingChars: number
   /** Maximum bytes of one read of the log. */
-  readonly readBytesMax: number
+  readonly maxReadBytes: number
   /** Events in one JSON page. */
-  readonly pageEventsMax: number
+  readonly maxPageEvents: number
   /** Bytes of a run's log that are folded into one answer; of a longer log only a stream is served. */
-  readonly foldBytesMax: number
+  readonly maxFoldBytes: number
   /**
    * Bytes of logs whose views this node keeps, so that a subscriber of a protocol other than the native one need not wait for a fold from the first
    * event. The least recently used are folded again when needed.
    */
-  readonly viewBytesMax: number
+  readonly maxViewBytes: number
   /** Bytes of one answer that lists what several runs or documents hold; what does not fit is on the next page. */
-  readonly responseBytesMax: number
+  readonly maxResponseBytes: number
   /** Runs in one page of a listing. */
-  readonly pageRunsMax: number
+  readonly maxPageRuns: number
   /** Documents in one page of a listing. */
-  readonly pageDocumentsMax: number
+  readonly maxPageDocuments: number
   /** Runs executed at once by this node. */
-  readonly runsConcurrentMax: number
-  /** Runs of one principal executed at once by this node; 0 is half of `runsConcurrentMax`. */
-  readonly runsPerPrincipalMax: number
+  readonly maxConcurrentRuns: number
+  /** Runs of one principal executed at once by this node; 0 is half of `maxConcurrentRuns`. */
+  readonly maxRunsPerPrincipal: number
   /** Runs that one principal may start per second, on this node, in the long run; 0 is no limit. */
-  readonly startsPerSecondMax: number
-  /** Burst size of `startsPerSecondMax`. */
-  readonly startsBurstMax: number
+  readonly maxStartsPerSecond: number
+  /** Burst size of `maxStartsPerSecond`. */
+  readonly maxStartBurst: number
   /** Requests of one principal per second, on this node, in the long run; 0 is no limit. */
-  readonly requestsPerSecondMax: number
-  /** Burst size of `requestsPerSecondMax`. */
-  readonly requestsBurstMax: number
+  readonly maxRequestsPerSecond: number
+  /** Burst size of `maxRequestsPerSecond`. */
+  readonly maxRequestBurst: number
   /** Requests of one address per second, on this node, without a credential known to be valid; 0 is no limit. */
-  readonly requestsPerAddressMax: number
-  /** Burst size of `requestsPerAddressMax`. */
-  readonly requestsPerAddressBurstMax: number
+  readonly maxRequestsPerAddress: number
+  /** Burst size of `maxRequestsPerAddress`. */
+  readonly maxRequestBurstPerAddress: number
   /** Open event streams of one principal on this node. */
-  readonly streamsPerPrincipalMax: number
+  readonly maxStreamsPerPrincipal: number
   /** Requests with a wrong credential that one address may make at once; from then on one per second. */
-  readonly loginFailuresBurstMax: number
+  readonly maxLoginFailureBurst: number
   /** Bytes that one principal may have stored before its starts and document writes are refused; 0 is no limit. */
-  readonly storedBytesPerPrincipalMax: number
+  readonly maxStoredBytesPerPrincipal: number
   /** Documents of one principal, sessions included; 0 is no limit. */
-  readonly documentsPerPrincipalMax: number
+  readonly maxDocumentsPerPrincipal: number
   /** Push notification configurations of one task, and of one principal. */
-  readonly webhooksPerTaskMax: number
-  readonly webhooksPerPrincipalMax: number
+  readonly maxWebhooksPerTask: number
+  readonly maxWebhooksPerPrincipal: number
   /** Share links. */
-  readonly sharesPerRunMax: number
-  readonly sharesPerPrincipalMax: number
+  readonly maxSharesPerRun: number
+  readonly maxSharesPerPrincipal: number
   /** Maximum queued runs; further starts are refused. One owner may use at most the remaining capacity. */
-  readonly runsQueuedMax: number
+  readonly maxQueuedRuns: number
   /** Paused agents kept in memory. Beyond that the oldest is evicted, and rebuilt from its log when it is resumed. */
-  readonly runsParkedMax: number
+  readonly maxParkedRuns: number
   /** Maximum long-sleeping runs of this node that give up their slots; further ones keep them. */
-  readonly runsAsleepMax: number
+  readonly maxSleepingRuns: number
   /** Open event streams of one run on this node. */
-  readonly subscribersPerRunMax: number
+  readonly maxSubscribersPerRun: number
   /** A subscriber that reads no byte for this long is disconnected; it can resume with its cursor. */
   readonly subscriberStallTimeoutMs: number
   /** Idle time after which an open stream sends a heartbeat. */
@@ -82,15 +82,15 @@ export interface Limits {
   /** How long a recovered run may go without requesting recorded work before it counts as diverged. */
   readonly replayWaitMs: number
   /** Concurrent steps, tools, calls and questions of one run. */
-  readonly workInFlightMax: number
+  readonly maxWorkInFlight: number
   /** Steps, tools, calls and questions in the whole life of a run. */
-  readonly workTotalMax: number
+  readonly maxTotalWork: number
   /** Calls of components in the whole life of a run. */
-  readonly callsTotalMax: number
+  readonly maxTotalCalls: number
   /** Attempts that may be interrupted in a row without progress before the run fails for good. */
-  readonly attemptsMax: number
+  readonly maxAttempts: number
   /** Interruptions in the whole life of a run, progress or not, before it fails for good. */
-  readonly interruptionsMax: number
+  readonly maxInterruptions: number
   /**
    * How long an interrupted run that executes again counts as a suspect: this long if it makes progress, four times as long with
    * each interruption in a row if it does not. At most half of the suspects execute at once (RUN-6).
@@ -110,41 +110,41 @@ export interface Limits {
   /** How long shutdown waits for running runs before it hands them over. */
   readonly drainTimeoutMs: number
   /** Largest request body. */
-  readonly bodyBytesMax: number
+  readonly maxBodyBytes: number
   /** Largest metadata of a run: every listing carries it. */
-  readonly metadataBytesMax: number
+  readonly maxMetadataBytes: number
   /** Largest body of a document. */
-  readonly documentBytesMax: number
+  readonly maxDocumentBytes: number
   /** Largest request head. */
-  readonly headerBytesMax: number
+  readonly maxHeaderBytes: number
   /** Open connections of this node. */
-  readonly connectionsMax: number
+  readonly maxConnections: number
   /** Open connections of one address (IPv4 address or IPv6 /64) to this node. */
-  readonly connectionsPerAddressMax: number
+  readonly maxConnectionsPerAddress: number
   /** WebSockets of this node that have not authenticated yet. */
-  readonly loginsMax: number
+  readonly maxLogins: number
   /** WebSockets of one address that have not authenticated yet. */
-  readonly loginsPerAddressMax: number
+  readonly maxLoginsPerAddress: number
   /** How long a WebSocket has to authenticate if a credential is required. */
   readonly loginTimeoutMs: number
   /** Largest message of a WebSocket before it has authenticated. */
-  readonly loginBytesMax: number
+  readonly maxLoginBytes: number
   /** How long the message of a gRPC call may take to arrive. */
   readonly messageTimeoutMs: number
   /** Longest session id, idempotency key, component id, document id and title. */
-  readonly nameCharsMax: number
+  readonly maxNameChars: number
   /** Default maximum of messages from a session's earlier runs that a component gets. */
-  readonly historyMessagesMax: number
+  readonly maxHistoryMessages: number
   /** Default maximum of bytes of these messages. */
-  readonly historyBytesMax: number
+  readonly maxHistoryBytes: number
   /** Maximum log bytes that are read to find these messages. */
-  readonly historyReadBytesMax: number
+  readonly maxHistoryReadBytes: number
   /** Finished runs are trimmed of their events when older than this; 0 keeps them for ever. */
   readonly retainMs: number
   /** Finished runs are removed, with their idempotency keys and idle sessions, when older than this; 0 keeps them for ever. */
   readonly retainRunsMs: number
   /** While more than this is stored, the owners with the most are trimmed to a common level; 0 is no bound. */
-  readonly retainBytesMax: number
+  readonly maxRetainedBytes: number
 }
 
 const KiB = 1024
@@ -154,37 +154,37 @@ const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
 export const defaultLimits: Limits = {
-  eventBytesMax: 4 * MiB,
-  eventDepthMax: 200,
-  pendingEventsMax: 512,
-  pendingCharsMax: 512 * KiB,
-  readBytesMax: 256 * KiB,
-  pageEventsMax: 1000,
-  foldBytesMax: 64 * MiB,
-  viewBytesMax: 128 * MiB,
-  responseBytesMax: 4 * MiB,
-  pageRunsMax: 200,
-  pageDocumentsMax: 200,
-  runsConcurrentMax: 2000,
-  runsPerPrincipalMax: 0,
-  startsPerSecondMax: 200,
-  startsBurstMax: 2000,
-  requestsPerSecondMax: 1000,
-  requestsBurstMax: 5000,
-  requestsPerAddressMax: 1000,
-  requestsPerAddressBurstMax: 5000,
-  streamsPerPrincipalMax: 5000,
-  loginFailuresBurstMax: 20,
-  storedBytesPerPrincipalMax: 0,
-  documentsPerPrincipalMax: 0,
-  webhooksPerTaskMax: 10,
-  webhooksPerPrincipalMax: 100,
-  sharesPerRunMax: 100,
-  sharesPerPrincipalMax: 10_000,
-  runsQueuedMax: 20_000, // one owner alone may have half of them
-  runsParkedMax: 1000,
-  runsAsleepMax: 10_000,
-  subscribersPerRunMax: 10_000,
+  maxEventBytes: 4 * MiB,
+  maxEventDepth: 200,
+  maxPendingEvents: 512,
+  maxPendingChars: 512 * KiB,
+  maxReadBytes: 256 * KiB,
+  maxPageEvents: 1000,
+  maxFoldBytes: 64 * MiB,
+  maxViewBytes: 128 * MiB,
+  maxResponseBytes: 4 * MiB,
+  maxPageRuns: 200,
+  maxPageDocuments: 200,
+  maxConcurrentRuns: 2000,
+  maxRunsPerPrincipal: 0,
+  maxStartsPerSecond: 200,
+  maxStartBurst: 2000,
+  maxRequestsPerSecond: 1000,
+  maxRequestBurst: 5000,
+  maxRequestsPerAddress: 1000,
+  maxRequestBurstPerAddress: 5000,
+  maxStreamsPerPrincipal: 5000,
+  maxLoginFailureBurst: 20,
+  maxStoredBytesPerPrincipal: 0,
+  maxDocumentsPerPrincipal: 0,
+  maxWebhooksPerTask: 10,
+  maxWebhooksPerPrincipal: 100,
+  maxSharesPerRun: 100,
+  maxSharesPerPrincipal: 10_000,
+  maxQueuedRuns: 20_000, // one owner alone may have half of them
+  maxParkedRuns: 1000,
+  maxSleepingRuns: 10_000,
+  maxSubscribersPerRun: 10_000,
   subscriberStallTimeoutMs: 30 * SECOND,
   heartbeatIntervalMs: 15 * SECOND,
   retryDelayMs: 1 * SECOND,
@@ -194,33 +194,33 @@ export const defaultLimits: Limits = {
   leaseMs: 10 * SECOND, // with the look every third of it, a dead worker's runs are taken over within 15 seconds
   unservedTimeoutMs: 1 * HOUR,
   replayWaitMs: 30 * SECOND,
-  workInFlightMax: 1000,
-  workTotalMax: 100_000,
-  callsTotalMax: 10_000,
-  attemptsMax: 3,
-  interruptionsMax: 100,
+  maxWorkInFlight: 1000,
+  maxTotalWork: 100_000,
+  maxTotalCalls: 10_000,
+  maxAttempts: 3,
+  maxInterruptions: 100,
   suspectMs: 5 * SECOND,
   runTimeoutMs: 24 * HOUR,
   runIdleTimeoutMs: 15 * MINUTE,
   stopGraceMs: 5 * SECOND,
   loopBlockedMs: 0, // the command line has one: it owns its process
   drainTimeoutMs: 10 * SECOND,
-  bodyBytesMax: 4 * MiB,
-  metadataBytesMax: 64 * KiB,
-  documentBytesMax: 256 * KiB,
-  headerBytesMax: 16 * KiB,
-  connectionsMax: 20_000,
-  connectionsPerAddressMax: 10_000, // half of them: all clients of a reverse proxy share its address
-  loginsMax: 1000,
-  loginsPerAddressMax: 100,
+  maxBodyBytes: 4 * MiB,
+  maxMetadataBytes: 64 * KiB,
+  maxDocumentBytes: 256 * KiB,
+  maxHeaderBytes: 16 * KiB,
+  maxConnections: 20_000,
+  maxConnectionsPerAddress: 10_000, // half of them: all clients of a reverse proxy share its address
+  maxLogins: 1000,
+  maxLoginsPerAddress: 100,
   loginTimeoutMs: 10 * SECOND,
-  loginBytesMax: 8 * KiB,
+  maxLoginBytes: 8 * KiB,
   messageTimeoutMs: 20 * SECOND,
-  nameCharsMax: 256,
-  historyMessagesMax: 50,
-  historyBytesMax: 128 * KiB,
-  historyReadBytesMax: 8 * MiB,
+  maxNameChars: 256,
+  maxHistoryMessages: 50,
+  maxHistoryBytes: 128 * KiB,
+  maxHistoryReadBytes: 8 * MiB,
   retainMs: 0,
   retainRunsMs: 0,
-  retainBytesMax: 0,
+  maxRetainedBytes: 0,
 }

@@ -19,7 +19,7 @@ import {
   sliceWithin,
 } from './record.ts'
 
-const bounds = { depthMax: 20, bytesMax: 1024 * 1024 }
+const bounds = { maxDepth: 20, maxBytes: 1024 * 1024 }
 const time = '2026-01-01T00:00:00.000Z'
 
 function record(index: number, event: Event): string {
@@ -164,9 +164,9 @@ describe('[SUB-2] a slice is cut at record boundaries', () => {
 
   test.each(cases)('sliceWithin cuts at every relevant number of bytes: %s', (_, slice) => {
     const ends = rawRecords(slice).map(({ index }) => sliceBefore(slice, index + 1).bytes.length)
-    for (const bytesMax of [0, 1, ...ends.flatMap((end) => [end - 1, end, end + 1])]) {
-      const count = Math.max(ends.filter((end) => end <= bytesMax).length, 1)
-      const cut = sliceWithin(slice, bytesMax)
+    for (const maxBytes of [0, 1, ...ends.flatMap((end) => [end - 1, end, end + 1])]) {
+      const count = Math.max(ends.filter((end) => end <= maxBytes).length, 1)
+      const cut = sliceWithin(slice, maxBytes)
       expect(cut).toMatchObject({ first: slice.first, count, closed: slice.closed && count === slice.count })
       expect(cut.bytes.length).toBe(ends[count - 1])
     }

@@ -117,18 +117,18 @@ export function sliceBefore(slice: Slice, before: number): Slice {
 }
 
 /** As many records of a slice as fit a number of bytes, and one at least. */
-export function sliceWithin(slice: Slice, bytesMax: number): Slice {
-  if (slice.bytes.length <= bytesMax) return slice
-  const boundary = lastBoundary(slice.bytes, bytesMax)
+export function sliceWithin(slice: Slice, maxBytes: number): Slice {
+  if (slice.bytes.length <= maxBytes) return slice
+  const boundary = lastBoundary(slice.bytes, maxBytes)
   const before = boundary < 0 ? slice.first + 1 : indexAt(slice.bytes, boundary)
   return sliceBefore(slice, before)
 }
 
 const RECORD_BOUNDARY = encoder.encode('\n\nid: ')
 
-/** Start of the last record that has only whole records, of at most `bytesMax` bytes, before it; -1 if there is none. */
-function lastBoundary(bytes: Uint8Array, bytesMax: number): number {
-  search: for (let at = bytesMax - 2; at >= 0; at--) {
+/** Start of the last record that has only whole records, of at most `maxBytes` bytes, before it; -1 if there is none. */
+function lastBoundary(bytes: Uint8Array, maxBytes: number): number {
+  search: for (let at = maxBytes - 2; at >= 0; at--) {
     if (bytes[at] !== 10) continue
     for (let offset = 1; offset < RECORD_BOUNDARY.length; offset++)
       if (bytes[at + offset] !== RECORD_BOUNDARY[offset]) continue search

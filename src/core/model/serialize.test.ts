@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { serialize, type SerializeBounds, UnserializableError } from './serialize.ts'
 
-const wide: SerializeBounds = { depthMax: 50, bytesMax: 1024 * 1024 }
+const wide: SerializeBounds = { maxDepth: 50, maxBytes: 1024 * 1024 }
 
 function text(value: unknown, bounds: SerializeBounds = wide): string {
   return serialize(value, 'data', bounds)
@@ -276,7 +276,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
   })
 
   test('a value that is nested too deep is rejected', () => {
-    const bounds = { ...wide, depthMax: 3 }
+    const bounds = { ...wide, maxDepth: 3 }
     expect(text({ a: { b: {} } }, bounds)).toBe('{"a":{"b":{}}}')
     expect(text({ a: { b: [1n] } }, bounds)).toBe('{"a":{"b":["1"]}}')
     const refusal = refusalOf({ a: { b: [{}] } }, bounds)
@@ -292,17 +292,17 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
         return { next: this.next }
       }
     }
-    expect(refusalOf({ a: new Endless() }, { ...wide, depthMax: 10 }).problem).toBe(
+    expect(refusalOf({ a: new Endless() }, { ...wide, maxDepth: 10 }).problem).toBe(
       'is nested more than 10 levels deep',
     )
   })
 
   test('a text with more bytes than allowed is rejected, although it has fewer characters', () => {
-    expect(text('éé', { ...wide, bytesMax: 6 })).toBe('"éé"')
-    const refusal = refusalOf('ééé', { ...wide, bytesMax: 7 })
+    expect(text('éé', { ...wide, maxBytes: 6 })).toBe('"éé"')
+    const refusal = refusalOf('ééé', { ...wide, maxBytes: 7 })
     expect(refusal).toMatchObject({ path: 'data', problem: 'is 8 bytes long; the limit is 7' })
-    expect(refusalOf(['😀'], { ...wide, bytesMax: 7 }).problem).toBe('is 8 bytes long; the limit is 7')
-    expect(refusalOf('a'.repeat(8), { ...wide, bytesMax: 9 }).problem).toBe('is 10 bytes long; the limit is 9')
+    expect(refusalOf(['😀'], { ...wide, maxBytes: 7 }).problem).toBe('is 8 bytes long; the limit is 7')
+    expect(refusalOf('a'.repeat(8), { ...wide, maxBytes: 9 }).problem).toBe('is 10 bytes long; the limit is 9')
   })
 
   test('a value that is far too large is rejected without walking it to its end', () => {
@@ -314,7 +314,7 @@ describe('[EVT-1] serialize: an unserializable value is rejected with its path:'
       },
     }
     for (let level = 0; level < 16; level++) value = [value, value]
-    refusalOf(value, { ...wide, bytesMax: 1000 })
+    refusalOf(value, { ...wide, maxBytes: 1000 })
     expect(read).toBeLessThanOrEqual(1000)
   })
 })

@@ -22,28 +22,28 @@ export class UnserializableError extends Error {
 
 /** The value is too large. */
 export class OversizeError extends UnserializableError {
-  readonly bytesMax: number
+  readonly maxBytes: number
 
-  constructor(path: string, problem: string, bytesMax: number) {
+  constructor(path: string, problem: string, maxBytes: number) {
     super(path, problem)
-    this.bytesMax = bytesMax
+    this.maxBytes = maxBytes
   }
 }
 
 export interface SerializeBounds {
-  readonly depthMax: number
-  readonly bytesMax: number
+  readonly maxDepth: number
+  readonly maxBytes: number
 }
 
 export function serialize(value: unknown, root: string, bounds: SerializeBounds): string {
   // Most of what is serialized is a text, and in a text there is nothing to walk through.
-  const isShort = typeof value === 'string' && value.length <= bounds.bytesMax
+  const isShort = typeof value === 'string' && value.length <= bounds.maxBytes
   const text = JSON.stringify(isShort ? value : (new Walk(root, bounds).encode(value) ?? null))
   // A UTF-16 unit is at most three bytes, so most texts need no count.
-  if (text.length * 3 > bounds.bytesMax) {
+  if (text.length * 3 > bounds.maxBytes) {
     const bytes = new TextEncoder().encode(text).length
-    if (bytes > bounds.bytesMax)
-      throw new OversizeError(root, `is ${bytes} bytes long; the limit is ${bounds.bytesMax}`, bounds.bytesMax)
+    if (bytes > bounds.maxBytes)
+      throw new OversizeError(root, `is ${bytes} bytes long; the limit is ${bounds.maxBytes}`, bounds.maxBytes)
   }
   return text
 }
@@ -86,8 +86,8 @@ class Walk {
 
   #object(value: object): unknown {
     if (this.#ancestors.includes(value)) this.#refuse('refers to an object that contains it (a cycle)')
-    if (this.#ancestors.length >= this.#bounds.depthMax)
-      this.#refuse(`is nested more than ${this.#bounds.depthMax} levels deep`)
+    if (this.#ancestors.length >= this.#bounds.maxDepth)
+      this.#refuse(`is nested more than ${this.#bounds.maxDepth} levels deep`)
     this.#ancestors.push(value)
     try {
       return this.#contents(value)
@@ -196,11 +196,11 @@ class Walk {
   }
 
   #count(value: unknown): void {
-    const { bytesMax } = this.#bounds
+    const { maxBytes } = this.#bounds
     this.#values++
     if (typeof value === 'string') this.#chars += value.length
-    if (this.#values <= bytesMax && this.#chars <= FAR * bytesMax) return
-    throw new OversizeError(this.#root, `is larger than the limit of ${bytesMax} bytes`, bytesMax)
+    if (this.#values <= maxBytes && this.#chars <= FAR * maxBytes) return
+    throw new OversizeError(this.#root, `is larger than the limit of ${maxBytes} bytes`, maxBytes)
   }
 
   #refuse(problem: string, cause?: unknown): never {

@@ -86,15 +86,15 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
       | 'runTimeoutMs'
       | 'runIdleTimeoutMs'
       | 'replayWaitMs'
-      | 'attemptsMax'
+      | 'maxAttempts'
       | 'stopGraceMs'
-      | 'workInFlightMax'
-      | 'workTotalMax'
-      | 'callsTotalMax'
+      | 'maxWorkInFlight'
+      | 'maxTotalWork'
+      | 'maxTotalCalls'
     >
   >
   /**
-   * What happens to the agent of a paused run: it stays in memory, at most `runsParkedMax` of them, or it is released, and rebuilt from
+   * What happens to the agent of a paused run: it stays in memory, at most `maxParkedRuns` of them, or it is released, and rebuilt from
    * the log by the answer. Default: `keep`.
    */
   readonly onPause?: 'keep' | 'release'
@@ -190,10 +190,10 @@ export interface Ask {
 export interface HistoryOptions {
   /** `component`: runs of the same component; `session`: runs of any. Default: `component`. */
   readonly of?: 'component' | 'session'
-  /** Maximum number of messages. Default: `historyMessagesMax` of the server's limits. */
-  readonly messagesMax?: number
-  /** Maximum size of their contents. Default: `historyBytesMax` of the server's limits. */
-  readonly bytesMax?: number
+  /** Maximum number of messages. Default: `maxHistoryMessages` of the server's limits. */
+  readonly maxMessages?: number
+  /** Maximum size of their contents. Default: `maxHistoryBytes` of the server's limits. */
+  readonly maxBytes?: number
 }
 
 /** Input or output of a run. */

@@ -177,11 +177,11 @@ export interface Store {
     onRefused?: (cause: unknown) => void,
   ): LogWriter
   /**
-   * Records after an index (-1: from the start), up to `bytesMax` or one record more; undefined if there is none.
+   * Records after an index (-1: from the start), up to `maxBytes` or one record more; undefined if there is none.
    * Throws `cursor_expired` if the next record was trimmed, `cursor_invalid` beyond the end, `not_found`, and `log_damaged` if the
    * stored bytes are not what was written.
    */
-  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined>
+  read(id: string, after: number, maxBytes: number): Promise<Slice | undefined>
   /** Removes the records before an index. The last record of a run is always kept. */
   trim(id: string, before: number): Promise<void>
   /** Approximate size of the records of all runs, in bytes. */

@@ -27,7 +27,7 @@ export function claimRefusal(
     return new RunFailure('interrupted', interruptionCauses[released ?? 'died']).failure
   }
   // A run that was handed over properly may be started any number of times.
-  return released === 'store_unavailable' && interruptions >= limits.interruptionsMax
+  return released === 'store_unavailable' && interruptions >= limits.maxInterruptions
     ? interruptedTooOften(interruptions)
     : undefined
 }

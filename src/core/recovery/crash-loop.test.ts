@@ -95,7 +95,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
         await aborted(signal)
       }),
     )
-    const limits = { interruptionsMax: 3 }
+    const limits = { maxInterruptions: 3 }
     const id = await world.orphan(1)
     for (let attempt = 2; attempt <= 3; attempt++) {
       await world.worker(world.components, limits).emitted(id, 'text.delta', attempt)

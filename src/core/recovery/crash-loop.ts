@@ -34,10 +34,10 @@ export function crashLoopFailure(
   limits: Limits,
 ): Failure | undefined {
   const total = (run.interruptions ?? 0) + 1
-  if (total >= limits.interruptionsMax) return interruptedTooOften(total)
-  const attemptsMax = component.limits?.attemptsMax ?? limits.attemptsMax
+  if (total >= limits.maxInterruptions) return interruptedTooOften(total)
+  const maxAttempts = component.limits?.maxAttempts ?? limits.maxAttempts
   // Unless it was alone, another run may have been the cause.
-  if (interruptions < attemptsMax || (among > 1 && attemptsMax > 1)) return undefined
+  if (interruptions < maxAttempts || (among > 1 && maxAttempts > 1)) return undefined
   const message = `the run was interrupted in ${interruptions} attempts in a row, none of which made progress`
   return new RunFailure('interrupted', message).failure
 }

@@ -54,7 +54,7 @@ export async function examineClaim(
   const recording =
     run.status === 'queued' || mustEnd || isInMemory
       ? undefined
-      : await RecordingReader.read(store, run.id, next, limits.readBytesMax)
+      : await RecordingReader.read(store, run.id, next, limits.maxReadBytes)
   const suspect = isSuspect && recording !== undefined ? suspectOf(run, recording, suspicion, clock.now()) : undefined
   if (suspect !== undefined) failure = crashLoopFailure(run, component!, suspect, suspicion, limits)
   // Reading the log takes a while: a stop that was accepted meanwhile decides the outcome (RUN-2).

@@ -200,7 +200,7 @@ describe('[RUN-6] after an outage beyond the bound', () => {
   })
 
   test('a run is not given up more often than it may be interrupted', async () => {
-    const world = await cluster('resume', { interruptionsMax: 2 })
+    const world = await cluster('resume', { maxInterruptions: 2 })
     await outage(world)
     await world.clock.pass(LEASE_MS / 2)
     for (const link of world.links) {

@@ -81,7 +81,7 @@ async function resumeInMemory(
   if (!parked.isOver) return { live: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
   // Another branch of the agent wrote under the earlier lease and lost it: the run resumes from its log.
   const { id } = log.run
-  const recording = await RecordingReader.read(deps.store, id, log.next, deps.limits.readBytesMax)
+  const recording = await RecordingReader.read(deps.store, id, log.next, deps.limits.maxReadBytes)
   const origin = await readOrigin(deps, id)
   return startUnlessFailed({ deps, log, component, origin, slot }, await recording.recording(), false)
 }

@@ -102,7 +102,7 @@ describe('tool progress: a tool that does not wait', () => {
         await progress('last')
       })
     })
-    const node = openNode({ components: [flooding], store: slow, limits: { pendingEventsMax: 20 } })
+    const node = openNode({ components: [flooding], store: slow, limits: { maxPendingEvents: 20 } })
     const log = await node.ended(await node.start('subject'))
     const outputs = progressIn(log).map(({ output }) => output)
     expect(outputs.length).toBeLessThan(100)

@@ -63,4 +63,4 @@ function plainData(data: unknown): unknown {
   }
 }
 
-const DATA_BOUNDS = { depthMax: 50, bytesMax: 64 * 1024 }
+const DATA_BOUNDS = { maxDepth: 50, maxBytes: 64 * 1024 }

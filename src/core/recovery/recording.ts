@@ -47,12 +47,12 @@ export class RecordingReader {
   #attempt = 0
 
   /** Reads a log up to `end`. */
-  static async read(store: Store, run: string, end: number, bytesMax: number): Promise<RecordingReader> {
+  static async read(store: Store, run: string, end: number, maxBytes: number): Promise<RecordingReader> {
     const reader = new RecordingReader()
     let unshared = 0
     for (let after = -1; after < end - 1;) {
       await shareEventLoop()
-      const slice = await readLog(store, run, after, bytesMax)
+      const slice = await readLog(store, run, after, maxBytes)
       if (slice === undefined) break
       for (const record of rawRecords(slice)) {
         if (record.index >= end) break

@@ -12,7 +12,7 @@ function failingAtOnce(): Component {
       yield 'a'
       await hangAtFirst(context)
     },
-    { limits: { attemptsMax: 1 } },
+    { limits: { maxAttempts: 1 } },
   )
 }
 
@@ -229,7 +229,7 @@ describe('[RUN-1] a run whose worker died', () => {
     })
     const world = new World(component)
     const connection = new Connection(world.store)
-    const full = openNode({ components: [component], store: connection.store, limits: { runsConcurrentMax: 0 } })
+    const full = openNode({ components: [component], store: connection.store, limits: { maxConcurrentRuns: 0 } })
     const id = await full.start('subject', 'hello')
     connection.cut()
     const log = await world.worker().ended(id)

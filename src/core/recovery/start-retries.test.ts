@@ -15,7 +15,7 @@ async function leftRun(failure: () => Error, failures: number) {
       return world.store.read(...given)
     },
   })
-  const limits = { leaseMs: LEASE_MS, attemptsMax: 3 }
+  const limits = { leaseMs: LEASE_MS, maxAttempts: 3 }
   const node = openNode({ components: [recovering('retry', hangAndSay)], store, clock: world.clock, limits })
   return { id, node, store: world.store, reads: () => reads }
 }

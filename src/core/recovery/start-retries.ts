@@ -39,7 +39,7 @@ export class StartRetries {
     const count = (this.#counts.get(id) ?? 0) + 1
     this.#counts.set(id, count)
     const isOurs = !(cause instanceof HoldfastError && (cause.code === 'unavailable' || cause.code === 'fenced'))
-    if (isOurs && count >= this.#deps.limits.attemptsMax) {
+    if (isOurs && count >= this.#deps.limits.maxAttempts) {
       try {
         await failUnstartable(this.#deps, claimed, count)
         this.#counts.delete(id)

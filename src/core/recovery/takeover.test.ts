@@ -227,7 +227,7 @@ describe('[RUN-1] a paused run', () => {
         ended.push(input)
       }
     })
-    const node = openNode({ components: [component], limits: { runsParkedMax: 1 } })
+    const node = openNode({ components: [component], limits: { maxParkedRuns: 1 } })
     const ids: string[] = []
     for (const input of [1, 2]) {
       const id = await node.start('subject', input)
@@ -357,7 +357,7 @@ describe('[RUN-1] a worker that shuts down', () => {
         if (attempt < 5) await aborted(signal)
         yield 'b'
       },
-      { limits: { attemptsMax: 2 } },
+      { limits: { maxAttempts: 2 } },
     )
     const world = new World(component)
     let worker = world.worker()

@@ -20,7 +20,7 @@ const ISSUERS = [
 
 export const cardNumbers: Redaction = {
   name: 'card-number',
-  charsMax: CHARS_MAX,
+  maxChars: CHARS_MAX,
   find(text) {
     const spans: Span[] = []
     for (const { 0: run, index } of text.matchAll(/\d+(?:[ -]\d+)*/g))

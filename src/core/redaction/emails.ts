@@ -10,7 +10,7 @@ const DOMAIN = /[A-Za-z0-9.-]/
 
 export const emails: Redaction = {
   name: 'email',
-  charsMax: CHARS_MAX,
+  maxChars: CHARS_MAX,
   find(text) {
     const spans: Span[] = []
     for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
@@ -29,9 +29,9 @@ export const emails: Redaction = {
 }
 
 /** The offset behind the last character of a kind, in one direction. */
-function walk(text: string, from: number, step: 1 | -1, kind: RegExp, charsMax: number): number {
+function walk(text: string, from: number, step: 1 | -1, kind: RegExp, maxChars: number): number {
   let at = from
-  for (let count = 0; count < charsMax; count++, at += step) {
+  for (let count = 0; count < maxChars; count++, at += step) {
     const next = text[step === 1 ? at : at - 1]
     if (next === undefined || !kind.test(next)) break
   }

@@ -7,18 +7,18 @@ export interface Match {
   readonly start: number
   readonly end: number
   readonly mark: string
-  /** `charsMax` of the redaction that found it. */
-  readonly charsMax: number
+  /** `maxChars` of the redaction that found it. */
+  readonly maxChars: number
 }
 
 export class Matcher {
   readonly #redactions: readonly Redaction[]
   /** Maximum characters of a stream that are buffered. */
-  readonly holdMax: number
+  readonly maxHold: number
 
   constructor(redactions: readonly Redaction[]) {
     this.#redactions = redactions
-    this.holdMax = Math.max(0, ...redactions.map(({ charsMax }) => charsMax))
+    this.maxHold = Math.max(0, ...redactions.map(({ maxChars }) => maxChars))
   }
 
   get isEmpty(): boolean {
@@ -33,10 +33,10 @@ export class Matcher {
   /** Disjoint, in order. */
   find(text: string): Match[] {
     const found: Match[] = []
-    for (const { name, find, charsMax } of this.#redactions) {
+    for (const { name, find, maxChars } of this.#redactions) {
       for (const { start, end } of withGuard(name, () => [...find(text)])) {
         if (!isWithin(start, end, text.length)) throw new RedactionFailure(`pattern ${name}`, 'gave a wrong span')
-        found.push({ start, end, mark: `[redacted:${name}]`, charsMax })
+        found.push({ start, end, mark: `[redacted:${name}]`, maxChars })
       }
     }
     return found.length < 2 ? found : mergeOverlaps(found)
@@ -45,8 +45,8 @@ export class Matcher {
   /** Offset from which a text may be, or become, part of a match that more text belongs to. */
   openFrom(text: string): number {
     let from = text.length
-    for (const { name, charsMax, opens } of this.#redactions) {
-      const earliest = Math.max(text.length - charsMax, 0)
+    for (const { name, maxChars, opens } of this.#redactions) {
+      const earliest = Math.max(text.length - maxChars, 0)
       const at = opens === undefined ? Math.min(earliest + 1, text.length) : withGuard(name, () => opens(text))
       if (!isWithin(at, text.length + 1, text.length + 1))
         throw new RedactionFailure(`pattern ${name}`, 'gave a wrong position')

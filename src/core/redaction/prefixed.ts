@@ -25,7 +25,7 @@ export function prefixed(secret: PrefixedSecret): Redaction {
   const boundary = inWords ? '' : '(?<![A-Za-z0-9])'
   const head = new RegExp(`${boundary}(?:${heads.toSorted(byLength).map(escaped).join('|')})`, `g${flag}`)
   const run = new RegExp(`[${alphabet}]*`, `y${flag}`)
-  const headMax = Math.max(...heads.map(({ length }) => length))
+  const maxHead = Math.max(...heads.map(({ length }) => length))
   const cut = new RegExp(`${boundary}(?:${beginnings(heads).toSorted(byLength).map(escaped).join('|')})$`, flag)
 
   /** Calls back for each head with all that follows it, until the callback stops it. A run of characters is scanned once. */
@@ -38,13 +38,13 @@ export function prefixed(secret: PrefixedSecret): Redaction {
       run.lastIndex = from
       const end = from + run.exec(text)![0].length
       if (visit(found.index, from, end)) return
-      at = Math.max(from, end - headMax + 1)
+      at = Math.max(from, end - maxHead + 1)
     }
   }
 
   return {
     name,
-    charsMax: CHARS_MAX,
+    maxChars: CHARS_MAX,
     find(text) {
       const spans: Span[] = []
       scan(text, (start, from, end) => {
@@ -64,7 +64,7 @@ export function prefixed(secret: PrefixedSecret): Redaction {
         return open !== undefined
       })
       if (open !== undefined) return offset + open
-      const end = tail.slice(-headMax - 1)
+      const end = tail.slice(-maxHead - 1)
       return text.length - end.length + (cut.exec(end)?.index ?? end.length)
     },
   }

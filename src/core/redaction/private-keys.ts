@@ -10,7 +10,7 @@ const FOOTER = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g
 
 export const privateKeys: Redaction = {
   name: 'private-key',
-  charsMax: CHARS_MAX,
+  maxChars: CHARS_MAX,
   find(text) {
     const spans: Span[] = []
     for (let at = text.indexOf(BEGIN); at >= 0; at = text.indexOf(BEGIN, at)) {

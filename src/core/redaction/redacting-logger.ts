@@ -3,7 +3,7 @@ import type { Logger } from '../ports/logger.ts'
 import { serialize } from '../model/serialize.ts'
 import type { Redactor } from './redactor.ts'
 
-const BOUNDS = { depthMax: 20, bytesMax: 1024 * 1024 }
+const BOUNDS = { maxDepth: 20, maxBytes: 1024 * 1024 }
 const CAUSES_MAX = 5
 
 export function redactingLogger(logger: Logger, redactor: Redactor): Logger {

@@ -22,13 +22,13 @@ describe('redaction: options that cannot work are rejected:', () => {
     ],
     ['a text as a pattern', { patterns: [{ name: 'a', pattern: 'x' }] }, 'is not a regular expression'],
     ['a pattern that matches nothing at all', { patterns: [{ name: 'a', pattern: /x*/ }] }, 'matches the empty text'],
-    ['a bound that is none', { patterns: [{ name: 'a', pattern: /x/, charsMax: 0 }] }, 'from 1 to 65536'],
-    ['a bound that is too large', { patterns: [{ name: 'a', pattern: /x/, charsMax: 1e9 }] }, 'from 1 to 65536'],
-    ['no function', { patterns: [{ name: 'a', charsMax: 5 }] }, 'needs a function as find of the pattern a'],
+    ['a bound that is none', { patterns: [{ name: 'a', pattern: /x/, maxChars: 0 }] }, 'from 1 to 65536'],
+    ['a bound that is too large', { patterns: [{ name: 'a', pattern: /x/, maxChars: 1e9 }] }, 'from 1 to 65536'],
+    ['no function', { patterns: [{ name: 'a', maxChars: 5 }] }, 'needs a function as find of the pattern a'],
     ['an asynchronous hook', { event: async () => {} }, 'needs a synchronous function as event'],
     [
       'an asynchronous search',
-      { patterns: [{ name: 'a', charsMax: 5, find: async () => [] }] },
+      { patterns: [{ name: 'a', maxChars: 5, find: async () => [] }] },
       'synchronous function',
     ],
   ])('%s', (_what, options, problem) => {
@@ -40,7 +40,7 @@ describe('redaction: options that cannot work are rejected:', () => {
 
 test('redaction: a search that returns invalid spans, or throws, fails without revealing the text', () => {
   const failing = (find: (text: string) => never): Redactor =>
-    redactorOf(undefined, { patterns: [{ name: 'own', charsMax: 9, find }] })!
+    redactorOf(undefined, { patterns: [{ name: 'own', maxChars: 9, find }] })!
   expect(() => failing(() => [{ start: 0, end: 99 }] as never).text('secret')).toThrow('gave a wrong span')
   const thrown = failing((text) => {
     throw new RangeError(text)

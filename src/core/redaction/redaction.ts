@@ -15,19 +15,19 @@ export interface Redaction {
   readonly find: (text: string) => Iterable<Span>
   /**
    * Where the last part of a text begins that more text could turn into a match, or into a longer one; the length of the text if
-   * there is none. Default: the last `charsMax - 1` characters.
+   * there is none. Default: the last `maxChars - 1` characters.
    */
   readonly opens?: (text: string) => number
   /** Longest match that is recognized when it arrives in pieces: at most this many characters of a stream are buffered. */
-  readonly charsMax: number
+  readonly maxChars: number
 }
 
 /** A redaction by regular expression. A slow expression slows every event down: avoid nested quantifiers. */
 export interface PatternRedaction {
   readonly name: string
   readonly pattern: RegExp
-  /** Longest match in a stream. The last `charsMax - 1` characters of a stream are held back. Default: 256. */
-  readonly charsMax?: number
+  /** Longest match in a stream. The last `maxChars - 1` characters of a stream are held back. Default: 256. */
+  readonly maxChars?: number
 }
 
 /**
@@ -74,15 +74,15 @@ export function toRules(options: RedactOptions): Rules {
 
 function toRedaction(rule: Redaction | PatternRedaction): Redaction {
   if (typeof rule !== 'object' || rule === null) throw wrong('has a pattern that is not an object')
-  const { name, charsMax = PATTERN_CHARS_MAX } = rule
+  const { name, maxChars = PATTERN_CHARS_MAX } = rule
   if (typeof name !== 'string' || !NAME.test(name))
     throw wrong(`has a pattern whose name ${JSON.stringify(name)} is not 1 to 40 lower-case letters, digits or "-"`)
-  if (!Number.isSafeInteger(charsMax) || charsMax < 1 || charsMax > CHARS_MAX)
-    throw wrong(`has the pattern ${name}, whose charsMax is not a whole number from 1 to ${CHARS_MAX}`)
-  if ('pattern' in rule) return { name, charsMax, find: finder(name, rule.pattern) }
+  if (!Number.isSafeInteger(maxChars) || maxChars < 1 || maxChars > CHARS_MAX)
+    throw wrong(`has the pattern ${name}, whose maxChars is not a whole number from 1 to ${CHARS_MAX}`)
+  if ('pattern' in rule) return { name, maxChars, find: finder(name, rule.pattern) }
   checkFunction(`find of the pattern ${name}`, rule.find)
   if (rule.opens !== undefined) checkFunction(`opens of the pattern ${name}`, rule.opens)
-  return rule.charsMax === charsMax ? rule : { ...rule, charsMax }
+  return rule.maxChars === maxChars ? rule : { ...rule, maxChars }
 }
 
 function finder(name: string, pattern: unknown): Redaction['find'] {

@@ -376,7 +376,7 @@ describe('redaction: a hook on events', () => {
 })
 
 describe('redaction by the patterns of a component', () => {
-  const own: RedactOptions = { patterns: [{ name: 'badge', pattern: /B\d{4}/, charsMax: 5 }] }
+  const own: RedactOptions = { patterns: [{ name: 'badge', pattern: /B\d{4}/, maxChars: 5 }] }
   const speaks = (id: string, more: Partial<Component> = {}): Component =>
     subject(
       async function* () {

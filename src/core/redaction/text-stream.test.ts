@@ -96,7 +96,7 @@ test('redaction of a stream: a match longer than the limit is redacted at the li
   const marked = released.findIndex((piece) => piece.includes('[redacted'))
   const held = pieces.slice(0, marked).join('').length
   expect(held).toBeGreaterThan(4000)
-  expect(held).toBeLessThanOrEqual(matcher.holdMax + 'key '.length)
+  expect(held).toBeLessThanOrEqual(matcher.maxHold + 'key '.length)
 })
 
 test('redaction of a stream: no more than the limit is held back if everything is a candidate', () => {
@@ -134,7 +134,7 @@ describe('redaction of a stream that is flushed in the middle of a secret', () =
 
 describe('redaction of a stream: a custom pattern', () => {
   const own = new Matcher(
-    toRules({ patterns: [{ name: 'badge', pattern: /(?<=no\. )B\d{4,6}/, charsMax: 7 }] }).patterns,
+    toRules({ patterns: [{ name: 'badge', pattern: /(?<=no\. )B\d{4,6}/, maxChars: 7 }] }).patterns,
   )
 
   test('is found wherever the text is cut', () => {

@@ -1,5 +1,5 @@
 /**
- * Redacts a text that arrives in pieces. A possible beginning of a match is held back until it is decided, at most `Matcher.holdMax`
+ * Redacts a text that arrives in pieces. A possible beginning of a match is held back until it is decided, at most `Matcher.maxHold`
  * characters. A longer match is redacted there, together with what follows up to the next blank.
  */
 import { type Matcher, replaceMatches } from './matcher.ts'
@@ -39,20 +39,20 @@ export class TextStream {
   }
 
   #release(all: boolean): string {
-    const { holdMax } = this.matcher
+    const { maxHold } = this.matcher
     const text = this.#context + this.#buffered
     const base = this.#context.length
     const matches = this.matcher.find(text)
     let open = this.matcher.openFrom(text)
     for (const { start, end } of matches.toReversed()) if (end > open) open = Math.min(open, start)
-    const isWhole = all || text.length - open > holdMax
+    const isWhole = all || text.length - open > maxHold
     const to = isWhole ? text.length : wholeCharacter(text, Math.max(open, base), base)
     if (to === base) return ''
     const released = this.#redacted(text, base, to, matches)
     const last = matches.findLast(({ end }) => end <= to)
     this.#endsMasked = last?.end === to
-    this.#isSkipping = this.#endsMasked && to === text.length && to - last!.start >= last!.charsMax
-    this.#context = endOf(text.slice(0, to), Math.max(Math.min(open, to - LOOK_BEHIND), to - holdMax - LOOK_BEHIND))
+    this.#isSkipping = this.#endsMasked && to === text.length && to - last!.start >= last!.maxChars
+    this.#context = endOf(text.slice(0, to), Math.max(Math.min(open, to - LOOK_BEHIND), to - maxHold - LOOK_BEHIND))
     this.#buffered = text.slice(to)
     return released
   }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { TokenBuckets } from './token-bucket.ts'
 
-function buckets(perSecond: number, burst: number, keysMax?: number) {
+function buckets(perSecond: number, burst: number, maxKeys?: number) {
   const time = { now: 0 }
-  const made = new TokenBuckets({ perSecond, burst, now: () => time.now, ...(keysMax !== undefined && { keysMax }) })
+  const made = new TokenBuckets({ perSecond, burst, now: () => time.now, ...(maxKeys !== undefined && { maxKeys }) })
   return { time, made }
 }
 

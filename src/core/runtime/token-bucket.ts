@@ -5,7 +5,7 @@ export interface BucketOptions {
   readonly perSecond: number
   readonly burst: number
   /** Buckets that are remembered; beyond it the one that was used longest ago is forgotten, and is full again. */
-  readonly keysMax?: number
+  readonly maxKeys?: number
   /** Milliseconds of a clock that never steps. */
   readonly now?: () => number
 }
@@ -20,15 +20,15 @@ const KEYS_MAX = 10_000
 export class TokenBuckets {
   readonly #perMs: number
   readonly #burst: number
-  readonly #keysMax: number
+  readonly #maxKeys: number
   readonly #now: () => number
   /** In the order of their last use. */
   readonly #buckets = new Map<string, Bucket>()
 
-  constructor({ perSecond, burst, keysMax = KEYS_MAX, now = () => performance.now() }: BucketOptions) {
+  constructor({ perSecond, burst, maxKeys = KEYS_MAX, now = () => performance.now() }: BucketOptions) {
     this.#perMs = perSecond / 1000
     this.#burst = burst
-    this.#keysMax = keysMax
+    this.#maxKeys = maxKeys
     this.#now = now
   }
 
@@ -60,7 +60,7 @@ export class TokenBuckets {
   #set(key: string, tokens: number): void {
     this.#buckets.delete(key)
     this.#buckets.set(key, { tokens, at: this.#now() })
-    if (this.#buckets.size <= this.#keysMax) return
+    if (this.#buckets.size <= this.#maxKeys) return
     const [oldest] = this.#buckets.keys()
     this.#buckets.delete(oldest!)
   }

@@ -19,8 +19,8 @@ async function accepted(node: TestNode, id: string, starts: number): Promise<num
 }
 
 /** Drives nothing, so that all that is accepted waits. */
-function openQueue(runsQueuedMax: number): TestNode {
-  return openNode({ components: [idle], limits: { runsConcurrentMax: 0, runsQueuedMax } })
+function openQueue(maxQueuedRuns: number): TestNode {
+  return openNode({ components: [idle], limits: { maxConcurrentRuns: 0, maxQueuedRuns } })
 }
 
 test('admission: an owner that fills the queue leaves room for others, however many they are', async () => {

@@ -23,7 +23,7 @@ export class Admission {
   async enter(owner: string): Promise<() => void> {
     const { store, limits } = this.#deps
     const [all, own] = await Promise.all([store.queued(), store.queued(owner)])
-    const left = limits.runsQueuedMax - all - this.#enteringAll
+    const left = limits.maxQueuedRuns - all - this.#enteringAll
     if (left <= 0) throw refusal(`${all} runs are queued, which is the limit`)
     const ofOwner = own + (this.#entering.get(owner) ?? 0)
     if (ofOwner >= left)

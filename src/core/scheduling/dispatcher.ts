@@ -32,7 +32,7 @@ export class Dispatcher {
     this.#leases = new LeaseKeeper({
       ...deps,
       owner: this.owner,
-      components: () => (deps.limits.runsConcurrentMax === 0 ? [] : deps.registry.list().map(({ id }) => id)),
+      components: () => (deps.limits.maxConcurrentRuns === 0 ? [] : deps.registry.list().map(({ id }) => id)),
       executing: () => this.#executions.current(),
       renewed: (held, before) => {
         this.#abandoned.noteStrays(held)
@@ -93,7 +93,7 @@ export class Dispatcher {
   /** Other nodes may be able to execute it; this one is not. */
   isForOthers({ component }: Run): boolean {
     const { store, registry, limits } = this.#deps
-    return store.capabilities.shared && (limits.runsConcurrentMax === 0 || registry.find(component) === undefined)
+    return store.capabilities.shared && (limits.maxConcurrentRuns === 0 || registry.find(component) === undefined)
   }
 
   /** Carries out a stop if the run executes here, or nowhere. */

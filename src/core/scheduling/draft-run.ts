@@ -39,8 +39,8 @@ export async function draftRun(
   const { ids, limits } = deps
   const { protocol, idempotencyKey } = request
   checkMetadata(request.metadata, limits)
-  if (request.session !== undefined) checkName('session', request.session, limits.nameCharsMax)
-  if (idempotencyKey !== undefined) checkName('idempotency key', idempotencyKey, limits.nameCharsMax)
+  if (request.session !== undefined) checkName('session', request.session, limits.maxNameChars)
+  if (idempotencyKey !== undefined) checkName('idempotency key', idempotencyKey, limits.maxNameChars)
   const id = ids.run()
   const session = request.session ?? ids.session()
   const time = new Date(createdAt).toISOString()
@@ -89,8 +89,8 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
   let text: string
   try {
     text = serialize(metadata ?? null, 'metadata', {
-      depthMax: limits.eventDepthMax,
-      bytesMax: limits.metadataBytesMax,
+      maxDepth: limits.maxEventDepth,
+      maxBytes: limits.maxMetadataBytes,
     })
   } catch (cause) {
     throw new HoldfastError('invalid_request', messageOf(cause), { cause })

@@ -29,7 +29,7 @@ describe.each([
   test("one principal's two hundred runs do not delay another's three", async () => {
     const store = sharedStore()
     const { component, started, open } = gated()
-    const limits = { runsConcurrentMax: slots, runsPerPrincipalMax: slots }
+    const limits = { maxConcurrentRuns: slots, maxRunsPerPrincipal: slots }
     const opened = Array.from({ length: nodes }, () => openNode({ components: [component], store, limits }))
     await queue(opened[0]!, anna, 200)
     await until('all places are taken', () => started.length === slots * nodes)
@@ -53,7 +53,7 @@ test('round-robin: an owner that keeps starting runs does not overtake one that 
     },
   })
   const { component, started, open } = gated()
-  const node = openNode({ components: [component], store, limits: { runsConcurrentMax: 1 } })
+  const node = openNode({ components: [component], store, limits: { maxConcurrentRuns: 1 } })
   const first = await node.startAs(anna, 'subject', 'first of anna')
   await until('the place is taken', () => started.length === 1)
   await node.startAs(bert, 'subject', 'bert, who waits')
@@ -79,6 +79,6 @@ test('a node that loses the race for a run claims another at once', async () => 
   })
   const { component, open } = gated()
   open()
-  const node = openNode({ components: [component], store, limits: { runsConcurrentMax: 1, leaseMs: 600_000 } })
+  const node = openNode({ components: [component], store, limits: { maxConcurrentRuns: 1, leaseMs: 600_000 } })
   expect((await node.ended('run_2')).at(-1)?.type).toBe('run.completed')
 })

@@ -51,7 +51,7 @@ export class LocalExecutions {
     this.#deps = deps
     this.#quotas = quotas
     this.#onSlotFreed = onSlotFreed
-    this.#parked = new ParkedExecutions(deps.limits.runsParkedMax)
+    this.#parked = new ParkedExecutions(deps.limits.maxParkedRuns)
     this.#givenUp = new GivenUpRuns(deps)
     this.#retries = new StartRetries(deps, this.#givenUp, (run, cause) => this.logFailure(run, cause))
     this.#suspects = new Suspects({
@@ -61,7 +61,7 @@ export class LocalExecutions {
       hasProgressed: (id) => this.#executions.get(id)?.hasWritten ?? false,
     })
     this.#sleeping = new SleepingRuns({
-      max: deps.limits.runsAsleepMax,
+      max: deps.limits.maxSleepingRuns,
       hasRoom: () => this.hasRoom,
       isExecuting: (id) => this.#executions.has(id) || this.#starting.has(id),
       freed: (id) => {
@@ -79,7 +79,7 @@ export class LocalExecutions {
   }
 
   get hasRoom(): boolean {
-    return this.running < this.#deps.limits.runsConcurrentMax
+    return this.running < this.#deps.limits.maxConcurrentRuns
   }
 
   /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */

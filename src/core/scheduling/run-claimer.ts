@@ -67,7 +67,7 @@ export class RunClaimer {
     let races = 0
     while (this.#lookAgain) {
       this.#lookAgain = false
-      const room = limits.runsConcurrentMax - executions.running
+      const room = limits.maxConcurrentRuns - executions.running
       if (room <= 0 || executions.draining) return
       const found = await this.#withinShares(await this.#claimable(room))
       this.#isBehind = found.length >= room

@@ -126,7 +126,7 @@ export class RunStarter {
     const status: readonly RunStatus[] = ['queued', 'running', 'paused']
     const found: Run[] = []
     for (let after: string | undefined; ;) {
-      const limit = limits.pageRunsMax
+      const limit = limits.maxPageRuns
       const page = await store.list({ owner, session, status, limit, ...(after !== undefined && { after }) })
       found.push(...page.runs.map(({ run }) => run).filter((run) => run.lane === lane && run.id !== id))
       if (page.cursor === undefined) return found

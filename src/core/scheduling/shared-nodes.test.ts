@@ -74,7 +74,7 @@ describe('on a shared store, a node', () => {
   test('[RUN-1] does not fail queued runs that a live node serves, however long they wait and whatever its own clock shows', async () => {
     const time = new ManualClock()
     const store = sharedStore(time)
-    const busy = openNode({ components: [hanging], store, clock: time, limits: { runsConcurrentMax: 1 } })
+    const busy = openNode({ components: [hanging], store, clock: time, limits: { maxConcurrentRuns: 1 } })
     const running = await busy.start('hanging')
     await busy.reached(running, 'running')
     const queued = await busy.start('hanging')
@@ -116,7 +116,7 @@ describe('on a shared store, a node', () => {
     const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
     runWriter.start()
     await runWriter.flush()
-    const front = openNode({ components: [served], store, clock, limits: { runsConcurrentMax: 0 } })
+    const front = openNode({ components: [served], store, clock, limits: { maxConcurrentRuns: 0 } })
     await front.stop('run_left', 'enough')
     expect((await front.get('run_left')).run.status).toBe('running')
     clock.advance(LEASE_MS)
@@ -161,7 +161,7 @@ describe('on a shared store, a node', () => {
     const worker = openNode({ components: [asking], store, clock })
     const id = await worker.start('asking')
     const question = await questionOf(worker, id)
-    const front = openNode({ components: [asking], store, clock, limits: { runsConcurrentMax: 0 } })
+    const front = openNode({ components: [asking], store, clock, limits: { maxConcurrentRuns: 0 } })
     await front.answer(id, { [question]: 'yes' })
     expect(textOf(await worker.ended(id))).toBe('I wonder. They said yes')
     expect(front.service.load().running).toBe(0)
@@ -182,9 +182,9 @@ describe('on a shared store, a node', () => {
 
   test('[RUN-2] stops, returns and lists runs that it does not serve, in any state', async () => {
     const store = sharedStore()
-    const limits = { runsConcurrentMax: 2 }
+    const limits = { maxConcurrentRuns: 2 }
     const knowing = openNode({ components: [asking, hanging], store, clock, limits })
-    const ignorant = openNode({ components: [served], store, clock, limits: { runsConcurrentMax: 0 } })
+    const ignorant = openNode({ components: [served], store, clock, limits: { maxConcurrentRuns: 0 } })
     const paused = await knowing.start('asking')
     await knowing.reached(paused, 'paused')
     const running = [await knowing.start('hanging'), await knowing.start('hanging')]

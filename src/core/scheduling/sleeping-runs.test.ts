@@ -9,7 +9,7 @@ import type { Limits } from '../model/limits.ts'
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 /** One slot, and few timers to fire. */
-const limits = { runsConcurrentMax: 1, leaseMs: 3 * MINUTE, pollIntervalMs: 10 * MINUTE }
+const limits = { maxConcurrentRuns: 1, leaseMs: 3 * MINUTE, pollIntervalMs: 10 * MINUTE }
 
 const quick = subject(
   async function* () {
@@ -95,7 +95,7 @@ describe('[RUN-1] a sleep', () => {
   })
 
   test('keeps the slot if the maximum number of runs already sleeps', async () => {
-    const sleeping = await executing(napping, { runsAsleepMax: 0 })
+    const sleeping = await executing(napping, { maxSleepingRuns: 0 })
     expect(await hasFreeSlot(sleeping)).toBe(false)
   })
 })
@@ -160,7 +160,7 @@ describe('[RUN-1] a run that wakes up', () => {
     const node = openNode({
       components: [waking],
       clock,
-      limits: { ...limits, runsConcurrentMax: 2, runsQueuedMax: 100 },
+      limits: { ...limits, maxConcurrentRuns: 2, maxQueuedRuns: 100 },
     })
     const ids: string[] = []
     for (let count = 0; count < 12; count++) {
@@ -206,7 +206,7 @@ describe('[RUN-6] a run that slept for long when its worker died', () => {
 
   test('survives any number of crashes, and wakes up in time on another node', async () => {
     const world = new ManualWorld(asleep)
-    const patient = { ...limits, attemptsMax: 2 }
+    const patient = { ...limits, maxAttempts: 2 }
     let worker = world.worker(undefined, patient)
     const id = await worker.start('subject')
     for (let crash = 0; crash < 6; crash++) {
@@ -226,7 +226,7 @@ describe('[RUN-6] a run that slept for long when its worker died', () => {
 
   test('is still a suspect when the process dies repeatedly within a minute', async () => {
     const world = new ManualWorld(asleep)
-    const hasty = { ...limits, leaseMs: 1000, attemptsMax: 2 }
+    const hasty = { ...limits, leaseMs: 1000, maxAttempts: 2 }
     let worker = world.worker(undefined, hasty)
     const id = await worker.start('subject')
     for (let crash = 0; crash < 2; crash++) {

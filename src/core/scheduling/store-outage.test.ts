@@ -215,7 +215,7 @@ test('[RUN-1] a run does not fail because the store cannot be read right after i
     { recovery: 'fail' },
   )
   // Nothing is kept in memory: the agent begins again from its log.
-  const node = openNode({ components: [asking], store, limits: { runsParkedMax: 0 } })
+  const node = openNode({ components: [asking], store, limits: { maxParkedRuns: 0 } })
   const id = await node.start('subject')
   await node.reached(id, 'paused')
   await node.answer(id, { question: 'yes' }).catch(() => {})

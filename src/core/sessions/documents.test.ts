@@ -96,7 +96,7 @@ describe('the documents of a principal', () => {
   })
 
   test('are listed in pages of a bounded size', async () => {
-    const service = bare({ pageDocumentsMax: 3 })
+    const service = bare({ maxPageDocuments: 3 })
     const documents = service.documents(anna)
     for (let number = 0; number < 5; number++) await documents.put({ ...note, id: `note-${number}` })
     const query = { collection: 'notes', limit: 100 }
@@ -160,7 +160,7 @@ describe('a session', () => {
   })
 
   test('is removed with its runs, and no other is', async () => {
-    const node = openNode({ components, limits: { pageRunsMax: 2 } })
+    const node = openNode({ components, limits: { maxPageRuns: 2 } })
     for (let number = 0; number < 5; number++) await node.ended(await node.start('subject', number, { session }))
     const other = await node.start('subject', 0, { session: 'other' })
     await node.ended(other)

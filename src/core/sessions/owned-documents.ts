@@ -58,10 +58,10 @@ export class OwnedDocuments {
     const redactor = options.unredacted === true ? undefined : this.#checks.redactor
     const { collection, id, label } = draft
     const title = draft.title === undefined ? undefined : (redactor?.text(draft.title) ?? draft.title)
-    const { nameCharsMax } = this.#limits
+    const { maxNameChars } = this.#limits
     for (const [what, name] of Object.entries({ collection, id, label }))
-      if (name !== undefined) checkName(`${what} of a document`, name, nameCharsMax)
-    if (title !== undefined) checkTitle('title of a document', title, nameCharsMax)
+      if (name !== undefined) checkName(`${what} of a document`, name, maxNameChars)
+    if (title !== undefined) checkTitle('title of a document', title, maxNameChars)
     const unredacted = this.#serialized(draft.body)
     const body = redactor === undefined ? unredacted : JSON.stringify(redactor.value(JSON.parse(unredacted)))
     if (!options.beyondQuota)
@@ -122,9 +122,9 @@ export class OwnedDocuments {
 
   /** The body as JSON. */
   #serialized(body: unknown): string {
-    const { eventDepthMax: depthMax, documentBytesMax: bytesMax } = this.#limits
+    const { maxEventDepth: maxDepth, maxDocumentBytes: maxBytes } = this.#limits
     try {
-      return serialize(body, 'body', { depthMax, bytesMax })
+      return serialize(body, 'body', { maxDepth, maxBytes })
     } catch (cause) {
       throw new HoldfastError('invalid_request', messageOf(cause), { cause })
     }
@@ -137,5 +137,5 @@ export async function listWithin(documents: Documents, query: DocumentQuery, lim
     if (!Number.isSafeInteger(count) || count < 0)
       throw new HoldfastError('invalid_request', `the ${what} of a listing must be a whole number, 0 or more`)
   }
-  return documents.list({ ...query, limit: Math.min(query.limit, limits.pageDocumentsMax) })
+  return documents.list({ ...query, limit: Math.min(query.limit, limits.maxPageDocuments) })
 }

@@ -206,17 +206,17 @@ describe('session history: the limits', () => {
       for (const word of ['a', 'bb', 'ccc']) await said(node, word)
       return contentsOf(await said(node, 'end')).filter((line) => line.startsWith('user'))
     }
-    expect(await told({ messagesMax: 4 })).toEqual(['user: bb', 'user: ccc'])
-    expect(await told({ messagesMax: 3 })).toEqual(['user: ccc'])
-    expect(await told({ messagesMax: 0 })).toEqual([])
+    expect(await told({ maxMessages: 4 })).toEqual(['user: bb', 'user: ccc'])
+    expect(await told({ maxMessages: 3 })).toEqual(['user: ccc'])
+    expect(await told({ maxMessages: 0 })).toEqual([])
     // Each is its word, and `re: "word"`: 12 bytes of the newest, 10 of the one before.
-    expect(await told({ bytesMax: 22 })).toEqual(['user: bb', 'user: ccc'])
-    expect(await told({ bytesMax: 21 })).toEqual(['user: ccc'])
-    expect(await told({ bytesMax: 11 })).toEqual([])
+    expect(await told({ maxBytes: 22 })).toEqual(['user: bb', 'user: ccc'])
+    expect(await told({ maxBytes: 21 })).toEqual(['user: ccc'])
+    expect(await told({ maxBytes: 11 })).toEqual([])
   })
 
   test('count bytes, not characters', async () => {
-    const node = openNode({ components: [echo({ bytesMax: 14 })] })
+    const node = openNode({ components: [echo({ maxBytes: 14 })] })
     await said(node, '🙂🙂')
     expect(toldIn(await said(node, 'end'))).toEqual([])
   })
@@ -225,8 +225,8 @@ describe('session history: the limits', () => {
     const store = openMemoryStore()
     let bytes = 0
     const counting = overriding(store, {
-      read: async (id, after, bytesMax) => {
-        const slice = await store.read(id, after, bytesMax)
+      read: async (id, after, maxBytes) => {
+        const slice = await store.read(id, after, maxBytes)
         bytes += slice?.bytes.length ?? 0
         return slice
       },
@@ -238,7 +238,7 @@ describe('session history: the limits', () => {
       yield 'said'
       return { told }
     })
-    const limits = { historyReadBytesMax: 20_000, readBytesMax: 4096 }
+    const limits = { maxHistoryReadBytes: 20_000, maxReadBytes: 4096 }
     const node = openNode({ components: [noisy], store: counting, limits })
     for (const word of ['short', 'long', 'brief']) await said(node, word)
     bytes = 0
@@ -255,7 +255,7 @@ test('session history: a recovered run gets the same, whatever ended meanwhile',
       yield 'begun'
       if (input === 'slow') await released
       if (input === 'long') {
-        told.push((await context.history({ messagesMax: 2 })).map(({ content }) => content))
+        told.push((await context.history({ maxMessages: 2 })).map(({ content }) => content))
         yield 'told'
         await hangAtFirst(context)
       }

@@ -19,17 +19,17 @@ export async function sessionHistory(
   store: Store,
   limits: Limits,
   run: Run,
-  { of = 'component', messagesMax = limits.historyMessagesMax, bytesMax = limits.historyBytesMax }: HistoryOptions,
+  { of = 'component', maxMessages = limits.maxHistoryMessages, maxBytes = limits.maxHistoryBytes }: HistoryOptions,
 ): Promise<HistoryMessage[]> {
   const exchanges: HistoryMessage[][] = []
   const reader = new ExchangeReader(store, limits)
-  let room = bytesMax
-  for (const stored of await earlierRuns(store, run, of, Math.min(messagesMax, limits.pageRunsMax))) {
+  let room = maxBytes
+  for (const stored of await earlierRuns(store, run, of, Math.min(maxMessages, limits.maxPageRuns))) {
     const exchange = await reader.read(stored)
     if (exchange === 'too much') break
     if (exchange === undefined) continue
     room -= exchange.reduce((sum, { content }) => sum + bytesOf(content), 0)
-    if (room < 0 || (exchanges.length + 1) * 2 > messagesMax) break
+    if (room < 0 || (exchanges.length + 1) * 2 > maxMessages) break
     exchanges.push(exchange)
   }
   return exchanges.toReversed().flat()
@@ -58,13 +58,13 @@ async function earlierRuns(
 /** Reads what was asked and what was answered, as long as that is not too much to read. */
 class ExchangeReader {
   readonly #store: Store
-  readonly #pageBytesMax: number
+  readonly #maxPageBytes: number
   #bytesLeft: number
 
-  constructor(store: Store, { readBytesMax, historyReadBytesMax }: Limits) {
+  constructor(store: Store, { maxReadBytes, maxHistoryReadBytes }: Limits) {
     this.#store = store
-    this.#pageBytesMax = readBytesMax
-    this.#bytesLeft = historyReadBytesMax
+    this.#maxPageBytes = maxReadBytes
+    this.#bytesLeft = maxHistoryReadBytes
   }
 
   /** Undefined when there is no exchange in it, or not any more. */
@@ -98,7 +98,7 @@ class ExchangeReader {
   async #outputInAll({ run, next }: StoredRun): Promise<string | undefined> {
     const fold = new TranscriptFold()
     for (let after = -1; after < next - 1 && this.#bytesLeft >= 0;) {
-      const page = await this.#page(run.id, after, this.#pageBytesMax)
+      const page = await this.#page(run.id, after, this.#maxPageBytes)
       if (page.length === 0) break
       for (const event of page) fold.add(event)
       after = page.at(-1)!.index
@@ -108,9 +108,9 @@ class ExchangeReader {
     return output === undefined ? undefined : JSON.stringify(output)
   }
 
-  async #page(run: string, after: number, bytesMax: number): Promise<ReturnType<typeof events>> {
+  async #page(run: string, after: number, maxBytes: number): Promise<ReturnType<typeof events>> {
     await shareEventLoop()
-    const slice = await readLog(this.#store, run, after, bytesMax)
+    const slice = await readLog(this.#store, run, after, maxBytes)
     if (slice === undefined) return []
     this.#bytesLeft -= slice.bytes.length
     return events(slice)

@@ -25,7 +25,7 @@ export async function removeSession(removal: SessionRemoval): Promise<void> {
   const patienceMs = limits.stopGraceMs + limits.leaseMs + limits.pollIntervalMs
   const over = AbortSignal.timeout(patienceMs)
   for (let found = false; ; found = true) {
-    const { runs } = await store.list({ owner, session, limit: limits.pageRunsMax })
+    const { runs } = await store.list({ owner, session, limit: limits.maxPageRuns })
     if (runs.length === 0) {
       if (await store.documents.remove(owner, SESSIONS, session)) continue
       if (found) return

@@ -181,7 +181,7 @@ describe('a session with onBusySession: enqueue', () => {
 
   test('is limited: a further run is rejected with a retry delay', async () => {
     const stage = new Stage('enqueue')
-    const node = openNode({ components: [stage.component], limits: { runsQueuedMax: 6 } }) // half for one owner
+    const node = openNode({ components: [stage.component], limits: { maxQueuedRuns: 6 } }) // half for one owner
     for (const input of [1, 2, 3, 4]) await node.start('subject', input, { session })
     const refused = node.start('subject', 5, { session })
     await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterMs: expect.any(Number) as number })
@@ -293,7 +293,7 @@ describe('a session with onBusySession: parallel', () => {
 describe('[RUN-1] a busy node', () => {
   test('executes at most its capacity, however many starts are concurrent', async () => {
     const stage = new Stage('parallel')
-    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 2 } })
+    const node = openNode({ components: [stage.component], limits: { maxConcurrentRuns: 2 } })
     const inputs = Array.from({ length: 12 }, (_, number) => number)
     const ids = await Promise.all(inputs.map((input) => node.start('subject', input)))
     stage.letOn(...inputs)
@@ -313,7 +313,7 @@ describe('[RUN-1] a busy node', () => {
         return stored
       },
     })
-    const limits = { leaseMs: 60_000, runsConcurrentMax: 2 }
+    const limits = { leaseMs: 60_000, maxConcurrentRuns: 2 }
     const node = openNode({ store: slow, components: [stage.component], limits })
     await node.start('subject', 1)
     await expectToBegin(stage, 1)
@@ -335,7 +335,7 @@ describe('[RUN-1] a busy node', () => {
         return store.claim(...parameters)
       },
     })
-    const node = openNode({ store: slow, components: [stage.component], limits: { runsConcurrentMax: 2 } })
+    const node = openNode({ store: slow, components: [stage.component], limits: { maxConcurrentRuns: 2 } })
     const ids: string[] = []
     for (const input of [1, 2, 3, 4]) ids.push(await node.start('subject', input))
     await expectToBegin(stage, 1, 2)
@@ -355,7 +355,7 @@ describe('[RUN-1] a busy node', () => {
 
   test('rejects starts while its queue is full, and accepts more afterwards', async () => {
     const stage = new Stage('parallel')
-    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 4 } })
+    const node = openNode({ components: [stage.component], limits: { maxConcurrentRuns: 1, maxQueuedRuns: 4 } })
     const ids: string[] = []
     for (const input of [1, 2, 3]) ids.push(await node.start('subject', input))
     await expect(node.start('subject', 4)).rejects.toMatchObject({
@@ -371,7 +371,7 @@ describe('[RUN-1] a busy node', () => {
 
   test('queues no more than its limit, however many starts are concurrent', async () => {
     const stage = new Stage('parallel')
-    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 3 } })
+    const node = openNode({ components: [stage.component], limits: { maxConcurrentRuns: 1, maxQueuedRuns: 3 } })
     const starts = await Promise.allSettled(Array.from({ length: 20 }, (_, number) => node.start('subject', number)))
     const accepted = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
     expect(accepted.length).toBeLessThanOrEqual(1 + 3)
@@ -382,7 +382,7 @@ describe('[RUN-1] a busy node', () => {
   test('leaves runs beyond its capacity to another node', async () => {
     const stage = new Stage('parallel')
     const store = openMemoryStore()
-    const limits = { leaseMs: 60_000, runsConcurrentMax: 1 }
+    const limits = { leaseMs: 60_000, maxConcurrentRuns: 1 }
     const left = openNode({ store, components: [stage.component], limits })
     openNode({ store, components: [stage.component], limits })
     await left.start('subject', 1)
@@ -393,7 +393,7 @@ describe('[RUN-1] a busy node', () => {
 
   test('[RUN-4] returns the run of a repeated start, also when it accepts nothing more', async () => {
     const stage = new Stage('parallel')
-    const node = openNode({ components: [stage.component], limits: { runsConcurrentMax: 1, runsQueuedMax: 0 } })
+    const node = openNode({ components: [stage.component], limits: { maxConcurrentRuns: 1, maxQueuedRuns: 0 } })
     const idempotencyKey = 'once'
     const id = await node.start('subject', 1, { idempotencyKey })
     await expect(node.start('subject', 2)).rejects.toMatchObject({ code: 'rate_limited' })

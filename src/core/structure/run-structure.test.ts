@@ -180,9 +180,9 @@ test('a snapshot does not change with later events', () => {
   expect(structure.entries()).not.toEqual(before)
 })
 
-test('a run structure keeps only the requested kinds, and at most entriesMax entries', () => {
+test('a run structure keeps only the requested kinds, and at most maxEntries entries', () => {
   const events = Array.from({ length: 5000 }, (_, call) => [said('x'), toolCalled(`t${call}`)]).flat()
-  const structure = structureOf([...events, discarded(0)], { kinds: ['tool'], entriesMax: 10 })
+  const structure = structureOf([...events, discarded(0)], { kinds: ['tool'], maxEntries: 10 })
   expect(structure.entries().map(({ kind, retracted }) => [kind, retracted])).toEqual(
     Array.from({ length: 10 }, () => ['tool', true]),
   )

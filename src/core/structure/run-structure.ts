@@ -26,7 +26,7 @@ export interface StructureOptions {
   /** Kinds of entries to keep. Default: all. */
   readonly kinds?: readonly Entry['kind'][]
   /** The oldest entries beyond it are forgotten. Default: 200,000. */
-  readonly entriesMax?: number
+  readonly maxEntries?: number
 }
 
 const ENTRIES_MAX = 200_000
@@ -41,15 +41,15 @@ export class RunStructure {
   readonly #work: WorkFold
   /** Indexes of the output and work that stands, ascending, but for text. */
   #standing: number[] = []
-  #standingMax = STANDING_MIN
+  #maxStanding = STANDING_MIN
   /** Indexes of artifacts: a retraction may concern the end of one. */
   readonly #artifacts = new Set<number>()
   #attempt: number | undefined
   /** Time of the last event: when work ended that was cut off. */
   #last = ''
 
-  constructor({ kinds, entriesMax = ENTRIES_MAX }: StructureOptions = {}) {
-    this.#entries = new EntryList(kinds, entriesMax)
+  constructor({ kinds, maxEntries = ENTRIES_MAX }: StructureOptions = {}) {
+    this.#entries = new EntryList(kinds, maxEntries)
     this.#work = new WorkFold(this.#entries)
   }
 
@@ -293,11 +293,11 @@ export class RunStructure {
   #stand({ index, kind }: Entry): void {
     this.#standing.push(index)
     if (kind === 'artifact') this.#artifacts.add(index)
-    if (this.#standing.length < this.#standingMax) return
+    if (this.#standing.length < this.#maxStanding) return
     // Those that were forgotten leave their indexes behind.
     this.#standing = this.#standing.filter((known) => this.get(known) !== undefined)
     for (const known of this.#artifacts) if (this.get(known) === undefined) this.#artifacts.delete(known)
-    this.#standingMax = 2 * this.#standing.length + STANDING_MIN
+    this.#maxStanding = 2 * this.#standing.length + STANDING_MIN
   }
 }
 

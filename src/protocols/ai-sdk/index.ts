@@ -19,7 +19,7 @@ export interface AiSdkParts {
 
 export function aiSdkProtocol({ service, streams, logger, clock }: AiSdkParts): Protocol {
   const chats = new Chats(service, clock)
-  const sockets = new SocketServer(service.limits.bodyBytesMax)
+  const sockets = new SocketServer(service.limits.maxBodyBytes)
   return {
     name: 'ai-sdk',
     routes: chatRoutes(chats, streams),

@@ -30,7 +30,7 @@ export class LiveRuns {
 
   async serve(call: Call): Promise<void> {
     const request = readRequest(call.query)
-    const search = (call.query.get('search') ?? '').trim().slice(0, this.#service.limits.nameCharsMax)
+    const search = (call.query.get('search') ?? '').trim().slice(0, this.#service.limits.maxNameChars)
     const known = call.query.get('known')
     const until = performance.now() + this.#service.limits.longPollTimeoutMs
     for (let restMs = LOOK_MS; ;) {

@@ -55,5 +55,5 @@ export function toProblem(error: HoldfastError, requestId: string): ErrorRespons
 
 /** Details may come from a component and may not be serializable. */
 function toJson(body: object): string {
-  return serialize(body, 'problem', { depthMax: 50, bytesMax: 1024 * 1024 })
+  return serialize(body, 'problem', { maxDepth: 50, maxBytes: 1024 * 1024 })
 }

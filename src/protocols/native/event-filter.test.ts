@@ -5,7 +5,7 @@ import { EventFilter } from './event-filter.ts'
 
 const RUN = { id: 'run_1', component: 'lead' }
 const member: Actor = { component: 'member', run: 'run_1/a', parent: 'run_1', kind: 'agent' }
-const bounds = { bytesMax: 1e6, depthMax: 100 }
+const bounds = { maxBytes: 1e6, maxDepth: 100 }
 
 function sliceWith(events: readonly Event[]): Slice {
   const records = events.map((event, index) =>

@@ -35,7 +35,7 @@ export async function servePage(
   filter: EventFilter | undefined,
 ): Promise<void> {
   const { principal, query } = call
-  const limit = readNumber(query, 'limit', service.limits.pageEventsMax, 1)
+  const limit = readNumber(query, 'limit', service.limits.maxPageEvents, 1)
   const wait = readNumber(query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
   const { first } = stored
   const from = snapshot?.index ?? after ?? Math.max(START, first - 1)

@@ -18,7 +18,7 @@ export function forgetRoute(service: Service): Route {
 
 async function forget(call: Call, service: Service): Promise<void> {
   const { parseBody, forgetBody } = await import('./shapes.ts')
-  const body = parseBody(forgetBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const body = parseBody(forgetBody, await readJson(call.request, service.limits.maxBodyBytes))
   const { principal: id, tenant, stop = false, dryRun = false } = body
   const who = { id, ...(tenant !== undefined && { tenant }) }
   const lines = new Lines(call)

@@ -52,8 +52,8 @@ export function nativeRoutes(
 
 async function startRun(call: Call, service: Service, streams: Streams, links: NativeLinks): Promise<void> {
   const { parseBody, startBody } = await loadShapes()
-  const body = parseBody(startBody, await readJson(call.request, service.limits.bodyBytesMax))
-  const idempotencyKey = readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.nameCharsMax)
+  const body = parseBody(startBody, await readJson(call.request, service.limits.maxBodyBytes))
+  const idempotencyKey = readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.maxNameChars)
   const { session, metadata } = body
   const follows = (call.request.headers.accept ?? '').includes('text/event-stream')
   const { stored, created } = await service.start(call.principal, {
@@ -80,14 +80,14 @@ async function listRuns(call: Call, service: Service): Promise<void> {
   const after = query.get('cursor')
   const status = query.getAll('status').flatMap((value) => value.split(','))
   const page = await service.list(call.principal, {
-    limit: readNumber(query, 'limit', service.limits.pageRunsMax, 1, 50),
+    limit: readNumber(query, 'limit', service.limits.maxPageRuns, 1, 50),
     ...(component !== null && { component }),
     ...(session !== null && { session }),
     ...(version !== null && { version }),
     ...(after !== null && { after }),
     ...(status.length > 0 && { status: await parseStatuses(status) }),
   })
-  const runs = fitToBytes(page.runs, service.limits.responseBytesMax)
+  const runs = fitToBytes(page.runs, service.limits.maxResponseBytes)
   const last = runs.length < page.runs.length ? page.runs[runs.length - 1]!.run : undefined
   const cursor = last === undefined ? page.cursor : cursorOf(last)
   respondJson(call.response, 200, {
@@ -98,9 +98,9 @@ async function listRuns(call: Call, service: Service): Promise<void> {
 }
 
 /** As many runs as fit, at least one. */
-function fitToBytes(listed: readonly StoredRun[], bytesMax: number): RunShape[] {
+function fitToBytes(listed: readonly StoredRun[], maxBytes: number): RunShape[] {
   const runs: RunShape[] = []
-  let bytesLeft = bytesMax
+  let bytesLeft = maxBytes
   for (const stored of listed) {
     const run = toRun(stored)
     bytesLeft -= jsonBytes(run)
@@ -130,7 +130,7 @@ async function stopRun(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   await service.get(call.principal, id)
   const { parseBody, stopBody } = await loadShapes()
-  const { reason } = parseBody(stopBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
+  const { reason } = parseBody(stopBody, (await readJson(call.request, service.limits.maxBodyBytes)) ?? {})
   const wait = readNumber(call.query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
   let stored = await service.stop(call.principal, id, reason)
   const until = performance.now() + wait
@@ -144,7 +144,7 @@ async function stopRun(call: Call, service: Service): Promise<void> {
 async function continueRun(call: Call, service: Service): Promise<void> {
   const stored = await service.get(call.principal, call.params['id']!)
   const { parseBody, answerBody } = await loadShapes()
-  const { answers, answer } = parseBody(answerBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const { answers, answer } = parseBody(answerBody, await readJson(call.request, service.limits.maxBodyBytes))
   const continued = await service.answer(call.principal, stored, answers ?? answerToOne(stored, answer))
   respondJson(call.response, 202, toRun(continued))
 }

@@ -26,7 +26,7 @@ async function listSessions(call: Call, service: Service): Promise<void> {
   const { query } = call
   const component = query.get('component')
   const name = query.get('name')
-  const limit = readNumber(query, 'limit', service.limits.pageDocumentsMax, 1, LIMIT)
+  const limit = readNumber(query, 'limit', service.limits.maxPageDocuments, 1, LIMIT)
   const page = readNumber(query, 'page', PAGES_MAX, 1, 1)
   const { documents, total } = await service.documents(call.principal).list({
     collection: SESSIONS,
@@ -36,11 +36,11 @@ async function listSessions(call: Call, service: Service): Promise<void> {
     ...(name !== null && name !== '' && { title: name }),
   })
   const sessions = documents.map(toSession)
-  const { responseBytesMax } = service.limits
-  if (jsonBytes(sessions) > responseBytesMax)
+  const { maxResponseBytes } = service.limits
+  if (jsonBytes(sessions) > maxResponseBytes)
     throw new HoldfastError(
       'too_large',
-      `the ${limit} sessions of a page have more than ${responseBytesMax} bytes; lower limit`,
+      `the ${limit} sessions of a page have more than ${maxResponseBytes} bytes; lower limit`,
     )
   respondJson(call.response, 200, { sessions, total })
 }
@@ -55,7 +55,7 @@ async function getSession(call: Call, service: Service): Promise<void> {
 async function renameSession(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   const { parseBody, renameBody } = await import('./shapes.ts')
-  const { name } = parseBody(renameBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const { name } = parseBody(renameBody, await readJson(call.request, service.limits.maxBodyBytes))
   const renamed = await service.documents(call.principal).update(SESSIONS, id, () => ({ title: name }))
   if (renamed === undefined) throw noSession(id)
   respondJson(call.response, 200, toSession(renamed))

@@ -5,7 +5,7 @@ import { defaultLimits } from '../../core/model/limits.ts'
 import type { RunStatus } from '../../core/model/run.ts'
 import { shareActions } from '../../core/access/share-links.ts'
 
-const name = z.string().min(1).max(defaultLimits.nameCharsMax)
+const name = z.string().min(1).max(defaultLimits.maxNameChars)
 
 export const runStatus: z.ZodType<RunStatus> = z.enum([
   'queued',

@@ -22,7 +22,7 @@ async function createShare(call: Call, service: Service, links: NativeLinks): Pr
   const id = call.params['id']!
   await service.get(call.principal, id)
   const { parseBody, shareBody } = await import('./shapes.ts')
-  const body = parseBody(shareBody, (await readJson(call.request, service.limits.bodyBytesMax)) ?? {})
+  const body = parseBody(shareBody, (await readJson(call.request, service.limits.maxBodyBytes)) ?? {})
   const { share, token } = await service.share(call.principal, id, {
     can: body.can ?? ['read'],
     expiresInMs: body.expiresInMs ?? EXPIRES_MS,

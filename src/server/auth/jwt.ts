@@ -36,7 +36,7 @@ export interface JwtOptions {
 
 const CLOCK_TOLERANCE_S = 5
 const CLOCK_TOLERANCE_S_MAX = 300
-const CLAIM_CHARS_MAX = defaultLimits.nameCharsMax
+const CLAIM_CHARS_MAX = defaultLimits.maxNameChars
 
 export async function openJwtAuthenticator(options: JwtOptions, clock: Clock = systemClock): Promise<Authenticator> {
   // Loaded only by servers that accept tokens.

@@ -4,7 +4,7 @@ export interface WatchdogData {
   readonly heartbeat: SharedArrayBuffer
   readonly lookMs: number
   /** Consecutive checks without a heartbeat that mean a block. Counted rather than timed: a suspended process is not blocked. */
-  readonly looksMax: number
+  readonly maxLooks: number
 }
 
 /** What the main thread was doing while it was blocked. */

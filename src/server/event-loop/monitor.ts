@@ -92,7 +92,7 @@ export class EventLoopMonitor {
     const workerData: WatchdogData = {
       heartbeat: this.#beats.buffer,
       lookMs,
-      looksMax: Math.max(Math.round(this.#blockedMs / lookMs), 2),
+      maxLooks: Math.max(Math.round(this.#blockedMs / lookMs), 2),
     }
     const watchdog = new Worker(entry, { workerData, execArgv: [], resourceLimits: SMALL_HEAP })
     watchdog.on('message', (suspect: Suspect) => (this.#suspect = suspect))

@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { inspectMainThread } from './inspect-main-thread.ts'
 import type { Suspect, WatchdogData } from './messages.ts'
 
-const { heartbeat, lookMs, looksMax } = workerData as WatchdogData
+const { heartbeat, lookMs, maxLooks } = workerData as WatchdogData
 const beats = new Int32Array(heartbeat)
 let last = 0
 let missed = 0
@@ -16,7 +16,7 @@ setInterval(() => {
   const now = Atomics.load(beats, 0)
   missed = now === last ? missed + 1 : 0
   last = now
-  if (missed === looksMax) void report()
+  if (missed === maxLooks) void report()
 }, lookMs)
 
 async function report(): Promise<void> {
@@ -30,7 +30,7 @@ async function report(): Promise<void> {
 /** Same format as the command line's logger. */
 function writeLine({ frames, ...whose }: Suspect): void {
   const time = new Date().toISOString()
-  const msg = `the event loop has been blocked for ${lookMs * looksMax} ms`
+  const msg = `the event loop has been blocked for ${lookMs * maxLooks} ms`
   try {
     writeSync(2, `${JSON.stringify({ level: 40, time, ...whose, frames, msg })}\n`)
   } catch {

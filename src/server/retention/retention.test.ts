@@ -27,7 +27,7 @@ async function keptFrom(store: Store, ids: readonly string[]): Promise<number[]>
   return Promise.all(ids.map(async (id) => (await store.get(id))!.first))
 }
 
-async function sweep(store: Store, limits: { retainMs?: number; retainBytesMax?: number }): Promise<void> {
+async function sweep(store: Store, limits: { retainMs?: number; maxRetainedBytes?: number }): Promise<void> {
   const retention = new Retention(store, { ...defaultLimits, ...limits }, clock, silentLogger, { believesClock: true })
   await retention.sweep()
   await retention.close()
@@ -45,7 +45,7 @@ test('retention: runs beyond the size limit are trimmed, oldest first', async ()
   const store = openMemoryStore({ clock })
   for (const id of ['run_a', 'run_b', 'run_c']) await run(store, id, true)
   const size = await store.usage.total()
-  await sweep(store, { retainBytesMax: size - 2500 })
+  await sweep(store, { maxRetainedBytes: size - 2500 })
   expect(await keptFrom(store, ['run_a', 'run_b', 'run_c'])).toEqual([6, 6, 0])
   expect(await store.usage.total()).toBeLessThanOrEqual(size - 2500)
 })
@@ -54,7 +54,7 @@ test('retention: an unfinished run is kept, however old it is', async () => {
   const store = openMemoryStore({ clock })
   await run(store, 'run_a', false)
   clock.advance(1e9)
-  await sweep(store, { retainMs: 1, retainBytesMax: 1 })
+  await sweep(store, { retainMs: 1, maxRetainedBytes: 1 })
   expect(await keptFrom(store, ['run_a'])).toEqual([0])
 })
 

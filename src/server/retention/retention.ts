@@ -56,7 +56,7 @@ export class Retention {
     this.#trims = passes(store, new RetentionPeriods(limits.retainMs, settings.events))
     this.#removals = passes(store, this.#runPeriods)
     this.#idle = new IdleDocuments(store, this.#runPeriods)
-    if (limits.retainBytesMax > 0) this.#size = new SizePass(store, limits.retainBytesMax, () => this.#stopped)
+    if (limits.maxRetainedBytes > 0) this.#size = new SizePass(store, limits.maxRetainedBytes, () => this.#stopped)
     if (this.#hasPeriods || this.#size !== undefined) this.#timer = setInterval(() => void this.sweep(), SWEEP_MS)
   }
 

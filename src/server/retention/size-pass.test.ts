@@ -48,8 +48,8 @@ async function finish(store: Store, owner: string, id: string, bytes: number, se
   clock.advance(1000)
 }
 
-async function sweep(store: Store, retainBytesMax: number): Promise<void> {
-  const limits = { ...defaultLimits, retainBytesMax }
+async function sweep(store: Store, maxRetainedBytes: number): Promise<void> {
+  const limits = { ...defaultLimits, maxRetainedBytes }
   const retention = new Retention(store, limits, clock, silentLogger, { believesClock: true })
   await retention.sweep()
   await retention.close()
@@ -120,7 +120,7 @@ test('retention by size: a principal over its share with unfinished runs alone a
   await runWriter.flush()
   const warnings: object[] = []
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) }
-  const retention = new Retention(store, { ...defaultLimits, retainBytesMax: 500_000 }, clock, logger)
+  const retention = new Retention(store, { ...defaultLimits, maxRetainedBytes: 500_000 }, clock, logger)
   await retention.sweep()
   await retention.close()
   expect(await firsts(store, ['run_a', 'run_b'])).toEqual([0, 0])

@@ -15,19 +15,19 @@ const WHENEVER = '~'
 
 export class SizePass {
   readonly #store: Store
-  readonly #bytesMax: number
+  readonly #maxBytes: number
   readonly #isStopped: () => boolean
   /** Per owner: the position up to which runs were trimmed. */
   readonly #trimmed = new Map<string, Position>()
 
-  constructor(store: Store, bytesMax: number, isStopped: () => boolean) {
+  constructor(store: Store, maxBytes: number, isStopped: () => boolean) {
     this.#store = store
-    this.#bytesMax = bytesMax
+    this.#maxBytes = maxBytes
     this.#isStopped = isStopped
   }
 
   async run(report: SweepReport): Promise<void> {
-    const excess = (await this.#store.usage.total()) - this.#bytesMax
+    const excess = (await this.#store.usage.total()) - this.#maxBytes
     if (excess <= 0) return
     const owners = await this.#store.usage.largest(OWNERS_MAX)
     const level = fairLevel(owners.map(storedBytes), excess)

@@ -21,7 +21,7 @@ export interface FullMessage {
 /** What is known of a message before it is read. */
 export interface ExpectedMessage extends Partial<Pick<MessagePosition, 'ordinal' | 'from' | 'next'>> {
   /** The run's epoch when last seen: no earlier message has a higher one. */
-  readonly epochMax?: number
+  readonly maxEpoch?: number
   /** The message starts with the run's description. */
   readonly isDescription?: boolean
 }
@@ -138,7 +138,7 @@ function headFault(head: Head, id: string, expected: ExpectedMessage): string | 
     return `events ${from} to ${next - 1} for ${expected.from} to ${(expected.next ?? 0) - 1}`
   if (expected.isDescription && head.descriptionBytes === 0)
     return `position ${ordinal}, which does not describe the run`
-  return epoch > (expected.epochMax ?? Infinity) ? `a writer of epoch ${epoch}, after ${expected.epochMax}` : undefined
+  return epoch > (expected.maxEpoch ?? Infinity) ? `a writer of epoch ${epoch}, after ${expected.maxEpoch}` : undefined
 }
 
 function checkContent({ id, from, next, bytes, descriptionBytes }: Head, content: Uint8Array): void {

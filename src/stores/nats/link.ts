@@ -113,7 +113,7 @@ export class Link {
   }
 
   /** Maximum message size that the server accepts. */
-  get payloadMax(): number {
+  get maxPayload(): number {
     return this.#connection.info?.max_payload ?? 1024 * 1024
   }
 

@@ -1,12 +1,12 @@
 /** LRU cache with a bound on the total weight of its entries. */
 export class LruCache<Value> {
   readonly #entries = new Map<string, { readonly value: Value; readonly weight: number }>()
-  readonly #weightMax: number
+  readonly #maxWeight: number
   readonly #weigh: (value: Value) => number
   #weight = 0
 
-  constructor(weightMax: number, weigh: (value: Value) => number) {
-    this.#weightMax = weightMax
+  constructor(maxWeight: number, weigh: (value: Value) => number) {
+    this.#maxWeight = maxWeight
     this.#weigh = weigh
   }
 
@@ -24,7 +24,7 @@ export class LruCache<Value> {
     this.#entries.set(key, { value, weight })
     this.#weight += weight
     for (const [oldest] of this.#entries) {
-      if (this.#weight <= this.#weightMax) break
+      if (this.#weight <= this.#maxWeight) break
       this.delete(oldest)
     }
   }

@@ -17,7 +17,7 @@ export async function readLog(
   known: Tip | undefined,
   id: string,
   after: number,
-  bytesMax: number,
+  maxBytes: number,
 ): Promise<Slice | undefined> {
   const isEnough = known !== undefined && after >= known.head.first - 1 && after < known.head.next - 1
   let tip = isEnough ? known : undefined
@@ -28,7 +28,7 @@ export async function readLog(
     const { first, next } = tip.head
     assertReadable({ run: { id }, first, next }, after)
     if (after === next - 1) return undefined
-    const slice = await readFrom(messages, tip, after, bytesMax)
+    const slice = await readFrom(messages, tip, after, maxBytes)
     if (slice !== undefined) return slice
     // Trimmed or removed while it was read.
     messages.chains.forget(id)
@@ -47,13 +47,13 @@ async function missing(messages: RunMessages, id: string, after: number): Promis
 }
 
 /** Undefined if a message is missing. */
-async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax: number): Promise<Slice | undefined> {
+async function readFrom(messages: RunMessages, tip: Tip, after: number, maxBytes: number): Promise<Slice | undefined> {
   const { id, next, status } = tip.head
   const positions = (await messages.positions(id, tip, after + 1)).filter((position) => position.next > position.from)
   if (positions.length === 0 || positions[0]!.from > after + 1) return undefined
   const slices: Slice[] = []
   let bytes = 0
-  for (let at = 0, turn = 0; at < positions.length && bytes < bytesMax; turn++) {
+  for (let at = 0, turn = 0; at < positions.length && bytes < maxBytes; turn++) {
     const batch = positions.slice(at, at + (BATCHES[turn] ?? BATCHES.at(-1)!))
     at += batch.length
     const loaded = await Promise.all(batch.map((position) => messages.records(tip, position)))
@@ -63,7 +63,7 @@ async function readFrom(messages: RunMessages, tip: Tip, after: number, bytesMax
       bytes += slice.bytes.length
     }
   }
-  const slice = sliceWithin(joinAfter(slices, after, bytesMax), bytesMax)
+  const slice = sliceWithin(joinAfter(slices, after, maxBytes), maxBytes)
   return { ...slice, closed: isFinished(status) && lastOf(slice) === next - 1 }
 }
 
@@ -72,10 +72,10 @@ export async function readTail(
   messages: RunMessages,
   tip: Tip,
   first: number,
-  bytesMax: number,
+  maxBytes: number,
 ): Promise<Slice | undefined> {
-  const slice = await readLog(messages, tip, tip.head.id, first - 1, bytesMax)
-  return slice !== undefined && lastOf(slice) === tip.head.next - 1 && slice.bytes.length <= bytesMax
+  const slice = await readLog(messages, tip, tip.head.id, first - 1, maxBytes)
+  return slice !== undefined && lastOf(slice) === tip.head.next - 1 && slice.bytes.length <= maxBytes
     ? slice
     : undefined
 }

@@ -164,8 +164,8 @@ export class RunMessages {
     const key = `${head.id} ${described}`
     const known = this.#descriptions.get(key)
     if (known !== undefined) return { head, seq, description: known.value }
-    const { ordinal, from, next, epoch: epochMax } = head
-    const expected = { isDescription: true, epochMax, ...(described === seq && { ordinal, from, next }) }
+    const { ordinal, from, next, epoch: maxEpoch } = head
+    const expected = { isDescription: true, maxEpoch, ...(described === seq && { ordinal, from, next }) }
     const found = await this.#contents.whole(head.id, described, expected, described === seq ? message : undefined)
     if (found === undefined) return undefined
     const text = decoder.decode(found.content.subarray(0, found.head.descriptionBytes))
@@ -229,7 +229,7 @@ export class RunMessages {
 
   /** The records at a position; undefined if they were removed. */
   async records(tip: Tip, position: MessagePosition): Promise<Slice | undefined> {
-    const found = await this.#contents.whole(tip.head.id, position.seq, { ...position, epochMax: tip.head.epoch })
+    const found = await this.#contents.whole(tip.head.id, position.seq, { ...position, maxEpoch: tip.head.epoch })
     return found && recordsIn(found)
   }
 
@@ -283,17 +283,17 @@ export class RunMessages {
 
   async #writeParts(id: string, content: Uint8Array): Promise<Head['parts']> {
     const { link, layout } = this.#options
-    const partMax = Math.min(CONTENT_MAX, link.payloadMax - HEADERS_MAX)
-    if (content.length <= partMax) return undefined
-    const count = Math.ceil(content.length / partMax)
+    const maxPart = Math.min(CONTENT_MAX, link.maxPayload - HEADERS_MAX)
+    if (content.length <= maxPart) return undefined
+    const count = Math.ceil(content.length / maxPart)
     const name = this.#options.name()
     await Promise.all(
       Array.from({ length: count }, (_, number) => {
-        const data = content.subarray(number * partMax, (number + 1) * partMax)
+        const data = content.subarray(number * maxPart, (number + 1) * maxPart)
         return link.publish({ ...layout.part(id, name, number), head: '{}', data })
       }),
     )
-    return { name, count, bytes: partMax }
+    return { name, count, bytes: maxPart }
   }
 
   async #back(id: string, before: Tip, ordinal: number): Promise<number[]> {

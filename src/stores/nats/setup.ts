@@ -75,9 +75,9 @@ export async function inspect(link: Link, name: string): Promise<StreamInfo[] | 
 }
 
 function checkServer(link: Link): void {
-  if (link.payloadMax < PAYLOAD_MIN)
+  if (link.maxPayload < PAYLOAD_MIN)
     throw unfitServerError(
-      `the server accepts messages of at most ${link.payloadMax} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
+      `the server accepts messages of at most ${link.maxPayload} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
     )
 }
 

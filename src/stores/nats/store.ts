@@ -226,11 +226,11 @@ export class NatsStore implements Store {
     return new BatchWriter(id, claim, (writer) => this.#commits.appended(writer), onRefused)
   }
 
-  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
     this.#alarms.expectSound(id)
     const known = this.#index.get(id)
     try {
-      return await readLog(this.#messages, known && { ...known }, id, after, bytesMax)
+      return await readLog(this.#messages, known && { ...known }, id, after, maxBytes)
     } catch (cause) {
       if (isHoldfastError(cause, 'not_found')) this.#losses.expectKept(id)
       throw cause

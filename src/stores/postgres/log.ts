@@ -26,10 +26,10 @@ export async function readLog(
   schema: string,
   id: string,
   after: number,
-  bytesMax: number,
+  maxBytes: number,
 ): Promise<Slice | undefined> {
   const wanted = Number.isInteger(after) ? Math.min(Math.max(after + 1, 0), INTEGER_MAX) : 0
-  const rows = await database.query<Row>(statement(schema), [id, wanted, bytesMax])
+  const rows = await database.query<Row>(statement(schema), [id, wanted, maxBytes])
   const [head] = rows
   if (head === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
   const run = JSON.parse(head.run) as Run
@@ -46,7 +46,7 @@ export async function readLog(
     if (fault !== undefined)
       throw storeUnavailable(`run ${id}: the database returned invalid records: ${fault}`, { retryAfterMs: 1000 })
   }
-  const slice = sliceWithin(joinAfter(pieces, after, bytesMax), bytesMax)
+  const slice = sliceWithin(joinAfter(pieces, after, maxBytes), maxBytes)
   return { ...slice, closed: isFinished(run.status) && lastOf(slice) === head.next - 1 }
 }
 

@@ -249,8 +249,8 @@ export class PostgresStore implements Store {
     return new PostgresWriter(id, claim, (writer) => this.#commits.appended(writer), onRefused)
   }
 
-  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
-    return readLog(this.#database, this.#schema, id, after, bytesMax)
+  read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
+    return readLog(this.#database, this.#schema, id, after, maxBytes)
   }
 
   async trim(id: string, before: number): Promise<void> {

@@ -3,13 +3,13 @@ import { type HoldfastError, storeUnavailable } from '../../core/model/errors.ts
 import { lastOf, type Slice, sliceAfter } from '../../core/model/record.ts'
 
 /**
- * Joins neighbouring slices from the record after `after` on. Takes whole slices up to `bytesMax`, so that none has to be
+ * Joins neighbouring slices from the record after `after` on. Takes whole slices up to `maxBytes`, so that none has to be
  * searched. `allocate` may provide the memory of the result.
  */
 export function joinAfter(
   slices: readonly Slice[],
   after: number,
-  bytesMax: number,
+  maxBytes: number,
   allocate?: (bytes: number) => Uint8Array | undefined,
 ): Slice {
   const position = slices.findLastIndex((slice) => slice.first <= after + 1)
@@ -20,7 +20,7 @@ export function joinAfter(
   let bytes = head.bytes.length
   let next = lastOf(head) + 1
   for (const slice of slices.slice(position + 1)) {
-    if (bytes + slice.bytes.length > bytesMax) break
+    if (bytes + slice.bytes.length > maxBytes) break
     bytes += slice.bytes.length
     if (slice.first !== next) throw gapError(next, slice.first)
     next += slice.count

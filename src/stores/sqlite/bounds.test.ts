@@ -105,7 +105,7 @@ describe('[STO-1] a segment is at most 256 KiB, or one record', () => {
 
 describe('[STO-1] a store that is behind', () => {
   test('refuses starts with unavailable until it has caught up, and answers a retried start', async () => {
-    const store = await open(temporaryDatabase(), { backlogBytesMax: 10_000 })
+    const store = await open(temporaryDatabase(), { maxBacklogBytes: 10_000 })
     const idempotency = { key: 'key-1', fingerprint: 'body-1' }
     const known = newRun('run_known', '2026-01-01T00:00:00.000Z', { idempotency })
     await store.create(known)

@@ -21,7 +21,7 @@ export interface FileConnectionOptions {
   /** Delay between attempts to reopen the file after a failure. */
   readonly reopenIntervalMs: number
   /** Uncompacted log bytes in memory above which starts are refused. */
-  readonly backlogBytesMax: number
+  readonly maxBacklogBytes: number
   /** Interval of the checks that the file is in place and that the threads reply. */
   readonly watchIntervalMs: number
   /** Options of the committing threads after the first. */
@@ -147,7 +147,7 @@ export class FileConnection {
   /** Backpressure: refuses new runs while compaction is behind. Running ones cannot be refused. */
   assertKeepsUp(): void {
     const bytes = this.#commits.backlogBytes
-    if (bytes <= this.#options.backlogBytesMax) return
+    if (bytes <= this.#options.maxBacklogBytes) return
     throw storeUnavailable(`the store is behind: ${bytes} bytes of its log wait for compaction`, {
       retryAfterMs: BACKLOG_RETRY_MS,
     })

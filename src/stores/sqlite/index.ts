@@ -19,19 +19,19 @@ export interface OpenSqliteOptions {
   /** Delay between attempts to reopen the file after a write failure. Default: 1,000. */
   readonly reopenIntervalMs?: number
   /** Uncompacted log bytes above which starts are refused. Default: 64 MiB. */
-  readonly backlogBytesMax?: number
+  readonly maxBacklogBytes?: number
   /** Interval of the checks that the file still exists and belongs to this process. Default: 1,000. */
   readonly watchIntervalMs?: number
   /** Warns above this size of a write-ahead log that another program's reader keeps from being checkpointed. Default: 256 MiB. */
-  readonly journalBytesMax?: number
+  readonly walWarningBytes?: number
   /** How long opening waits while another program reads the file. Default: 300,000. */
   readonly readerTimeoutMs?: number
 }
 
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
-  const { logger = silentLogger, journalBytesMax = JOURNAL_BYTES_MAX, readerTimeoutMs = READER_TIMEOUT_MS } = options
+  const { logger = silentLogger, walWarningBytes = JOURNAL_BYTES_MAX, readerTimeoutMs = READER_TIMEOUT_MS } = options
   const lock = lockFile(options.path)
-  const threadOptions = { path: lock.path, token: randomUUID(), journalBytesMax, readerTimeoutMs }
+  const threadOptions = { path: lock.path, token: randomUUID(), walWarningBytes, readerTimeoutMs }
   // First, so that the thread starts while this one loads the rest of the store.
   const thread = CommittingThreadHandle.open({ ...threadOptions, reopen: undefined }, (message) =>
     logger.warn({ store: lock.path }, message),
@@ -43,7 +43,7 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store
     thread,
     clock: options.clock ?? systemClock,
     reopenIntervalMs: options.reopenIntervalMs ?? 1000,
-    backlogBytesMax: options.backlogBytesMax ?? 64 * 1024 * 1024,
+    maxBacklogBytes: options.maxBacklogBytes ?? 64 * 1024 * 1024,
     onDamage: (what) => logger.error({ store: lock.path }, what),
     watchIntervalMs: options.watchIntervalMs ?? 1000,
     threadOptions,

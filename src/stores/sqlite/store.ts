@@ -186,8 +186,8 @@ export class SqliteStore implements Store {
     return new SqliteWriter(this.#connection.commits, active, id, claim, (changed) => this.#active.changed(changed))
   }
 
-  read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
-    return this.#catalog.read(id, after, bytesMax)
+  read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
+    return this.#catalog.read(id, after, maxBytes)
   }
 
   trim(id: string, before: number): Promise<void> {

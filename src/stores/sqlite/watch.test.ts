@@ -84,7 +84,7 @@ test('a write-ahead log that a foreign reader pins is warned of with the reason,
   const path = temporaryDatabase()
   const told: string[] = []
   const tell = (_fields: object, message: string): void => void told.push(message)
-  const store = await opened({ path, journalBytesMax: 1e6, logger: { ...silentLogger, warn: tell, info: tell } })
+  const store = await opened({ path, walWarningBytes: 1e6, logger: { ...silentLogger, warn: tell, info: tell } })
   const reader = new DatabaseSync(path)
   reader.exec('BEGIN')
   reader.prepare('SELECT count(*) FROM runs').get()

@@ -34,8 +34,8 @@ function readsNothing(store: Store): Store {
 
 function readsTheSameAgain(store: Store): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) =>
-      (await store.read(id, after, bytesMax)) && (await store.read(id, Math.max(-1, after - 1), 1)),
+    read: async (id, after, maxBytes) =>
+      (await store.read(id, after, maxBytes)) && (await store.read(id, Math.max(-1, after - 1), 1)),
   })
 }
 
@@ -46,8 +46,8 @@ function renumbers(store: Store): Store {
 /** Changes every page but the first. */
 function changing(store: Store, change: (page: Slice, id: string) => Slice): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
-      const page = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const page = await store.read(id, after, maxBytes)
       return page === undefined || after < 0 ? page : change(page, id)
     },
   })

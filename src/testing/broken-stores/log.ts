@@ -82,8 +82,8 @@ export function staysOpen(store: Store): Store {
       const stored = await store.get(id)
       return stored && shown(stored)
     },
-    read: async (id, after, bytesMax) => {
-      const slice = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const slice = await store.read(id, after, maxBytes)
       const { next } = await existing(store, id)
       return slice && { ...slice, closed: ended.has(id) && lastOf(slice) === next - 1 }
     },
@@ -119,8 +119,8 @@ function countsForEver(store: Store): Store {
 
 function repeatsAtPages(store: Store): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
-      const page = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const page = await store.read(id, after, maxBytes)
       if (page === undefined || after < 0) return page
       const before = (await store.read(id, after - 1, 1))!
       const bytes = new Uint8Array([...before.bytes, ...page.bytes])
@@ -131,18 +131,18 @@ function repeatsAtPages(store: Store): Store {
 
 function skipsAtPages(store: Store): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
-      const page = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const page = await store.read(id, after, maxBytes)
       if (page === undefined || after < 0) return page
-      return (await store.read(id, after + 1, bytesMax)) ?? page
+      return (await store.read(id, after + 1, maxBytes)) ?? page
     },
   })
 }
 
 export function holdsLastBack(store: Store): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
-      const page = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const page = await store.read(id, after, maxBytes)
       const { next } = await existing(store, id)
       if (page === undefined || page.closed || lastOf(page) < next - 1 || next === 1) return page
       return page.count === 1 ? undefined : sliceBefore(page, next - 1)
@@ -170,9 +170,9 @@ function ignoresBeyondEnd(store: Store): Store {
 }
 
 function clampsTrimmed(store: Store): Store {
-  return answering(store, 'cursor_expired', async (id, bytesMax) => {
+  return answering(store, 'cursor_expired', async (id, maxBytes) => {
     const { first } = await existing(store, id)
-    return store.read(id, first - 1, bytesMax)
+    return store.read(id, first - 1, maxBytes)
   })
 }
 
@@ -191,11 +191,11 @@ function trimsLast(store: Store): Store {
       if (before >= (await existing(store, id)).next) empty.add(id)
       await store.trim(id, before)
     },
-    read: async (id, after, bytesMax) => {
+    read: async (id, after, maxBytes) => {
       const { next } = await existing(store, id)
       if (empty.has(id) && after < next - 1)
         throw new HoldfastError('cursor_expired', 'trimmed', { details: { earliest: next } })
-      return store.read(id, after, bytesMax)
+      return store.read(id, after, maxBytes)
     },
   })
 }
@@ -207,22 +207,22 @@ function neverShrinks(store: Store): Store {
 
 function changingPages(store: Store, change: (page: Slice) => Slice): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
-      const page = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const page = await store.read(id, after, maxBytes)
       return page && change(page)
     },
   })
 }
 
-type Answer = (id: string, bytesMax: number) => Promise<Slice | undefined> | undefined
+type Answer = (id: string, maxBytes: number) => Promise<Slice | undefined> | undefined
 
 function answering(store: Store, code: HoldfastError['code'], answer: Answer): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
+    read: async (id, after, maxBytes) => {
       try {
-        return await store.read(id, after, bytesMax)
+        return await store.read(id, after, maxBytes)
       } catch (error) {
-        if (isHoldfastError(error, code)) return await answer(id, bytesMax)
+        if (isHoldfastError(error, code)) return await answer(id, maxBytes)
         throw error
       }
     },

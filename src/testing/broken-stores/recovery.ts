@@ -56,8 +56,8 @@ function forgetsTheEnd(store: Store): Store {
 
 function leavesHole(store: Store): Store {
   return overriding(store, {
-    read: async (id, after, bytesMax) => {
-      const page = await store.read(id, after, bytesMax)
+    read: async (id, after, maxBytes) => {
+      const page = await store.read(id, after, maxBytes)
       if (page === undefined || page.first >= HOLE || lastOf(page) <= HOLE) return page
       const bytes = Buffer.concat([sliceBefore(page, HOLE).bytes, sliceAfter(page, HOLE).bytes])
       return { ...page, count: page.count - 1, bytes }

@@ -116,10 +116,10 @@ export function showsPending(store: Store): Store {
       }
       return buffered
     },
-    read: async (id, after, bytesMax) => {
+    read: async (id, after, maxBytes) => {
       const stored = await store.get(id)
       const early = (pending.get(id) ?? []).filter(({ index }) => index > after)
-      if (stored === undefined || after < stored.next - 1 || early.length === 0) return store.read(id, after, bytesMax)
+      if (stored === undefined || after < stored.next - 1 || early.length === 0) return store.read(id, after, maxBytes)
       return sliceOf(
         early[0]!.index,
         early.map(({ record }) => record),

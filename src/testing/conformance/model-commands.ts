@@ -41,7 +41,7 @@ const commands = {
   stop: fc.record({ run: runs, by: owners }),
   trim: fc.record({ run: runs, before: fc.integer({ min: -1, max: 12 }) }),
   remove: fc.record({ run: runs, finish: fc.boolean() }),
-  read: fc.record({ run: runs, after: fc.integer({ min: -1, max: 14 }), bytesMax: fc.constantFrom(1, 300, 100_000) }),
+  read: fc.record({ run: runs, after: fc.integer({ min: -1, max: 14 }), maxBytes: fc.constantFrom(1, 300, 100_000) }),
   list: fc.record({
     owner: fc.option(owners, { nil: undefined }),
     status: fc.constantFrom(...statusFilters),

@@ -42,8 +42,8 @@ export async function compareAll(world: ModelRunner): Promise<void> {
   await flushAll(world)
   for (const run of world.model.runs) {
     await compare(world, run)
-    for (const bytesMax of [1, 1000, 100_000]) {
-      const pages = await readPages(world.trial.store, run.run.id, { after: run.first - 1, bytesMax })
+    for (const maxBytes of [1, 1000, 100_000]) {
+      const pages = await readPages(world.trial.store, run.run.id, { after: run.first - 1, maxBytes })
       expectSameBytes(Buffer.concat(pages.map(({ bytes }) => bytes)), run.records.slice(run.first))
       expect(pages.at(-1)?.closed).toBe(isFinished(run.run.status))
     }
@@ -210,18 +210,18 @@ async function remove(world: ModelRunner, { finish }: Commands['remove'], run: M
 }
 
 async function read({ trial, model }: ModelRunner, command: Commands['read'], run: ModelRun): Promise<void> {
-  const { after, bytesMax } = command
+  const { after, maxBytes } = command
   const { id } = run.run
   if (run.pending.length > 0) {
-    const bytes = await readBytes(trial.store, id, { after: run.first - 1, bytesMax })
+    const bytes = await readBytes(trial.store, id, { after: run.first - 1, maxBytes })
     model.settle(run, run.first + bytes.toString().split('\n\n').length - 1)
     expectSameBytes(bytes, run.records.slice(run.first))
   } else if (after >= run.records.length) {
-    expect(await refusalOf(() => trial.store.read(id, after, bytesMax))).toBe('cursor_invalid')
+    expect(await refusalOf(() => trial.store.read(id, after, maxBytes))).toBe('cursor_invalid')
   } else if (after < run.first - 1) {
-    expect(await refusalOf(() => trial.store.read(id, after, bytesMax))).toBe('cursor_expired')
+    expect(await refusalOf(() => trial.store.read(id, after, maxBytes))).toBe('cursor_expired')
   } else {
-    expectSameBytes(await readBytes(trial.store, id, { after, bytesMax }), run.records.slice(after + 1))
+    expectSameBytes(await readBytes(trial.store, id, { after, maxBytes }), run.records.slice(after + 1))
   }
 }
 

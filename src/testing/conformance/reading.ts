@@ -10,16 +10,16 @@ const LOOKS_MAX = 10_000
 
 export interface ReadOptions {
   readonly after?: number
-  readonly bytesMax?: number
+  readonly maxBytes?: number
 }
 
 /** All pages of a log after a cursor. Each must be contiguous and have the records it declares. */
 export async function readPages(store: Store, id: string, options: ReadOptions = {}): Promise<Slice[]> {
-  const { after = -1, bytesMax = READ_BYTES_MAX } = options
+  const { after = -1, maxBytes = READ_BYTES_MAX } = options
   const pages: Slice[] = []
   let cursor = after
   while (pages.length < PAGES_MAX) {
-    const page = await store.read(id, cursor, bytesMax)
+    const page = await store.read(id, cursor, maxBytes)
     if (page === undefined) return pages
     expect(page.first, 'the first index of a page').toBe(cursor + 1)
     expect(page.count, 'the records of a page').toBeGreaterThan(0)

@@ -50,9 +50,9 @@ async function readsFromEveryCursor(trial: Trial): Promise<void> {
 async function readsInEveryPageSize(trial: Trial): Promise<void> {
   const runWriter = await trial.start()
   await writeMixture(runWriter)
-  for (const bytesMax of PAGE_BYTES) {
-    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
-    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax, after: 30 }), runWriter.records.slice(31))
+  for (const maxBytes of PAGE_BYTES) {
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { maxBytes }), runWriter.records)
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { maxBytes, after: 30 }), runWriter.records.slice(31))
   }
 }
 
@@ -61,9 +61,9 @@ async function boundsPages(trial: Trial): Promise<void> {
   for (let index = 0; index < 500; index++) runWriter.text('x'.repeat(KiB))
   await runWriter.flush()
   const recordBytes = Buffer.byteLength(runWriter.records.at(-1)!)
-  for (const bytesMax of [1, 10 * KiB, 100 * KiB]) {
-    for (const page of await readPages(trial.store, runWriter.id, { bytesMax })) {
-      expect(page.bytes.length).toBeLessThanOrEqual(bytesMax + recordBytes)
+  for (const maxBytes of [1, 10 * KiB, 100 * KiB]) {
+    for (const page of await readPages(trial.store, runWriter.id, { maxBytes })) {
+      expect(page.bytes.length).toBeLessThanOrEqual(maxBytes + recordBytes)
     }
   }
 }
@@ -78,8 +78,8 @@ async function keepsLargeRecords(trial: Trial): Promise<void> {
   await runWriter.flush()
   runWriter.text('after')
   await runWriter.flush()
-  for (const bytesMax of PAGE_BYTES)
-    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
+  for (const maxBytes of PAGE_BYTES)
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { maxBytes }), runWriter.records)
 }
 
 async function keepsUnicode(trial: Trial): Promise<void> {
@@ -101,19 +101,19 @@ async function keepsUnicode(trial: Trial): Promise<void> {
   for (const text of texts) runWriter.text(text.repeat(3000))
   runWriter.complete()
   await runWriter.flush()
-  for (const bytesMax of PAGE_BYTES)
-    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
+  for (const maxBytes of PAGE_BYTES)
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { maxBytes }), runWriter.records)
   expect((await trial.store.get(runWriter.id))?.run).toEqual(runWriter.run)
 }
 
 async function marksTheEnd(trial: Trial): Promise<void> {
   const runWriter = await trial.start()
   await writeMixture(runWriter, 20)
-  for (const page of await readPages(trial.store, runWriter.id, { bytesMax: 500 })) expect(page.closed).toBe(false)
+  for (const page of await readPages(trial.store, runWriter.id, { maxBytes: 500 })) expect(page.closed).toBe(false)
   runWriter.complete()
   await runWriter.flush()
-  for (const bytesMax of PAGE_BYTES) {
-    for (const page of await readPages(trial.store, runWriter.id, { bytesMax })) {
+  for (const maxBytes of PAGE_BYTES) {
+    for (const page of await readPages(trial.store, runWriter.id, { maxBytes })) {
       expect(page.closed).toBe(lastOf(page) === runWriter.records.length - 1)
     }
   }
@@ -168,8 +168,8 @@ async function trimsOnlyTheBeginning(trial: Trial): Promise<void> {
   await writeMixture(runWriter, 10)
   runWriter.complete()
   await runWriter.flush()
-  for (const bytesMax of PAGE_BYTES) {
-    expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax, after: 29 }), runWriter.records.slice(30))
+  for (const maxBytes of PAGE_BYTES) {
+    expectSameBytes(await readBytes(trial.store, runWriter.id, { maxBytes, after: 29 }), runWriter.records.slice(30))
   }
   await expectLog(trial.store, bystander.id, bystander.records)
 }

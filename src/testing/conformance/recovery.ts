@@ -52,8 +52,8 @@ async function keepsFlushed(trial: Trial): Promise<void> {
   await runWriters[0]!.flush()
   await trial.reopen()
   for (const runWriter of runWriters) {
-    for (const bytesMax of [1, 1000, 256 * 1024]) {
-      expectSameBytes(await readBytes(trial.store, runWriter.id, { bytesMax }), runWriter.records)
+    for (const maxBytes of [1, 1000, 256 * 1024]) {
+      expectSameBytes(await readBytes(trial.store, runWriter.id, { maxBytes }), runWriter.records)
     }
   }
 }

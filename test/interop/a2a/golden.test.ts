@@ -196,7 +196,7 @@ async function serve(): Promise<string> {
     ids,
     a2a: {
       url: 'https://agents.example',
-      push: { limits: { deliveriesMax: 0 } },
+      push: { limits: { maxDeliveries: 0 } },
       agents: { runWriter: { version: '1' }, parrot: { version: '1', answersDirectly: true } },
     },
   })

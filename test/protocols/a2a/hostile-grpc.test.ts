@@ -85,7 +85,7 @@ const millionParts = field(2, Buffer.alloc(LARGE - 20, field(5, Buffer.alloc(0))
 
 describe('[SEC-2] A2A over gRPC, before authentication', () => {
   test('messages that are never completed are not read, and their calls are rejected', async () => {
-    const opened = await session(await serveGuarded({ loginFailuresBurstMax: 1000 }))
+    const opened = await session(await serveGuarded({ maxLoginFailureBurst: 1000 }))
     const partial = Buffer.alloc(LARGE)
     const before = await heldMegabytes()
     const sent = Array.from({ length: 60 }, () => send(opened, partial, { announced: LARGE + 1 }))
@@ -175,7 +175,7 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
 })
 
 test('[SEC-2] gRPC connections of one address are limited', async () => {
-  const server = await serveGuarded({ connectionsPerAddressMax: 2 })
+  const server = await serveGuarded({ maxConnectionsPerAddress: 2 })
   const first = await session(server)
   expect(await send(first, Buffer.alloc(0)).status).toBe(UNAUTHENTICATED)
   expect(await send(await session(server), Buffer.alloc(0)).status).toBe(UNAUTHENTICATED)

@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { receive } from './receiver.ts'
 import { current, message, rpc, serveA2a } from './serve.ts'
 
-const push = { loopback: true, limits: { lookMs: 20, deliveriesMax: 12, timeoutMs: 60_000 } }
+const push = { loopback: true, limits: { lookMs: 20, maxDeliveries: 12, timeoutMs: 60_000 } }
 
 async function serveTwo(limits: object = {}) {
   const path = join(temporaryFolder(), 'keys.json')
@@ -72,7 +72,7 @@ test('push: a delivery that only waits for more events makes room for another on
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
   // No courier returns by itself while the test runs.
-  const limits = { lookMs: 20, deliveriesMax: 2, lingerMs: 600_000, timeoutMs: 600_000 }
+  const limits = { lookMs: 20, maxDeliveries: 2, lingerMs: 600_000, timeoutMs: 600_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits } }, auth: { keys: path } })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   const dead = await receive({ answer: () => new Promise<number>(() => {}) })
@@ -93,7 +93,7 @@ test('push: the first deliveries of many principals are bounded too [SEC-2]', as
     path,
     Array.from({ length: 7 }, (_, at) => `principal${at}`),
   )
-  const limits = { ...push.limits, deliveriesMax: 1 }
+  const limits = { ...push.limits, maxDeliveries: 1 }
   const server = await serveA2a({
     a2a: { push: { loopback: true, limits } },
     auth: { keys: path },
@@ -122,7 +122,7 @@ function taskOf(headers: IncomingHttpHeaders): string {
 }
 
 test('push: the number of configurations per task and principal is limited, and existing ones can be replaced [SEC-2]', async () => {
-  const { server, anna, bert } = await serveTwo({ webhooksPerTaskMax: 2, webhooksPerPrincipalMax: 3 })
+  const { server, anna, bert } = await serveTwo({ maxWebhooksPerTask: 2, maxWebhooksPerPrincipal: 3 })
   const url = 'https://example.com/hook'
   const task = async (headers: Record<string, string>): Promise<string> => {
     const { result } = await rpc(server.agent(), 'SendMessage', { message: message('ask Go?') }, headers)

@@ -31,7 +31,7 @@ import {
 } from './serve.ts'
 
 /** What a test would otherwise wait for. */
-const limits = { lookMs: 20, delayMs: 10, delayMsMax: 50, lingerMs: 200 }
+const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50, lingerMs: 200 }
 const a2a: A2aOptions = { push: { loopback: true, limits } }
 
 function pushTo(url: string, more: object = {}): object {
@@ -121,7 +121,7 @@ test('push: a push that the receiver answers with an error is retried before the
 test('push: a failed push is retried after the wall clock is set back by an hour', async () => {
   let offset = 0
   const clock = { now: () => Date.now() + offset }
-  const patient = { ...limits, delayMs: 100_000, delayMsMax: 100_000 }
+  const patient = { ...limits, delayMs: 100_000, maxDelayMs: 100_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits: patient } }, clock })
   const receiver = await receive({ answer: (count) => (count === 1 ? 503 : 200) })
   await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
@@ -135,7 +135,7 @@ test('push: a failed push is retried after the wall clock is set back by an hour
 })
 
 test('push: a receiver that was down misses nothing', async () => {
-  const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, attemptsMax: 10_000 } } } })
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, maxAttempts: 10_000 } } } })
   const first = await receive()
   await first.close()
   const { id } = await send(server.agent(), 'text 3', {}, pushTo(first.url))
@@ -210,7 +210,7 @@ test('[LOG-2] push: a server killed during delivery continues where it was and s
 })
 
 /** A server that leaves delivering to others. */
-const idle: A2aOptions = { push: { limits: { deliveriesMax: 0 } } }
+const idle: A2aOptions = { push: { limits: { maxDeliveries: 0 } } }
 
 /** Delivers the pushes of a server. */
 function nodeOf({ service }: A2aServer, parts: Partial<PushParts> = {}): Pushes {
@@ -249,7 +249,7 @@ test('[SEC-1] push: an undeliverable push is a dead letter of its owner, who can
   const folder = temporaryFolder()
   const [mine = '', theirs = ''] = await createKeys(join(folder, 'keys'), ['mine', 'theirs'])
   const auth = { keys: join(folder, 'keys') }
-  const patient = { push: { loopback: true, limits: { ...limits, attemptsMax: 3 } } }
+  const patient = { push: { loopback: true, limits: { ...limits, maxAttempts: 3 } } }
   const server = await serveA2a({ auth, a2a: patient })
   let status = 500
   const receiver = await receive({ answer: (count) => (count > 2 ? status : 200) })

@@ -300,7 +300,7 @@ describe('A2A: errors use the terms of the binding:', () => {
   })
 
   test('a body that is too large is an error with either binding, and the server continues', async () => {
-    const server = await serveA2a({ limits: { bodyBytesMax: 10_000 } })
+    const server = await serveA2a({ limits: { maxBodyBytes: 10_000 } })
     const large = { message: message('x'.repeat(20_000)) }
     expect((await rpc(server.agent(), 'SendMessage', large)).error?.code).toBe(-32602)
     const rest = await fetch(`${server.agent()}/message:send`, {

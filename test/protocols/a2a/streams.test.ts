@@ -249,7 +249,7 @@ describe('A2A: a subscription', () => {
     // The slowness is the fault, and of any length.
     const slow = overriding(store, {
       get: async (id) => (await wait(15), store.get(id)),
-      read: async (id, after, bytesMax) => (await wait(15), store.read(id, after, bytesMax)),
+      read: async (id, after, maxBytes) => (await wait(15), store.read(id, after, maxBytes)),
     })
     const { gated, open } = gatedAgent()
     const server = await serveA2a({ store: slow, components: [gated] })

@@ -170,7 +170,7 @@ describe('[SEC-2] before authentication', () => {
   })
 
   test('the number of connections per address is limited, and closed ones are freed', async () => {
-    const server = await serveGuarded({ limits: { loginsPerAddressMax: 2 } })
+    const server = await serveGuarded({ limits: { maxLoginsPerAddress: 2 } })
     const first = await upgraded(server)
     await upgraded(server)
     await expect(upgraded(server)).rejects.toThrow('refused')
@@ -180,7 +180,7 @@ describe('[SEC-2] before authentication', () => {
 })
 
 test('[SEC-2] authenticated connections per address are limited', async () => {
-  const server = await serveAgentOs({ limits: { connectionsPerAddressMax: 2 } })
+  const server = await serveAgentOs({ limits: { maxConnectionsPerAddress: 2 } })
   const first = await upgraded(server)
   await upgraded(server)
   await expect(upgraded(server)).rejects.toThrow('refused')

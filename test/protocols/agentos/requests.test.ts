@@ -113,7 +113,7 @@ describe('AgentOS: a start', () => {
   })
 
   test('is rejected if its body is too large or not a form', async () => {
-    const server = await serveAgentOs({ limits: { bodyBytesMax: 1000 } })
+    const server = await serveAgentOs({ limits: { maxBodyBytes: 1000 } })
     expect((await postForm(server, '/agents/echo/runs', { message: 'x'.repeat(2000) })).status).toBe(413)
     const send = (type: string, body: string): Promise<Response> =>
       fetch(`${server.url}/agents/echo/runs`, { method: 'POST', headers: { 'content-type': type }, body })

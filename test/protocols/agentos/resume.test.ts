@@ -104,7 +104,7 @@ describe('AgentOS /resume: a live run', () => {
   })
 
   test('a queued run is pending, and is followed from its first event', async () => {
-    const server = await serveAgentOs({ limits: { runsConcurrentMax: 1 } })
+    const server = await serveAgentOs({ limits: { maxConcurrentRuns: 1 } })
     const first = idsOf(await cutAfter(server, '/agents/lab/runs', { message: 'text 1; hang' }, 2))
     const queued = await postForm(server, '/agents/lab/runs', {
       message: 'text 2',

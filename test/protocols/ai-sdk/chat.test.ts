@@ -447,7 +447,7 @@ describe('AI SDK: a client that counts chunks', () => {
   test('and asks again and again is refused with 429', async () => {
     const server = await serveChats({
       authenticate: () => ({ id: 'alice' }),
-      limits: { requestsPerSecondMax: 5, requestsBurstMax: 20 },
+      limits: { maxRequestsPerSecond: 5, maxRequestBurst: 20 },
     })
     const statuses: number[] = []
     for (let count = 0; count < 40; count++)

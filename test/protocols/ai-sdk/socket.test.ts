@@ -181,7 +181,7 @@ test('[SEC-2] AI SDK socket: a client that hammers is throttled, and one connect
   expect(String(refusals()[0]!['errorText'])).toContain('64 streams')
   const throttled = await serveChats({
     authenticate: () => ({ id: 'alice' }),
-    limits: { requestsPerSecondMax: 5, requestsBurstMax: 20 },
+    limits: { maxRequestsPerSecond: 5, maxRequestBurst: 20 },
   })
   const hammer = await rawSocket(throttled.api('lab'))
   for (let count = 0; count < 100; count++) hammer.send({ type: 'resume', requestId: `r${count}`, id: 'c1', ...about })

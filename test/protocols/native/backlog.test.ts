@@ -15,7 +15,7 @@ const writer = subject(async function* (_, { signal }) {
 })
 
 test('[STO-1] a start beyond the backlog limit gets 503 with Retry-After, and succeeds once the store has caught up', async () => {
-  const store = await openSqliteStore({ path: temporaryDatabase(), backlogBytesMax: 10_000 })
+  const store = await openSqliteStore({ path: temporaryDatabase(), maxBacklogBytes: 10_000 })
   const server = await serveInProcess({ store, components: [writer] })
   const start = (): Promise<Answer<RunShape>> => postRun(server, '', { component: 'subject' })
   const { id } = (await start()).body

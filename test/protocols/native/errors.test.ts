@@ -77,13 +77,13 @@ const provoked: Readonly<Record<string, Provoke>> = {
     return postRun(await serveNative({ components: [refusing('quota_exceeded')] }), '', { component: 'refusing' })
   },
   async too_large() {
-    return postRun(await serveNative({ limits: { bodyBytesMax: 100 } }), 'x'.repeat(100))
+    return postRun(await serveNative({ limits: { maxBodyBytes: 100 } }), 'x'.repeat(100))
   },
   async unsupported() {
     return postRun(await serveNative({ components: [refusing('unsupported')] }), '', { component: 'refusing' })
   },
   async rate_limited() {
-    const server = await serveNative({ limits: { subscribersPerRunMax: 1, retryDelayMs: 2500 } })
+    const server = await serveNative({ limits: { maxSubscribersPerRun: 1, retryDelayMs: 2500 } })
     const { id } = await startRun(server, 'hang')
     await followRun(server, id).status()
     return call(server, 'GET', `/runs/${id}/events`)
@@ -170,7 +170,7 @@ test('native errors: unavailable during a drain has Retry-After', async () => {
 })
 
 test('native errors: rate_limited when the queue is full', async () => {
-  const server = await serveNative({ limits: { runsConcurrentMax: 1, runsQueuedMax: 1 } })
+  const server = await serveNative({ limits: { maxConcurrentRuns: 1, maxQueuedRuns: 1 } })
   await untilStatus(server, (await startRun(server, 'hang')).id, ['running'])
   await startRun(server, 'hang')
   const answer = await postRun(server, 'hang')
@@ -342,7 +342,7 @@ describe('native errors: a failure of a run', () => {
     ['agent_failed', 'throw-string', {}],
     ['agent_failed', 'fail on purpose', {}],
     ['unserializable', 'text 1; function', {}],
-    ['output_too_large', 'big 30', { eventBytesMax: 10_000 }],
+    ['output_too_large', 'big 30', { maxEventBytes: 10_000 }],
     ['protocol_violation', 'bogus', {}],
     ['deadline_exceeded', 'text 1000 every 5', { runTimeoutMs: 50 }],
     ['idle_timeout', 'hang', { runIdleTimeoutMs: 50 }],

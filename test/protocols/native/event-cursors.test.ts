@@ -165,7 +165,7 @@ describe.each(['memory', 'sqlite'] as const)('native: a trimmed run on the %s st
 })
 
 test('[SUB-3] native: a trimmed run with too many subscribers responds with a status, not within a stream', async () => {
-  const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
+  const server = await serveNative({ limits: { maxSubscribersPerRun: 1 } })
   const { id } = await startRun(server, 'text 5; hang')
   await until('the run has its texts', async () => (await getRun(server, id)).events === 7)
   await server.store.trim(id, 5)

@@ -9,7 +9,7 @@ import type { EventPage } from './shapes.ts'
 
 describe('native: pages of JSON', () => {
   test('[LOG-1] pages of any size add up to the log', async () => {
-    const server = await serveNative({ limits: { readBytesMax: 700 } })
+    const server = await serveNative({ limits: { maxReadBytes: 700 } })
     const { id } = await startRun(server, 'text 20')
     await untilFinished(server, id)
     for (const limit of [1, 3, 7, 1000]) {
@@ -25,7 +25,7 @@ describe('native: pages of JSON', () => {
   })
 
   test('have at most the maximum number of events', async () => {
-    const server = await serveNative({ limits: { pageEventsMax: 4 } })
+    const server = await serveNative({ limits: { maxPageEvents: 4 } })
     const { id } = await startRun(server, 'text 20')
     await untilFinished(server, id)
     expect((await read(server, id, -1, 1000)).events).toHaveLength(4)
@@ -115,7 +115,7 @@ describe('native: pages of JSON', () => {
 
 test('[SUB-1] native: a client that requests a page and does not read it is disconnected, like one that streams', async () => {
   const limits = {
-    eventBytesMax: 30_000_000,
+    maxEventBytes: 30_000_000,
     subscriberStallTimeoutMs: 100,
     longPollTimeoutMs: 100,
     heartbeatIntervalMs: 50,
@@ -135,7 +135,7 @@ test('[SUB-1] native: a client that requests a page and does not read it is disc
 })
 
 test('native: a connection whose response was read slowly is still closed when idle', async () => {
-  const server = await serveNative({ limits: { eventBytesMax: 30_000_000 } })
+  const server = await serveNative({ limits: { maxEventBytes: 30_000_000 } })
   const { id } = await startRun(server, 'big 20000')
   await untilFinished(server, id)
   const agent = new Agent({ keepAlive: true })

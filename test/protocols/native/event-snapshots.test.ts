@@ -123,7 +123,7 @@ describe('native: a snapshot', () => {
   })
 
   test('that does not fit one response is refused with a way out', async () => {
-    const server = await serveNative({ limits: { responseBytesMax: 1024 } })
+    const server = await serveNative({ limits: { maxResponseBytes: 1024 } })
     const { id } = await startRun(server, 'big 3')
     await untilFinished(server, id)
     for (const format of ['sse', 'ndjson', 'json']) {

@@ -242,7 +242,7 @@ describe('native: a stream that cannot continue', () => {
 
 describe('native: HEAD', () => {
   test.each(['hang', 'text 1'])('returns the headers of the stream at once, without a body: %j', async (script) => {
-    const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
+    const server = await serveNative({ limits: { maxSubscribersPerRun: 1 } })
     const { id } = await startRun(server, script)
     await untilStatus(server, id, ['running', 'completed'])
     for (let count = 0; count < 2; count++) {

@@ -154,7 +154,7 @@ describe('native: a connection', () => {
   })
 
   test('a connection beyond the limit is rejected, and accepted again when one is free', async () => {
-    const server = await serveNative({ limits: { connectionsMax: 3 } })
+    const server = await serveNative({ limits: { maxConnections: 3 } })
     const held = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const socket = open(server.port)
@@ -181,7 +181,7 @@ describe('native: a connection', () => {
   })
 
   test('[SUB-1] a subscriber beyond the limit per run gets 429, and another run is unaffected', async () => {
-    const server = await serveNative({ limits: { subscribersPerRunMax: 2 } })
+    const server = await serveNative({ limits: { maxSubscribersPerRun: 2 } })
     const { id } = await startRun(server, 'hang')
     const other = await startRun(server, 'hang')
     const streams = [followRun(server, id), followRun(server, id)]

@@ -5,7 +5,7 @@ import type { NativeServer } from './serve.ts'
 
 export const BODY_BYTES_MAX = 100_000
 export const HEADER_BYTES_MAX = 8192
-export const narrow = { bodyBytesMax: BODY_BYTES_MAX, headerBytesMax: HEADER_BYTES_MAX }
+export const narrow = { maxBodyBytes: BODY_BYTES_MAX, maxHeaderBytes: HEADER_BYTES_MAX }
 
 export async function expectGoesOn(server: NativeServer): Promise<void> {
   expect(await call(server, 'GET', '/health')).toMatchObject({ status: 200, body: { status: 'ok' } })

@@ -273,7 +273,7 @@ describe('OpenAPI: real responses', () => {
   })
 
   test('the response to a snapshot that is too large is as declared', async () => {
-    const server = await serveNative({ limits: { responseBytesMax: 1024 } })
+    const server = await serveNative({ limits: { maxResponseBytes: 1024 } })
     const { id } = await startRun(server, 'big 3')
     await untilFinished(server, id)
     await expectDeclared(server, 'GET /runs/{id}/events', `/runs/${id}/events?snapshot=1`) // 413
@@ -291,7 +291,7 @@ describe('OpenAPI: real responses', () => {
     await forget({ principal: 'local' }) // 409
     const keys = `${temporaryFolder()}/keys.json`
     const { key: token } = await createKey(keys, { name: 'ci' })
-    const limits = { storedBytesPerPrincipalMax: 1 }
+    const limits = { maxStoredBytesPerPrincipal: 1 }
     const full = await serveNative({ auth: { keys }, limits })
     await startRun({ url: full.url, token }, 'text 1')
     const start = json({ component: 'lab', input: 'text 1' })
@@ -318,7 +318,7 @@ describe('OpenAPI: real responses', () => {
     await expectDeclared(server, REMOVE, '/native/sessions/s')
     for (const name of [GET_SESSION, REMOVE]) await expectDeclared(server, name, '/native/sessions/s') // 404
     await expectDeclared(server, RENAME, '/native/sessions/s', json({ name: 'kelp' })) // 404
-    const small = await serveNative({ limits: { responseBytesMax: 10 } })
+    const small = await serveNative({ limits: { maxResponseBytes: 10 } })
     await startRun(small, 'text 1')
     await expectDeclared(small, 'GET /native/sessions', '/native/sessions') // 413
   })
@@ -397,11 +397,11 @@ const root = join(import.meta.dirname, '../../..')
 function serveSmall(): Promise<NativeServer> {
   return serveNative({
     limits: {
-      subscribersPerRunMax: 1,
-      runsConcurrentMax: 2,
-      runsQueuedMax: 1,
-      bodyBytesMax: 1000,
-      sharesPerRunMax: 1,
+      maxSubscribersPerRun: 1,
+      maxConcurrentRuns: 2,
+      maxQueuedRuns: 1,
+      maxBodyBytes: 1000,
+      maxSharesPerRun: 1,
       stopGraceMs: 60_000,
     },
   })

@@ -144,7 +144,7 @@ describe('POST /runs/{id}/stop', () => {
   })
 
   test('a stop with wait does not count as a subscriber of the run', async () => {
-    const server = await serveNative({ limits: { subscribersPerRunMax: 1 } })
+    const server = await serveNative({ limits: { maxSubscribersPerRun: 1 } })
     const { id } = await startRun(server, 'ignore-abort; hang')
     const stream = new EventStream(`${server.url}/runs/${id}/events`)
     expect(await stream.status()).toBe(200)

@@ -70,7 +70,7 @@ describe.each(['memory', 'sqlite'] as const)('GET /runs on the %s store', (store
 })
 
 test('GET /runs returns no more than the maximum page size, whatever the limit', async () => {
-  const server = await serveNative({ limits: { pageRunsMax: 2 } })
+  const server = await serveNative({ limits: { maxPageRuns: 2 } })
   for (let count = 0; count < 3; count++) await startRun(server, '')
   expect(idsOf(await page(server, '?limit=1000'))).toHaveLength(2)
   expect(idsOf(await page(server, ''))).toHaveLength(2)

@@ -57,7 +57,7 @@ test('native: resuming a stream from a checked cursor reads the run once', async
 })
 
 test('native: a streamed start does not read back the run that it created', async () => {
-  const { server, gets } = await serveCounting({ runsConcurrentMax: 0 })
+  const { server, gets } = await serveCounting({ maxConcurrentRuns: 0 })
   const leaving = new AbortController()
   const response = await fetch(`${server.url}/runs`, {
     method: 'POST',

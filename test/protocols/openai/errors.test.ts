@@ -117,14 +117,14 @@ describe('OpenAI: a rejected request', () => {
   })
 
   test('a body that is too large gets 413', async () => {
-    const server = await serveOpenAi({ limits: { bodyBytesMax: 1000 } })
+    const server = await serveOpenAi({ limits: { maxBodyBytes: 1000 } })
     const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
     const large = client.responses.create({ model: 'lab', input: 'x'.repeat(2000) })
     await expect(large).rejects.toMatchObject({ status: 413, code: 'request_too_large' })
   })
 
   test('a request beyond the limit of queued runs gets 429 with the delay', async () => {
-    const server = await serveOpenAi({ limits: { runsConcurrentMax: 1, runsQueuedMax: 0 } })
+    const server = await serveOpenAi({ limits: { maxConcurrentRuns: 1, maxQueuedRuns: 0 } })
     await raw(server, '/v1/responses', { model: 'lab', input: 'hang', background: true })
     await untilRun(server, 2)
     const refused = await raw(server, '/v1/responses', { model: 'lab', input: 'text 1', background: true })

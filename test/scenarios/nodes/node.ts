@@ -10,7 +10,7 @@ const server = await createServer({
   components: [...labComponents(), { ...labAgent({ id: 'lab-queue', recovery: 'resume' }), onBusySession: 'enqueue' }],
   store,
   // A run that can resume does so, however often nodes die.
-  limits: { leaseMs: 3000, attemptsMax: 1000, drainTimeoutMs: 500, retryDelayMs: 100 },
+  limits: { leaseMs: 3000, maxAttempts: 1000, drainTimeoutMs: 500, retryDelayMs: 100 },
 })
 process.stdout.write(`Holdfast listens at ${server.url}\n`)
 process.once('SIGTERM', () => void server.close().then(() => process.exit(0)))

@@ -61,7 +61,7 @@ export async function live(lives: readonly Life[], random: () => number): Promis
       writer: (...claim) => counting(connection.store.writer(...claim), diesAt, cut),
     })
     const component = subjectOf(program, new Interpreter(world, life, random, clock))
-    const limits = { leaseMs: LEASE_MS, attemptsMax: 100 }
+    const limits = { leaseMs: LEASE_MS, maxAttempts: 100 }
     const node = openNode({ components: [component], store: dying, clock, limits })
     before = { effects: world.effects.length, events: id === undefined ? 0 : (await store.get(id))!.next }
     id ??= await node.start('subject')

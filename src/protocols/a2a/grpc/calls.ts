@@ -63,9 +63,9 @@ export class Calls {
     this.#codecs = codecs
     this.#converter = new Converter(text)
     this.#counter = new FieldCounter(text, {
-      fieldsMax: jsonBounds.nodesMax,
-      entriesMax: jsonBounds.membersMax,
-      depthMax: DEPTH_MAX,
+      maxFields: jsonBounds.maxNodes,
+      maxEntries: jsonBounds.maxMembers,
+      maxDepth: DEPTH_MAX,
     })
   }
 
@@ -171,7 +171,7 @@ export class Calls {
     if (!isWithin)
       throw new HoldfastError(
         'too_large',
-        `the message has more than ${jsonBounds.nodesMax} fields, ${jsonBounds.membersMax} entries in one map or ${DEPTH_MAX} levels`,
+        `the message has more than ${jsonBounds.maxNodes} fields, ${jsonBounds.maxMembers} entries in one map or ${DEPTH_MAX} levels`,
       )
     const codec = this.#codecs[type] ?? this.#codecs[`${this.#text.package}.${type}`]
     try {

@@ -74,7 +74,7 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
     statusOf: (path, cause) => services.get(path.split('/')[1]!)!.statusOf(cause),
   })
   const server = new grpc.Server({
-    'grpc.max_receive_message_length': limits.bodyBytesMax,
+    'grpc.max_receive_message_length': limits.maxBodyBytes,
     'grpc.keepalive_time_ms': limits.heartbeatIntervalMs,
     'grpc.max_concurrent_streams': CALLS_PER_CONNECTION_MAX,
     'grpc.max_connection_age_ms': CONNECTION_AGE_MS,

@@ -22,7 +22,7 @@ export interface StoredPushConfig {
   readonly version: Version
 }
 
-type WebhookLimits = Pick<Limits, 'webhooksPerTaskMax' | 'webhooksPerPrincipalMax'>
+type WebhookLimits = Pick<Limits, 'maxWebhooksPerTask' | 'maxWebhooksPerPrincipal'>
 
 const PAGE = 50
 /** In 0.3 a configuration without an id is the task's only one. */
@@ -81,17 +81,17 @@ export class PushConfigs {
 
   /** The limit applies to new configurations, not to replacements. */
   async #checkRoom(task: string, id: string): Promise<void> {
-    const { webhooksPerTaskMax, webhooksPerPrincipalMax } = this.#limits
+    const { maxWebhooksPerTask, maxWebhooksPerPrincipal } = this.#limits
     if ((await this.#documents.get(PUSH_CONFIGS, deliveryId(task, id))) !== undefined) return
     const count = async (label?: string): Promise<number> =>
       (await this.#documents.list({ collection: PUSH_CONFIGS, limit: 1, ...(label !== undefined && { label }) })).total
-    if ((await count(task)) >= webhooksPerTaskMax)
+    if ((await count(task)) >= maxWebhooksPerTask)
       throw new HoldfastError(
         'quota_exceeded',
-        `task ${task} has ${webhooksPerTaskMax} push configurations; remove one`,
+        `task ${task} has ${maxWebhooksPerTask} push configurations; remove one`,
       )
-    if ((await count()) >= webhooksPerPrincipalMax)
-      throw new HoldfastError('quota_exceeded', `you have ${webhooksPerPrincipalMax} push configurations; remove one`)
+    if ((await count()) >= maxWebhooksPerPrincipal)
+      throw new HoldfastError('quota_exceeded', `you have ${maxWebhooksPerPrincipal} push configurations; remove one`)
   }
 
   async get(task: string, id: string): Promise<PushConfig> {

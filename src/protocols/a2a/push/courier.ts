@@ -160,7 +160,7 @@ export class Courier {
     const failures = this.#delivery.failures + 1
     const error = messageOf(cause)
     const isHopeless = cause instanceof AddressRefused || cause instanceof RedirectRefused
-    if (isHopeless || failures >= limits.attemptsMax) return this.#giveUp(failures, error)
+    if (isHopeless || failures >= limits.maxAttempts) return this.#giveUp(failures, error)
     // Jitter, so that simultaneous failures are not retried simultaneously.
     const due = clock.now() + Math.round(retryDelayMs(failures, limits) * (0.5 + Math.random() / 2))
     await this.#note({ failures, due, error }, 'release')

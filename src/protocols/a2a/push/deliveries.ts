@@ -49,8 +49,8 @@ export function deliveryIn({ body }: Document): Delivery {
 }
 
 /** Delay before the next attempt after this many failures. Jitter shortens it by up to half. */
-export function retryDelayMs(failures: number, { delayMs, delayMsMax }: PushLimits): number {
-  return Math.min(delayMsMax, delayMs * 2 ** (failures - 1))
+export function retryDelayMs(failures: number, { delayMs, maxDelayMs }: PushLimits): number {
+  return Math.min(maxDelayMs, delayMs * 2 ** (failures - 1))
 }
 
 /** An attempt that is further away than its delay was scheduled before the wall clock was set back. */

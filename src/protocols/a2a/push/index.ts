@@ -29,7 +29,7 @@ const PAGE = 200
 const LOOK_SHARE = 0.1
 /** Upper bound for the pause after a slow poll, which may have been slow because the process was busy. */
 const LOOK_PAUSE_MS_MAX = 2000
-/** Limit, as a multiple of `deliveriesMax`, that includes the first delivery of each otherwise idle principal. */
+/** Limit, as a multiple of `maxDeliveries`, that includes the first delivery of each otherwise idle principal. */
 const FIRST_SHARE = 4
 
 interface ActiveDelivery {
@@ -97,7 +97,7 @@ export class Pushes {
     for (let offset = 0; ; offset += PAGE) {
       const { documents } = await this.#service.allDocuments({ ...query, offset })
       for (const document of documents) {
-        if (this.#stopping.signal.aborted || this.#active.size >= this.#limits.deliveriesMax * FIRST_SHARE) return
+        if (this.#stopping.signal.aborted || this.#active.size >= this.#limits.maxDeliveries * FIRST_SHARE) return
         await this.#consider(document)
       }
       if (documents.length < PAGE) return
@@ -141,10 +141,10 @@ export class Pushes {
 
   /** A principal's first delivery bypasses the global and per-host limits. */
   #hasRoom(document: Document): boolean {
-    const { deliveriesMax, deliveriesPerPrincipalMax, deliveriesPerHostMax } = this.#limits
+    const { maxDeliveries, maxDeliveriesPerPrincipal, maxDeliveriesPerHost } = this.#limits
     const [ofPrincipal = 0, toHost = 0] = sharesOf(document).map((share) => this.#shares.get(share) ?? 0)
     if (ofPrincipal === 0) return true
-    return this.#active.size < deliveriesMax && ofPrincipal < deliveriesPerPrincipalMax && toHost < deliveriesPerHostMax
+    return this.#active.size < maxDeliveries && ofPrincipal < maxDeliveriesPerPrincipal && toHost < maxDeliveriesPerHost
   }
 
   /** Polls again as soon as the place is free. */

@@ -1,11 +1,11 @@
 /** Limits of push notifications, with units in their names. */
 export interface PushLimits {
   /** Concurrent deliveries on this node. */
-  readonly deliveriesMax: number
+  readonly maxDeliveries: number
   /** … for one principal. */
-  readonly deliveriesPerPrincipalMax: number
+  readonly maxDeliveriesPerPrincipal: number
   /** … to one host. */
-  readonly deliveriesPerHostMax: number
+  readonly maxDeliveriesPerHost: number
   /** Poll interval; longer if polling is slow. */
   readonly lookMs: number
   /** Time limit for a receiver's response. */
@@ -16,20 +16,20 @@ export interface PushLimits {
   readonly leaseMs: number
   /** Delay before the second attempt; doubles with each further one. */
   readonly delayMs: number
-  readonly delayMsMax: number
+  readonly maxDelayMs: number
   /** Consecutive failures before a delivery becomes a dead letter. */
-  readonly attemptsMax: number
+  readonly maxAttempts: number
 }
 
 export const defaultPushLimits: PushLimits = {
-  deliveriesMax: 64,
-  deliveriesPerPrincipalMax: 8,
-  deliveriesPerHostMax: 4,
+  maxDeliveries: 64,
+  maxDeliveriesPerPrincipal: 8,
+  maxDeliveriesPerHost: 4,
   lookMs: 500,
   timeoutMs: 15_000,
   lingerMs: 5000,
   leaseMs: 45_000,
   delayMs: 1000,
-  delayMsMax: 600_000,
-  attemptsMax: 20, // about two hours
+  maxDelayMs: 600_000,
+  maxAttempts: 20, // about two hours
 }

@@ -48,7 +48,7 @@ export async function listRuns(
 }
 
 async function* runsOf(service: Service, principal: Principal, component: string, session = ''): AsyncGenerator<Run> {
-  const query = { component, limit: service.limits.pageRunsMax, ...(session !== '' && { session }) }
+  const query = { component, limit: service.limits.maxPageRuns, ...(session !== '' && { session }) }
   for (let after: string | undefined, count = 0; count < RUNS_MAX;) {
     const page = await service.list(principal, { ...query, ...(after !== undefined && { after }) })
     for (const { run } of page.runs) yield run

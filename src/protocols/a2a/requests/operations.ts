@@ -115,7 +115,7 @@ export class Operations {
     const page = await listRuns(this.#service, caller.principal, this.component.id, request, belongs)
     const tasks: Task[] = []
     const { pageSize, totalSize } = page
-    let bytesLeft = this.#service.limits.responseBytesMax
+    let bytesLeft = this.#service.limits.maxResponseBytes
     for (const [position, run] of page.runs.entries()) {
       const needsLog = historyLength > 0 || includeArtifacts
       const task = needsLog ? await this.#show(caller, run, { historyLength, includeArtifacts }) : taskOfRun(run)
@@ -231,8 +231,8 @@ export class Operations {
 
   async #start(caller: OperationCaller, { message, metadata }: SendRequest, follows: boolean): Promise<SendTarget> {
     const { contextId = '' } = message
-    const { nameCharsMax } = this.#service.limits
-    if (contextId.length > nameCharsMax) throw invalidParams(`contextId has more than ${nameCharsMax} characters`)
+    const { maxNameChars } = this.#service.limits
+    if (contextId.length > maxNameChars) throw invalidParams(`contextId has more than ${maxNameChars} characters`)
     const idempotencyKey = await this.#keyOf(caller, message)
     const starting = this.#service.start(caller.principal, {
       component: this.component.id,

@@ -30,7 +30,7 @@ export interface Binding {
 export async function serveRpc(call: Call, agent: Agent, binding: Binding): Promise<void> {
   let id: RpcId = null
   try {
-    const body = await readRpc(call, binding.service.limits.bodyBytesMax)
+    const body = await readRpc(call, binding.service.limits.maxBodyBytes)
     id = idOf(body)
     const { method, params } = checkEnvelope(body)
     await dispatch(call, agent, binding, { id, method, params })
@@ -94,12 +94,12 @@ async function respond(
   })
 }
 
-async function readRpc(call: Call, bytesMax: number): Promise<unknown> {
+async function readRpc(call: Call, maxBytes: number): Promise<unknown> {
   const type = call.request.headers['content-type'] ?? ''
   if (type !== '' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
     throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'send application/json')
   try {
-    return await readJson(call.request, bytesMax)
+    return await readJson(call.request, maxBytes)
   } catch (cause) {
     if (isHoldfastError(cause, 'invalid_request')) throw rpcError(PARSE_ERROR, cause.message)
     throw cause

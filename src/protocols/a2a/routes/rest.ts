@@ -112,7 +112,7 @@ async function paramsOf(
   id: string,
   words: RequestWords,
 ): Promise<unknown> {
-  const body = call.request.method === 'POST' ? await readRequest(call, binding.service.limits.bodyBytesMax) : undefined
+  const body = call.request.method === 'POST' ? await readRequest(call, binding.service.limits.maxBodyBytes) : undefined
   const { query, params } = call
   switch (method) {
     case 'SendMessage':
@@ -134,11 +134,11 @@ async function paramsOf(
   }
 }
 
-async function readRequest(call: Call, bytesMax: number): Promise<unknown> {
+async function readRequest(call: Call, maxBytes: number): Promise<unknown> {
   const type = call.request.headers['content-type'] ?? ''
   if (type !== '' && !/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(type))
     throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'send application/a2a+json or application/json')
-  const body = await readJson(call.request, bytesMax).catch((cause: unknown) => {
+  const body = await readJson(call.request, maxBytes).catch((cause: unknown) => {
     if (isHoldfastError(cause, 'invalid_request') && type === '')
       throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', cause.message)
     throw cause

@@ -94,7 +94,7 @@ export async function messagesOfRun(
   { run, pieces }: AgentState,
 ): Promise<readonly AgUiMessage[]> {
   const builder = new MessageBuilder()
-  let charsLeft = ANSWERS_MAX * service.limits.responseBytesMax
+  let charsLeft = ANSWERS_MAX * service.limits.maxResponseBytes
   let count = 0
   for (const node of nodesOf(pieces)) {
     const piece = pieceOf(node)

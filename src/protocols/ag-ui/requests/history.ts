@@ -22,7 +22,7 @@ export async function messagesBefore(
 ): Promise<readonly AgUiMessage[]> {
   const { service } = threads
   const { runs } = await service.list(principal, { component: component.id, session, limit: RUNS_MAX })
-  let bytesLeft = service.limits.responseBytesMax
+  let bytesLeft = service.limits.maxResponseBytes
   let messages: readonly AgUiMessage[] = []
   for (const stored of runs.slice(
     Math.max(

@@ -34,7 +34,7 @@ async function runAgent(call: Call, threads: Threads, streams: Streams): Promise
   const { service } = threads
   const component = componentOf(call, threads)
   const { parseRunBody } = await loadShapes()
-  const body = parseRunBody(await readJson(call.request, service.limits.bodyBytesMax))
+  const body = parseRunBody(await readJson(call.request, service.limits.maxBodyBytes))
   const stream = await send(threads, { principal: call.principal, component, body })
   if (component.onDisconnect === 'stop' && stream.hasEnded !== true) stopWhenGone(call, service, stream.run)
   await follow(call, threads, streams, stream)

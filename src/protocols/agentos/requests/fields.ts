@@ -15,10 +15,10 @@ export function textField(fields: Fields, name: string): string | undefined {
 }
 
 /** A string used as a name or id. */
-export function nameField(fields: Fields, name: string, charsMax: number): string | undefined {
+export function nameField(fields: Fields, name: string, maxChars: number): string | undefined {
   const value = textField(fields, name)
-  if (value !== undefined && value.length > charsMax)
-    throw fieldError('body', name, 'string_too_long', `String should have at most ${charsMax} characters`)
+  if (value !== undefined && value.length > maxChars)
+    throw fieldError('body', name, 'string_too_long', `String should have at most ${maxChars} characters`)
   return value
 }
 

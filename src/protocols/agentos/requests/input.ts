@@ -18,15 +18,15 @@ export interface RunForm {
   readonly httpErrors: boolean
 }
 
-export function parseRunForm({ fields, files }: Form, nameCharsMax: number): RunForm {
+export function parseRunForm({ fields, files }: Form, maxNameChars: number): RunForm {
   const message = messageOf(fields)
   const given = [...files.map(fileOf), ...MEDIA_FIELDS.flatMap((name) => mediaIn(fields, name))]
   const runId = nameField(fields, 'run_id', RUN_ID_CHARS_MAX)
   return {
     ...(runId !== undefined && { runId }),
     input: given.length === 0 ? message : { text: message, files: given },
-    session: nameField(fields, 'session_id', nameCharsMax),
-    metadata: metadataOf(fields, nameCharsMax),
+    session: nameField(fields, 'session_id', maxNameChars),
+    metadata: metadataOf(fields, maxNameChars),
     ...modesOf(fields),
   }
 }
@@ -78,8 +78,8 @@ const KNOWN = new Set<string>([
 ])
 
 /** The caller's metadata, plus other request fields under `agentos`. */
-function metadataOf(fields: Fields, nameCharsMax: number): RunForm['metadata'] {
-  const user = nameField(fields, 'user_id', nameCharsMax)
+function metadataOf(fields: Fields, maxNameChars: number): RunForm['metadata'] {
+  const user = nameField(fields, 'user_id', maxNameChars)
   const own = {
     ...(user !== undefined && { user_id: user }),
     ...(!switchField(fields, 'stream_events', true) && { stream_events: false }),

@@ -83,7 +83,7 @@ async function forkSession(call: Call, os: AgentOs, family: Family): Promise<voi
   const { runs } = await os.service.list(call.principal, { session: origin.id, component: component.id, limit: 1 })
   const last = runs[0]?.run
   if (last === undefined && origin.label !== component.id) throw noSession()
-  const user = nameField(queryFields(call.query), 'user_id', os.service.limits.nameCharsMax)
+  const user = nameField(queryFields(call.query), 'user_id', os.service.limits.maxNameChars)
   const id = crypto.randomUUID()
   // Forking an empty fork forks its origin at the same position.
   const forkedFrom: ForkOrigin =

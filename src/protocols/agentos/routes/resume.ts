@@ -15,8 +15,8 @@ import type { State } from '../view/state.ts'
 export async function resumeRun(call: Call, os: AgentOs, family: Family): Promise<void> {
   const component = os.component(family, call)
   const id = call.params['run']!
-  const fields = await readFields(call, os.service.limits.bodyBytesMax)
-  const session = nameField(fields, 'session_id', os.service.limits.nameCharsMax)
+  const fields = await readFields(call, os.service.limits.maxBodyBytes)
+  const session = nameField(fields, 'session_id', os.service.limits.maxNameChars)
   const requested = integerField(fields, 'last_event_index')
   const stored = await os.findRun(call.principal, component.id, id, session)
   if (stored === undefined) return respondUnknownRun(call, id)
@@ -34,8 +34,8 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
 }
 
 /** A reconnecting browser's Last-Event-ID is newer than the URL, so it takes precedence. */
-async function readFields(call: Call, bytesMax: number): Promise<Fields> {
-  if (call.request.method === 'POST') return (await readForm(call.request, bytesMax)).fields
+async function readFields(call: Call, maxBytes: number): Promise<Fields> {
+  if (call.request.method === 'POST') return (await readForm(call.request, maxBytes)).fields
   const header = call.request.headers['last-event-id']
   const fields = queryFields(call.query)
   if (header === undefined || header === '') return fields

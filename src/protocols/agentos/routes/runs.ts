@@ -41,12 +41,12 @@ export function runRoutes(os: AgentOs, family: Family): Route[] {
 async function startRun(call: Call, os: AgentOs, family: Family): Promise<void> {
   const { service } = os
   const component = os.component(family, call)
-  const { bodyBytesMax, nameCharsMax } = service.limits
-  const form = parseRunForm(await readForm(call.request, bodyBytesMax), nameCharsMax)
+  const { maxBodyBytes, maxNameChars } = service.limits
+  const form = parseRunForm(await readForm(call.request, maxBodyBytes), maxNameChars)
   const { session, metadata, runId, ...modes } = form
   const input = textInput(component, form.input)
   const idempotencyKey =
-    runId === undefined ? readIdempotencyKey(call.request.headers['idempotency-key'], nameCharsMax) : keyOfRunId(runId)
+    runId === undefined ? readIdempotencyKey(call.request.headers['idempotency-key'], maxNameChars) : keyOfRunId(runId)
   const { stored } = await service.start(call.principal, {
     component: component.id,
     input,
@@ -139,8 +139,8 @@ async function cancelRun(call: Call, os: AgentOs, family: Family): Promise<void>
 async function continueRun(call: Call, os: AgentOs, family: Family): Promise<void> {
   const { service } = os
   const component = os.component(family, call)
-  const { fields } = await readForm(call.request, service.limits.bodyBytesMax)
-  const session = nameField(fields, 'session_id', service.limits.nameCharsMax)
+  const { fields } = await readForm(call.request, service.limits.maxBodyBytes)
+  const session = nameField(fields, 'session_id', service.limits.maxNameChars)
   if (session === undefined && family.kind !== 'workflow')
     throw new HoldfastError('invalid_request', 'session_id is required for this action')
   const modes = modesOf(fields)

@@ -42,15 +42,15 @@ const LIMIT = 20
 async function listSessions(call: Call, os: AgentOs): Promise<void> {
   const began = performance.now()
   const fields = queryFields(call.query)
-  const limit = Math.min(positive(fields, 'limit', LIMIT), os.service.limits.pageDocumentsMax)
+  const limit = Math.min(positive(fields, 'limit', LIMIT), os.service.limits.maxPageDocuments)
   const page = positive(fields, 'page', 1)
   const { documents, total } = await findSessions(call, os, queryOf(call), (page - 1) * limit, limit)
   const data = documents.map((document) => sessionSummary(os, document))
-  const { responseBytesMax } = os.service.limits
-  if (jsonBytes(data) > responseBytesMax)
+  const { maxResponseBytes } = os.service.limits
+  if (jsonBytes(data) > maxResponseBytes)
     throw new HoldfastError(
       'too_large',
-      `the ${limit} sessions of a page have more than ${responseBytesMax} bytes; lower limit`,
+      `the ${limit} sessions of a page have more than ${maxResponseBytes} bytes; lower limit`,
     )
   respondJson(call.response, 200, {
     data,
@@ -116,7 +116,7 @@ async function findSessions(
     (type === undefined || familyOf(os, document) === type) && (user === null || factsOf(document).user_id === user)
   const documents: Document[] = []
   let total = 0
-  const size = os.service.limits.pageDocumentsMax
+  const size = os.service.limits.maxPageDocuments
   for (let from = 0; from < EXAMINED_MAX; from += size) {
     const page = await owned.list({ ...query, offset: from, limit: size })
     for (const document of page.documents.filter(fits))
@@ -136,11 +136,11 @@ function typeOf({ query }: Call): ComponentKind | undefined {
 async function createSession(call: Call, os: AgentOs): Promise<void> {
   const type = typeOf(call) ?? 'agent'
   const fields = await readFields(call, os)
-  const { nameCharsMax } = os.service.limits
-  const id = nameField(fields, 'session_id', nameCharsMax) ?? crypto.randomUUID()
-  const title = nameField(fields, 'session_name', nameCharsMax)
-  const label = nameField(fields, families[type].idField, nameCharsMax)
-  const user = nameField(fields, 'user_id', nameCharsMax)
+  const { maxNameChars } = os.service.limits
+  const id = nameField(fields, 'session_id', maxNameChars) ?? crypto.randomUUID()
+  const title = nameField(fields, 'session_name', maxNameChars)
+  const label = nameField(fields, families[type].idField, maxNameChars)
+  const user = nameField(fields, 'user_id', maxNameChars)
   const facts: SessionFacts = { type, ...(user !== undefined && { user_id: user }), ...changesOf(fields) }
   const draft = { collection: SESSIONS, id, body: { agentos: facts } }
   const created = await os.service
@@ -151,7 +151,7 @@ async function createSession(call: Call, os: AgentOs): Promise<void> {
 }
 
 async function readFields(call: Call, os: AgentOs): Promise<Fields> {
-  const body = (await readJson(call.request, os.service.limits.bodyBytesMax)) ?? {}
+  const body = (await readJson(call.request, os.service.limits.maxBodyBytes)) ?? {}
   if (typeof body === 'object' && !Array.isArray(body)) return body as Fields
   throw new HoldfastError('invalid_request', 'the body must be a JSON object')
 }
@@ -191,14 +191,14 @@ async function respondSession(call: Call, os: AgentOs, document: Document): Prom
 
 async function renameSession(call: Call, os: AgentOs): Promise<void> {
   const fields = await readFields(call, os)
-  const title = nameField(fields, 'session_name', os.service.limits.nameCharsMax)
+  const title = nameField(fields, 'session_name', os.service.limits.maxNameChars)
   if (title === undefined) throw fieldError('body', 'session_name', 'missing', 'Field required')
   await change(call, os, title, {})
 }
 
 async function patchSession(call: Call, os: AgentOs): Promise<void> {
   const fields = await readFields(call, os)
-  await change(call, os, nameField(fields, 'session_name', os.service.limits.nameCharsMax), changesOf(fields))
+  await change(call, os, nameField(fields, 'session_name', os.service.limits.maxNameChars), changesOf(fields))
 }
 
 async function change(call: Call, os: AgentOs, title: string | undefined, changes: SessionFacts): Promise<void> {

@@ -10,7 +10,7 @@ const FRAME_BYTES_MAX = 14
 export class Login {
   readonly #raw: Duplex
   readonly #outbox: SocketOutbox
-  readonly #bytesMax: number
+  readonly #maxBytes: number
   readonly #deadline: ReturnType<typeof setTimeout>
   readonly #onData = (chunk: Buffer): void => this.#count(chunk)
   #pending = true
@@ -23,11 +23,11 @@ export class Login {
     socket: WebSocket,
     raw: Duplex,
     outbox: SocketOutbox,
-    { loginTimeoutMs, loginBytesMax }: Pick<Limits, 'loginTimeoutMs' | 'loginBytesMax'>,
+    { loginTimeoutMs, maxLoginBytes }: Pick<Limits, 'loginTimeoutMs' | 'maxLoginBytes'>,
   ) {
     this.#raw = raw
     this.#outbox = outbox
-    this.#bytesMax = loginBytesMax
+    this.#maxBytes = maxLoginBytes
     const tooLate = `authenticate within ${loginTimeoutMs / 1000} s`
     this.#deadline = setTimeout(() => outbox.disconnect(closeCodes.policyViolation, tooLate), loginTimeoutMs)
     raw.on('data', this.#onData)
@@ -37,7 +37,7 @@ export class Login {
   /** Whether a message may be handled. Closes the connection if it is too large. */
   admits(message: Buffer): boolean {
     this.#isWhole = true
-    if (!this.#pending || message.length <= this.#bytesMax) return true
+    if (!this.#pending || message.length <= this.#maxBytes) return true
     this.#refuse()
     return false
   }
@@ -52,10 +52,10 @@ export class Login {
   #count(chunk: Buffer): void {
     this.#partial = this.#isWhole ? 0 : this.#partial + chunk.length
     this.#isWhole = false
-    if (this.#partial > this.#bytesMax + FRAME_BYTES_MAX) this.#refuse()
+    if (this.#partial > this.#maxBytes + FRAME_BYTES_MAX) this.#refuse()
   }
 
   #refuse(): void {
-    this.#outbox.disconnect(closeCodes.tooBig, `at most ${this.#bytesMax} bytes before authentication`)
+    this.#outbox.disconnect(closeCodes.tooBig, `at most ${this.#maxBytes} bytes before authentication`)
   }
 }

@@ -168,11 +168,11 @@ export class SocketSession {
 
   async #start(principal: Principal, fields: Fields): Promise<void> {
     const component = this.#component(fields)
-    const { nameCharsMax } = this.#os.service.limits
+    const { maxNameChars } = this.#os.service.limits
     const { action: _action, [this.#family.idField]: _id, ...form } = fields
     const { input, session, metadata, runId } = parseRunForm(
       { fields: { message: '', ...form }, files: [] },
-      nameCharsMax,
+      maxNameChars,
     )
     const { stored } = await this.#os.service.start(principal, {
       component: component.id,
@@ -237,9 +237,9 @@ export class SocketSession {
 
   /** Finds a run of this family, and of the request's component and session. */
   async #run(principal: Principal, fields: Fields): Promise<StoredRun | undefined> {
-    const { nameCharsMax } = this.#os.service.limits
+    const { maxNameChars } = this.#os.service.limits
     const id = textField(fields, 'run_id') ?? ''
-    const session = nameField(fields, 'session_id', nameCharsMax)
+    const session = nameField(fields, 'session_id', maxNameChars)
     const wanted = textField(fields, this.#family.idField)
     for (const component of this.#os.components(this.#family)) {
       if (wanted !== undefined && component.id !== wanted) continue

@@ -14,7 +14,7 @@ export class Sockets {
   constructor(os: AgentOs, logger: Logger) {
     this.#os = os
     this.#logger = logger
-    this.#server = new SocketServer(os.service.limits.bodyBytesMax)
+    this.#server = new SocketServer(os.service.limits.maxBodyBytes)
   }
 
   upgrades(): Upgrade[] {

@@ -47,7 +47,7 @@ export async function runsOf<Shown>(
   { show, ...filters }: RunsQuery<Shown>,
 ): Promise<RunExcerpts<Shown>> {
   const newestFirst: Shown[] = []
-  let bytesLeft = os.service.limits.responseBytesMax
+  let bytesLeft = os.service.limits.maxResponseBytes
   const listed = await listRuns(os, principal, session, filters)
   let { whole } = listed
   for (const { id } of listed.runs) {
@@ -77,7 +77,7 @@ async function listRuns(
   session: string,
   { component, statuses, createdAfter = -Infinity, createdBefore }: Omit<RunsQuery<unknown>, 'show'>,
 ): Promise<RunExcerpts<Run>> {
-  const most = os.service.limits.pageRunsMax
+  const most = os.service.limits.maxPageRuns
   const found: Run[] = []
   let whole = true
   const asked = await sessionOf(os, principal, session)

@@ -25,6 +25,6 @@ export function toDetail(error: HoldfastError, requestId: string): ErrorResponse
   return {
     status,
     contentType: 'application/json',
-    body: serialize(body, 'error', { depthMax: 50, bytesMax: 1024 * 1024 }),
+    body: serialize(body, 'error', { maxDepth: 50, maxBytes: 1024 * 1024 }),
   }
 }

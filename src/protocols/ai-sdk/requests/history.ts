@@ -33,7 +33,7 @@ export async function historyOf(
   const { service } = chats
   const listed = await service.list(principal, { component: component.id, session, limit: RUNS_MAX })
   const byRun: RunMessages[] = []
-  let bytesLeft = service.limits.responseBytesMax
+  let bytesLeft = service.limits.maxResponseBytes
   for (const { run, first } of listed.runs) {
     const messages = first > 0 ? NONE : await messagesIn(chats, principal, run, tools)
     bytesLeft -= jsonBytes(joinMessages([messages]))

@@ -33,13 +33,13 @@ async function sendMessage(call: Call, chats: Chats, streams: Streams): Promise<
   const { service } = chats
   const component = chats.component(componentIn(call))
   const { parseBody, chatBody } = await loadShapes()
-  const body = parseBody(chatBody, await readJson(call.request, service.limits.bodyBytesMax, { anyType: true }))
+  const body = parseBody(chatBody, await readJson(call.request, service.limits.maxBodyBytes, { anyType: true }))
   const { stream, session } = await send(chats, {
     principal: call.principal,
     component,
     body,
     tools: toolsIn(call.query),
-    idempotencyKey: readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.nameCharsMax),
+    idempotencyKey: readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.maxNameChars),
   })
   if (component.onDisconnect === 'stop') stopWhenGone(call, service, stream.leg.run)
   call.response.setHeader('holdfast-session', encodeHeader(session))
@@ -72,7 +72,7 @@ async function stop(call: Call, chats: Chats): Promise<void> {
   const { principal } = call
   const component = chats.component(componentIn(call))
   const { parseBody, stopBody } = await loadShapes()
-  const body = await readJson(call.request, chats.service.limits.bodyBytesMax, { anyType: true })
+  const body = await readJson(call.request, chats.service.limits.maxBodyBytes, { anyType: true })
   const { activeStreamId } = parseBody(stopBody, body)
   const id = call.params['chat']!
   const named = parseStreamId(id)

@@ -91,7 +91,7 @@ export class SessionFollower {
     for (let after: string | undefined; ;) {
       const page = await service.list(principal, {
         session,
-        limit: service.limits.pageRunsMax,
+        limit: service.limits.maxPageRuns,
         ...(after && { after }),
       })
       const newer = page.runs.filter(({ run }) => Date.parse(run.createdAt) >= this.#since)
@@ -126,7 +126,7 @@ export class SessionFollower {
       const { index } = records.at(-1)!
       followed.at = slice.closed && index === lastOf(slice) ? 'end' : index
       // One that is caught up lets the others go first.
-      if (!slice.closed && slice.bytes.length < service.limits.readBytesMax / 2) {
+      if (!slice.closed && slice.bytes.length < service.limits.maxReadBytes / 2) {
         this.#runs.delete(id)
         this.#runs.set(id, followed)
       }

@@ -31,7 +31,7 @@ async function serve(call: Call, service: Service): Promise<void> {
 
 /** The next events, or none after the wait; `cursor` is for the next request either way. */
 async function page(call: Call, service: Service, follower: SessionFollower): Promise<void> {
-  const limit = readNumber(call.query, 'limit', service.limits.pageEventsMax, 1)
+  const limit = readNumber(call.query, 'limit', service.limits.maxPageEvents, 1)
   const wait = readNumber(call.query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
   const until = performance.now() + wait
   let batch = await follower.next(limit)
@@ -61,14 +61,14 @@ async function stream(call: Call, service: Service, follower: SessionFollower): 
     'x-accel-buffering': 'no',
     ...ISOLATION_HEADERS,
   })
-  const { pollIntervalMs, heartbeatIntervalMs, retryDelayMs, pageEventsMax, subscriberStallTimeoutMs } = service.limits
+  const { pollIntervalMs, heartbeatIntervalMs, retryDelayMs, maxPageEvents, subscriberStallTimeoutMs } = service.limits
   // A client that has no event yet learns where it is.
   const opening = `${encodeRetry(retryDelayMs)}id: ${follower.cursor}\nevent: stream.progress\ndata: {}\n\n`
   response.write(opening)
   let spoken = performance.now()
   try {
     while (!signal.aborted && !service.closed) {
-      const batch = await follower.next(pageEventsMax)
+      const batch = await follower.next(maxPageEvents)
       const text = batch === undefined ? '' : framesOf(batch, follower)
       if (text !== '') {
         spoken = performance.now()

@@ -24,12 +24,12 @@ export function chatRoutes(service: Service, streams: Streams): Route[] {
 
 async function complete(call: Call, service: Service, streams: Streams): Promise<void> {
   const [{ parseBody }, { chatBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
-  const given = await readJson(call.request, service.limits.bodyBytesMax)
+  const given = await readJson(call.request, service.limits.maxBodyBytes)
   const body = parseBody(chatBody, given)
   if ((body.n ?? 1) !== 1) throw unsupported('n must be 1: a run has one answer', 'n')
   const component = findComponent(service, body.model)
-  const { nameCharsMax: charsMax } = service.limits
-  const policy = disconnectPolicy(call, component, { kept: body.store === true, charsMax })
+  const { maxNameChars: maxChars } = service.limits
+  const policy = disconnectPolicy(call, component, { kept: body.store === true, maxChars })
   const wishes = (): Promise<StartOptions> => wishesFor(call, service, body, given)
   const { part, created } = await startPart(call, service, resultsIn(body.messages), wishes)
   if (policy === 'stop') stopWhenGone(call, service, part.run)
@@ -41,14 +41,14 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   const kind = chatKind({
     part: part.number,
     includeUsage: body.stream_options?.include_usage === true,
-    progress: wantsProgress(call, charsMax),
+    progress: wantsProgress(call, maxChars),
   })
   await followRun(call, service, streams, run, { kind, wire: chatWire, headers })
 }
 
 async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartOptions> {
   const component = findComponent(service, body.model)
-  const conversation = header(call, SESSION_HEADER, service.limits.nameCharsMax)
+  const conversation = header(call, SESSION_HEADER, service.limits.maxNameChars)
   return {
     component,
     input: async () =>

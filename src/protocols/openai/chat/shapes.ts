@@ -1,7 +1,7 @@
 /** Request schema of chat completions. Unknown fields are ignored, because OpenAI adds new ones often. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
-import { listMax, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
+import { maxList, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() })
 const refusalPart = z.looseObject({ type: z.literal('refusal'), refusal: z.string() })
@@ -19,7 +19,7 @@ const userPart = z.discriminatedUnion('type', [
   }),
 ])
 
-const text = z.union([z.string(), listOf(textPart, listMax.parts)])
+const text = z.union([z.string(), listOf(textPart, maxList.parts)])
 
 const toolCall = z.looseObject({
   id: z.string(),
@@ -32,12 +32,12 @@ const message = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('developer'), content: text }),
   z.looseObject({
     role: z.literal('user'),
-    content: z.union([z.string(), listOf(userPart, { min: 1, ...listMax.parts })]),
+    content: z.union([z.string(), listOf(userPart, { min: 1, ...maxList.parts })]),
   }),
   z.looseObject({
     role: z.literal('assistant'),
-    content: maybe(z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, refusalPart]), listMax.parts)])),
-    tool_calls: maybe(listOf(toolCall, listMax.toolCalls)),
+    content: maybe(z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, refusalPart]), maxList.parts)])),
+    tool_calls: maybe(listOf(toolCall, maxList.toolCalls)),
   }),
   z.looseObject({ role: z.literal('tool'), content: text, tool_call_id: z.string() }),
 ])
@@ -48,7 +48,7 @@ const number = maybe(z.number())
 
 export const chatBody = z.looseObject({
   model: z.string(),
-  messages: listOf(message, { min: 1, ...listMax.messages }),
+  messages: listOf(message, { min: 1, ...maxList.messages }),
   stream: maybe(z.boolean()),
   stream_options: maybe(z.looseObject({ include_usage: maybe(z.boolean()) })),
   n: maybe(z.int()),
@@ -62,7 +62,7 @@ export const chatBody = z.looseObject({
           parameters: maybe(schemaShape),
         }),
       }),
-      listMax.tools,
+      maxList.tools,
     ),
   ),
   tool_choice: maybe(
@@ -88,7 +88,7 @@ export const chatBody = z.looseObject({
   max_tokens: maybe(z.int().positive()),
   max_completion_tokens: maybe(z.int().positive()),
   seed: maybe(z.int()),
-  stop: maybe(z.union([z.string(), listOf(z.string(), listMax.parts)])),
+  stop: maybe(z.union([z.string(), listOf(z.string(), maxList.parts)])),
 })
 
 export type ChatBody = z.infer<typeof chatBody>

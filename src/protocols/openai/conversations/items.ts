@@ -40,14 +40,14 @@ export async function itemsOf(
   const first = after === undefined ? 0 : sources.findIndex((source) => isOf(source, after))
   const items: ListedItem[] = []
   let left = after === undefined ? limit + 1 : Infinity
-  let bytesLeft = service.limits.responseBytesMax
+  let bytesLeft = service.limits.maxResponseBytes
   for (const source of first < 0 ? [] : sources.slice(first)) {
     const own = await itemsIn(service, principal, source)
     for (const item of order === 'asc' ? own : own.toReversed()) {
       items.push(item)
       if (item.id === after) {
         left = limit + 1
-        bytesLeft = service.limits.responseBytesMax
+        bytesLeft = service.limits.maxResponseBytes
         continue
       }
       left--
@@ -94,7 +94,7 @@ async function sourcesOf(
   for (let after: string | undefined; sources.length < SOURCES_MAX;) {
     const page = await service.list(principal, {
       session,
-      limit: service.limits.pageRunsMax,
+      limit: service.limits.maxPageRuns,
       ...(after !== undefined && { after }),
     })
     sources.push(...page.runs.map(({ run, first }) => ({ time: run.createdAt, run, first })))

@@ -33,7 +33,7 @@ export function conversationRoutes(service: Service, ids: Ids): Route[] {
 
 async function create(call: Call, service: Service, ids: Ids): Promise<void> {
   const [{ parseBody }, { conversationBody }] = await loadShapes()
-  const given = await readJson(call.request, service.limits.bodyBytesMax)
+  const given = await readJson(call.request, service.limits.maxBodyBytes)
   const { metadata, items } = parseBody(conversationBody, given)
   const session = ids.session()
   const body = {
@@ -59,7 +59,7 @@ async function retrieve(call: Call, service: Service): Promise<void> {
 
 async function update(call: Call, service: Service): Promise<void> {
   const [{ parseBody }, { conversationUpdate }] = await loadShapes()
-  const given = await readJson(call.request, service.limits.bodyBytesMax)
+  const given = await readJson(call.request, service.limits.maxBodyBytes)
   const { metadata } = parseBody(conversationUpdate, given)
   const changed = await changeConversation(service, call.principal, call.params['id']!, (body) => ({
     ...body,
@@ -79,7 +79,7 @@ async function list(call: Call, service: Service): Promise<void> {
   const conversation = await findConversation(service, call.principal, call.params['id']!)
   const wishes = readPage(call.query)
   const { items, isTrimmed } = await itemsOf(service, call.principal, conversation, wishes)
-  const page = pageOf(items, wishes, service.limits.responseBytesMax)
+  const page = pageOf(items, wishes, service.limits.maxResponseBytes)
   respondJson(call.response, 200, isTrimmed ? { ...page, events_trimmed: true } : page)
 }
 
@@ -87,7 +87,7 @@ async function add(call: Call, service: Service, ids: Ids): Promise<void> {
   const [{ parseBody }, { addBody }] = await loadShapes()
   const id = call.params['id']!
   await findConversation(service, call.principal, id)
-  const { items } = parseBody(addBody, await readJson(call.request, service.limits.bodyBytesMax))
+  const { items } = parseBody(addBody, await readJson(call.request, service.limits.maxBodyBytes))
   const added = await addedItems(call, service, ids, items)
   await changeConversation(service, call.principal, id, (body) => ({
     ...body,

@@ -24,29 +24,29 @@ export function findComponent(service: Service, model: string): Component {
   )
 }
 
-export function header(call: Call, name: string, charsMax: number): string | undefined {
+export function header(call: Call, name: string, maxChars: number): string | undefined {
   const given = call.request.headers[name]
   const text = Array.isArray(given) ? given[0] : given
   if (text === undefined) return undefined
   const value = decodeHeader(text)
-  if (value === '' || value.length > charsMax)
-    throw refusal(`the header ${name} must have 1 to ${charsMax} characters`, { param: name })
+  if (value === '' || value.length > maxChars)
+    throw refusal(`the header ${name} must have 1 to ${maxChars} characters`, { param: name })
   return value
 }
 
 export function disconnectPolicy(
   call: Call,
   component: Component,
-  { kept, charsMax }: { readonly kept: boolean; readonly charsMax: number },
+  { kept, maxChars }: { readonly kept: boolean; readonly maxChars: number },
 ): DisconnectPolicy {
-  const wanted = header(call, DISCONNECT_HEADER, charsMax)
+  const wanted = header(call, DISCONNECT_HEADER, maxChars)
   if (wanted === 'continue' || wanted === 'stop') return wanted
   if (wanted !== undefined) throw refusal(`${DISCONNECT_HEADER} must be continue or stop`, { param: DISCONNECT_HEADER })
   return kept ? 'continue' : (component.onDisconnect ?? 'continue')
 }
 
-export function wantsProgress(call: Call, charsMax: number): boolean {
-  return header(call, PROGRESS_HEADER, charsMax) === 'tools'
+export function wantsProgress(call: Call, maxChars: number): boolean {
+  return header(call, PROGRESS_HEADER, maxChars) === 'tools'
 }
 
 /** Digest that identifies a repeated request. */

@@ -47,7 +47,7 @@ async function startRun(call: Call, service: Service, wishes: StartOptions): Pro
   // Streaming options do not count: an interrupted stream may be retried without streaming.
   const { stream: follows, stream_options: _options, ...asked } = body as Record<string, unknown>
   const digest = await digestOf([about.api, session ?? null, asked])
-  const key = keyOf(call, digest, service.limits.nameCharsMax)
+  const key = keyOf(call, digest, service.limits.maxNameChars)
   const earlier =
     key === undefined && isRetry(call) ? await findEarlier(call, service, component.id, digest) : undefined
   if (earlier !== undefined) return earlier
@@ -81,11 +81,11 @@ export async function startPart(
 }
 
 /** A request id alone is not a key: with a different body it is a different request. */
-function keyOf(call: Call, digest: string, charsMax: number): string | undefined {
-  const key = header(call, 'idempotency-key', charsMax)
+function keyOf(call: Call, digest: string, maxChars: number): string | undefined {
+  const key = header(call, 'idempotency-key', maxChars)
   if (key !== undefined) return key
-  const request = header(call, 'x-client-request-id', charsMax)
-  return request === undefined ? undefined : `${request.slice(0, charsMax - digest.length - 1)} ${digest}`
+  const request = header(call, 'x-client-request-id', maxChars)
+  return request === undefined ? undefined : `${request.slice(0, maxChars - digest.length - 1)} ${digest}`
 }
 
 /** The official SDKs send a retry count but no key. */

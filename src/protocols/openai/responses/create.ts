@@ -25,14 +25,14 @@ import { followResponse } from './stream.ts'
 
 export async function createResponse(call: Call, service: Service, streams: Streams): Promise<void> {
   const [{ parseBody }, { responseBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
-  const given = await readJson(call.request, service.limits.bodyBytesMax)
+  const given = await readJson(call.request, service.limits.maxBodyBytes)
   const body = parseBody(responseBody, given)
   const component = findComponent(service, body.model)
   const isBackground = body.background === true
   if (isBackground && body.store === false)
     throw refusal('background requires store: otherwise the response could not be retrieved', { param: 'store' })
   const kept = isBackground || body.store !== false
-  const policy = disconnectPolicy(call, component, { kept, charsMax: service.limits.nameCharsMax })
+  const policy = disconnectPolicy(call, component, { kept, maxChars: service.limits.maxNameChars })
   const wishes = (): Promise<StartOptions> => wishesFor(call, service, component, body, given)
   const { part, created } = await startPart(call, service, resultsIn(body.input), wishes)
   const stored = await service.get(call.principal, part.run)
@@ -80,7 +80,7 @@ async function sessionOf(call: Call, service: Service, body: ResponseBody): Prom
     return stored.run.session
   }
   const named = typeof conversation === 'object' ? conversation.id : conversation
-  const id = named ?? header(call, SESSION_HEADER, service.limits.nameCharsMax)
+  const id = named ?? header(call, SESSION_HEADER, service.limits.maxNameChars)
   return sessionNamed(service, call.principal, id)
 }
 

@@ -1,7 +1,7 @@
 /** Request schema of responses. Unknown fields are ignored, because OpenAI adds new ones often. */
 import { z } from 'zod'
 import { listOf } from '../../../http/list-shape.ts'
-import { listMax, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
+import { maxList, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
 
 const textPart = z.looseObject({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })
 
@@ -20,7 +20,7 @@ const part = z.discriminatedUnion('type', [
 const message = z.looseObject({
   type: z.literal('message').optional(),
   role: z.enum(['user', 'assistant', 'system', 'developer']),
-  content: z.union([z.string(), listOf(part, listMax.parts)]),
+  content: z.union([z.string(), listOf(part, maxList.parts)]),
 })
 
 const functionCall = z.looseObject({
@@ -33,7 +33,7 @@ const functionCall = z.looseObject({
 const functionCallOutput = z.looseObject({
   type: z.literal('function_call_output'),
   call_id: z.string(),
-  output: z.union([z.string(), listOf(part, listMax.parts)]),
+  output: z.union([z.string(), listOf(part, maxList.parts)]),
 })
 
 const itemReference = z.looseObject({ type: z.literal('item_reference').nullish(), id: z.string() })
@@ -57,7 +57,7 @@ export const item = z.union([message, functionCall, functionCallOutput, aside, i
 export type InputItem = z.infer<typeof item>
 export type InputPart = z.infer<typeof part>
 
-const itemList = listOf(item, listMax.messages)
+const itemList = listOf(item, maxList.messages)
 
 const tool = z.looseObject({
   type: z.string(),
@@ -77,7 +77,7 @@ export const responseBody = z.looseObject({
   conversation: maybe(z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })])),
   metadata: maybe(metadataShape),
   user: maybe(z.string()),
-  tools: maybe(listOf(tool, listMax.tools)),
+  tools: maybe(listOf(tool, maxList.tools)),
   tool_choice: maybe(z.union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.string() })])),
   text: maybe(
     z.looseObject({

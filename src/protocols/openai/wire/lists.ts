@@ -17,17 +17,17 @@ export function readPage(query: URLSearchParams): PageOptions {
   return { limit: Number(limit), order, after: query.get('after') ?? undefined }
 }
 
-/** One page of items, which are passed oldest first: as many as fit into `bytesMax`, at least one. */
+/** One page of items, which are passed oldest first: as many as fit into `maxBytes`, at least one. */
 export function pageOf(
   items: readonly { readonly id: string }[],
   { limit, order, after }: PageOptions,
-  bytesMax = Infinity,
+  maxBytes = Infinity,
 ): object {
   const ordered = order === 'asc' ? items : items.toReversed()
   const start = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
   if (after !== undefined && start === 0) throw refusal(`item ${after.slice(0, 200)} not found`, { param: 'after' })
   const data: { readonly id: string }[] = []
-  let bytesLeft = bytesMax
+  let bytesLeft = maxBytes
   for (const item of ordered.slice(start, start + limit)) {
     bytesLeft -= jsonBytes(item)
     if (bytesLeft < 0 && data.length > 0) break

@@ -8,7 +8,7 @@ export function maybe<Shape extends z.ZodType>(shape: Shape): z.ZodType<z.infer<
 }
 
 /** Maximum entries per request. */
-export const listMax = {
+export const maxList = {
   messages: { max: 2000 },
   parts: { max: 1000 },
   tools: { max: 128 },

@@ -21,7 +21,7 @@ export interface Batch {
 }
 
 /** Takes runs from `waiting`, oldest first, until the commit is large enough. */
-export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
+export function takeBatch(waiting: Set<ActiveRun>, maxChars: number): Batch {
   const taken: TakenRun[] = []
   let chars = 0
   for (const active of waiting) {
@@ -29,7 +29,7 @@ export function takeBatch(waiting: Set<ActiveRun>, charsMax: number): Batch {
     const work = active.take()
     taken.push({ active, ...work })
     chars += work.text.length
-    if (chars >= charsMax) break
+    if (chars >= maxChars) break
   }
   const text = taken.map((each) => each.text).join('')
   const bytes = Buffer.byteLength(text)

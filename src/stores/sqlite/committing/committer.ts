@@ -30,7 +30,7 @@ const IDLE_SHARE = { bytes: 4 * 1024 * 1024, segments: 512 }
 export class Committer {
   readonly identity: FileIdentity
   readonly #path: string
-  readonly #journalBytesMax: number
+  readonly #walWarningBytes: number
   readonly #database: DatabaseSync
   readonly #instance: Instance
   readonly #compaction = new Compaction()
@@ -54,13 +54,13 @@ export class Committer {
   readonly lost: LostCommits | undefined
 
   constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
-    const { path, token, reopen, journalBytesMax } = options
+    const { path, token, reopen, walWarningBytes } = options
     // Checked before opening: a missing file is reported by name, another one is not touched.
     if (reopen !== undefined) assertInPlace(path, reopen)
     const database = reopen === undefined ? openDatabase(path) : reopenDatabase(path)
     this.#database = database
     this.#path = path
-    this.#journalBytesMax = journalBytesMax
+    this.#walWarningBytes = walWarningBytes
     this.identity = reopen ?? identityOf(path)!
     this.#instance = new Instance(database, token)
     const openedBefore = this.#instance.current()
@@ -149,7 +149,7 @@ export class Committer {
 
   #pinnedBytes(): number {
     const bytes = statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-    if (bytes < this.#journalBytesMax) return 0
+    if (bytes < this.#walWarningBytes) return 0
     const checkpoint = this.#database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get()!
     return Number(checkpoint['checkpointed']) < Number(checkpoint['log']) ? bytes : 0
   }

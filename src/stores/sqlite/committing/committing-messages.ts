@@ -14,7 +14,7 @@ export interface ThreadOptions {
   /** Identity of the file that this store opened before and must still own. Undefined the first time. */
   readonly reopen: FileIdentity | undefined
   /** Journal size above which a blocking reader is reported. */
-  readonly journalBytesMax: number
+  readonly walWarningBytes: number
   /** How long opening waits for readers of other programs. */
   readonly readerTimeoutMs: number
 }

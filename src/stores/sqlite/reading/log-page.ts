@@ -22,7 +22,7 @@ export interface LogHead {
 export interface PageRequest {
   readonly id: string
   readonly after: number
-  readonly bytesMax: number
+  readonly maxBytes: number
   /** The in-memory state, if there is one; otherwise the file decides. */
   readonly known: LogHead | undefined
 }
@@ -40,12 +40,12 @@ export interface LogPage {
 export type Allocate = (bytes: number) => Uint8Array | undefined
 
 export function readPage(reader: Reader, request: PageRequest, allocate?: Allocate): LogPage {
-  const { id, after, bytesMax, known } = request
+  const { id, after, maxBytes, known } = request
   const head = known ?? headIn(reader, id)
   if (head === undefined || head.damage !== undefined || after + 1 < head.first || after + 1 >= head.next)
     return { head }
   const read = segmentsFrom(reader, head, request, allocate)
-  if ('slice' in read) return { head, slice: sliceWithin(sliceBefore(read.slice, head.next), bytesMax) }
+  if ('slice' in read) return { head, slice: sliceWithin(sliceBefore(read.slice, head.next), maxBytes) }
   // A trim or removal may have reached the file since the run was read: records that it removed are not damaged.
   const now = headIn(reader, id)
   const isCurrent = now?.number === head.number && now.first <= after + 1
@@ -57,16 +57,16 @@ type Read = { readonly slice: Slice } | { readonly damage: LogDamage; readonly i
 function segmentsFrom(
   reader: Reader,
   { number, next }: LogHead,
-  { id, after, bytesMax }: PageRequest,
+  { id, after, maxBytes }: PageRequest,
   allocate: Allocate | undefined,
 ): Read {
   const from = after + 1
   try {
-    const segments = reader.segments(number, from, bytesMax)
+    const segments = reader.segments(number, from, maxBytes)
     const damage = damageIn(segments, id, from)
     if (damage !== undefined) return { damage, isLasting: true }
     const slices = segments.map((segment) => ({ ...segment, closed: false }))
-    return { slice: joinAfter(slices, after, bytesMax, allocate) }
+    return { slice: joinAfter(slices, after, maxBytes, allocate) }
   } catch (cause) {
     if (!isCorrupt(cause)) throw cause
     const damage = { first: from, last: next - 1, reason: 'cannot be read: the database is damaged there' }

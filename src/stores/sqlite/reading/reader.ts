@@ -40,14 +40,14 @@ export class Reader {
   }
 
   /** Segments from the one with `from` on, while another one of the same size fits. */
-  segments(run: number, from: number, bytesMax: number): StoredSegment[] {
+  segments(run: number, from: number, maxBytes: number): StoredSegment[] {
     const segments: StoredSegment[] = []
     let bytes = 0
     for (const row of this.#segments.iterate(run, from)) {
       const segment = segmentIn(row)
       segments.push(segment)
       bytes += segment.bytes.length
-      if (bytes + segment.bytes.length > bytesMax || !segment.isSound) break
+      if (bytes + segment.bytes.length > maxBytes || !segment.isSound) break
     }
     return segments
   }

@@ -133,9 +133,9 @@ export class ReadingThreadHandle {
     for (const one of asked) {
       if (one.name !== 'page') continue
       const request = one.args[0] as PageRequest
-      const memory = this.#memory.take(request.bytesMax)
+      const memory = this.#memory.take(request.maxBytes)
       if (memory !== undefined) one.into = memory
-      else one.args = [{ ...request, bytesMax: Math.min(request.bytesMax, TRANSFERRED_BYTES_MAX) }]
+      else one.args = [{ ...request, maxBytes: Math.min(request.maxBytes, TRANSFERRED_BYTES_MAX) }]
     }
     this.#worker!.postMessage(requestsOf(asked))
   }

@@ -36,10 +36,10 @@ async function withFinished(texts: number): Promise<{ store: Store; records: str
   return { store: await opened(path), records: runWriter.records.join('') }
 }
 
-async function wholeLog(store: Store, bytesMax: number, releases = false): Promise<string> {
+async function wholeLog(store: Store, maxBytes: number, releases = false): Promise<string> {
   const pieces: Uint8Array[] = []
   for (let after = -1; ;) {
-    const slice = await store.read('run_1', after, bytesMax)
+    const slice = await store.read('run_1', after, maxBytes)
     if (slice === undefined) return Buffer.concat(pieces).toString()
     pieces.push(releases ? slice.bytes.slice() : slice.bytes)
     if (releases) slice.release?.()
@@ -50,8 +50,8 @@ async function wholeLog(store: Store, bytesMax: number, releases = false): Promi
 describe('[LOG-5] pages from the file', () => {
   test.each([1, 10, 60, 70, 130, 200, 400, 3000])('are the log, with %i texts', async (texts) => {
     const { store, records } = await withFinished(texts)
-    for (const bytesMax of [500, 5000, 20_000, PAGE_BYTES, 2 * PAGE_BYTES])
-      expect(await wholeLog(store, bytesMax)).toBe(records)
+    for (const maxBytes of [500, 5000, 20_000, PAGE_BYTES, 2 * PAGE_BYTES])
+      expect(await wholeLog(store, maxBytes)).toBe(records)
   })
 })
 

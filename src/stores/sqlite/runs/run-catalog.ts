@@ -85,7 +85,7 @@ export class RunCatalog {
     }
   }
 
-  async read(id: string, after: number, bytesMax: number): Promise<Slice | undefined> {
+  async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
     this.#connection.assertReadable()
     const active = this.active.get(id)
     const stored = active?.view()
@@ -94,8 +94,8 @@ export class RunCatalog {
     if (known !== undefined) assertPageIn(id, known, after)
     if (after + 1 === known?.next) return undefined
     const tail = active?.tail
-    if (tail === undefined || tail.isEmpty || after + 1 < tail.first) return this.#page({ id, after, bytesMax, known })
-    return pageOf(known!, sliceWithin(sliceBefore(tail.after(after), known!.next), bytesMax))
+    if (tail === undefined || tail.isEmpty || after + 1 < tail.first) return this.#page({ id, after, maxBytes, known })
+    return pageOf(known!, sliceWithin(sliceBefore(tail.after(after), known!.next), maxBytes))
   }
 
   /** From the file. */
