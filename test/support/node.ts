@@ -4,7 +4,7 @@ import { agent, type AgentDefinition } from '../../src/agents/agent.ts'
 import type { Component } from '../../src/core/ports/component.ts'
 import { type Clock, systemClock, systemIds } from '../../src/core/ports/clock.ts'
 import { HoldfastError } from '../../src/core/model/errors.ts'
-import type { EventType, LoggedEvent } from '../../src/core/model/event.ts'
+import { type EventType, isTerminal, type LoggedEvent } from '../../src/core/model/event.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import { type Logger, silentLogger } from '../../src/core/ports/logger.ts'
 import { localPrincipal, type Principal } from '../../src/core/model/principal.ts'
@@ -110,7 +110,7 @@ export class TestNode {
     return this.log(id)
   }
 
-  /** Waits for a status. */
+  /** Waits for a status. Fails at once when the run has ended with another one. */
   async reached(
     id: string,
     status: RunStatus | ((status: RunStatus) => boolean),
@@ -121,23 +121,30 @@ export class TestNode {
       `run ${id} reached the expected status`,
       async () => {
         const stored = await this.store.get(id)
-        return stored !== undefined && matches(stored.run.status) && stored
+        if (stored === undefined || matches(stored.run.status)) return stored
+        return isFinished(stored.run.status) && (await this.#endedWithout(id, 'the expected status'))
       },
       { withinMs, everyMs: 2 },
     )
   }
 
-  /** Waits for a number of events of a type; returns the log. */
+  /** Waits for a number of events of a type; returns the log. Fails at once when the run has ended without them. */
   emitted(id: string, type: EventType, count = 1): Promise<LoggedEvent[]> {
     const what = `run ${id} emitted ${count} of ${type}`
     return until(
       what,
       async () => {
         const log = await this.log(id)
-        return log.filter((event) => event.type === type).length >= count && log
+        if (log.filter((event) => event.type === type).length >= count) return log
+        return log.some((event) => isTerminal(event.type)) && this.#endedWithout(id, `${count} of ${type}`)
       },
       { withinMs: WAIT_MS, everyMs: 2 },
     )
+  }
+
+  async #endedWithout(id: string, what: string): Promise<never> {
+    const log = await this.log(id)
+    throw new Error(`run ${id} ended without ${what}: ${typesOf(log).join(', ')}; ${JSON.stringify(log.at(-1)!.data)}`)
   }
 }
 

@@ -3,9 +3,15 @@ import { setImmediate } from 'node:timers'
 
 /** CPU milliseconds of the longest event-loop turn during `work`. */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
+  return (await turnsOf(work)).longestMs
+}
+
+/** CPU milliseconds of the longest event-loop turn during `work`, and of all of them. */
+export async function turnsOf(work: () => Promise<unknown>): Promise<{ longestMs: number; totalMs: number }> {
   let longest = 0
   let isOver = false
-  let before = threadCpuMs()
+  const start = threadCpuMs()
+  let before = start
   const look = (): void => {
     const now = threadCpuMs()
     longest = Math.max(longest, now - before)
@@ -18,7 +24,7 @@ export async function longestTurnMs(work: () => Promise<unknown>): Promise<numbe
   } finally {
     isOver = true
   }
-  return longest
+  return { longestMs: longest, totalMs: threadCpuMs() - start }
 }
 
 /** CPU time of this thread. */

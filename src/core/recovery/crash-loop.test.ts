@@ -3,9 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { aborted, openNode, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { recovering, World } from '../../../test/support/world.ts'
+import { type EventType, isTerminal } from '../model/event.ts'
 import type { Emission, Recovery, RunContext } from '../ports/component.ts'
 
 const KILLS = 8
+
+const member = recovering('resume', async function* () {}, { id: 'member' })
+
+function refuse(): never {
+  throw new Error('refused')
+}
 
 async function survives(world: World, isReady: (worker: TestNode, id: string, kill: number) => Promise<unknown>) {
   let worker = world.worker()
@@ -16,6 +23,15 @@ async function survives(world: World, isReady: (worker: TestNode, id: string, ki
     worker = world.worker()
   }
   return worker.ended(id)
+}
+
+/** The log once the run has ended, or has been started more often than that. */
+function endedOrStarted(worker: TestNode, id: string, attempts: number) {
+  return until('the run ended or was started again', async () => {
+    const log = await worker.log(id)
+    const isStarted = typesOf(log).filter((type) => type === 'run.started').length > attempts
+    return (isStarted || isTerminal(log.at(-1)!.type)) && log
+  })
 }
 
 describe('[RUN-6] crash loops: only attempts without progress count', () => {
@@ -31,22 +47,22 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
     expect(textOf(log)).toBe('1 2 3 4 5 6 7 8 9 ')
   })
 
-  test.each(['step', 'call'] as const)(
-    'a run that finishes a %s in each attempt survives any number of crashes',
-    async (kind) => {
-      const member = recovering('resume', async function* () {}, { id: 'member' })
-      const world = new World(
-        recovering('resume', async function* (_, { attempt, signal, step, call }) {
-          for (let part = 1; part <= attempt; part++)
-            await (kind === 'step' ? step(`part ${part}`, () => part) : call(member, null, { name: `part ${part}` }))
-          if (attempt <= KILLS) await aborted(signal)
-        }),
-      )
-      const done = kind === 'step' ? 'step.completed' : 'actor.completed'
-      const log = await survives(world, (worker, id, kill) => worker.emitted(id, done, kill))
-      expect(log.at(-1)!.type).toBe('run.completed')
-    },
-  )
+  test.each<[string, EventType, (context: RunContext, part: string) => Promise<unknown>]>([
+    ['finishes a step', 'step.completed', ({ step }, part) => step(part, () => part)],
+    ['fails a step', 'step.failed', ({ step }, part) => step(part, refuse)],
+    ['finishes a tool', 'tool.completed', ({ tool }, name) => tool({ name, input: null }, () => name)],
+    ['fails a tool', 'tool.failed', ({ tool }, name) => tool({ name, input: null }, refuse)],
+    ['finishes a call', 'actor.completed', ({ call }, name) => call(member, null, { name })],
+  ])('a run that %s in each attempt survives any number of crashes', async (_, done, work) => {
+    const world = new World(
+      recovering('resume', async function* (_input, context) {
+        for (let part = 1; part <= context.attempt; part++) await work(context, `part ${part}`).catch(() => {})
+        if (context.attempt <= KILLS) await aborted(context.signal)
+      }),
+    )
+    const log = await survives(world, (worker, id, kill) => worker.emitted(id, done, kill))
+    expect(log.at(-1)!.type).toBe('run.completed')
+  })
 
   test('an answer is progress', async () => {
     const world = new World(
@@ -63,6 +79,26 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
       await worker.answer(id, { [waiting![0]!.id]: 'yes' })
     })
     expect(log.at(-1)!.type).toBe('run.completed')
+  })
+
+  test('an answer is progress of its attempt only', async () => {
+    const world = new World(
+      recovering('resume', async function* (_, { ask, signal }) {
+        await ask('Go?')
+        await aborted(signal)
+      }),
+    )
+    const first = world.worker()
+    const id = await first.start('subject')
+    const { run } = await first.reached(id, 'paused')
+    await first.answer(id, { [run.waiting![0]!.id]: 'yes' })
+    world.kill()
+    for (let attempt = 2; attempt <= 3; attempt++) {
+      await world.worker().emitted(id, 'run.started', attempt)
+      world.kill()
+    }
+    const log = await endedOrStarted(world.worker(), id, 3)
+    expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
   })
 
   test.each([
@@ -83,7 +119,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
       await worker.emitted(id, 'text.delta', attempt)
       world.kill()
     }
-    const log = await world.worker().ended(id)
+    const log = await endedOrStarted(world.worker(), id, 3)
     const message = 'the run was interrupted in 3 attempts in a row, none of which made progress'
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted', message } } })
   })
@@ -101,7 +137,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
       await world.worker(world.components, limits).emitted(id, 'text.delta', attempt)
       world.kill()
     }
-    const log = await world.worker(world.components, limits).ended(id)
+    const log = await endedOrStarted(world.worker(world.components, limits), id, 3)
     expect(log.at(-1)).toMatchObject({
       data: { error: { code: 'interrupted', message: 'the run was interrupted 3 times' } },
     })

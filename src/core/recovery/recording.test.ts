@@ -1,25 +1,42 @@
 /** The past of a run is read in slices, however long its log is. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
+import { replaceEventLoop } from '../runtime/event-loop-tick.ts'
 import { RecordingReader } from './recording.ts'
 
-const EVENTS = 60_000
+/** An event loop on which every look at the clock takes a millisecond; the rest takes no time. */
+function countingLoop(): { readonly looks: number; readonly turns: number } {
+  const counts = { looks: 0, turns: 0 }
+  const restore = replaceEventLoop({
+    now: () => ++counts.looks,
+    defer: (act) => void setImmediate(() => (counts.turns++, act())),
+    soon: (act) => void setTimeout(act, 0),
+  })
+  onTestFinished(restore)
+  return counts
+}
 
-test('recording: the history of a long run is loaded in slices that yield the event loop', async () => {
-  const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
-  const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
-  const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
-  runWriter.start()
-  for (let event = 0; event < EVENTS; event++) runWriter.text('word ')
-  await runWriter.flush()
-  let turns = 0
-  const timer = setInterval(() => turns++, 1)
-  const history = await (await RecordingReader.read(store, 'run_1', EVENTS + 2, 256 * 1024)).recording()
-  clearInterval(timer)
-  expect(history.output.get('')!.emitted.length).toBe(EVENTS)
-  // The fold takes a hundred milliseconds and more. Without a rest no timer fires before it is done.
-  expect(turns).toBeGreaterThan(5)
-})
+test.each([
+  { events: 4000, chars: 5, recordsPerLook: 64 },
+  { events: 200, chars: 20_000, recordsPerLook: 1 },
+])(
+  'recording: within one page of a log, the clock is looked at every $recordsPerLook records of $chars characters',
+  async ({ events, chars, recordsPerLook }) => {
+    const clock = createFakeClock()
+    const store = openMemoryStore({ clock })
+    const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+    const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
+    runWriter.start()
+    for (let event = 0; event < events; event++) runWriter.text('x'.repeat(chars))
+    await runWriter.flush()
+    const counts = countingLoop()
+    const reader = await RecordingReader.read(store, 'run_1', events + 2, Infinity)
+    const { looks, turns } = { ...counts }
+    expect((await reader.recording()).output.get('')!.emitted.length).toBe(events)
+    expect(looks).toBeGreaterThanOrEqual(events / recordsPerLook)
+    // A slice has 10 ms: at most ten looks.
+    expect(turns).toBeGreaterThanOrEqual(Math.floor(looks / 11))
+  },
+)
