@@ -28,7 +28,7 @@ function Shown() {
     h('p', { id: 'status' }, chat.status),
     h('p', { id: 'count' }, String(chat.messages.length)),
     h('p', { id: 'text' }, last?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''),
-    h('p', { id: 'tools' }, tools.map(({ state }) => state).join()),
+    h('p', { id: 'asked' }, asked?.requestReason ?? ''),
     h('p', { id: 'error' }, chat.error?.message ?? ''),
   )
 }

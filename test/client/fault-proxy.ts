@@ -29,6 +29,8 @@ export interface FaultProxy {
   /** Of event streams; those that are open now, and the most at once. */
   readonly streams: { open: number; most: number; total: number }
   readonly counts: Map<string, number>
+  /** Breaks every connection. */
+  cut(): void
 }
 
 export function drawFault(random: Random): Fault {
@@ -101,7 +103,8 @@ export async function openFaultProxy(
     server.closeAllConnections()
     await closed
   }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams, counts, close }
+  const cut = (): void => server.closeAllConnections()
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams, counts, cut, close }
 }
 
 function countStream(streams: FaultProxy['streams'], outgoing: ServerResponse): void {

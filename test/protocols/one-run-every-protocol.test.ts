@@ -7,6 +7,7 @@ import { type NativeServer, serveNative } from './native/serve.ts'
 interface Link {
   readonly protocol: string
   readonly id: string
+  readonly session: string
   readonly resume: { readonly url: string; readonly headers?: Record<string, string> }
 }
 
@@ -33,6 +34,10 @@ const starts: Readonly<Record<string, (server: NativeServer, session: string) =>
     const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: SCRIPT }] }
     return leave(`${server.url}/ai/lab/chat`, json({ id: session, messages: [message] }))
   },
+  'ag-ui': (server, session) => {
+    const messages = [{ id: 'u1', role: 'user', content: SCRIPT }]
+    return leave(`${server.url}/ag-ui/lab`, json({ threadId: session, runId: crypto.randomUUID(), messages }))
+  },
 }
 
 function json(body: object): RequestInit {
@@ -54,6 +59,8 @@ const stops: Readonly<Record<string, (server: NativeServer, run: string, link: L
   openai: (server, _run, { id }) => call(server, 'POST', `/v1/responses/${id}/cancel`),
   a2a: (server, _run, { id }) => call(server, 'POST', `/a2a/lab/tasks/${id}:cancel`, { body: {}, headers: A2A }),
   'ai-sdk': (server, run) => call(server, 'POST', `/ai/lab/chat/${run}/stop`),
+  'ag-ui': (server, _run, { session }) =>
+    call(server, 'POST', `/ag-ui/lab/threads/${encodeURIComponent(session)}/stop`),
 }
 
 /** All that a protocol's stream says, once the run has ended. */
