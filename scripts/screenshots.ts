@@ -13,7 +13,7 @@ import { demoComponents } from '../src/cli/demo/components.ts'
 import { createClient } from '../src/client/index.ts'
 import { emit } from '../src/core/ports/component.ts'
 import { createServer } from '../src/server/create-server.ts'
-import { openMemoryStore } from '../src/stores/memory.ts'
+import { createMemoryStore } from '../src/stores/memory.ts'
 import { fillStore } from '../test/support/many-runs.ts'
 import { root } from './command.ts'
 
@@ -35,18 +35,18 @@ const talkative = agent<unknown>({
   },
 })
 
-const store = openMemoryStore()
+const store = createMemoryStore()
 await fillStore(store, 30)
 const components = [...demoComponents({ description: 'scripted', load: async () => undefined }), ...labComponents()]
 const server = await createServer({ components, store, supervised: true })
 const others = {
-  empty: await createServer({ components: [], store: openMemoryStore() }),
+  empty: await createServer({ components: [], store: createMemoryStore() }),
   locked: await createServer({
     components,
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     auth: { securityKey: 'open-sesame' },
   }),
-  long: await createServer({ components: [talkative], store: openMemoryStore() }),
+  long: await createServer({ components: [talkative], store: createMemoryStore() }),
 }
 const client = createClient({ url: server.url })
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })

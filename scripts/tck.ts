@@ -8,7 +8,7 @@ import { type AddressInfo, createServer as createSocket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createServer } from '../src/server/create-server.ts'
-import { openMemoryStore } from '../src/stores/memory.ts'
+import { createMemoryStore } from '../src/stores/memory.ts'
 import { legacyTckAgent, tckAgent, tckOptions } from '../test/protocols/a2a/tck-agent.ts'
 
 const { values } = parseArgs({
@@ -53,7 +53,7 @@ const defects = { ...defectsOfLegacyKit, ...(values.transports === 'grpc' && def
 const grpcPort = await freePort()
 const server = await createServer({
   components: [tckAgent, legacyTckAgent],
-  store: openMemoryStore(),
+  store: createMemoryStore(),
   a2a: isCurrent
     ? {
         ...(values.defaults ? { default: tckAgent.id } : tckOptions),

@@ -1,7 +1,7 @@
 /** Adapters: agents that were written for something else, as components. What each needs is installed by its user. */
 export { aiAgent, type AiAgentDefinition } from './agents/ai-agent/agent.ts'
 export type { AnyAgent as AiSdkAgent } from './agents/ai-agent/stream.ts'
-export { langGraphAgent, type LangGraphDefinition } from './agents/langgraph/agent.ts'
+export { langGraphAgent, type LangGraphAgentDefinition } from './agents/langgraph/agent.ts'
 export type { Graph as LangGraph, GraphState as LangGraphState } from './agents/langgraph/thread.ts'
 export {
   type AnyAgent as OpenAiSdkAgent,
@@ -9,7 +9,7 @@ export {
   type OpenAiAgentDefinition,
 } from './agents/openai-agents/agent.ts'
 export { processAgent, type ProcessAgentDefinition } from './agents/process/agent.ts'
-export { remoteA2aAgent, type RemoteA2aDefinition } from './agents/remote-a2a/agent.ts'
+export { remoteA2aAgent, type RemoteA2aAgentDefinition } from './agents/remote-a2a/agent.ts'
 export { upstream } from './agents/upstream/upstream.ts'
 export type { AgentOsUpstreamOptions } from './agents/upstream/agentos-source.ts'
 export type { HeaderSource, Headers as UpstreamHeaders } from './agents/shared/header-source.ts'

@@ -27,13 +27,13 @@ export {
   type ConnectedSteps,
   type Decide,
   type FirstInput,
-  type FlowFacts,
+  type WorkflowContext,
   type FunctionStep,
   type InputOf,
   type LastOutput,
   loop,
   type LoopDefinition,
-  type LoopFacts,
+  type LoopContext,
   type LoopNode,
   type NameOf,
   type OnError,
@@ -69,7 +69,7 @@ export {
   type BusyPolicy,
   type CallOptions,
   type Component,
-  type ComponentFacts,
+  type ComponentDescription,
   type ComponentKind,
   type DisconnectPolicy,
   type DivergencePolicy,
@@ -78,7 +78,7 @@ export {
   type Emission,
   type HistoryMessage,
   type HistoryOptions,
-  type ComponentInfo,
+  type ComponentMetadata,
   type Recovery,
   RejectedError,
   type RunContext,
@@ -88,7 +88,7 @@ export {
   type ToolCall,
   type UncertainPolicy,
   type UpstreamInfo,
-  WorkFailure,
+  WorkError,
 } from './core/ports/component.ts'
 export type { CallerCredential } from './core/model/caller-credential.ts'
 export type {
@@ -130,8 +130,8 @@ export { redactions } from './core/redaction/redactions.ts'
 export type { Run, RunStatus } from './core/model/run.ts'
 export type { Store, StoredRun } from './core/ports/store.ts'
 export type { OwnerUsage, SizedRun, StoredUsage } from './core/model/storage-usage.ts'
-export type { ShownMessage } from './ai-sdk/view/history.ts'
-export type { UiMessagePart } from './ai-sdk/view/ui-parts.ts'
+export type { StoredUIMessage } from './ai-sdk/view/history.ts'
+export type { UIMessagePart } from './ai-sdk/view/ui-parts.ts'
 export type { ChatOptions, Chats, LoadChatOptions } from './mount/chats.ts'
 export { type Handlers, type Holdfast, holdfast, type NodeHandler } from './mount/holdfast.ts'
 export type { HoldfastOptions } from './mount/options.ts'
@@ -149,7 +149,7 @@ export type {
   Authenticator,
   AuthScheme,
   Credential,
-  CredentialFacts,
+  CredentialInfo,
   HostRequest,
   Principal,
 } from './core/model/principal.ts'
@@ -164,4 +164,4 @@ export type { AgentCard, AgentExtension, AgentInterface, AgentSkill, CardSignatu
 export type { Client, RunHandle, Runs } from './client/index.ts'
 export type { RetentionOverrides } from './server/retention/periods.ts'
 export type { RetentionOptions } from './server/retention/retention.ts'
-export { openMemoryStore } from './stores/memory.ts'
+export { createMemoryStore } from './stores/memory.ts'

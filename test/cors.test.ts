@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { labComponents } from '../src/agents/lab/kinds.ts'
 import { createServer, type ServerOptions } from '../src/server/create-server.ts'
-import { openMemoryStore } from '../src/stores/memory.ts'
+import { createMemoryStore } from '../src/stores/memory.ts'
 
 interface Line {
   readonly fields: object
@@ -18,7 +18,7 @@ async function serve(options: Partial<ServerOptions> = {}): Promise<{ readonly u
     error: nothing,
     warn: (fields: object, text: string) => void warned.push({ fields, text }),
   }
-  const server = await createServer({ components: labComponents(), store: openMemoryStore(), logger, ...options })
+  const server = await createServer({ components: labComponents(), store: createMemoryStore(), logger, ...options })
   onTestFinished(() => server.close())
   return { url: server.url, warned }
 }

@@ -17,7 +17,7 @@ import { Registry } from '../src/core/registry.ts'
 import { holdfast } from '../src/mount/holdfast.ts'
 import { createServer } from '../src/server/create-server.ts'
 import { createWorker } from '../src/server/create-worker.ts'
-import { openMemoryStore } from '../src/stores/memory.ts'
+import { createMemoryStore } from '../src/stores/memory.ts'
 
 const model = scriptedModel({ script: () => 'yes' })
 const run = async function* (): AsyncGenerator<string, void, void> {}
@@ -41,7 +41,7 @@ const definers: readonly (readonly [string, (more: object) => unknown])[] = [
 const others: readonly (readonly [string, (more: object) => unknown])[] = [
   ['isolated()', (more) => isolated(here, more)],
   ['holdfast()', (more) => holdfast({ components: [], store: 'memory:', ...more })],
-  ['createServer()', (more) => createServer({ components: [], store: openMemoryStore(), ...more })],
+  ['createServer()', (more) => createServer({ components: [], store: createMemoryStore(), ...more })],
   ['createWorker()', async (more) => createWorker({ components: [], store: 'memory:', ...more })],
   ['step "do"', (more) => step({ name: 'do', run: () => 1, ...more } as never)],
   ['parallel "p"', (more) => parallel({ name: 'p', branches: [doing], ...more })],

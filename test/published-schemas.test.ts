@@ -9,7 +9,7 @@ import { inputFormOf } from '../console/form/schema-form.ts'
 import { A2aClient } from '../src/a2a/index.ts'
 import { agent } from '../src/agents/agent.ts'
 import type { StandardSchema } from '../src/core/ports/schema.ts'
-import { openMemoryStore } from '../src/stores/memory.ts'
+import { createMemoryStore } from '../src/stores/memory.ts'
 import { serveInProcess } from './support/in-process.ts'
 
 interface Trip {
@@ -58,7 +58,7 @@ describe.each(libraries)('an input schema of %s', (_, schema) => {
       yield `${days} days in ${city}`
     },
   })
-  const open = () => serveInProcess({ components: [planner], store: openMemoryStore() })
+  const open = () => serveInProcess({ components: [planner], store: createMemoryStore() })
 
   test('is published by native, OpenAPI, OpenAI, AgentOS and A2A, and the console makes a form of it', async () => {
     const { url } = await open()
@@ -105,7 +105,7 @@ test('[SEC-1] schemas: what everybody may read names no schema of a server with 
   const planner = agent({ id: 'planner', input: z.object({ city: z.string() }), async *run() {} })
   const { url } = await serveInProcess({
     components: [planner],
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     auth: { securityKey: key },
   })
   const document = await read<Document>(`${url}/openapi.json`)
@@ -130,7 +130,7 @@ test('OpenAPI: local references of a schema lead to the same place within the do
   }
   const tree: z.ZodType<Tree> = z.object({ name: z.string(), children: z.lazy(() => tree.array()) })
   const pruner = agent({ id: 'pruner', input: tree, async *run() {} })
-  const { url } = await serveInProcess({ components: [pruner], store: openMemoryStore() })
+  const { url } = await serveInProcess({ components: [pruner], store: createMemoryStore() })
   const document = await read<Document>(`${url}/openapi.json`)
   const references = [...JSON.stringify(document.components.schemas['Start.pruner']).matchAll(/"\$ref":"([^"]+)"/g)]
   expect(references).not.toEqual([])

@@ -13,15 +13,15 @@ const COMMANDS_NOT_RUN = ['holdfast runs --status paused', 'holdfast answer RUN 
 /** Runs a component and prints its events, one JSON object per line. */
 function served(component: string, definitions: string): string {
   return `
-    import { agent, createServer, openMemoryStore, WorkFailure } from 'holdfast'
+    import { agent, createServer, createMemoryStore, WorkError } from 'holdfast'
     import { createClient } from 'holdfast/client'
     ${definitions}
-    const server = await createServer({ components: [${component}], store: openMemoryStore(), port: 0 })
+    const server = await createServer({ components: [${component}], store: createMemoryStore(), port: 0 })
     const client = createClient({ url: server.url })
     const run = await client.runs.start({ component: ${component}.id, input: 'order 7' })
     for await (const event of run.events()) console.log(JSON.stringify(event))
     await server.close()
-    void WorkFailure`
+    void WorkError`
 }
 
 function inAgent(body: string, definitions: string): string {

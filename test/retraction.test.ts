@@ -24,7 +24,7 @@ import { agentKind } from '../src/protocols/ag-ui/view/projection.ts'
 import { chatProjection, toCompletion } from '../src/protocols/openai/chat/projection.ts'
 import { toResponse } from '../src/protocols/openai/responses/object.ts'
 import { responseProjection } from '../src/protocols/openai/responses/projection.ts'
-import { openMemoryStore } from '../src/stores/memory.ts'
+import { createMemoryStore } from '../src/stores/memory.ts'
 import { createFakeClock } from '../src/testing/fake-clock.ts'
 import { newRun, RunWriter } from '../src/testing/fixtures.ts'
 
@@ -258,7 +258,7 @@ const views: Readonly<Record<string, View>> = {
   /** What a recovered run expects to be emitted again. */
   recovery: async (log) => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const claimed = newRun(RUN, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
     const runWriter = new RunWriter(store, clock, (await store.create(claimed)).stored, [claimed.record])
     for (const event of log.slice(1)) runWriter.append(event)

@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { tool } from 'ai'
-import { agent, createServer, openMemoryStore } from 'holdfast'
+import { agent, createServer, createMemoryStore } from 'holdfast'
 import { HoldfastAgent } from 'holdfast/ag-ui'
 import { scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
@@ -26,7 +26,7 @@ const bank = agent({
   }),
 })
 
-const server = await createServer({ components: [bank], store: openMemoryStore() })
+const server = await createServer({ components: [bank], store: createMemoryStore() })
 const page = new HoldfastAgent({ url: `${server.url}/ag-ui/bank`, threadId: 't1' })
 page.addMessage({ id: 'u1', role: 'user', content: 'Send 25 to Ada' })
 

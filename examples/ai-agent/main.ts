@@ -6,7 +6,7 @@
  * Expect: a call of the tool, its result, and the agent's output.
  */
 import { tool, ToolLoopAgent } from 'ai'
-import { createServer, openMemoryStore } from 'holdfast'
+import { createServer, createMemoryStore } from 'holdfast'
 import { aiAgent } from 'holdfast/adapters'
 import { scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
@@ -22,7 +22,7 @@ const agent = new ToolLoopAgent({
   tools: { depth: tool({ inputSchema: z.object({ place: z.string() }), execute: () => 12 }) },
 })
 
-const server = await createServer({ components: [aiAgent({ id: 'diver', agent })], store: openMemoryStore() })
+const server = await createServer({ components: [aiAgent({ id: 'diver', agent })], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'diver', input: 'How deep is it?' })

@@ -6,7 +6,7 @@
  * Expect: the run pauses before the transfer, and sends the money once after the approval.
  */
 import { tool } from 'ai'
-import { agent, createServer, openMemoryStore } from 'holdfast'
+import { agent, createServer, createMemoryStore } from 'holdfast'
 import { scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 import { z } from 'zod'
@@ -32,7 +32,7 @@ const clerk = agent({
   },
 })
 
-const server = await createServer({ components: [clerk], store: openMemoryStore() })
+const server = await createServer({ components: [clerk], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'clerk', input: 'Send 25 to Ada' })

@@ -4,11 +4,11 @@
  * Run it: node --conditions=holdfast-source examples/hello/main.ts
  * Expect: about ten seconds of events, numbered from 0, from run.created to run.completed.
  */
-import { createServer, openMemoryStore } from 'holdfast'
+import { createServer, createMemoryStore } from 'holdfast'
 import { createClient } from 'holdfast/client'
 import { counter } from './agents.ts'
 
-const server = await createServer({ components: [counter], store: openMemoryStore() })
+const server = await createServer({ components: [counter], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'counter', input: 'Sheep' })

@@ -4,11 +4,11 @@
  * Run it: node --conditions=holdfast-source examples/isolated/main.ts
  * Expect: the second run completes while the first one is stuck; then the first one is cancelled.
  */
-import { createServer, isolated, openMemoryStore } from 'holdfast'
+import { createServer, isolated, createMemoryStore } from 'holdfast'
 import { createClient } from 'holdfast/client'
 
 const matcher = await isolated(new URL('./regex.ts', import.meta.url), { memoryMb: 64, concurrency: 4 })
-const server = await createServer({ components: [matcher], store: openMemoryStore() })
+const server = await createServer({ components: [matcher], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const text = `${'a'.repeat(64)}!`

@@ -5,7 +5,7 @@
  * Expect: the question of the graph, then its output. The draft is written once.
  */
 import { Annotation, END, interrupt, MemorySaver, START, StateGraph } from '@langchain/langgraph'
-import { createServer, openMemoryStore } from 'holdfast'
+import { createServer, createMemoryStore } from 'holdfast'
 import { langGraphAgent } from 'holdfast/adapters'
 import { createClient } from 'holdfast/client'
 
@@ -29,7 +29,7 @@ const writer = langGraphAgent({
   },
 })
 
-const server = await createServer({ components: [writer], store: openMemoryStore() })
+const server = await createServer({ components: [writer], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'writer', input: { topic: 'kelp' } })

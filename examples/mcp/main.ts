@@ -6,7 +6,7 @@
  * Expect: the call of the tool, and an output that contains the tool's result.
  */
 import { fileURLToPath } from 'node:url'
-import { agent, createServer, openMemoryStore } from 'holdfast'
+import { agent, createServer, createMemoryStore } from 'holdfast'
 import { mcp, scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 
@@ -21,7 +21,7 @@ const pilot = agent({
   }),
 })
 
-const server = await createServer({ components: [pilot], store: openMemoryStore() })
+const server = await createServer({ components: [pilot], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'pilot', input: 'Kirkwall' })

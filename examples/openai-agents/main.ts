@@ -5,7 +5,7 @@
  * Expect: the two agents in their order, the output, and the tokens that both used.
  */
 import { Agent, Runner } from '@openai/agents'
-import { createServer, openMemoryStore } from 'holdfast'
+import { createServer, createMemoryStore } from 'holdfast'
 import { openAiAgent } from 'holdfast/adapters'
 import { createClient } from 'holdfast/client'
 import { scripted } from './model.ts'
@@ -15,7 +15,7 @@ const biologist = new Agent({ name: 'Biologist', model: scripted({ text: 'Kelp i
 const desk = Agent.create({ name: 'Desk', model: scripted({ call: 'transfer_to_Biologist' }), handoffs: [biologist] })
 const component = openAiAgent({ id: 'desk', agent: desk, runner: new Runner({ tracingDisabled: true }) })
 
-const server = await createServer({ components: [component], store: openMemoryStore() })
+const server = await createServer({ components: [component], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'desk', input: 'What is kelp?' })

@@ -5,14 +5,14 @@
  * Expect: what agent.py writes, its tool call, its question, and what it returns.
  */
 import { fileURLToPath } from 'node:url'
-import { createServer, openMemoryStore } from 'holdfast'
+import { createServer, createMemoryStore } from 'holdfast'
 import { processAgent } from 'holdfast/adapters'
 import { createClient } from 'holdfast/client'
 
 const program = fileURLToPath(new URL('./agent.py', import.meta.url))
 const biologist = processAgent({ id: 'biologist', command: 'python3', args: [program] })
 
-const server = await createServer({ components: [biologist], store: openMemoryStore() })
+const server = await createServer({ components: [biologist], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'biologist', input: 'kelp' })

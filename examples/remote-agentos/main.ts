@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServer, openMemoryStore } from 'holdfast'
+import { createServer, createMemoryStore } from 'holdfast'
 import { remoteAgentOs } from 'holdfast/adapters'
 import { createClient } from 'holdfast/client'
 import { startRemote } from './remote.ts'
@@ -20,7 +20,7 @@ let remote = AGENTOS_URL === undefined ? await startRemote(path) : undefined
 const url = AGENTOS_URL ?? remote!.url
 
 const biologist = remoteAgentOs({ id: 'biologist', url, component })
-const server = await createServer({ components: [biologist], store: openMemoryStore() })
+const server = await createServer({ components: [biologist], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'biologist', input: 'How fast does kelp grow?' })

@@ -5,7 +5,7 @@
  * Run it: node --conditions=holdfast-source examples/team/main.ts
  * Expect: what each member says, then the output of the team.
  */
-import { agent, createServer, openMemoryStore } from 'holdfast'
+import { agent, createServer, createMemoryStore } from 'holdfast'
 import { scriptedModel, team } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 
@@ -27,7 +27,7 @@ const newsroom = team({
   }),
 })
 
-const server = await createServer({ components: [newsroom], store: openMemoryStore() })
+const server = await createServer({ components: [newsroom], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'newsroom', input: 'the kelp' })

@@ -6,7 +6,7 @@
  * Expect: the resumed message is whole, and the approval continues it.
  */
 import { isToolUIPart, readUIMessageStream, tool, type UIMessage, type UIMessageChunk } from 'ai'
-import { agent, createServer, openMemoryStore } from 'holdfast'
+import { agent, createServer, createMemoryStore } from 'holdfast'
 import { scriptedModel } from 'holdfast/ai'
 import { HoldfastChatTransport } from 'holdfast/ai-sdk'
 import { createClient } from 'holdfast/client'
@@ -25,7 +25,7 @@ const bank = agent({
   }),
 })
 
-const server = await createServer({ components: [bank], store: openMemoryStore() })
+const server = await createServer({ components: [bank], store: createMemoryStore() })
 const transport = new HoldfastChatTransport({ api: `${server.url}/ai/bank/chat` })
 
 /** What `useChat` does with a stream: builds the message. */

@@ -5,7 +5,7 @@ import { type EventsOptions, isRun, RunHandle, type RunStream, type StopOptions 
 import { Sessions } from './sessions.ts'
 import { openSharing } from './tabs/sharing.ts'
 import { hasId, isListOf, Transport, type TransportOptions } from './transport.ts'
-import type { Abortable, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
+import type { RequestOptions, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
 
 export interface ClientOptions extends TransportOptions {
   /**
@@ -15,7 +15,7 @@ export interface ClientOptions extends TransportOptions {
   readonly share?: string | false
 }
 
-export interface StartOptions extends Abortable {
+export interface StartOptions extends RequestOptions {
   /** Repeating a request with the same key returns the same run. Default: a new key, so retries start one run only. */
   readonly idempotencyKey?: string
   /** Called when the request failed and will be retried, and with `undefined` when it has recovered. */
@@ -52,7 +52,7 @@ export class Components {
     this.#transport = transport
   }
 
-  async list({ signal }: Abortable = {}): Promise<readonly ComponentInfo[]> {
+  async list({ signal }: RequestOptions = {}): Promise<readonly ComponentInfo[]> {
     const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({
       path: '/components',
       signal,
@@ -94,11 +94,11 @@ export class Runs {
     return new RunHandle(transport, (position, options) => follow(transport, position, options), link.run, after)
   }
 
-  get(id: string, options?: Abortable): Promise<RunInfo> {
+  get(id: string, options?: RequestOptions): Promise<RunInfo> {
     return this.open(id).get(options)
   }
 
-  list({ status, ...filter }: RunFilter = {}, { signal }: Abortable = {}): Promise<RunPage> {
+  list({ status, ...filter }: RunFilter = {}, { signal }: RequestOptions = {}): Promise<RunPage> {
     return this.#transport.json<RunPage>({
       path: '/runs',
       query: { ...filter, status: status && [status].flat().join(',') },
@@ -116,11 +116,11 @@ export class Runs {
     return this.open(id).stop(options)
   }
 
-  answer(id: string, answers: Answers, options?: Abortable): Promise<RunInfo> {
+  answer(id: string, answers: Answers, options?: RequestOptions): Promise<RunInfo> {
     return this.open(id).answer(answers, options)
   }
 
-  delete(id: string, options?: Abortable): Promise<void> {
+  delete(id: string, options?: RequestOptions): Promise<void> {
     return this.open(id).delete(options)
   }
 }

@@ -1,6 +1,6 @@
 /** Client errors: each has a code, and says whether a retry can help. */
 
-export interface ClientErrorFacts {
+export interface ClientErrorOptions {
   readonly code: string
   readonly retryable: boolean
   /** Id of the run concerned. */
@@ -20,7 +20,7 @@ export class ClientError extends Error {
   /** While `retrying`: milliseconds between this failure and the next attempt. */
   retryInMs: number | undefined
 
-  constructor(message: string, { code, retryable, run, details, cause }: ClientErrorFacts) {
+  constructor(message: string, { code, retryable, run, details, cause }: ClientErrorOptions) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
     this.retryable = retryable
@@ -39,7 +39,7 @@ export class ApiError extends ClientError {
 
   constructor(
     message: string,
-    facts: ClientErrorFacts & { status: number; requestId?: string | undefined; retryAfterMs?: number | undefined },
+    facts: ClientErrorOptions & { status: number; requestId?: string | undefined; retryAfterMs?: number | undefined },
   ) {
     super(message, facts)
     this.status = facts.status
@@ -52,7 +52,7 @@ export class ApiError extends ClientError {
 export class ConnectionError extends ClientError {
   override readonly name = 'ConnectionError'
 
-  constructor(message: string, about: Pick<ClientErrorFacts, 'run' | 'cause'> = {}) {
+  constructor(message: string, about: Pick<ClientErrorOptions, 'run' | 'cause'> = {}) {
     super(message, { ...about, code: 'connection', retryable: true })
   }
 }
@@ -95,7 +95,7 @@ export class RunError extends ClientError {
   constructor(
     outcome: 'failed' | 'cancelled' | 'rejected',
     message: string,
-    facts: ClientErrorFacts & { readonly run: string },
+    facts: ClientErrorOptions & { readonly run: string },
   ) {
     super(message, facts)
     this.run = facts.run

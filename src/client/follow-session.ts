@@ -5,10 +5,10 @@ import type { OnProblem } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError, GapError } from './errors.ts'
 import type { OnGap } from './follow.ts'
 import { isTransient, connectionFailure, type Request, type Transport } from './transport.ts'
-import type { Abortable } from './types.ts'
+import type { RequestOptions } from './types.ts'
 import { Watchdog } from './watchdog.ts'
 
-export interface FollowSessionOptions extends Abortable {
+export interface FollowSessionOptions extends RequestOptions {
   /** `cursor` of an earlier stream, or `end` for only what is new. Default: from the first run. */
   readonly after?: string
   /** Called when events of a run were trimmed. Default: throw `GapError`. */

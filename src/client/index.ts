@@ -12,7 +12,7 @@ export type { OpenRun, SessionHandle, Sessions } from './sessions.ts'
 export {
   ApiError,
   ClientError,
-  type ClientErrorFacts,
+  type ClientErrorOptions,
   ConnectionError,
   GapError,
   LogChangedError,
@@ -25,7 +25,7 @@ export type { RunSnapshot, SnapshotOptions } from './snapshot.ts'
 export { RunText } from './text.ts'
 export type { TransportOptions } from './transport.ts'
 export type {
-  Abortable,
+  RequestOptions,
   Answers,
   ComponentInfo,
   LinksOptions,

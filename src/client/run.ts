@@ -15,7 +15,7 @@ import { RunSnapshot, type SnapshotOptions } from './snapshot.ts'
 import { RunText } from './text.ts'
 import { type Answer, type Fields, hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
 import type {
-  Abortable,
+  RequestOptions,
   Answers,
   LinksOptions,
   RunInfo,
@@ -25,7 +25,7 @@ import type {
   ShareOptions,
 } from './types.ts'
 
-export interface ReadOptions extends Abortable {
+export interface ReadOptions extends RequestOptions {
   /** Index of the last event that you have. Default: from the beginning. */
   readonly after?: number
   /** Called when events were trimmed. Default: throw `GapError`. */
@@ -55,7 +55,7 @@ export interface TextOptions extends ReadOptions {
   readonly onRetracted?: (standing: string) => void
 }
 
-export interface StopOptions extends Abortable {
+export interface StopOptions extends RequestOptions {
   readonly reason?: string
   /** How long to wait for the end of the run. Default: 0. */
   readonly waitMs?: number
@@ -147,7 +147,7 @@ export class RunHandle {
   }
 
   /** The run's output, once it has completed. Throws `RunError` if it ended otherwise. */
-  async result<Output = unknown>(options: Abortable = {}): Promise<Output> {
+  async result<Output = unknown>(options: RequestOptions = {}): Promise<Output> {
     let run = await this.get(options)
     if (run.finishedAt === undefined) {
       const position = { run: this.id, cursor: run.events - 1 }
@@ -158,7 +158,7 @@ export class RunHandle {
     throw failureOf(run)
   }
 
-  get(options?: Abortable): Promise<RunInfo> {
+  get(options?: RequestOptions): Promise<RunInfo> {
     return this.#ask('', {}, options)
   }
 
@@ -168,12 +168,12 @@ export class RunHandle {
   }
 
   /** Answers a paused run's questions. Not retried once the server may have accepted it. */
-  answer(answers: Answers, options?: Abortable): Promise<RunInfo> {
+  answer(answers: Answers, options?: RequestOptions): Promise<RunInfo> {
     return this.#ask('/answers', { method: 'POST', body: answers, repeat: 'refused' }, options)
   }
 
   /** Removes a run that has ended. Like `answer`, not repeated once it may have been done. */
-  delete(options?: Abortable): Promise<void> {
+  delete(options?: RequestOptions): Promise<void> {
     return this.#ask('', REMOVAL, options)
   }
 
@@ -198,13 +198,13 @@ export class RunHandle {
   }
 
   /** The links of this run that have not expired, without their secrets. */
-  async shares(options?: Abortable): Promise<readonly ShareInfo[]> {
+  async shares(options?: RequestOptions): Promise<readonly ShareInfo[]> {
     const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { answer: hasShares }, options)
     return shares
   }
 
   /** Ends a link; what was opened with it ends within two seconds. */
-  revokeShare(share: string, options?: Abortable): Promise<void> {
+  revokeShare(share: string, options?: RequestOptions): Promise<void> {
     return this.#ask(`/shares/${encodeURIComponent(share)}`, REMOVAL, options)
   }
 
@@ -246,7 +246,7 @@ export class RunHandle {
   }
 
   /** About this run. Default: a GET that answers with the run. */
-  #ask<Body>(rest: string, request: Partial<Request>, { signal }: Abortable = {}): Promise<Body> {
+  #ask<Body>(rest: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `/runs/${encodeURIComponent(this.id)}${rest}`
     return this.#transport.json<Body>({ path, run: this.id, signal, answer: this.#isThis, ...request })
   }

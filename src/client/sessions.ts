@@ -2,11 +2,11 @@
 import { type FollowSessionOptions, SessionStream } from './follow-session.ts'
 import type { RunHandle } from './run.ts'
 import { hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
-import type { Abortable, RunFilter, RunPage, SessionFilter, SessionInfo, SessionPage } from './types.ts'
+import type { RequestOptions, RunFilter, RunPage, SessionFilter, SessionInfo, SessionPage } from './types.ts'
 
 const PATH = '/native/sessions'
 
-type ListRuns = (filter: RunFilter, options?: Abortable) => Promise<RunPage>
+type ListRuns = (filter: RunFilter, options?: RequestOptions) => Promise<RunPage>
 
 export type OpenRun = (run: string) => RunHandle
 
@@ -14,7 +14,7 @@ export type OpenRun = (run: string) => RunHandle
 export class SessionHandle {
   readonly id: string
   /** Newest first. */
-  readonly runs: (filter?: Omit<RunFilter, 'session'>, options?: Abortable) => Promise<RunPage>
+  readonly runs: (filter?: Omit<RunFilter, 'session'>, options?: RequestOptions) => Promise<RunPage>
   /** A handle of one of its runs. Sends no request. */
   readonly run: OpenRun
 
@@ -36,7 +36,7 @@ export class Sessions {
     this.#openRun = openRun
   }
 
-  list(query: SessionFilter = {}, { signal }: Abortable = {}): Promise<SessionPage> {
+  list(query: SessionFilter = {}, { signal }: RequestOptions = {}): Promise<SessionPage> {
     return this.#transport.json<SessionPage>({
       path: PATH,
       query: { ...query },
@@ -55,25 +55,25 @@ export class Sessions {
     return new SessionStream(this.#transport, `${PATH}/${encodeURIComponent(session)}/events`, options)
   }
 
-  get(session: string, options?: Abortable): Promise<SessionInfo> {
+  get(session: string, options?: RequestOptions): Promise<SessionInfo> {
     return this.#ask(session, {}, options)
   }
 
-  rename(session: string, name: string, options?: Abortable): Promise<SessionInfo> {
+  rename(session: string, name: string, options?: RequestOptions): Promise<SessionInfo> {
     return this.#ask(session, { method: 'PATCH', body: { name } }, options)
   }
 
   /** Removes a session with all its runs. Runs that have not ended are stopped first. */
-  delete(session: string, options?: Abortable): Promise<void> {
+  delete(session: string, options?: RequestOptions): Promise<void> {
     return this.#ask(session, REMOVAL, options)
   }
 
   /** Runs of one session, newest first. */
-  runs(session: string, filter: Omit<RunFilter, 'session'> = {}, options?: Abortable): Promise<RunPage> {
+  runs(session: string, filter: Omit<RunFilter, 'session'> = {}, options?: RequestOptions): Promise<RunPage> {
     return this.#listRuns({ ...filter, session }, options)
   }
 
-  #ask<Body>(session: string, request: Partial<Request>, { signal }: Abortable = {}): Promise<Body> {
+  #ask<Body>(session: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `${PATH}/${encodeURIComponent(session)}`
     return this.#transport.json<Body>({ path, signal, answer: ({ id }) => id === session, ...request })
   }

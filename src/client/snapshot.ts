@@ -4,9 +4,9 @@ import type { SavedStructure } from '../core/structure/saved-structure.ts'
 import type { OnProblem } from './backoff.ts'
 import { follow, type Position, type SnapshotFrame } from './follow.ts'
 import type { Transport } from './transport.ts'
-import type { Abortable } from './types.ts'
+import type { RequestOptions } from './types.ts'
 
-export interface SnapshotOptions extends Abortable {
+export interface SnapshotOptions extends RequestOptions {
   /**
    * Called with a new state when the events after the one that you have are not there any more: they were trimmed, or the log was
    * replaced. The events that follow continue the new state.

@@ -32,7 +32,7 @@ export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
 
 export type ShareAction = 'read' | 'answer' | 'stop'
 
-export interface ShareOptions extends Abortable {
+export interface ShareOptions extends RequestOptions {
   /** Permissions of the link. Default: `read`, which all others require. */
   readonly can?: readonly ShareAction[]
   /** Lifetime of the link. Default: one day; maximum: 365 days. */
@@ -109,7 +109,7 @@ export interface RunFilter {
   readonly cursor?: string
 }
 
-export interface LinksOptions extends Abortable {
+export interface LinksOptions extends RequestOptions {
   /** Protocol of the position: `native`, `agentos`, `openai` or `a2a`. Default: the end of the log. */
   readonly protocol?: string
   /** Number of the last event that you have in that protocol; -1 for none. */
@@ -142,7 +142,7 @@ export interface RunLink {
 /** Answers to a paused run: by question id, or a single one if there is one question. */
 export type Answers = { readonly answers: Readonly<Record<string, unknown>> } | { readonly answer: unknown }
 
-export interface Abortable {
+export interface RequestOptions {
   /** Aborts the wait, not the run. */
   readonly signal?: AbortSignal | undefined
 }

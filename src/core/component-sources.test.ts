@@ -4,7 +4,7 @@ import { ManualClock } from '../../test/support/manual-clock.ts'
 import { openNode } from '../../test/support/node.ts'
 import { until } from '../../test/support/until.ts'
 import { agent } from '../agents/agent.ts'
-import { openMemoryStore } from '../stores/memory.ts'
+import { createMemoryStore } from '../stores/memory.ts'
 import { overriding } from '../testing/broken-stores.ts'
 import { ComponentSources } from './component-sources.ts'
 import type { Component } from './ports/component.ts'
@@ -58,7 +58,7 @@ function discovering(
 }
 
 test('[RUN-1] the runs of a source that is down when a node starts wait for it, and others execute', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const before = openNode({ components: [local, remote], store, limits: { maxConcurrentRuns: 0 } })
   const queued = await before.start('remote', 'go')
   const upstream = source()
@@ -73,7 +73,7 @@ test('[RUN-1] the runs of a source that is down when a node starts wait for it, 
 })
 
 test('[RUN-5] an answer to a run whose source has not been reached is refused and loses nothing', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const before = openNode({ components: [remote], store })
   const id = await before.start('remote', 'go')
   await before.reached(id, 'paused')
@@ -94,7 +94,7 @@ test('[RUN-5] an answer to a run whose source has not been reached is refused an
 
 test('[RUN-1] a node announces the components that it discovers to the other nodes', async () => {
   const announced: (readonly string[])[] = []
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const upstream = source()
   upstream.reachable = true
   const { registry, sources } = discovering(upstream)

@@ -27,7 +27,7 @@ import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/s
 import { removeSession } from './sessions/session-removal.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
-import type { RunPage, Store, StoredRun } from './ports/store.ts'
+import type { StoredRunPage, Store, StoredRun } from './ports/store.ts'
 import type { Sink, Subscription } from './delivery/subscription.ts'
 import { ViewCache } from './delivery/view-cache.ts'
 
@@ -133,7 +133,7 @@ export class Service {
     return found === undefined ? undefined : this.get(principal, found.stored.run.id)
   }
 
-  async list(principal: Principal, request: ListRequest = {}): Promise<RunPage> {
+  async list(principal: Principal, request: ListRequest = {}): Promise<StoredRunPage> {
     await shareEventLoop()
     const { limit = 50, ...filters } = request
     const query = { ...filters, owner: ownerKey(principal), limit: Math.min(limit, this.limits.maxPageRuns) }

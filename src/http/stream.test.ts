@@ -7,7 +7,7 @@ import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import type { Store } from '../core/ports/store.ts'
 import { Feeds } from '../core/delivery/subscription.ts'
-import { openMemoryStore } from '../stores/memory.ts'
+import { createMemoryStore } from '../stores/memory.ts'
 import { newRun, RunWriter } from '../testing/fixtures.ts'
 import { type StreamFormat, Streams } from './stream.ts'
 
@@ -262,7 +262,7 @@ interface Stage {
 /** A log that a test writes, and a server that streams it. */
 async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   const clock = new ManualClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const bounds = {
     ...defaultLimits,
     heartbeatIntervalMs: HEARTBEAT_MS,

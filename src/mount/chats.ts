@@ -1,5 +1,5 @@
 /** Chats of the AI SDK in process: history for pages that a server renders, streams for routes of the application. */
-import type { ShownMessage } from '../ai-sdk/view/history.ts'
+import type { StoredUIMessage } from '../ai-sdk/view/history.ts'
 import { localPrincipal, type Principal } from '../core/model/principal.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 
@@ -18,7 +18,7 @@ export interface LoadChatOptions extends ChatOptions {
 
 export interface Chats {
   /** The newest messages of a chat, for `messages` of `useChat`. Empty for an unknown chat. */
-  load<Message = ShownMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>
+  load<Message = StoredUIMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>
   /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
   stream(chatId: string, options?: ChatOptions): Promise<Response>
   /** Stops what a chat is doing, durably. */

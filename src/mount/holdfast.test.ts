@@ -11,7 +11,7 @@ import { temporaryDatabase, temporaryFolder } from '../../test/support/temporary
 import { until } from '../../test/support/until.ts'
 import { agent } from '../agents/agent.ts'
 import { silentLogger } from '../core/ports/logger.ts'
-import { openMemoryStore } from '../stores/memory.ts'
+import { createMemoryStore } from '../stores/memory.ts'
 import { type Holdfast, holdfast } from './holdfast.ts'
 import type { HoldfastOptions } from './options.ts'
 
@@ -33,7 +33,7 @@ const waiting = agent({
 function mount(options: Partial<HoldfastOptions> = {}): Holdfast {
   const hf = holdfast({
     components: [echo, waiting],
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     limits: { drainTimeoutMs: 0 },
     ...options,
   })
@@ -457,7 +457,7 @@ describe('one instance per store and process', () => {
   })
 
   test('a store that was given open survives other settings, and closes with the last', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const first = holdfast({ components: [echo], store, logger: silentLogger })
     await (await first.runs.start({ component: 'echo', input: 'hi' })).result()
     const second = holdfast({ components: [echo], store, basePath: '/api' })

@@ -17,8 +17,8 @@ async function protocolsLoaded(protocols: readonly string[]): Promise<readonly [
       },
     })
     const { holdfast } = await import(${at('./holdfast.ts')})
-    const { openMemoryStore } = await import(${at('../stores/memory.ts')})
-    const hf = holdfast({ components: [], store: openMemoryStore(), protocols: ${JSON.stringify(protocols)}, authenticate: () => ({ id: 'a' }) })
+    const { createMemoryStore } = await import(${at('../stores/memory.ts')})
+    const hf = holdfast({ components: [], store: createMemoryStore(), protocols: ${JSON.stringify(protocols)}, authenticate: () => ({ id: 'a' }) })
     const before = [...seen]
     for (const path of ['/runs', '/v1/models', '/a2a/x', '/agents', '/console', '/console/api/server', '/health'])
       await (await hf.fetch(new Request('http://localhost' + path))).text()

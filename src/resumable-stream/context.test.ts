@@ -5,7 +5,7 @@ import { streamOf, textOf, untilError } from '../../test/support/text-streams.ts
 import { until } from '../../test/support/until.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import { holdfast } from '../mount/holdfast.ts'
-import { openMemoryStore } from '../stores/memory.ts'
+import { createMemoryStore } from '../stores/memory.ts'
 import {
   createResumableStreamContext,
   type CreateResumableStreamContextOptions,
@@ -14,7 +14,7 @@ import {
 import { resumableStreams, sources } from './stream-component.ts'
 
 function open(options: Partial<CreateResumableStreamContextOptions> = {}): ResumableStreamContext {
-  const store = options.holdfast === undefined ? { store: openMemoryStore() } : {}
+  const store = options.holdfast === undefined ? { store: createMemoryStore() } : {}
   const context = createResumableStreamContext({ waitUntil: null, ...store, ...options })
   onTestFinished(() => context.close())
   return context
@@ -65,7 +65,7 @@ describe('resumable-stream', () => {
   })
 
   test('streams with other ids, and contexts with other prefixes, are separate', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const [one, two] = [open({ store, keyPrefix: 'one' }), open({ store, keyPrefix: 'two' })]
     const texts = [
       one.resumableStream('a', done('one a')),
@@ -159,7 +159,7 @@ describe('resumable-stream', () => {
   test('a cancel returns at once while the source is silent, and gives its subscription back', async () => {
     // One for the context, which waits for the end, and one for a reader.
     const limits = { maxSubscribersPerRun: 2 }
-    const hf = holdfast({ components: [resumableStreams], store: openMemoryStore(), limits })
+    const hf = holdfast({ components: [resumableStreams], store: createMemoryStore(), limits })
     onTestFinished(() => hf.close())
     const context = open({ holdfast: hf })
     const { make, write, end } = source()
@@ -204,7 +204,7 @@ describe('resumable-stream', () => {
   })
 
   test('only a context starts a stream: a run with an input that was guessed, or taken from a log, fails', async () => {
-    const hf = holdfast({ components: [resumableStreams], store: openMemoryStore(), logger: silentLogger })
+    const hf = holdfast({ components: [resumableStreams], store: createMemoryStore(), logger: silentLogger })
     onTestFinished(() => hf.close())
     const { make, write, end } = source()
     const reader = (await open({ holdfast: hf }).resumableStream('a', make))!.getReader()
@@ -226,7 +226,7 @@ describe('resumable-stream', () => {
 
   test('a queued run that another node claims has no source there: its stream is interrupted', async () => {
     const limits = { maxConcurrentRuns: 1, maxRunsPerPrincipal: 1 }
-    const hf = holdfast({ components: [resumableStreams], store: openMemoryStore(), limits, logger: silentLogger })
+    const hf = holdfast({ components: [resumableStreams], store: createMemoryStore(), limits, logger: silentLogger })
     onTestFinished(() => hf.close())
     const context = open({ holdfast: hf })
     const { make, end } = source()
@@ -239,7 +239,7 @@ describe('resumable-stream', () => {
   })
 
   test('a stream is a run of an instance of the application, in which it is stopped', async () => {
-    const hf = holdfast({ components: [resumableStreams], store: openMemoryStore(), logger: silentLogger })
+    const hf = holdfast({ components: [resumableStreams], store: createMemoryStore(), logger: silentLogger })
     onTestFinished(() => hf.close())
     const context = open({ holdfast: hf })
     const { make, cancel, write } = source()

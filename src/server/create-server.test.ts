@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { openMemoryStore } from '../stores/memory.ts'
+import { createMemoryStore } from '../stores/memory.ts'
 import { createServer, type ServerOptions } from './create-server.ts'
 
 function timers(): number {
@@ -14,7 +14,7 @@ test('createServer: a server that cannot listen rejects with the reason, and lea
   onTestFinished(() => new Promise<void>((resolve) => taken.close(() => resolve())))
   const { port } = taken.address() as AddressInfo
   const before = timers()
-  await expect(createServer({ components: [], store: openMemoryStore(), port })).rejects.toThrow(/in use.*\d+/)
+  await expect(createServer({ components: [], store: createMemoryStore(), port })).rejects.toThrow(/in use.*\d+/)
   expect(timers()).toBeLessThanOrEqual(before) // the test runner's own may end meanwhile
 })
 
@@ -22,20 +22,20 @@ test.each([
   [{ authenticator: {} }, 'createServer(): unknown option authenticator: did you mean authenticate?'],
   [{ auth: { key: 'keys.json' } }, 'auth: unknown option key: did you mean keys?'],
 ])('[SEC-1] createServer: %j is refused, so that a typo does not turn authentication off', async (typo, message) => {
-  const options = { components: [], store: openMemoryStore(), ...typo } as ServerOptions
+  const options = { components: [], store: createMemoryStore(), ...typo } as ServerOptions
   await expect(createServer(options).then((server) => server.close())).rejects.toThrow(message)
 })
 
 test('createServer: a closed server leaves nothing running, and may be closed twice', async () => {
   const before = timers()
-  const server = await createServer({ components: [], store: openMemoryStore() })
+  const server = await createServer({ components: [], store: createMemoryStore() })
   await Promise.all([server.close(), server.close()])
   expect(timers()).toBe(before)
   await expect(fetch(`${server.url}/health`)).rejects.toThrow('fetch failed')
 })
 
 test('createServer: close does not wait for idle connections, and sends pending responses', async () => {
-  const server = await createServer({ components: [], store: openMemoryStore() })
+  const server = await createServer({ components: [], store: createMemoryStore() })
   const [asking, unused] = [await connected(server.url), await connected(server.url)]
   const head = 'host: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue'
   asking.write(`POST /runs HTTP/1.1\r\n${head}\r\n\r\n`)

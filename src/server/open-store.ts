@@ -13,8 +13,8 @@ export async function openStore(store: string | StoreConfig, logger?: Logger): P
 export async function loadStore(config: StoreConfig, logger: Logger = silentLogger): Promise<() => Promise<Store>> {
   switch (config.kind) {
     case 'memory': {
-      const { openMemoryStore } = await import('../stores/memory.ts')
-      return () => Promise.resolve(openMemoryStore())
+      const { createMemoryStore } = await import('../stores/memory.ts')
+      return () => Promise.resolve(createMemoryStore())
     }
     case 'sqlite': {
       const { openSqliteStore } = await import('../stores/sqlite/index.ts')

@@ -17,7 +17,7 @@ export type {
   LogDamage,
   LogWriter,
   NewRun,
-  RunPage,
+  StoredRunPage,
   RunQuery,
   StopRequest,
   Store,

@@ -20,7 +20,7 @@ import type {
   Lease,
   LogWriter,
   NewRun,
-  RunPage,
+  StoredRunPage,
   RunQuery,
   StopRequest,
   Store,
@@ -41,7 +41,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
-export function openMemoryStore(options: MemoryStoreOptions = {}): Store {
+export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return new MemoryStore(options.clock ?? systemClock)
 }
 
@@ -131,7 +131,7 @@ class MemoryStore implements Store {
     return known && { stored: stored(this.#entries.get(known.id)!), fingerprint: known.fingerprint }
   }
 
-  async list(query: RunQuery): Promise<RunPage> {
+  async list(query: RunQuery): Promise<StoredRunPage> {
     const after = query.after === undefined ? undefined : positionOf(query.after)
     const found: Run[] = []
     for (const { run } of this.#entries.values()) {

@@ -23,7 +23,7 @@ import {
 } from '../../src/ai-sdk/server/index.ts'
 import { localPrincipal } from '../../src/core/model/principal.ts'
 import { holdfast } from '../../src/mount/holdfast.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { TestChat, textOf } from '../protocols/ai-sdk/chat.ts'
 import { until } from '../support/until.ts'
 
@@ -32,7 +32,7 @@ type Make = (body: DurableChat & { readonly messages: UIMessage[] }) => DurableI
 /** The routes of an application: `POST /api/chat` and `GET /api/chat/{id}/stream`. */
 function application(make: Make, options: DurableStreamsOptions = {}) {
   const streams = createDurableStreams({
-    ...(options.holdfast === undefined && { store: openMemoryStore() }),
+    ...(options.holdfast === undefined && { store: createMemoryStore() }),
     ...options,
   })
   onTestFinished(() => streams.close())
@@ -84,7 +84,7 @@ async function logOf(
   make: Make,
   use: (app: ReturnType<typeof application>) => Promise<void>,
 ) {
-  const hf = holdfast({ components: [durableStreams], store: openMemoryStore() })
+  const hf = holdfast({ components: [durableStreams], store: createMemoryStore() })
   onTestFinished(() => hf.close())
   const app = application(make, { ...options, holdfast: hf })
   await use(app)

@@ -11,7 +11,7 @@ import { scriptedModel } from '../../src/agents/model/scripted.ts'
 import { workflow } from '../../src/agents/workflow/index.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { demoComponents } from '../../src/cli/demo/components.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { answerRun, call, getRun, readEvents, startRun, untilFinished } from '../support/http.ts'
@@ -224,7 +224,7 @@ describe.skipIf(!hasChromium)('console', { timeout: TIMEOUT_MS }, () => {
   })
 
   test('replays a pause at its length, shows it, and skips it on request', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     await fillStore(store, 1, 3_600_000)
     const server = await serveInProcess({ store })
     const page = await openConsole(await openContext(), server.url)

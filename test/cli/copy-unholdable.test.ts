@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { copyStore } from '../../src/cli/transfer/copy-store.ts'
 import { HoldfastError } from '../../src/core/model/errors.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { startRun, untilFinished } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -25,11 +25,11 @@ function refusing(store: Store, isRefused: (run: string) => boolean): Store {
 }
 
 test('holdfast copy names a run that the target cannot hold, and copies the others', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const server = await serveInProcess({ store })
   const runs = [await startRun(server, 'text 1'), await startRun(server, 'text 2'), await startRun(server, 'text 3')]
   for (const { id } of runs) await untilFinished(server, id)
-  const to = openMemoryStore()
+  const to = createMemoryStore()
   const { id } = runs[1]!
   const report = await copyStore(
     store,
@@ -41,7 +41,7 @@ test('holdfast copy names a run that the target cannot hold, and copies the othe
 })
 
 test('holdfast copy ends when the target does not respond', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const server = await serveInProcess({ store })
   const { id } = await startRun(server, 'text 1')
   await untilFinished(server, id)
@@ -49,7 +49,7 @@ test('holdfast copy ends when the target does not respond', async () => {
     throw new HoldfastError('unavailable', 'gone')
   }
   const to = overriding(
-    refusing(openMemoryStore(), () => true),
+    refusing(createMemoryStore(), () => true),
     { get: gone },
   )
   await expect(copyStore(store, to, () => {})).rejects.toThrow('gone')

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { readLog } from '../../src/cli/transfer/read-log.ts'
@@ -168,7 +168,7 @@ describe('holdfast import', async () => {
   })
 
   test('[RUN-1] leaves nothing that a worker would execute when it is interrupted', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const failing = overriding(store, {
       writer: () => {
         throw new Error('the power is off')

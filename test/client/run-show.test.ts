@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { type ClientError, createClient } from '../../src/client/index.ts'
 import { RunStore, TOGETHER_MS } from '../../src/react/run-store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { answerRun, startRun, untilFinished } from '../support/http.ts'
 import { until } from '../support/until.ts'
 import { serveNative } from '../protocols/native/serve.ts'
@@ -48,7 +48,7 @@ test('useRun: the state after the last event is there when the loop ends', async
 })
 
 test('[SUB-2] useRun: a run whose beginning was trimmed is marked as such', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const server = await serveNative({ store })
   const { id } = await startRun(server, 'text 5')
   const { events } = await untilFinished(server, id)

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { type Client, createClient, type LoggedEvent, type SessionStream } from '../../src/client/index.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
@@ -50,7 +50,7 @@ function follow(client: Client, after?: string): SessionStream {
 }
 
 test.each([
-  ['memory', () => Promise.resolve(openMemoryStore())],
+  ['memory', () => Promise.resolve(createMemoryStore())],
   ['SQLite', () => openSqliteStore({ path: temporaryDatabase() })],
 ])('sessions.follow: %s: past, present and future runs, each event once', async (_, open) => {
   const { client } = await serve(await open())
@@ -71,7 +71,7 @@ test.each([
 })
 
 test('sessions.follow: after: end delivers only what is new, also of runs in progress', async () => {
-  const { client } = await serve(openMemoryStore())
+  const { client } = await serve(createMemoryStore())
   await (await start(client, 'text 3')).result()
   const open = await start(client, 'text 2; ask Go on?; say new')
   await until('it waits', async () => (await open.get()).status === 'paused')
@@ -87,7 +87,7 @@ test('sessions.follow: after: end delivers only what is new, also of runs in pro
 
 test('[SUB-2] sessions.follow: a cursor continues exactly, wherever the reader stopped', () =>
   withSeed(async (random, progress) => {
-    const { client } = await serve(openMemoryStore())
+    const { client } = await serve(createMemoryStore())
     const runs: string[] = []
     const seen: LoggedEvent[] = []
     let after: string | undefined
@@ -132,7 +132,7 @@ test('[LOG-5] sessions.follow: a cursor of one server continues on the next one 
 })
 
 test('sessions.follow: the stream survives lost connections', async () => {
-  const { client, server } = await serve(openMemoryStore())
+  const { client, server } = await serve(createMemoryStore())
   let connections = 0
   const flaky = createClient({
     url: server.url,
@@ -164,7 +164,7 @@ test('sessions.follow: the stream survives lost connections', async () => {
 })
 
 test('session events: pages, and refusals of cursors that are none', async () => {
-  const { client, server } = await serve(openMemoryStore())
+  const { client, server } = await serve(createMemoryStore())
   const run = await start(client, 'text 3')
   await run.result()
   const url = `${server.url}/native/sessions/s1/events`
@@ -186,7 +186,7 @@ test('session events: pages, and refusals of cursors that are none', async () =>
 
 test('[SEC-1] session events: a session shows the runs of the caller alone', async () => {
   const server = await serveInProcess({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     components: labComponents(),
     authenticate: ({ headers }) => ({ id: headers.get('x-user') ?? 'nobody' }),
   })

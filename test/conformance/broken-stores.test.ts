@@ -1,6 +1,6 @@
 /** The suite fails for every store that breaks a rule, and passes for honest ones whatever their pace. */
 import { describe, expect, test } from 'vitest'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { type BrokenStore, brokenStores } from '../../src/testing/broken-stores.ts'
 import { expectModel } from '../../src/testing/conformance/model.ts'
 import { expectToPass } from '../../src/testing/conformance/trial.ts'
@@ -14,7 +14,7 @@ const cases = storeSections.flatMap(({ name, cases: each }) => each.map((one) =>
 function targetOf({ name, breakStore, afterReopen = false }: BrokenStore): StoreTarget {
   return reopening({
     name,
-    open: openMemoryStore,
+    open: createMemoryStore,
     handle: (store, { isFirst }) => (isFirst && afterReopen ? store : breakStore(store)),
   })
 }

@@ -1,5 +1,5 @@
 /** The memory store passes the whole suite. */
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { storeConformance } from '../../src/testing/stores.ts'
 
-storeConformance({ name: 'memory', open: async ({ clock }) => openMemoryStore({ clock }) })
+storeConformance({ name: 'memory', open: async ({ clock }) => createMemoryStore({ clock }) })

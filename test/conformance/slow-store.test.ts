@@ -1,12 +1,12 @@
 /** The suite asks for nothing that a store with a disk cannot give: it passes for one that is slow and forgets on a kill. */
 import type { Store } from '../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { BufferedWriter, commitTo, overriding } from '../../src/testing/broken-stores.ts'
 import { storeConformance } from '../../src/testing/stores.ts'
 import { reopening } from './reopening.ts'
 
 const killed = new WeakSet<Store>()
-const slow = { open: openMemoryStore, handle: slowHandle, kill: (handle: Store) => void killed.add(handle) }
+const slow = { open: createMemoryStore, handle: slowHandle, kill: (handle: Store) => void killed.add(handle) }
 
 storeConformance(reopening({ ...slow, name: 'a slow store' }))
 storeConformance(

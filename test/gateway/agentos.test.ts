@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { framesIn, postForm } from '../protocols/agentos/serve.ts'
 import { ensurePython, PYTHON_INSTALL_MS, type PythonServer, startPythonServer } from '../support/python.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => agno?.kill())
 
 async function serve(): Promise<Server> {
-  const server = await serveInProcess({ store: openMemoryStore(), components: [upstream.agentos(agno.url)] })
+  const server = await serveInProcess({ store: createMemoryStore(), components: [upstream.agentos(agno.url)] })
   // On a busy machine the first discovery may time out.
   await until('the components were discovered', () => server.service.health().upstreams?.[0]?.status === 'ok')
   return server

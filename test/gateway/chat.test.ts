@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { OpenAiUpstreamOptions } from '../../src/agents/upstream/openai-source.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { until } from '../support/until.ts'
 import { type ChatServer, chunk, playing, type Play, sse, startChatServer } from './chat-server.ts'
 
 async function serve(url: string, options: OpenAiUpstreamOptions = {}): Promise<Server> {
-  return serveInProcess({ store: openMemoryStore(), components: [upstream.openai(url, options)] })
+  return serveInProcess({ store: createMemoryStore(), components: [upstream.openai(url, options)] })
 }
 
 async function serveScripts(scripts: Readonly<Record<string, Play>>, options: OpenAiUpstreamOptions = {}) {
@@ -318,7 +318,7 @@ describe('gateway, chat completions: an upstream', () => {
     const [one, two] = [await startChatServer({ m: words(1) }), await startChatServer({ m: words(2) })]
     const of = async (prefix: string) =>
       serveInProcess({
-        store: openMemoryStore(),
+        store: createMemoryStore(),
         components: [upstream.openai(one.url, { name: 'one' }), upstream.openai(two.url, { name: 'two', prefix })],
       })
     const conflicting = await of('')

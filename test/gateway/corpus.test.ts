@@ -7,7 +7,7 @@ import type { RemoteEvent } from '../../src/agents/remote-agentos/wire.ts'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { ComponentKind } from '../../src/core/ports/component.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { playing, startChatServer } from './chat-server.ts'
 import { framesOf, logged } from './upstream-log.ts'
@@ -64,7 +64,7 @@ test.for(agno)('gateway, corpus: an AgentOS client gets %s as it came, but for e
 
 async function through(file: string): Promise<SentFrame[]> {
   const chat = await startChatServer({ m: playing(textOf(file)) })
-  const server = await serveInProcess({ store: openMemoryStore(), components: [upstream.openai(chat.url)] })
+  const server = await serveInProcess({ store: createMemoryStore(), components: [upstream.openai(chat.url)] })
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -11,7 +11,7 @@ import { CallerCredential } from '../../src/core/model/caller-credential.ts'
 import { configOf } from '../../src/server/config.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { parseOptions } from '../../src/server/options.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
@@ -58,7 +58,7 @@ const JWT_SECRET = 'a secret of at least thirty-two bytes'
 
 function serve(url: string, more: Partial<Parameters<typeof serveInProcess>[0]> = {}): Promise<Server> {
   return serveInProcess({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     components: [upstream.openai(url, OPTIONS)],
     auth: { passthrough: true },
     ...more,
@@ -165,7 +165,7 @@ describe('gateway, --auth passthrough', () => {
   })
 
   test('an upstream that wants the credential needs a server that has it', async () => {
-    const options = { store: openMemoryStore(), components: [upstream.openai('http://x.example/v1', OPTIONS)] }
+    const options = { store: createMemoryStore(), components: [upstream.openai('http://x.example/v1', OPTIONS)] }
     await expect(serveInProcess(options)).rejects.toThrow('auth: { passthrough: true }')
     await expect(
       serveInProcess({ ...options, auth: { passthrough: true, securityKey: 'a-shared-key-of-some-length' } }),
@@ -184,7 +184,7 @@ test('gateway: headers may be a function, which is called for each request', asy
   let calls = 0
   const headers = () => Promise.resolve({ authorization: `Bearer sk-good-${++calls}` })
   const server = await serveInProcess({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     components: [upstream.openai(url, { models: ['m'], headers })],
   })
   await (await start(server)).text()

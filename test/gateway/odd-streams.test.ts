@@ -2,13 +2,13 @@
 import { describe, expect, test } from 'vitest'
 import type { OpenAiUpstreamOptions } from '../../src/agents/upstream/openai-source.ts'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { chunk, playing, type Play, sse, startChatServer } from './chat-server.ts'
 
 async function dataThrough(play: Play, body: object = {}, options: OpenAiUpstreamOptions = {}): Promise<unknown[]> {
   const chat = await startChatServer({ m: play })
-  const server = await serveInProcess({ store: openMemoryStore(), components: [upstream.openai(chat.url, options)] })
+  const server = await serveInProcess({ store: createMemoryStore(), components: [upstream.openai(chat.url, options)] })
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { targetUrl } from '../../src/protocols/upstream/target-url.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { type InProcessOptions, serveInProcess } from '../support/in-process.ts'
 import { until } from '../support/until.ts'
 
@@ -52,7 +52,7 @@ async function startEcho() {
 }
 
 function serve(components: InProcessOptions['components'], more: InProcessOptions = {}): Promise<Server> {
-  return serveInProcess({ store: openMemoryStore(), ...(components && { components }), ...more })
+  return serveInProcess({ store: createMemoryStore(), ...(components && { components }), ...more })
 }
 
 /** As it is: `fetch` would normalize the path. */

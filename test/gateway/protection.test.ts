@@ -5,7 +5,7 @@ import { agent } from '../../src/agents/agent.ts'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { OpenAiUpstreamOptions } from '../../src/agents/upstream/openai-source.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { framesIn, postForm } from '../protocols/agentos/serve.ts'
 import { freePort } from '../support/free-port.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -20,7 +20,10 @@ async function deadUrl(): Promise<string> {
 }
 
 function serve(url: string, options: OpenAiUpstreamOptions): Promise<Server> {
-  return serveInProcess({ store: openMemoryStore(), components: [upstream.openai(url, { models: ['m'], ...options })] })
+  return serveInProcess({
+    store: createMemoryStore(),
+    components: [upstream.openai(url, { models: ['m'], ...options })],
+  })
 }
 
 async function ask(server: Server): Promise<{ status: number; text: string; response: Response }> {
@@ -107,9 +110,9 @@ describe('gateway, concurrency limit', () => {
         yield String(await context.ask('Which?'))
       },
     })
-    const other = await serveInProcess({ store: openMemoryStore(), components: [asking] })
+    const other = await serveInProcess({ store: createMemoryStore(), components: [asking] })
     const server = await serveInProcess({
-      store: openMemoryStore(),
+      store: createMemoryStore(),
       components: [upstream.agentos(other.url, { concurrency: 1 })],
     })
     for (const session_id of ['one', 'two']) {
@@ -197,11 +200,11 @@ describe('gateway, replicas', () => {
       },
     })
     const [one, two] = [
-      await serveInProcess({ store: openMemoryStore(), components: [asking] }),
-      await serveInProcess({ store: openMemoryStore(), components: [asking] }),
+      await serveInProcess({ store: createMemoryStore(), components: [asking] }),
+      await serveInProcess({ store: createMemoryStore(), components: [asking] }),
     ]
     const server = await serveInProcess({
-      store: openMemoryStore(),
+      store: createMemoryStore(),
       components: [upstream.agentos(one.url, { replicas: [two.url] })],
     })
     const runs = await Promise.all(
@@ -235,9 +238,9 @@ describe('gateway, replicas', () => {
         yield `heard ${input}`
       },
     })
-    const other = await serveInProcess({ store: openMemoryStore(), components: [echo] })
+    const other = await serveInProcess({ store: createMemoryStore(), components: [echo] })
     const server = await serveInProcess({
-      store: openMemoryStore(),
+      store: createMemoryStore(),
       components: [upstream.a2a(`${await deadUrl()}/a2a/echo`, { replicas: [`${other.url}/a2a/echo`] })],
     })
     for (const session_id of ['a', 'b', 'c', 'd']) {

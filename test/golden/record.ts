@@ -13,7 +13,7 @@ import { Registry } from '../../src/core/registry.ts'
 import { Service } from '../../src/core/service.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { workIdentity } from '../../src/server/work-identity.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { Connection, readEvents } from '../support/node.ts'
 import { until } from '../support/until.ts'
@@ -87,7 +87,7 @@ const LEASE_MS = 150
 
 async function record(name: string, recording: Recording): Promise<void> {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const first = new Connection(store)
   const services = [openService(first.store, clock)]
   const { component, input, given = input, answer, paused } = recording

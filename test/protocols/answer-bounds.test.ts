@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores/overriding.ts'
 import { call } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -16,7 +16,7 @@ const read = new Set<string>()
 
 /** Each run says 1,000 characters, so that one answer holds a few of them. */
 beforeEach(async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const about = { component: 'chatter', eventsPerRun: 10, text: 'x'.repeat(100) }
   ids = await addLongSession(store, { ...about, session: 'talk', runs: RUNS })
   await addLongSession(store, { ...about, session: 'huge', runs: 1, eventsPerRun: 1000 })
@@ -74,7 +74,7 @@ test('AgentOS: an incomplete list of runs is marked, and created_before leads to
 })
 
 test('AgentOS: a session of more runs than a page is read to its first run by created_before', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const about = { component: 'chatter', eventsPerRun: 1, session: 'many', runs: 25 }
   const all = await addLongSession(store, about)
   const small = await serveInProcess({

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { createServer, type Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { longestTurnMs } from '../support/turns.ts'
 
 /** No request may hold the event loop for longer. */
@@ -118,7 +118,11 @@ const places: readonly Place[] = [
 let server: Server
 
 beforeAll(async () => {
-  server = await createServer({ components: labComponents(), store: openMemoryStore(), limits: { drainTimeoutMs: 0 } })
+  server = await createServer({
+    components: labComponents(),
+    store: createMemoryStore(),
+    limits: { drainTimeoutMs: 0 },
+  })
   // What is loaded and compiled by the first request is not what is measured.
   for (const { path, body } of places) for (const value of ['[{}]', '"text 1"']) await post(path, body(value))
 })

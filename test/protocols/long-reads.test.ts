@@ -5,7 +5,7 @@ import { localOwner } from '../../src/core/model/principal.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { createServer, type Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { addLongSession } from '../support/long-session.ts'
 import { longestTurnMs, threadCpuMs } from '../support/turns.ts'
@@ -21,7 +21,7 @@ let ids: string[]
 let wholeMs: number
 
 beforeAll(async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   ids = await addLongSession(store, { session: 'long', component: 'chatter', runs: RUNS, eventsPerRun: EVENTS })
   await addLongSession(store, { session: 'one', component: 'chatter', runs: 1, eventsPerRun: RUNS * EVENTS })
   await addAskingRun(store)

@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 import { storeUnavailable } from '../../src/core/model/errors.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { freePort } from '../support/free-port.ts'
 import { call } from '../support/http.ts'
@@ -24,7 +24,7 @@ interface Broken {
 
 /** A server whose store has gone away; it still says that it is well. */
 async function serveBroken(): Promise<Broken> {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   let isGone = false
   const failing =
     <Given extends unknown[], Result>(work: (...given: Given) => Promise<Result>) =>

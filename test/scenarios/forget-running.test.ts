@@ -6,7 +6,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import { createKey, listKeys } from '../../src/server/auth/keys.ts'
 import { configOptions } from '../../src/server/config-options.ts'
 import { openStore } from '../../src/server/open-store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { callWith, NOBODY } from '../cli/called.ts'
 import { serveNative } from '../protocols/native/serve.ts'
 import { call, followRun, startRun, untilFinished, untilStatus } from '../support/http.ts'
@@ -47,7 +47,7 @@ async function fill(store: Store) {
 const WHO = ['--principal', 'anna', '--tenant', 'acme'] as const
 
 describe.each([
-  ['memory', async () => openMemoryStore()],
+  ['memory', async () => createMemoryStore()],
   ['SQLite', () => open(`sqlite:${temporaryDatabase()}`)],
   ['PostgreSQL', () => open(`${postgres.url}?schema=forget_running`)],
   ['NATS', () => open(urlOf([nats]))],
@@ -113,7 +113,7 @@ describe.each([
 })
 
 test('holdfast forget: a credential cannot forget its own principal, and --vacuum is rejected at a server', async () => {
-  const { server, admin } = await fill(openMemoryStore())
+  const { server, admin } = await fill(createMemoryStore())
   const at = ['--url', server.url, '--key', admin]
   const own = await holdfast('forget', '--principal', 'operator', ...at)
   expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining('its own principal') as string })

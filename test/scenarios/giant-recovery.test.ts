@@ -4,7 +4,7 @@ import { agent } from '../../src/agents/agent.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { createServer } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { turnsOf } from '../support/turns.ts'
 import { until } from '../support/until.ts'
@@ -14,7 +14,7 @@ const EVENTS = 60_000
 const SHARE_MAX = 1 / 5
 
 test('[RUN-5] no turn of the event loop is long while a run of 60,000 events is recovered', async () => {
-  const store = openMemoryStore() // its reads resolve at once, so that only slices give others a turn
+  const store = createMemoryStore() // its reads resolve at once, so that only slices give others a turn
   await writeInterrupted(store)
   let isReplayed = false
   const component = agent({

@@ -8,7 +8,7 @@ import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'
 import type { RunShape } from '../../src/protocols/native/shapes.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import {
   call,
   type CallOptions,
@@ -103,7 +103,7 @@ beforeEach(async () => {
     ...labComponents(),
     { ...labAgent({ id: 'lab-one-at-a-time' }), onBusySession: 'reject' as const },
   ]
-  server = await serveInProcess({ components, auth: { keys }, store: openMemoryStore() })
+  server = await serveInProcess({ components, auth: { keys }, store: createMemoryStore() })
   alice = { url: server.url, token: first! }
   bob = { url: server.url, token: second! }
 })

@@ -1,6 +1,6 @@
 /** The agents of simulated runs. The script in its input decides what an agent does, so every attempt does the same. */
 import type { Component, Emission, Recovery, RunContext } from '../../src/core/ports/component.ts'
-import { WorkFailure } from '../../src/core/ports/component.ts'
+import { WorkError } from '../../src/core/ports/component.ts'
 import { type Model, textsOf } from './model.ts'
 import type { Op } from './plan.ts'
 
@@ -112,7 +112,7 @@ async function step(
     })
     world.model.result(run, 'step', name, result)
   } catch (thrown) {
-    if (!(thrown instanceof WorkFailure) || !op.fails) throw thrown
+    if (!(thrown instanceof WorkError) || !op.fails) throw thrown
   }
 }
 
@@ -126,7 +126,7 @@ async function callChild(
   try {
     await context.call(child(world, n, ops, fails), { n }, { retractFailure: true })
   } catch (thrown) {
-    if (!(thrown instanceof WorkFailure) || !fails) throw thrown
+    if (!(thrown instanceof WorkError) || !fails) throw thrown
   }
 }
 

@@ -12,7 +12,7 @@ import type {
   HintListener,
   LogWriter,
   NewRun,
-  RunPage,
+  StoredRunPage,
   RunQuery,
   StopRequest,
   Store,
@@ -76,7 +76,7 @@ export class NodeStore implements Store {
     return this.#link.request('findByKey', () => this.#shared.memory.findByKey(owner, key))
   }
 
-  list(query: RunQuery): Promise<RunPage> {
+  list(query: RunQuery): Promise<StoredRunPage> {
     return this.#link.request('list', () => this.#shared.memory.list(query))
   }
 

@@ -13,7 +13,7 @@ import type {
   StoredRun,
 } from '../../src/core/ports/store.ts'
 import type { Slice } from '../../src/core/model/record.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import type { Model } from './model.ts'
 import type { RunPlan } from './plan.ts'
 
@@ -31,7 +31,7 @@ export class SharedStore {
   readonly #planOf: (run: Run) => RunPlan
 
   constructor(clock: Clock, model: Model, planOf: (run: Run) => RunPlan) {
-    this.memory = openMemoryStore({ clock })
+    this.memory = createMemoryStore({ clock })
     this.#clock = clock
     this.#model = model
     this.#planOf = planOf

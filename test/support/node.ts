@@ -16,7 +16,7 @@ import { isFinished, type RunStatus } from '../../src/core/model/run.ts'
 import { Service, type StartRequest } from '../../src/core/service.ts'
 import type { LogWriter, Store, StoredRun } from '../../src/core/ports/store.ts'
 import { workIdentity } from '../../src/server/work-identity.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { until } from './until.ts'
 
@@ -48,7 +48,7 @@ export function openNode({
   redact,
   registry = new Registry(components),
 }: NodeOptions): TestNode {
-  const opened = store ?? openMemoryStore({ clock })
+  const opened = store ?? createMemoryStore({ clock })
   const service = new Service({
     store: opened,
     registry,

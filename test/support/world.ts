@@ -4,7 +4,7 @@ import type { LoggedEvent } from '../../src/core/model/event.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { createFakeClock, type FakeClock } from '../../src/testing/fake-clock.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -16,7 +16,7 @@ export const LEASE_MS = 150
 /** A store with mortal workers. Its clock is frozen, so leases expire only when a worker dies. */
 export class World {
   readonly clock: FakeClock = this.createClock()
-  readonly store = openMemoryStore({ clock: this.clock })
+  readonly store = createMemoryStore({ clock: this.clock })
   readonly components: readonly Component[]
   #connection: Connection | undefined
   #looks = 0

@@ -4,7 +4,7 @@ import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import type { Event } from '../../src/core/model/event.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { heldMegabytes } from '../support/memory.ts'
@@ -19,7 +19,7 @@ const NOISE_MB = 0.7
 
 async function storeOf(runs: readonly string[], events: () => Iterable<Event>): Promise<Store> {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   for (const id of runs) {
     const fresh = newRun(id, clock.iso(), { claim: { owner: 'test', ttlMs: 1e9 } })
     const { stored } = await store.create(fresh)

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { withSeed } from '../support/with-seed.ts'
@@ -17,7 +17,7 @@ describe.each(numbered.map((tested) => [tested.kind.name, tested] as const))('a 
   test('[SUB-2] is the last frame of the events up to a log index, and back', () =>
     withSeed(async (random) => {
       const clock = createFakeClock()
-      const store = openMemoryStore({ clock })
+      const store = createMemoryStore({ clock })
       const fresh = newRun('run_x', clock.iso(), { claim: { owner: 'test', ttlMs: 1e9 } })
       const { stored: created } = await store.create(fresh)
       const writer = new RunWriter(store, clock, created, [fresh.record])

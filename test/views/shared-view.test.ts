@@ -7,7 +7,7 @@ import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
 import { lastOf, recordsOf, type Slice } from '../../src/core/model/record.ts'
 import type { Store, StoredRun } from '../../src/core/ports/store.ts'
 import { encodeTaken, ViewCursor } from '../../src/http/view.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
@@ -30,7 +30,7 @@ interface World {
 /** A run whose log has these events. */
 async function worldOf(events: ReturnType<typeof randomEvents>, limits: Partial<Limits> = {}): Promise<World> {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const writer = await writerOn(store, clock)
   for (const event of events) {
     clock.advance(7)
@@ -196,7 +196,7 @@ const LIVE_EVENTS = 400
 test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their exact tails while checkpoints are evicted', () =>
   withSeed(async (random, progress) => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     // A few views of this log fit, not all of them.
     const limits = limitsWith({ maxViewBytes: 400_000 })
     const views = new ViewCache(store, limits)
@@ -317,14 +317,14 @@ describe('a shared view', () => {
 
   test('[SUB-2] a view of a log that lost its end is folded again from the history that the log has', async () => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const views = new ViewCache(store, limitsWith({}))
     const writer = await writerOn(store, clock)
     for (let count = 0; count < 200; count++) writer.text(`old ${count} `)
     await writer.flush()
     const view = views.open((await store.get('run_x'))!, tested.kind)
     const old = await view.current(201)
-    const other = openMemoryStore({ clock })
+    const other = createMemoryStore({ clock })
     const again = await writerOn(other, clock)
     for (let count = 0; count < 150; count++) again.text(`new ${count} `)
     await again.flush()

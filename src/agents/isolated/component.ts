@@ -8,7 +8,7 @@ import type { RedactOptions } from '../../core/redaction/redaction.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import { IsolatedRun } from './isolated-run.ts'
 import { checkOnly, fromCheck, fromJsonSchema } from '../../core/schema/json-schema.ts'
-import { loadComponent, type ComponentDescription } from './load-component.ts'
+import { loadComponent, type ModuleDescription } from './load-component.ts'
 import type { ThreadData } from './protocol.ts'
 import { Slots } from '../shared/slots.ts'
 import { IsolatedThread } from './thread.ts'
@@ -79,7 +79,7 @@ export async function isolated<Input = unknown>(
   }
 }
 
-async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: number): Promise<ComponentDescription> {
+async function describe(thread: IsolatedThread, module: string, loadTimeoutMs: number): Promise<ModuleDescription> {
   const late = setTimeout(
     () => void thread.terminate(new Error(`the module did not load within ${loadTimeoutMs} ms (loadTimeoutMs)`)),
     loadTimeoutMs,

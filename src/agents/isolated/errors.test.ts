@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
+import { RejectedError, WorkError } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { ErrorTransport } from './errors.ts'
@@ -10,7 +10,7 @@ function sent(error: unknown): unknown {
 }
 
 test.each([
-  new WorkFailure({ code: 'agent_failed', message: 'no', details: { type: 'CardError', code: 7, data: [1] } }),
+  new WorkError({ code: 'agent_failed', message: 'no', details: { type: 'CardError', code: 7, data: [1] } }),
   new RunFailure('diverged', 'elsewhere', { at: 3 }),
   new RejectedError('not today'),
   new HoldfastError('unavailable', 'later'),
@@ -31,7 +31,7 @@ test('isolated errors: an error that crosses back is the same object, also as th
   const thrown = new Error('mine')
   const arrived = host.unpack(structuredClone(thread.pack(thrown, true)))
   const back = thread.unpack(
-    structuredClone(host.pack(new WorkFailure({ code: 'agent_failed', message: 'x' }, { cause: arrived }))),
+    structuredClone(host.pack(new WorkError({ code: 'agent_failed', message: 'x' }, { cause: arrived }))),
   )
   expect((back as Error).cause).toBe(thrown)
 })

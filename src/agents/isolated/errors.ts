@@ -1,5 +1,5 @@
 /** Errors that cross a thread boundary keep name, message, code, data and cause, and their class if Holdfast knows it. */
-import { RejectedError, WorkFailure } from '../../core/ports/component.ts'
+import { RejectedError, WorkError } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type ErrorCode, HoldfastError, messageOf, readable } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
@@ -13,7 +13,7 @@ export interface PackedError {
   readonly stack?: string
   readonly code?: string | number
   readonly data?: PackedValue
-  /** Data of a `WorkFailure` or `RunFailure`, which is serializable. */
+  /** Data of a `WorkError` or `RunFailure`, which is serializable. */
   readonly failure?: PackedValue
   readonly cause?: PackedError
   /** Number of the error in its own thread, which gets the same object back. */
@@ -75,7 +75,7 @@ export class ErrorTransport {
 }
 
 function kindOf(error: Error): Pick<PackedError, 'kind' | 'failure'> {
-  if (error instanceof WorkFailure) return { kind: 'failure', failure: pack(error.failure, 'failure') }
+  if (error instanceof WorkError) return { kind: 'failure', failure: pack(error.failure, 'failure') }
   if (error instanceof RunFailure) return { kind: 'verdict', failure: pack(error.failure, 'failure') }
   if (error instanceof RejectedError) return { kind: 'rejected' }
   if (error instanceof HoldfastError) return { kind: 'holdfast' }
@@ -86,7 +86,7 @@ function rebuild({ kind, name, message, code, data, failure }: PackedError, caus
   const options = cause === undefined ? undefined : { cause }
   switch (kind) {
     case 'failure':
-      return new WorkFailure(unpack(failure) as Failure, options)
+      return new WorkError(unpack(failure) as Failure, options)
     case 'verdict': {
       const { code: verdict, message: text, details } = unpack(failure) as Failure
       return new RunFailure(verdict as ErrorCode, text, details)

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type {
   AskOptions,
   Component,
-  ComponentFacts,
+  ComponentDescription,
   Emission,
   RunContext,
   ToolCall,
@@ -132,7 +132,7 @@ export class HostRun {
     { abortable, ...options }: PackedCallOptions,
   ): Promise<unknown> {
     const component: Component = {
-      ...(unpack(facts) as ComponentFacts),
+      ...(unpack(facts) as ComponentDescription),
       run: (_input, context) => {
         const stream = ++this.#count
         const registered = this.#register(context)

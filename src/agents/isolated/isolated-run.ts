@@ -1,6 +1,6 @@
 /** Stream of one isolated run: takes a slot, starts a thread, forwards what it yields, and always ends the thread. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { Slots } from '../shared/slots.ts'
 import type { IsolatedThread } from './thread.ts'
 
@@ -102,7 +102,7 @@ export class IsolatedRun implements Stream {
   }
 }
 
-function notLoaded(loadTimeoutMs: number): WorkFailure {
+function notLoaded(loadTimeoutMs: number): WorkError {
   const message = `the module of the isolated agent did not load within ${loadTimeoutMs} ms`
-  return new WorkFailure({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadTimeoutMs } })
+  return new WorkError({ code: 'agent_failed', message, details: { reason: 'load_timeout', loadTimeoutMs } })
 }

@@ -1,5 +1,5 @@
 /** Finds the component that a module exports, and describes it without running it. */
-import type { Component, ComponentFacts } from '../../core/ports/component.ts'
+import type { Component, ComponentDescription } from '../../core/ports/component.ts'
 import type { JsonSchema } from '../../core/ports/schema.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { jsonSchemaOf } from '../../core/schema/json-schema.ts'
@@ -23,13 +23,13 @@ function isComponent(value: unknown): value is Component {
 }
 
 /** A component as the server's thread knows it. */
-export interface ComponentDescription {
-  readonly facts: ComponentFacts
+export interface ModuleDescription {
+  readonly facts: ComponentDescription
   readonly input?: JsonSchema
   readonly output?: JsonSchema
 }
 
-export function describeComponent(component: Component): ComponentDescription {
+export function describeComponent(component: Component): ModuleDescription {
   const { input, output } = component
   return {
     facts: factsOf(component),
@@ -39,7 +39,7 @@ export function describeComponent(component: Component): ComponentDescription {
 }
 
 /** Copies the known fields as plain data: a component may have others that cannot be cloned. */
-export function factsOf(component: Omit<Component, 'run'>): ComponentFacts {
+export function factsOf(component: Omit<Component, 'run'>): ComponentDescription {
   if (component.redact !== undefined)
     throw new TypeError(
       `component ${component.id} has \`redact\`, which cannot cross into a thread: pass it to isolated() instead`,
@@ -47,7 +47,7 @@ export function factsOf(component: Omit<Component, 'run'>): ComponentFacts {
   const facts = Object.fromEntries(
     FACTS.flatMap((key) => (component[key] === undefined ? [] : [[key, component[key]]])),
   )
-  return JSON.parse(JSON.stringify(facts)) as ComponentFacts
+  return JSON.parse(JSON.stringify(facts)) as ComponentDescription
 }
 
 const FACTS = [
@@ -63,4 +63,4 @@ const FACTS = [
   'onDivergence',
   'onUnserializable',
   'limits',
-] as const satisfies readonly (keyof ComponentFacts)[]
+] as const satisfies readonly (keyof ComponentDescription)[]

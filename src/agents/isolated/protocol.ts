@@ -1,6 +1,6 @@
 /** RPC protocol between the host of an isolated component and its thread. */
 import type { CallOptions, HistoryMessage, HistoryOptions, RunContext } from '../../core/ports/component.ts'
-import type { ComponentDescription } from './load-component.ts'
+import type { ModuleDescription } from './load-component.ts'
 import type { PackedError } from './errors.ts'
 import type { PackedValue, PackedEmission } from './packing.ts'
 
@@ -73,7 +73,7 @@ export type StreamResult =
 /** Served by the thread: the component's code. */
 export interface ThreadMethods {
   /** Loads the module and describes its component. */
-  describe(): Promise<ComponentDescription>
+  describe(): Promise<ModuleDescription>
   /** Starts the run as a stream. */
   start(stream: StreamId, input: unknown, context: ContextValues): Promise<void>
   openStage(stream: StreamId, body: FunctionId, invocation: InvocationId): void

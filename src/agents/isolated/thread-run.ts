@@ -5,7 +5,7 @@ import { RejectedError } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { iterate } from '../../core/execution/iterate.ts'
 import { runComponent } from '../../core/execution/run-component.ts'
-import { describeComponent, type ComponentDescription } from './load-component.ts'
+import { describeComponent, type ModuleDescription } from './load-component.ts'
 import { pack, type PackedValue, packEmission, packOutput } from './packing.ts'
 import type {
   ContextId,
@@ -66,7 +66,7 @@ export class ThreadRun implements ThreadMethods {
     return this.#enclosing.getStore() ?? 0
   }
 
-  async describe(): Promise<ComponentDescription> {
+  async describe(): Promise<ModuleDescription> {
     return describeComponent(await this.#load())
   }
 

@@ -1,6 +1,6 @@
 /** Worker thread for one run. If it ends before the run, the run fails with the reason. */
 import { Worker } from 'node:worker_threads'
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { HostRun } from './host-run.ts'
 import type { ThreadData } from './protocol.ts'
@@ -46,7 +46,7 @@ export class IsolatedThread {
   }
 }
 
-function uncaughtFailure(cause: Error, memoryMb: number): WorkFailure {
+function uncaughtFailure(cause: Error, memoryMb: number): WorkError {
   const { code } = cause as { code?: unknown }
   if (code === 'ERR_WORKER_OUT_OF_MEMORY')
     return failure(
@@ -58,10 +58,10 @@ function uncaughtFailure(cause: Error, memoryMb: number): WorkFailure {
   return failure(`uncaught error in the isolated agent: ${messageOf(cause)}`, { reason: 'uncaught', type }, cause)
 }
 
-function exitFailure(exitCode: number): WorkFailure {
+function exitFailure(exitCode: number): WorkError {
   return failure(`the isolated agent ended its thread with process.exit(${exitCode})`, { reason: 'exit', exitCode })
 }
 
-function failure(message: string, details: object, cause?: Error): WorkFailure {
-  return new WorkFailure({ code: 'agent_failed', message, details }, cause && { cause })
+function failure(message: string, details: object, cause?: Error): WorkError {
+  return new WorkError({ code: 'agent_failed', message, details }, cause && { cause })
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { settle } from '../../../test/support/manual-clock.ts'
-import { type Emission, WorkFailure, RejectedError, type RunContext } from '../../core/ports/component.ts'
+import { type Emission, WorkError, RejectedError, type RunContext } from '../../core/ports/component.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
 import { encodeBody } from '../../core/model/record.ts'
@@ -95,7 +95,7 @@ function chunk(kib: number, place: { append: boolean; last: boolean }): unknown 
 }
 
 async function failureOnRecord(): Promise<never> {
-  throw new WorkFailure({ code: 'agent_failed', message: 'on record' })
+  throw new WorkError({ code: 'agent_failed', message: 'on record' })
 }
 
 describe('lab: output', () => {

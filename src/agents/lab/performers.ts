@@ -1,5 +1,5 @@
 /** Implements each statement of a lab script. Deterministic: a script always emits the same events. */
-import { type Emission, emit, WorkFailure } from '../../core/ports/component.ts'
+import { type Emission, emit, WorkError } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { Stage } from './stage.ts'
 import type { Statement, StatementName } from './statements.ts'
@@ -119,7 +119,7 @@ async function callTool({ name, fail, idempotent, ms }: Statement<'tool'>, stage
     })
   } catch (thrown) {
     // Only the requested failure, from this or an earlier attempt: an abort must propagate.
-    const isIntended = fail && (thrown === failure || thrown instanceof WorkFailure)
+    const isIntended = fail && (thrown === failure || thrown instanceof WorkError)
     if (!isIntended) throw thrown
   }
 }

@@ -20,10 +20,10 @@ import { aborted, openNode, textOf, typesOf } from '../../../test/support/node.t
 import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
-import { langGraphAgent, type LangGraphDefinition } from './agent.ts'
+import { langGraphAgent, type LangGraphAgentDefinition } from './agent.ts'
 
-function subject(graph: unknown, more: Partial<LangGraphDefinition> = {}): Component {
-  return langGraphAgent({ id: 'subject', graph: graph as LangGraphDefinition['graph'], ...more })
+function subject(graph: unknown, more: Partial<LangGraphAgentDefinition> = {}): Component {
+  return langGraphAgent({ id: 'subject', graph: graph as LangGraphAgentDefinition['graph'], ...more })
 }
 
 const talker = (text: string): FakeListChatModel => new FakeListChatModel({ responses: [text] })
@@ -206,7 +206,7 @@ test('[RUN-1] LangGraph: work that is not in the log is repeated from the thread
     .compile({ checkpointer: new MemorySaver() })
   let dies = false
   let ran = 0
-  const killed: LangGraphDefinition['graph'] = {
+  const killed: LangGraphAgentDefinition['graph'] = {
     checkpointer: graph.checkpointer,
     getState: (config) => graph.getState(config),
     async stream(input, options) {

@@ -10,7 +10,7 @@ import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
 import { type Graph, Thread } from './thread.ts'
 import { outputOf } from './values.ts'
 
-export interface LangGraphDefinition extends CommonDefinition {
+export interface LangGraphAgentDefinition extends CommonDefinition {
   /** Result of `compile()`. */
   readonly graph: Graph
   /** Maps the run's input to the graph's. Default: a string becomes a user message, an object is passed unchanged. */
@@ -28,7 +28,7 @@ export interface LangGraphDefinition extends CommonDefinition {
 /** Maximum supersteps and answers in one run. */
 const SUPERSTEPS_MAX = 10_000
 
-const RULES: OptionRules<LangGraphDefinition> = {
+const RULES: OptionRules<LangGraphAgentDefinition> = {
   ...commonRules,
   graph: anObject,
   mapInput: aFunction,
@@ -38,7 +38,7 @@ const RULES: OptionRules<LangGraphDefinition> = {
   recursionLimit: aCount,
 }
 
-export function langGraphAgent(definition: LangGraphDefinition): Component {
+export function langGraphAgent(definition: LangGraphAgentDefinition): Component {
   checkDefinition('langGraphAgent', definition, RULES, ['graph'])
   return {
     ...commonOf(definition),
@@ -48,7 +48,7 @@ export function langGraphAgent(definition: LangGraphDefinition): Component {
 }
 
 async function* run(
-  definition: LangGraphDefinition,
+  definition: LangGraphAgentDefinition,
   input: unknown,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
@@ -83,7 +83,7 @@ async function* run(
   throw new Error(`the graph took more than ${SUPERSTEPS_MAX} supersteps in one run`)
 }
 
-function configOf(definition: LangGraphDefinition, context: RunContext): Record<string, unknown> {
+function configOf(definition: LangGraphAgentDefinition, context: RunContext): Record<string, unknown> {
   const { thread = 'run', configurable, recursionLimit } = definition
   return {
     configurable: { ...configurable?.(context), thread_id: thread === 'run' ? context.run : context.session },

@@ -1,5 +1,5 @@
 /** One background response of the OpenAI API: started once per run, followed to its end over any number of connections. */
-import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type RunContext, WorkError } from '../../core/ports/component.ts'
 import { pause } from '../shared/pause.ts'
 import {
   type CreationRequest,
@@ -38,7 +38,7 @@ export class BackgroundResponse {
   #id: string | undefined
   #ended = false
   #abandoned: Promise<void> | undefined
-  #failure: WorkFailure | undefined
+  #failure: WorkError | undefined
 
   constructor(sdk: Sdk, context: RunContext, name: string) {
     this.#sdk = sdk
@@ -51,7 +51,7 @@ export class BackgroundResponse {
   }
 
   /** Why it ended, in our terms; clients report it in theirs. */
-  get failure(): WorkFailure | undefined {
+  get failure(): WorkError | undefined {
     return this.#failure
   }
 
@@ -90,7 +90,7 @@ export class BackgroundResponse {
       const answer = await api.start(this.#context.signal)
       if (answer instanceof Response) {
         refusal = answer
-        throw new WorkFailure({
+        throw new WorkError({
           code: 'agent_failed',
           message: `the provider answered ${answer.status}`,
           retryable: true,
@@ -129,7 +129,7 @@ export class BackgroundResponse {
         }
       } catch (thrown) {
         if (signal.aborted) throw thrown
-        if (thrown instanceof WorkFailure) throw live === undefined ? thrown : cutFailure(thrown)
+        if (thrown instanceof WorkError) throw live === undefined ? thrown : cutFailure(thrown)
       }
       events = undefined
     }
@@ -158,7 +158,7 @@ export class BackgroundResponse {
       }
     } catch (thrown) {
       this.#ended = isGone(thrown)
-      if (thrown instanceof WorkFailure) this.#failure = thrown
+      if (thrown instanceof WorkError) this.#failure = thrown
       throw thrown
     } finally {
       signal.removeEventListener('abort', stop)
@@ -167,8 +167,8 @@ export class BackgroundResponse {
 }
 
 /** A response that this process started is retried by the rules for interrupted streams. */
-function cutFailure({ failure }: WorkFailure): WorkFailure {
-  return new WorkFailure({ ...failure, details: { ...(failure.details as object), reason: 'broken_off' } })
+function cutFailure({ failure }: WorkError): WorkError {
+  return new WorkError({ ...failure, details: { ...(failure.details as object), reason: 'broken_off' } })
 }
 
 /** As the provider would send it. */

@@ -1,6 +1,6 @@
 /** Agent loop: asks the model, makes its tool calls, and repeats until there is an answer. */
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
-import { type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import { type CallResults, makeCalls } from './calls.ts'
 import { checkOutput, outputOf } from './output.ts'
 import { askModel, type AskedCall } from './request.ts'
@@ -50,8 +50,8 @@ function cutShort(call: AskedCall, finish: string): AskedCall {
   return { ...call, problem: `the call was not made, because the answer was cut short (${finish})` }
 }
 
-function endless(maxSteps: number, calls: readonly AskedCall[]): WorkFailure {
-  return new WorkFailure({
+function endless(maxSteps: number, calls: readonly AskedCall[]): WorkError {
+  return new WorkError({
     code: 'agent_failed',
     message: `the model still called tools in turn ${maxSteps}, the last one allowed: raise maxSteps`,
     details: { reason: 'max_steps', maxSteps, tools: calls.map(({ name }) => name) },

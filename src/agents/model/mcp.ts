@@ -1,7 +1,7 @@
 /** MCP tools. Each run has its own connections, which close when it ends or when they are idle. */
 import type { Tool, ToolSet } from 'ai'
 import type { MCPClient } from '@ai-sdk/mcp'
-import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type RunContext, WorkError } from '../../core/ports/component.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import type { OpenTools, ToolGroup, ToolSource } from './tool-sources.ts'
@@ -83,7 +83,7 @@ async function toolsOf(connection: Connection): Promise<ToolGroup> {
     })
   } catch (thrown) {
     if (signal.aborted || thrown instanceof HoldfastError) throw thrown
-    throw new WorkFailure({
+    throw new WorkError({
       code: 'agent_failed',
       message: `the MCP server ${name} cannot be used: ${messageOf(thrown)}`,
       retryable: true,

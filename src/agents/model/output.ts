@@ -1,5 +1,5 @@
 /** Structured output of a model agent: parses the answer and validates it. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import type { SchemaIssue } from '../../core/ports/schema.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { isStandardSchema, issuesText, validate } from '../../core/schema/validate.ts'
@@ -33,8 +33,8 @@ export async function checkOutput({ sdk, output }: OutputOptions, value: unknown
   throw mismatch(turn, [{ path: '', message: messageOf(result.error) }])
 }
 
-function mismatch({ finish, text }: ModelTurn, issues: readonly SchemaIssue[]): WorkFailure {
-  return new WorkFailure({
+function mismatch({ finish, text }: ModelTurn, issues: readonly SchemaIssue[]): WorkError {
+  return new WorkError({
     code: 'invalid_output',
     message: `the model's answer does not match the output schema: ${issuesText(issues)}`,
     details: { issues, finish, text: text.slice(0, MISMATCH_CHARS_MAX) },

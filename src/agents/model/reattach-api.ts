@@ -1,5 +1,5 @@
 /** OpenAI Responses API calls for background responses: start, stream, cancel. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import type { FetchedResponse } from './reattach-remainder.ts'
 import type { Sdk } from './sdk.ts'
 
@@ -64,7 +64,7 @@ export class ResponseApi {
   }
 
   /**
-   * Events after a sequence number, or all; undefined if the response is too old to be streamed. Rejects with a `WorkFailure`
+   * Events after a sequence number, or all; undefined if the response is too old to be streamed. Rejects with a `WorkError`
    * if a retry is useless.
    */
   async listen(
@@ -131,12 +131,12 @@ export class ResponseApi {
 /** Failure code: the provider no longer has the response. */
 const GONE = 'response_gone'
 
-export function isGone(thrown: unknown): thrown is WorkFailure {
-  return thrown instanceof WorkFailure && (thrown.failure.details as { reason?: unknown } | undefined)?.reason === GONE
+export function isGone(thrown: unknown): thrown is WorkError {
+  return thrown instanceof WorkError && (thrown.failure.details as { reason?: unknown } | undefined)?.reason === GONE
 }
 
-function failure(message: string, retryable: boolean, details: object): WorkFailure {
-  return new WorkFailure({ code: 'agent_failed', message, retryable, details })
+function failure(message: string, retryable: boolean, details: object): WorkError {
+  return new WorkError({ code: 'agent_failed', message, retryable, details })
 }
 
 /** Why the provider refuses. */
@@ -149,7 +149,7 @@ async function refusal(id: string, response: Response): Promise<Error> {
   return failure(`the provider refused to return the response (${status}): ${body}`, false, { status, response: id })
 }
 
-export function goneFailure(id: string, body: string): WorkFailure {
+export function goneFailure(id: string, body: string): WorkError {
   const message = `the provider no longer has the response of an earlier attempt (${body})`
   return failure(message, true, { reason: GONE, response: id })
 }

@@ -7,7 +7,7 @@ import type {
   LanguageModelStreamPart as StreamPart,
   ToolSet,
 } from 'ai'
-import { emit, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { emit, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { Usage } from '../../core/model/event.ts'
 import { ResponseParts } from './response-parts.ts'
 import { isGone } from './reattach-api.ts'
@@ -126,7 +126,7 @@ async function open(
 /** A response that the provider aborted must not pass as complete. */
 function assertWhole(finish: string): void {
   if (finish !== 'error' && finish !== 'interrupted') return
-  throw new WorkFailure({
+  throw new WorkError({
     code: 'agent_failed',
     message: finish === 'error' ? 'the model stopped because of an error' : 'the model was interrupted',
     retryable: true,

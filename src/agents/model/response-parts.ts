@@ -1,6 +1,6 @@
 /** Collects a streaming model response: emits an event per part and builds the assistant message. */
 import type { LanguageModelStreamPart as StreamPart, GeneratedFile } from 'ai'
-import { emit, WorkFailure } from '../../core/ports/component.ts'
+import { emit, WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { AskedCall, ModelTurn } from './request.ts'
@@ -72,7 +72,7 @@ export class ResponseParts {
         this.#content.push({ type: 'custom', kind: part.kind, ...options(part.providerMetadata) })
         return undefined
       case 'tool-approval-request':
-        throw new WorkFailure({
+        throw new WorkError({
           code: 'unsupported',
           message: `the provider asks for approval of ${part.toolCall.toolName}, which it executes itself; that is not supported`,
         })

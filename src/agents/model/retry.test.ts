@@ -2,7 +2,7 @@
 import { APICallError } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { requestFailure, retryDelay } from './retry.ts'
@@ -90,7 +90,7 @@ describe('model agent: a stream that breaks off', () => {
 
 describe('model agent: the delay before a retry', () => {
   const policy = { retries: 3, delayMs: 100 }
-  const failure = new WorkFailure({ code: 'agent_failed', message: 'x', retryable: true })
+  const failure = new WorkError({ code: 'agent_failed', message: 'x', retryable: true })
 
   test('doubles, with jitter, and is bounded', () => {
     const waits = [1, 2, 3, 4].map((failures) => retryDelay(failure, failures, policy, () => 1))

@@ -1,5 +1,5 @@
 /** Retry policy for model requests. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 
 export interface RetryPolicy {
@@ -28,8 +28,8 @@ interface FailureDetails {
  * Converts an error to a recordable failure, so that a recovered run decides by the same facts. An interrupted stream may be
  * retried, unless the provider says otherwise.
  */
-export function requestFailure(thrown: unknown, hasStarted: boolean, now = Date.now()): WorkFailure {
-  if (thrown instanceof WorkFailure) return thrown
+export function requestFailure(thrown: unknown, hasStarted: boolean, now = Date.now()): WorkError {
+  if (thrown instanceof WorkError) return thrown
   const error = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as ProviderError
   const status = typeof error.statusCode === 'number' ? error.statusCode : undefined
   const retryAfterMs = retryAfter(error.responseHeaders ?? error.cause?.responseHeaders, now)
@@ -39,7 +39,7 @@ export function requestFailure(thrown: unknown, hasStarted: boolean, now = Date.
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
   const retryable = isRetryable(error, status, hasStarted)
-  return new WorkFailure({ code: 'agent_failed', message: describe(thrown), retryable, details })
+  return new WorkError({ code: 'agent_failed', message: describe(thrown), retryable, details })
 }
 
 /** Milliseconds until the next attempt; undefined: no retry. */
@@ -49,7 +49,7 @@ export function retryDelay(
   { retries, delayMs }: RetryPolicy,
   random = Math.random,
 ): number | undefined {
-  if (!(thrown instanceof WorkFailure) || thrown.failure.retryable !== true || failures > retries) return undefined
+  if (!(thrown instanceof WorkError) || thrown.failure.retryable !== true || failures > retries) return undefined
   const { retryAfterMs = 0 } = (thrown.failure.details ?? {}) as Partial<FailureDetails>
   if (retryAfterMs > RETRY_AFTER_MAX_MS) return undefined
   const backoff = Math.min(delayMs * 2 ** (failures - 1), BACKOFF_MAX_MS)

@@ -1,5 +1,5 @@
 /** Component for a program in any language: started once per run, speaks JSON lines, or plain text, on stdin and stdout. */
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type Component, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import {
   aCount,
@@ -150,14 +150,14 @@ async function* converse(
       case 'result':
         return message
       case 'error':
-        throw new WorkFailure(message.failure)
+        throw new WorkError(message.failure)
       case 'reject':
         return context.reject(message.reason)
     }
   }
 }
 
-function withoutResult(exit: Exit): WorkFailure {
+function withoutResult(exit: Exit): WorkError {
   return exitFailure(`the process ${exitText(exit)} without a result`, exit)
 }
 
@@ -165,14 +165,14 @@ function exitText({ code, signal }: Exit): string {
   return signal === null ? `exited with code ${code}` : `was killed by ${signal}`
 }
 
-function exitFailure(message: string, { code, signal }: Exit): WorkFailure {
-  return new WorkFailure({ code: 'agent_failed', message, details: { exitCode: code, signal } })
+function exitFailure(message: string, { code, signal }: Exit): WorkError {
+  return new WorkError({ code: 'agent_failed', message, details: { exitCode: code, signal } })
 }
 
 function withHint(thrown: unknown): unknown {
   if (thrown instanceof LineError || thrown instanceof MessageError)
-    return new WorkFailure({ code: 'protocol_violation', message: messageOf(thrown) })
+    return new WorkError({ code: 'protocol_violation', message: messageOf(thrown) })
   const { code, syscall = '' } = thrown as { code?: unknown; syscall?: string }
   if (typeof code !== 'string' || !syscall.startsWith('spawn')) return thrown
-  return new WorkFailure({ code: 'unsupported', message: `the process could not be started: ${code}` })
+  return new WorkError({ code: 'unsupported', message: `the process could not be started: ${code}` })
 }

@@ -9,11 +9,11 @@ import { until } from '../../../test/support/until.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
 import type { Component, RunContext } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
-import { remoteA2aAgent, type RemoteA2aDefinition } from './agent.ts'
+import { remoteA2aAgent, type RemoteA2aAgentDefinition } from './agent.ts'
 
 const HASTE = { pollIntervalMs: 30, retryDelayMs: 10, requestTimeoutMs: 20_000 }
 
-function remote(url: string, more: Partial<RemoteA2aDefinition> = {}): Component {
+function remote(url: string, more: Partial<RemoteA2aAgentDefinition> = {}): Component {
   return remoteA2aAgent({ id: 'subject', url, ...HASTE, ...more })
 }
 

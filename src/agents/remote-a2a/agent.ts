@@ -10,7 +10,7 @@ import {
   type Update,
 } from '../../a2a/types.ts'
 import { cardUrl } from '../../a2a/card.ts'
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type Component, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import { aList, anAmount, anObject, aString, type OptionRules } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import type { Headers } from '../shared/header-source.ts'
@@ -23,7 +23,7 @@ import { asFailure, asRemoteError } from './failure.ts'
 import { type Marks, TaskOutput } from './task-output.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
 
-export interface RemoteA2aDefinition extends CommonDefinition {
+export interface RemoteA2aAgentDefinition extends CommonDefinition {
   /** URL of the agent, whose card is found below it, or of the card itself. */
   readonly url: string
   /** Sent only to the origin of `url`, not to other origins in the card. */
@@ -53,15 +53,15 @@ const defaults = {
 /** How often a message is sent again whose task was lost in the agent's queue. */
 const RESENDS_MAX = 3
 
-function lostTask(task: string): WorkFailure {
+function lostTask(task: string): WorkError {
   const message = `the remote agent lost the queued task ${task}, and ${RESENDS_MAX} more that it was sent instead`
-  return new WorkFailure({ code: 'upstream_lost_run', message })
+  return new WorkError({ code: 'upstream_lost_run', message })
 }
 
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
 
-const RULES: OptionRules<RemoteA2aDefinition> = {
+const RULES: OptionRules<RemoteA2aAgentDefinition> = {
   ...commonRules,
   url: aString,
   headers: anObject,
@@ -74,7 +74,7 @@ const RULES: OptionRules<RemoteA2aDefinition> = {
 }
 
 /** After a crash, the run continues with the same remote task: its id is in the log. */
-export function remoteA2aAgent(definition: RemoteA2aDefinition): Component {
+export function remoteA2aAgent(definition: RemoteA2aAgentDefinition): Component {
   checkDefinition('remoteA2aAgent', definition, RULES, ['url'])
   return a2aComponent(definition, new Traffic({ urls: [definition.url] }))
 }
@@ -87,7 +87,7 @@ interface UpstreamSettings {
 }
 
 export function a2aComponent(
-  definition: RemoteA2aDefinition,
+  definition: RemoteA2aAgentDefinition,
   traffic: Traffic,
   more: UpstreamSettings = {},
 ): Component {
@@ -99,7 +99,7 @@ export function a2aComponent(
   }
 }
 
-type Settings = RemoteA2aDefinition & typeof defaults & UpstreamSettings & { readonly traffic: Traffic }
+type Settings = RemoteA2aAgentDefinition & typeof defaults & UpstreamSettings & { readonly traffic: Traffic }
 
 /** The remote side's reply to a message, as recorded in the log. `isLong`: an answer that is too long to be recorded here. */
 type SentMessage =
@@ -276,7 +276,7 @@ async function* answerInPieces(
   const { sent } = await sendAgain()
   if (!('answer' in sent)) {
     const message = 'the remote agent answered with a message; sent again after a crash, it answered with a task'
-    throw new WorkFailure({ code: 'agent_failed', message })
+    throw new WorkError({ code: 'agent_failed', message })
   }
   yield* taskOutput.message(sent.answer)
 }
@@ -304,7 +304,7 @@ async function* followToEnd(
     yield* taskOutput.end()
   } catch (thrown) {
     const failure = asFailure(thrown)
-    const isLost = failure instanceof WorkFailure && failure.code === 'upstream_lost_run'
+    const isLost = failure instanceof WorkError && failure.code === 'upstream_lost_run'
     // A queued task has not started, so resending it repeats nothing. An earlier attempt may have seen it start.
     if (isLost && isFirst && taskOutput.isUntouched) return { lost: true, status: taskOutput.status, note: '' }
     throw failure
@@ -330,7 +330,7 @@ function outcome({ status, note, output }: LegEnd, context: RunContext): unknown
   if (state === 'completed') return output
   const message = note === '' ? `the remote task was ${state}` : note
   if (state === 'rejected') return context.reject(message)
-  throw new WorkFailure({ code: 'agent_failed', message, details: { state } })
+  throw new WorkError({ code: 'agent_failed', message, details: { state } })
 }
 
 /** `input-required` for `TASK_STATE_INPUT_REQUIRED`. */

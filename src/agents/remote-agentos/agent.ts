@@ -6,7 +6,7 @@ import {
   type Emission,
   type RunContext,
   type UpstreamInfo,
-  WorkFailure,
+  WorkError,
 } from '../../core/ports/component.ts'
 import {
   aBoolean,
@@ -277,9 +277,9 @@ async function* follow(
       throw new RemoteError('the stream ended before the run did')
     } catch (thrown) {
       // A run in the foreground cannot be re-attached.
-      if (!settings.background && thrown instanceof RemoteError) throw new WorkFailure(thrown.failure)
+      if (!settings.background && thrown instanceof RemoteError) throw new WorkError(thrown.failure)
       // A resumed stream that is silent too: the run hangs.
-      if (isIdle(thrown) && ++silences > 1) throw new WorkFailure(thrown.failure)
+      if (isIdle(thrown) && ++silences > 1) throw new WorkError(thrown.failure)
       await retries.wait(thrown)
     }
   }
@@ -292,9 +292,9 @@ function isIdle(thrown: unknown): thrown is RemoteError {
 /** Resumed streams that ended without an event of a run that still counts as running there. */
 const EMPTY_STREAMS_MAX = 3
 
-function stalled(): WorkFailure {
+function stalled(): WorkError {
   const message = 'the remote run counts as running, but the server sends none of its events and does not end it'
-  return new WorkFailure({ code: 'upstream_stalled', message })
+  return new WorkError({ code: 'upstream_stalled', message })
 }
 
 /** Missed events, then live ones; then, if the stream lacks the end, the server's stored result. */
@@ -306,7 +306,7 @@ async function* reattach(
   for await (const event of client.resume(ids, after)) if (/^[A-Z]/.test(event.event)) yield event
   const stored = await client.get(ids)
   if (stored === undefined)
-    throw new WorkFailure({ code: 'upstream_lost_run', message: 'the remote server no longer knows the run' })
+    throw new WorkError({ code: 'upstream_lost_run', message: 'the remote server no longer knows the run' })
   const end = endOf(stored)
   if (end !== undefined) yield end
 }
@@ -316,7 +316,7 @@ function outcome({ event, content, error_type: type, reason }: RemoteEvent): { o
   if (event === 'RunCompleted') return content === undefined ? {} : { output: content }
   const stated = typeof content === 'string' && content !== '' ? content : reason
   if (event === 'RunCancelled')
-    throw new WorkFailure({ code: 'agent_failed', message: stated ?? 'the remote run was cancelled' })
+    throw new WorkError({ code: 'agent_failed', message: stated ?? 'the remote run was cancelled' })
   const message = stated ?? 'the remote run failed'
-  throw new WorkFailure({ code: 'agent_failed', message, ...(type !== undefined && { details: { type } }) })
+  throw new WorkError({ code: 'agent_failed', message, ...(type !== undefined && { details: { type } }) })
 }

@@ -1,5 +1,5 @@
 /** Turns a paused AgentOS run's requirements into questions, and the answers into its format. */
-import { type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type RunContext, WorkError } from '../../core/ports/component.ts'
 import { askDecision } from '../shared/approval.ts'
 import type { RemoteKind } from './client.ts'
 import type { RemoteEvent, Requirement, Tool } from './wire.ts'
@@ -11,7 +11,7 @@ export async function answersTo(
   context: RunContext,
 ): Promise<Readonly<Record<string, string>>> {
   if (kind === 'workflow')
-    throw new WorkFailure({ code: 'unsupported', message: 'a remote workflow that pauses cannot be answered' })
+    throw new WorkError({ code: 'unsupported', message: 'a remote workflow that pauses cannot be answered' })
   if (kind === 'agent') {
     const answered = await Promise.all(tools.map(async (tool) => ({ ...tool, ...(await answer(tool, context)) })))
     return { tools: JSON.stringify(answered) }

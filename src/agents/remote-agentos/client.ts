@@ -1,5 +1,5 @@
 /** AgentOS calls that a run needs: forms in, server-sent events and JSON out. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { type HeaderSource, headersFrom } from '../shared/header-source.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
@@ -106,7 +106,7 @@ export class AgentOsClient {
 
 /** Nothing was started in this case. */
 function refusesRunId(thrown: unknown): boolean {
-  if (!(thrown instanceof WorkFailure)) return false
+  if (!(thrown instanceof WorkError)) return false
   const { status } = (thrown.failure.details ?? {}) as { status?: unknown }
   return (status === 400 || status === 422) && thrown.message.includes('run_id')
 }
@@ -122,6 +122,6 @@ function parse(data: string): RemoteEvent {
   return parsed as RemoteEvent
 }
 
-function violation(what: string): WorkFailure {
-  return new WorkFailure({ code: 'upstream_protocol_error', message: `the remote server sent ${what}` })
+function violation(what: string): WorkError {
+  return new WorkError({ code: 'upstream_protocol_error', message: `the remote server sent ${what}` })
 }

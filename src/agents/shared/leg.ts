@@ -1,5 +1,5 @@
 /** A leg: work of a foreign framework between two questions, recorded as one step whose output is kept. */
-import { type Emission, type RunContext, type StepDetails, WorkFailure } from '../../core/ports/component.ts'
+import { type Emission, type RunContext, type StepDetails, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 
@@ -16,7 +16,7 @@ export async function leg<Result>(
   about: StepDetails = { kind: 'agent' },
 ): Promise<Result> {
   const end = await context.stage(name, () => settle(context, work), about)
-  if ('failure' in end) throw new WorkFailure(end.failure)
+  if ('failure' in end) throw new WorkError(end.failure)
   return end.result
 }
 

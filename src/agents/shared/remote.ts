@@ -1,5 +1,5 @@
 /** HTTP requests to other servers: bounded bodies, idle timeouts, clear failures. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { isNeverConnected, isTurnedAway } from '../../client/not-received.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
@@ -83,7 +83,7 @@ export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest
     return response
   } catch (thrown) {
     signal.throwIfAborted()
-    if (thrown instanceof WorkFailure) throw thrown
+    if (thrown instanceof WorkError) throw thrown
     const { code, message } = ((thrown as Error).cause ?? {}) as { code?: unknown; message?: string }
     throw new RemoteError(`${new URL(url).host} cannot be reached: ${message ?? messageOf(thrown)}`, {
       code: 'upstream_unreachable',
@@ -94,11 +94,11 @@ export async function request({ url, signal, timeoutMs, ...init }: RemoteRequest
   }
 }
 
-async function redirected(url: string, { status, headers, body }: Response): Promise<WorkFailure> {
+async function redirected(url: string, { status, headers, body }: Response): Promise<WorkError> {
   await body?.cancel()
   const where = (headers.get('location') ?? 'nowhere').slice(0, REFUSAL_CHARS_MAX)
   const message = `${new URL(url).host} answered with a redirect (${status}) to ${where}, which is not followed: use that address as the url`
-  return new WorkFailure({ code: 'upstream_http_error', message, details: { status } })
+  return new WorkError({ code: 'upstream_http_error', message, details: { status } })
 }
 
 /** Like `request`, but throws for an error status: permanent or retryable. */
@@ -115,7 +115,7 @@ export async function requestOk(options: RemoteRequest): Promise<Response> {
       safeToResend: isTurnedAway(status),
       retryAfterMs: retryAfterIn(response.headers),
     })
-  throw new WorkFailure({ code: 'upstream_http_error', message, details: { status } })
+  throw new WorkError({ code: 'upstream_http_error', message, details: { status } })
 }
 
 /** `Retry-After` in seconds, or as a date. */
@@ -170,8 +170,8 @@ function withTimeout<Result>(milliseconds: number, work: Promise<Result>): Promi
   return Promise.race([work, promise]).finally(() => clearTimeout(timer))
 }
 
-function tooLarge(message: string): WorkFailure {
-  return new WorkFailure({ code: 'upstream_too_large', message: `the remote agent sent too much: ${message}` })
+function tooLarge(message: string): WorkError {
+  return new WorkError({ code: 'upstream_too_large', message: `the remote agent sent too much: ${message}` })
 }
 
 export interface RetryOptions {
@@ -212,7 +212,7 @@ export class RetryBudget {
         ...(status !== undefined && { status }),
         ...(retryAfterMs > 0 && { retryAfterMs }),
       }
-      throw new WorkFailure({ ...thrown.failure, details })
+      throw new WorkError({ ...thrown.failure, details })
     }
     const delayMs = Math.min(this.#options.retryDelayMs * 2 ** (this.#failures - 1), DELAY_MAX_MS)
     await pause(Math.max(delayMs, retryAfterMs), this.#signal)

@@ -1,7 +1,7 @@
 /** Requests that start work on an upstream: which replica gets them, how many at once, and what their outcome says about it. */
 import { createHash } from 'node:crypto'
 import { HoldfastError } from '../../core/model/errors.ts'
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import type { SourceLoad } from '../../core/ports/component-source.ts'
 import { type BreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
 import { RemoteError, RetryBudget, type RetryOptions } from './remote.ts'
@@ -107,10 +107,10 @@ export class Traffic {
     }
   }
 
-  #overloaded(why: string): WorkFailure {
+  #overloaded(why: string): WorkError {
     this.#refused++
     const message = `the upstream is busy: ${why}`
-    return new WorkFailure({ code: 'upstream_overloaded', message, retryable: true })
+    return new WorkError({ code: 'upstream_overloaded', message, retryable: true })
   }
 
   /** The replica of a recorded id; the first one if the configuration no longer has it. */
@@ -152,13 +152,13 @@ export class Traffic {
         } catch (thrown) {
           judge(replica.breaker, thrown)
           if (!(thrown instanceof RemoteError)) throw thrown
-          if (!thrown.safeToResend) throw new WorkFailure(thrown.failure)
+          if (!thrown.safeToResend) throw new WorkError(thrown.failure)
           failure = thrown
           hasFailed = true
         }
       }
       if (failure === undefined || order.every(({ breaker }) => !breaker.isPassable))
-        throw new WorkFailure((failure ?? circuitOpen()).failure)
+        throw new WorkError((failure ?? circuitOpen()).failure)
       await budget.wait(failure)
       this.#retried++
     }
@@ -209,7 +209,7 @@ function judge(breaker: CircuitBreaker, thrown: unknown): void {
     if (status === 429) return breaker.undecided()
     if (code === 'upstream_unreachable' || status >= 500) return breaker.failed()
   }
-  if (thrown instanceof RemoteError || thrown instanceof WorkFailure) breaker.succeeded()
+  if (thrown instanceof RemoteError || thrown instanceof WorkError) breaker.succeeded()
   else breaker.undecided()
 }
 

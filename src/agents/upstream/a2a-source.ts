@@ -1,5 +1,5 @@
 /** Discovers an A2A agent by its card. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { a2aComponent } from '../remote-a2a/agent.ts'
 import { fetchJson, objectIn, textIn } from './fetch-json.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -43,7 +43,7 @@ export function a2aKind(options: UpstreamOptions): UpstreamKind {
 }
 
 function isMissing(thrown: unknown): boolean {
-  return thrown instanceof WorkFailure && (thrown.failure.details as { status?: number } | undefined)?.status === 404
+  return thrown instanceof WorkError && (thrown.failure.details as { status?: number } | undefined)?.status === 404
 }
 
 /** Its id is the name on the card, as a word. */

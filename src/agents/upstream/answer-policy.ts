@@ -1,5 +1,5 @@
 /** Policies for answers that look wrong but may be right: an empty one, one without a finish reason, one with an error. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { oneOf, type OptionRules } from '../../core/model/check-options.ts'
 import type { UpstreamCode } from '../shared/remote.ts'
 import type { ChatOutput } from './chat-output.ts'
@@ -41,6 +41,6 @@ export function assertTrustworthy(
     )
 }
 
-function rejectedAnswer(code: UpstreamCode, message: string): WorkFailure {
-  return new WorkFailure({ code, message })
+function rejectedAnswer(code: UpstreamCode, message: string): WorkError {
+  return new WorkError({ code, message })
 }

@@ -1,7 +1,7 @@
 /** Component for a model or agent behind a chat completions endpoint: one request there is this run's work. */
 import type { Component, Emission, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
 import { conversationInput } from './source.ts'
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { commonOf, type CommonDefinition } from '../shared/component.ts'
 import type { Headers } from '../shared/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
@@ -94,7 +94,7 @@ async function* streamAnswer(
       return output
     } catch (thrown) {
       context.signal.throwIfAborted()
-      const mayRetry = thrown instanceof WorkFailure && REPEATABLE.has(thrown.failure.code)
+      const mayRetry = thrown instanceof WorkError && REPEATABLE.has(thrown.failure.code)
       if (settings.recovery !== 'retry' || requests === REQUESTS_MAX || !mayRetry) throw thrown
     }
   }
@@ -121,7 +121,7 @@ async function* streamOrFail(
       yield* streamResponse(settings, body, output, context)
     })
   } catch (thrown) {
-    throw thrown instanceof RemoteError ? new WorkFailure(thrown.failure) : thrown
+    throw thrown instanceof RemoteError ? new WorkError(thrown.failure) : thrown
   }
 }
 

@@ -1,5 +1,5 @@
 /** Chat completions as servers stream them: the fields that are read. Others are kept with the event. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { ParsedEvent } from '../../sse/parse.ts'
 
@@ -88,6 +88,6 @@ function valueIn(data: string): unknown {
   }
 }
 
-function violation(what: string): WorkFailure {
-  return new WorkFailure({ code: 'upstream_protocol_error', message: `the upstream sent ${what}` })
+function violation(what: string): WorkError {
+  return new WorkError({ code: 'upstream_protocol_error', message: `the upstream sent ${what}` })
 }

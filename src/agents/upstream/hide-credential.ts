@@ -1,5 +1,5 @@
 /** Keeps the caller's credential out of the log: an upstream may repeat it in what it says. */
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type Component, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { SourceHost } from '../../core/ports/component-source.ts'
 import type { CallerCredential } from '../../core/model/caller-credential.ts'
 import { RemoteError } from '../shared/remote.ts'
@@ -14,7 +14,7 @@ export async function credentialOf(
   if (credential !== undefined) return credential
   const message =
     "the caller's credential was not kept across a restart, so the run cannot continue: set --secret-key, which encrypts it"
-  throw new WorkFailure({ code: 'interrupted', message, retryable: true })
+  throw new WorkError({ code: 'interrupted', message, retryable: true })
 }
 
 export function hidingCredential(component: Component, host: () => SourceHost | undefined): Component {
@@ -68,7 +68,7 @@ async function* cleaned<Result>(work: Output<Result>, credential: CallerCredenti
 }
 
 function withoutCredential(thrown: unknown, credential: CallerCredential): unknown {
-  if (!(thrown instanceof WorkFailure) && !(thrown instanceof RemoteError)) return thrown
+  if (!(thrown instanceof WorkError) && !(thrown instanceof RemoteError)) return thrown
   const failure = credential.removeFrom(thrown.failure)
-  return failure === thrown.failure ? thrown : new WorkFailure(failure)
+  return failure === thrown.failure ? thrown : new WorkError(failure)
 }

@@ -1,6 +1,6 @@
 /** Discovers the models of an OpenAI-compatible server. */
 import { aList, aString, oneOf, type OptionRules } from '../../core/model/check-options.ts'
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { chatUpstream } from './chat-agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
 import { type UpstreamOptions, upstreamRules } from './options.ts'
@@ -51,7 +51,7 @@ export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
 
 /** A server that refuses to list its models is up. */
 function onlyRefusals(thrown: unknown): undefined {
-  const { status } = (thrown instanceof WorkFailure ? (thrown.failure.details ?? {}) : {}) as { status?: number }
+  const { status } = (thrown instanceof WorkError ? (thrown.failure.details ?? {}) : {}) as { status?: number }
   if (status === 401 || status === 403 || status === 404) return undefined
   throw thrown
 }

@@ -1,7 +1,7 @@
 /** One attempt of a workflow step: runs its executor within its timeout and records the result. */
-import { type Component, type RunContext, type StepDetails, WorkFailure } from '../../core/ports/component.ts'
+import { type Component, type RunContext, type StepDetails, WorkError } from '../../core/ports/component.ts'
 import { startTimer } from '../../core/runtime/timer.ts'
-import type { FlowFacts, StepContext, StepFunction, StepNode } from './definition.ts'
+import type { WorkflowContext, StepContext, StepFunction, StepNode } from './definition.ts'
 import { orAborted, type WorkflowPosition } from './position.ts'
 
 /** What an attempt gets besides its input. */
@@ -109,15 +109,15 @@ async function callFunction(
   }
 }
 
-function tooLate(name: string, timeoutMs: number): WorkFailure {
+function tooLate(name: string, timeoutMs: number): WorkError {
   const message = `step ${name} took longer than ${timeoutMs} ms (timeoutMs)`
-  return new WorkFailure({ code: 'deadline_exceeded', message, retryable: true })
+  return new WorkError({ code: 'deadline_exceeded', message, retryable: true })
 }
 
 function stepContext(
   context: RunContext,
   signal: AbortSignal,
-  outputs: FlowFacts['outputs'],
+  outputs: WorkflowContext['outputs'],
   human: AttemptInput,
 ): StepContext {
   return {

@@ -18,10 +18,10 @@ import type {
   Choose,
   ConnectedSteps,
   FirstInput,
-  FlowFacts,
+  WorkflowContext,
   InputOf,
   LastOutput,
-  LoopFacts,
+  LoopContext,
   LoopNode,
   NameOf,
   OutputOf,
@@ -110,8 +110,8 @@ export type Decide<In, Facts> = (input: In, facts: Facts) => boolean | Promise<b
 export function loop<const Name extends string, Body extends AnyStep>(
   definition: LoopDefinition<Name, Body> &
     (
-      | { readonly until: Decide<OutputOf<Body>, LoopFacts> }
-      | { readonly while: Decide<InputOf<Body> | OutputOf<Body>, FlowFacts> }
+      | { readonly until: Decide<OutputOf<Body>, LoopContext> }
+      | { readonly while: Decide<InputOf<Body> | OutputOf<Body>, WorkflowContext> }
     ),
 ): WorkflowStep<InputOf<Body>, OutputOf<Body>, Name> {
   const { name, maxIterations = ITERATIONS } = definition
@@ -124,9 +124,9 @@ export function loop<const Name extends string, Body extends AnyStep>(
     checkFunction(`until of ${what}`, definition.until)
     return { type: 'loop', name, body, maxIterations, ends: definition.until as LoopNode['ends'] }
   }
-  const goesOn: Decide<unknown, FlowFacts> = definition.while as Decide<unknown, FlowFacts>
+  const goesOn: Decide<unknown, WorkflowContext> = definition.while as Decide<unknown, WorkflowContext>
   checkFunction(`until or while of ${what}`, goesOn)
-  const ends = async (output: unknown, facts: FlowFacts): Promise<boolean> => !(await goesOn(output, facts))
+  const ends = async (output: unknown, facts: WorkflowContext): Promise<boolean> => !(await goesOn(output, facts))
   return { type: 'loop', name, body, maxIterations, begins: goesOn, ends }
 }
 
@@ -137,7 +137,7 @@ export function condition<
   Else extends AnyStep = WorkflowStep<unknown, InputOf<Do>>,
 >(definition: {
   readonly name: Name
-  readonly when: Decide<InputOf<Do>, FlowFacts>
+  readonly when: Decide<InputOf<Do>, WorkflowContext>
   readonly do: Do
   readonly else?: Else
 }): WorkflowStep<InputOf<Do> & InputOf<Else>, OutputOf<Do> | OutputOf<Else>, Name> {
@@ -149,7 +149,7 @@ export function condition<
   return {
     type: 'condition',
     name,
-    when: when as Decide<unknown, FlowFacts>,
+    when: when as Decide<unknown, WorkflowContext>,
     do: nodeOf(what, 'do', definition.do),
     ...(definition.else !== undefined && { else: nodeOf(what, 'else', definition.else) }),
   }

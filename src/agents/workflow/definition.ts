@@ -2,12 +2,12 @@
 import type { Component, ComponentKind, Emission, RunContext } from '../../core/ports/component.ts'
 
 /** What a workflow function gets besides its input. */
-export interface FlowFacts extends Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'signal'> {
+export interface WorkflowContext extends Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'signal'> {
   /** Outputs of previous steps by name, on the same level and on enclosing ones. */
   readonly outputs: Readonly<Record<string, unknown>>
 }
 
-export interface StepContext extends RunContext, FlowFacts {
+export interface StepContext extends RunContext, WorkflowContext {
   /** Feedback on the step's previous output. */
   readonly feedback?: string
   /** The answer to the step's `question`. */
@@ -98,12 +98,12 @@ export interface LoopNode {
   readonly body: Node
   readonly maxIterations: number
   /** Checked before the first iteration. */
-  readonly begins?: (input: unknown, facts: FlowFacts) => boolean | Promise<boolean>
+  readonly begins?: (input: unknown, facts: WorkflowContext) => boolean | Promise<boolean>
   /** Checked after each iteration. */
-  readonly ends: (output: unknown, facts: LoopFacts) => boolean | Promise<boolean>
+  readonly ends: (output: unknown, facts: LoopContext) => boolean | Promise<boolean>
 }
 
-export interface LoopFacts extends FlowFacts {
+export interface LoopContext extends WorkflowContext {
   /** 1 for the first. */
   readonly iteration: number
 }
@@ -111,7 +111,7 @@ export interface LoopFacts extends FlowFacts {
 export interface ConditionNode {
   readonly type: 'condition'
   readonly name: string
-  readonly when: (input: unknown, facts: FlowFacts) => boolean | Promise<boolean>
+  readonly when: (input: unknown, facts: WorkflowContext) => boolean | Promise<boolean>
   readonly do: Node
   readonly else?: Node
 }
@@ -126,7 +126,7 @@ export interface RouterNode {
 
 export type Choose<In = unknown, Name extends string = string> = (
   input: In,
-  facts: FlowFacts,
+  facts: WorkflowContext,
 ) => Name | readonly Name[] | Promise<Name | readonly Name[]>
 
 /** A person chooses. */

@@ -1,5 +1,5 @@
 /** Questions of a workflow. Questions and answers are in the log, so any worker can continue with an answer. */
-import { type AskOptions, type RunContext, WorkFailure } from '../../core/ports/component.ts'
+import { type AskOptions, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { ASKED_AGAIN_MAX } from './bounds.ts'
 import type { Choice, Confirmation, Review, StepQuestion } from './definition.ts'
@@ -108,7 +108,7 @@ async function decide<Decision>(
     const decision = understand(await ask(asker, { ...options, prompt: again }, details as object))
     if (decision !== undefined) return decision
   }
-  throw new WorkFailure({
+  throw new WorkError({
     code: 'invalid_answer',
     message: `no valid answer to ${JSON.stringify(prompt)} was received`,
   })

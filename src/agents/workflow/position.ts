@@ -1,7 +1,7 @@
 /** Position in a workflow: ledger keys, enclosing step, and previous outputs. */
 import type { RunContext, StepDetails } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
-import type { FlowFacts } from './definition.ts'
+import type { WorkflowContext } from './definition.ts'
 
 export interface WorkflowPosition {
   /** Provides the ledger keys of work at this position. */
@@ -39,7 +39,7 @@ export function positionInside(
   return { ...position, context: position.context.within(name), prefix: `${idIn(position, name)}~/`, parent }
 }
 
-export function factsOf({ context, signal, outputs }: WorkflowPosition): FlowFacts {
+export function factsOf({ context, signal, outputs }: WorkflowPosition): WorkflowContext {
   const { run, session, owner, metadata } = context
   return { run, session, owner, metadata, signal, outputs }
 }

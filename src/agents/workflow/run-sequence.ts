@@ -1,5 +1,5 @@
 /** Executes a workflow graph. Every step and decision is recorded, so a recovered run takes the same path. */
-import { WorkFailure } from '../../core/ports/component.ts'
+import { WorkError } from '../../core/ports/component.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import type { ConditionNode, LoopNode, Node, ParallelNode, RouterNode, SequenceNode } from './definition.ts'
 import { type QuestionContext, choose, isSelection } from './human-input.ts'
@@ -90,8 +90,8 @@ async function runBranches(
   )
 }
 
-function abandonedFailure(branch: string): WorkFailure {
-  return new WorkFailure({ code: ABANDONED, message: `aborted because branch ${branch} of the same block failed` })
+function abandonedFailure(branch: string): WorkError {
+  return new WorkError({ code: ABANDONED, message: `aborted because branch ${branch} of the same block failed` })
 }
 
 async function runLoop(position: WorkflowPosition, node: LoopNode, input: unknown, index: number): Promise<unknown> {

@@ -1,5 +1,5 @@
 /** Lifecycle of a step: confirmation, attempts, failure handling, review. */
-import { emit, RejectedError, WorkFailure } from '../../core/ports/component.ts'
+import { emit, RejectedError, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import { attempt, type AttemptInput } from './attempt.ts'
@@ -72,7 +72,7 @@ async function settle(doing: StepInProgress, human: AttemptInput, round: number)
     const { failure } = result
     const decided = onError === 'pause' ? await remedy(asker, failure) : onError
     if (decided === 'skip') return skip(doing, failure.message)
-    if (decided === 'fail') throw new WorkFailure(withStep(failure, asker.facts.step))
+    if (decided === 'fail') throw new WorkError(withStep(failure, asker.facts.step))
   }
   throw rejectedFailure(asker.facts.step, `step ${node.name} failed after ${RETRIES_BY_HAND_MAX} manual retries`)
 }
@@ -124,8 +124,8 @@ async function skip({ position, node, asker }: StepInProgress, reason: string): 
   return { skipped: true }
 }
 
-function rejectedFailure(step: string, message: string): WorkFailure {
-  return new WorkFailure({ code: 'rejected', message, details: { step } })
+function rejectedFailure(step: string, message: string): WorkError {
+  return new WorkError({ code: 'rejected', message, details: { step } })
 }
 
 /** Adds the step's id, unless the failure has one. */

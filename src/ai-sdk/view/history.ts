@@ -9,12 +9,12 @@ import type { ChatView } from './chat-writer.ts'
 import { type ChunkList, newestFirst } from './chunk-list.ts'
 import { chatProjection } from './projection.ts'
 import type { ChatState } from './state.ts'
-import { toUiParts, type UiMessagePart } from './ui-parts.ts'
+import { toUiParts, type UIMessagePart } from './ui-parts.ts'
 
-export interface ShownMessage {
+export interface StoredUIMessage {
   readonly id: string
   readonly role: 'user' | 'assistant'
-  readonly parts: readonly UiMessagePart[]
+  readonly parts: readonly UIMessagePart[]
   readonly metadata?: unknown
 }
 
@@ -32,7 +32,7 @@ export const NOTE = 'aiSdk'
 export interface SaidInRun {
   readonly chat: ChatState
   /** What the user said before each message, by the leg that began it. */
-  readonly said: ReadonlyMap<number, readonly UiMessagePart[]>
+  readonly said: ReadonlyMap<number, readonly UIMessagePart[]>
 }
 
 export function saidProjection(tools: ChatView['tools']): Projection<SaidInRun, never> {
@@ -51,8 +51,8 @@ export function saidProjection(tools: ChatView['tools']): Projection<SaidInRun, 
 /** A message before its parts are built: a run may continue the last message of the one before. */
 interface Draft {
   readonly id: string
-  readonly role: ShownMessage['role']
-  readonly parts: readonly UiMessagePart[]
+  readonly role: StoredUIMessage['role']
+  readonly parts: readonly UIMessagePart[]
   readonly chunks: readonly Chunk[]
   readonly metadata?: unknown
 }
@@ -82,7 +82,7 @@ function chunksByMessage(list: ChunkList | undefined): ReadonlyMap<number, reado
 }
 
 /** The messages of runs, oldest first. */
-export function joinMessages(runs: readonly RunMessages[]): readonly ShownMessage[] {
+export function joinMessages(runs: readonly RunMessages[]): readonly StoredUIMessage[] {
   return runs.reduce(addRun, [] as readonly Draft[]).map(({ chunks, parts, ...message }) => ({
     ...message,
     parts: message.role === 'user' ? parts : toUiParts(chunks),
@@ -105,7 +105,7 @@ function pairOf(
   chat: ChatState,
   leg: number,
   chunks: readonly Chunk[],
-  said: readonly UiMessagePart[],
+  said: readonly UIMessagePart[],
   note: MessageNote,
 ): readonly Draft[] {
   const own = toMessageId({ run: run.id, leg })
@@ -144,14 +144,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function wordsIn(event: LoggedEvent): readonly UiMessagePart[] {
+function wordsIn(event: LoggedEvent): readonly UIMessagePart[] {
   if (event.type === 'run.created') return partsOf(event.data.input)
   if (event.type !== 'run.resumed') return []
   return Object.values(event.data.answers).flatMap(partsOf)
 }
 
 /** A user's input in any of the forms that protocols give it. */
-function partsOf(input: unknown): readonly UiMessagePart[] {
+function partsOf(input: unknown): readonly UIMessagePart[] {
   if (input === null || input === undefined) return []
   if (typeof input === 'string') return [{ type: 'text', text: input }]
   const { messages, text, files } = (typeof input === 'object' ? input : {}) as {
@@ -175,12 +175,12 @@ interface FileInput {
   readonly name?: string
 }
 
-function contentPart(part: ContentPart): UiMessagePart[] {
+function contentPart(part: ContentPart): UIMessagePart[] {
   if (part.type === 'text') return [{ type: 'text', text: part.text }]
   return part.type === 'file' ? [filePart(part.mediaType, part.data, part.filename)] : []
 }
 
-function filePart(mediaType: string, data: string, filename: string | undefined): UiMessagePart {
+function filePart(mediaType: string, data: string, filename: string | undefined): UIMessagePart {
   const url = /^https?:/i.test(data) ? data : `data:${mediaType};base64,${data}`
   return { type: 'file', mediaType, url, ...(filename !== undefined && { filename }) }
 }

@@ -2,12 +2,12 @@
 import type { Chunk } from '../chunks.ts'
 
 /** Parts are JSON: their shapes are those of the AI SDK's `UIMessagePart`. */
-export interface UiMessagePart {
+export interface UIMessagePart {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-export function toUiParts(chunks: Iterable<Chunk>): readonly UiMessagePart[] {
+export function toUiParts(chunks: Iterable<Chunk>): readonly UIMessagePart[] {
   const parts = new PartList()
   for (const chunk of chunks) parts.add(chunk)
   return parts.list
@@ -25,7 +25,7 @@ interface Extras {
 }
 
 class PartList {
-  readonly list: UiMessagePart[] = []
+  readonly list: UIMessagePart[] = []
   /** Positions of parts that later chunks change: open texts, tool calls, data with an id. */
   readonly #places = new Map<string, number>()
 
@@ -165,13 +165,13 @@ class PartList {
   }
 
   /** Replaces a part that is there, or adds it. */
-  #put(key: string, part: UiMessagePart, isNew = false): void {
+  #put(key: string, part: UIMessagePart, isNew = false): void {
     const place = isNew ? undefined : this.#places.get(key)
     if (place !== undefined) this.list[place] = part
     else this.#places.set(key, this.list.push(part) - 1)
   }
 
-  #change(key: string, changes: (part: UiMessagePart) => object): void {
+  #change(key: string, changes: (part: UIMessagePart) => object): void {
     const place = this.#places.get(key)
     const part = place === undefined ? undefined : this.list[place]
     if (part !== undefined) this.list[place!] = { ...part, ...changes(part) }

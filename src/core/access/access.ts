@@ -12,7 +12,7 @@ import {
   requirePermission,
   type Target,
 } from './scopes.ts'
-import type { RunPage, StoredRun } from '../ports/store.ts'
+import type { StoredRunPage, StoredRun } from '../ports/store.ts'
 import type { Subscription } from '../delivery/subscription.ts'
 
 /** A run by its id, or as the service gave it a moment ago within the same request: then the store is not asked again. */
@@ -57,7 +57,7 @@ export class Access {
   }
 
   /** Filters a page to the runs that the caller may read. It may have fewer runs than requested; its cursor stays valid. */
-  async list(principal: Principal, read: () => Promise<RunPage>): Promise<RunPage> {
+  async list(principal: Principal, read: () => Promise<StoredRunPage>): Promise<StoredRunPage> {
     await this.#credentials?.check(principal)
     this.requireSome(principal, 'read')
     const page = await read()

@@ -3,11 +3,11 @@ import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { CredentialWatch } from './credential-watch.ts'
 import type { HoldfastError } from '../model/errors.ts'
 import { HoldfastError as Failure } from '../model/errors.ts'
-import type { CredentialFacts, Principal } from '../model/principal.ts'
+import type { CredentialInfo, Principal } from '../model/principal.ts'
 
 const clock = new ManualClock()
 
-function bearerOf(credential: CredentialFacts): Principal {
+function bearerOf(credential: CredentialInfo): Principal {
   return { id: 'alice', credential }
 }
 

@@ -4,7 +4,7 @@
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
-import type { Authenticator, CredentialFacts, Principal } from '../model/principal.ts'
+import type { Authenticator, CredentialInfo, Principal } from '../model/principal.ts'
 import { repeatTimer } from '../runtime/timer.ts'
 
 /** How often open connections are checked: together with the second for which key files are cached, a revocation takes less than two. */
@@ -18,7 +18,7 @@ export interface CredentialWatchOptions {
 }
 
 interface WatchedCredential {
-  readonly facts: CredentialFacts
+  readonly facts: CredentialInfo
   readonly end: (error: HoldfastError) => void
 }
 
@@ -108,7 +108,7 @@ export class CredentialWatch {
     return wasWatched
   }
 
-  #isExpired({ expiresAt }: CredentialFacts): boolean {
+  #isExpired({ expiresAt }: CredentialInfo): boolean {
     return expiresAt !== undefined && this.#clock.now() >= expiresAt
   }
 }

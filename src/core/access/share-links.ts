@@ -6,7 +6,7 @@ import type { Clock, Ids } from '../ports/clock.ts'
 import type { Document } from '../model/document.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { type CredentialFacts, credentialRefused, type Principal, principalOf, shareKey } from '../model/principal.ts'
+import { type CredentialInfo, credentialRefused, type Principal, principalOf, shareKey } from '../model/principal.ts'
 import type { Store } from '../ports/store.ts'
 
 export const shareActions = ['read', 'answer', 'stop'] as const
@@ -111,7 +111,7 @@ export class ShareLinks {
   }
 
   /** Undefined for a credential that is no link. */
-  async isRevoked({ id, owner }: CredentialFacts): Promise<boolean | undefined> {
+  async isRevoked({ id, owner }: CredentialInfo): Promise<boolean | undefined> {
     if (owner === undefined || id === undefined) return undefined
     const { documents } = this.#deps.store
     return (await documents.get(owner, SHARES, id.slice(shareKey('').length))) === undefined

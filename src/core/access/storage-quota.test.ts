@@ -1,6 +1,6 @@
 /** How soon a node learns what a principal has stored without asking it: by running runs, or on another node. */
 import { expect, test } from 'vitest'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { defaultLimits } from '../model/limits.ts'
 import { StorageQuota } from './storage-quota.ts'
@@ -10,7 +10,7 @@ const MAX = 100_000
 /** A quota, and a way to store bytes past it. */
 function open() {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const quota = new StorageQuota({ ...defaultLimits, maxStoredBytesPerPrincipal: MAX }, store.usage, clock)
   const grow = (id: string, bytes: number): Promise<unknown> =>
     store.documents.put({ owner: 'anna', collection: 'c', id, body: 'x'.repeat(bytes) })

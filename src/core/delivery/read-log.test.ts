@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { openNode } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { agent } from '../../agents/agent.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { brokenReads } from '../../testing/broken-stores/foreign-reads.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
@@ -55,7 +55,7 @@ function sinkOf(): Sink & { readonly texts: string[]; failure?: unknown; isFinis
 
 describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({ breakStore }) => {
   test('a subscription delivers the correct records, then fails', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const sink = sinkOf()
     feedsOf(breakStore(store)).open('run_1', -1, sink)
@@ -75,7 +75,7 @@ describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({
           },
         }),
       ],
-      store: breakStore(openMemoryStore()),
+      store: breakStore(createMemoryStore()),
     })
     const { stored } = await service.start(localPrincipal, { component: 'talks', input: null, protocol: 'test' })
     const { id } = stored.run
@@ -86,7 +86,7 @@ describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({
 })
 
 test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if they belong to another run', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const runWriter = await writing(store)
   const foreign = sliceOf(
     4,
@@ -106,7 +106,7 @@ test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if th
 })
 
 test('[SUB-2] a log that became shorter than what was delivered ends the subscription with an error', async () => {
-  const [store, behind] = [openMemoryStore({ clock }), openMemoryStore({ clock })]
+  const [store, behind] = [createMemoryStore({ clock }), createMemoryStore({ clock })]
   await writing(store)
   const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
   await behind.create(made)
@@ -136,7 +136,7 @@ test('[STO-2] the run and index of every record in a slice can be checked', () =
 })
 
 test('[STO-2] the error names the store and what it returned', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await writing(store)
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
   await expect(readLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({

@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, withoutHints } from '../../../test/support/node.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { isHoldfastError } from '../model/errors.ts'
@@ -116,7 +116,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
   ]
 
   test.each(changes)('every record is delivered once with hints %s', async (_, change) => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b')
     const feeds = openFeeds(change(store), { maxReadBytes: 300 })
@@ -138,7 +138,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
   })
 
   test('a subscription to a finished run delivers the rest and ends', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, 'a')
     runWriter.complete()
@@ -155,7 +155,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
   })
 
   test('subscriptions at the tail share the same bytes', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const feeds = openFeeds(store)
     const [left, right] = [new Listener(), new Listener()]
@@ -168,7 +168,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
 
 describe('[SUB-1] a subscriber that does not read', () => {
   test('gets nothing until it has room, and then everything it missed, in pieces', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const listener = new Listener()
     listener.room = 1
@@ -190,7 +190,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
   })
 
   test('has one page read ahead, and none once it has stalled', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b', 'c', 'd')
     const reads: number[] = []
@@ -223,7 +223,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     ['a sink that copies records and is slower than the store gets none', true, false, [1, 400]],
     ['a fast sink that reads every record gets none', false, true, [1, 400]],
   ] as const)('%s', async (_, copiesRecords, isFast, [least, most]) => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, ...Array.from({ length: 50 }, (__, number) => `[${number}]`))
     const reading: (() => void)[] = []
@@ -249,7 +249,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
   })
 
   test('delays no other subscriber', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const feeds = openFeeds(store)
     const [stuck, reading] = [new Listener(), new Listener()]
@@ -262,7 +262,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
   })
 
   test('gets nothing while its sink is full, also from hints', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const listener = new Listener()
     const subscription = openFeeds(store).open(RUN, 1, listener)
@@ -278,7 +278,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
   })
 
   test('a subscriber that throws loses its own stream and no other', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const feeds = openFeeds(store, { pollIntervalMs: 60_000 })
     const broken = new Listener()
@@ -304,7 +304,7 @@ async function stalled(): Promise<{
   listener: Listener
   subscription: Subscription
 }> {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const runWriter = await writing(store)
   await say(runWriter, 'a', 'b')
   runWriter.complete()
@@ -336,7 +336,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
   })
 
   test('a run that ended and was removed without a hint ends the subscription with not_found', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const listener = new Listener()
     const feeds = openFeeds(withoutHints(store))
@@ -351,7 +351,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
   })
 
   test('a store that cannot be read ends the subscription with its error', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     await writing(store)
     const listener = new Listener()
     const failing = overriding(store, { read: () => Promise.reject(new Error('the disk is gone')) })
@@ -361,7 +361,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
   })
 
   test('a subscription continues after the store was unavailable for a while', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     let failures = 3
     const failing = overriding(withoutHints(store), {
@@ -380,7 +380,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
 
 describe('a closed subscription', () => {
   test('gets nothing more, also from a read in progress', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const reads = Promise.withResolvers<void>()
     const slow = overriding(store, { read: async (...parameters) => (await reads.promise, store.read(...parameters)) })
@@ -398,7 +398,7 @@ describe('a closed subscription', () => {
   })
 
   test('a subscription that its listener closes during delivery gets nothing more', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b')
     const listener = new Listener()
@@ -411,7 +411,7 @@ describe('a closed subscription', () => {
   })
 
   test('stops watching the run if it was the last one', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     await writing(store)
     let watches = 0
     const counting = overriding(store, {
@@ -431,7 +431,7 @@ describe('a closed subscription', () => {
   })
 
   test('makes room for another, up to the limit per run', async () => {
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     await writing(store)
     const feeds = openFeeds(store, { maxSubscribersPerRun: 2 })
     const [first] = [1, 2].map(() => feeds.open(RUN, -1, new Listener()))
@@ -476,7 +476,7 @@ describe('[SUB-2] the service rejects a cursor', () => {
 })
 
 test('the lag is that of the subscription furthest behind, and 0 when all are caught up', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const runWriter = await writing(store)
   const feeds = openFeeds(store)
   expect(feeds.lag).toBe(0)
@@ -537,7 +537,7 @@ describe('waitForMore', () => {
 })
 
 test('a feed does not poll a store that has not answered its last poll', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   let asked = 0
   let answer = Promise.withResolvers<void>()
   const slow = overriding(store, {

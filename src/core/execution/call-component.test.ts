@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering } from '../../../test/support/world.ts'
 import { agent } from '../../agents/agent.ts'
-import { type Component, type RunContext, WorkFailure } from '../ports/component.ts'
+import { type Component, type RunContext, WorkError } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
 const echo = agent<unknown>({
@@ -128,7 +128,7 @@ describe('a called component', () => {
       try {
         await context.call(agent<unknown>({ id: 'member', run }), 1)
       } catch (thrown) {
-        expect(thrown).toBeInstanceOf(WorkFailure)
+        expect(thrown).toBeInstanceOf(WorkError)
         yield 'told'
       }
     })
@@ -147,7 +147,7 @@ describe('a called component', () => {
       },
     })
     const log = await logOf(async function* (_, context) {
-      yield String(await context.call(slow, 1, { timeoutMs: 20 }).catch((thrown: WorkFailure) => thrown.failure.code))
+      yield String(await context.call(slow, 1, { timeoutMs: 20 }).catch((thrown: WorkError) => thrown.failure.code))
     })
     expect(textOf(log)).toBe('adeadline_exceeded')
     expect(heard).toBe(true)

@@ -5,7 +5,7 @@ import {
   type Emission,
   RejectedError,
   type RunContext,
-  WorkFailure,
+  WorkError,
 } from '../ports/component.ts'
 import type { Clock } from '../ports/clock.ts'
 import { emitAll } from './emit-all.ts'
@@ -32,7 +32,7 @@ export async function callComponent(
   createContext: (scope: ActorScope) => RunContext,
 ): Promise<unknown> {
   if (scope.depth >= DEPTH_MAX)
-    throw new WorkFailure({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
+    throw new WorkError({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
   if (component.redact !== undefined) scope.host.redactBy(component.redact)
   const escaped = escapeName(name)
   const label = callName(escaped, component.id)
@@ -96,7 +96,7 @@ async function runActor(
     host.endReplay(actor)
     if (options.retractFailure === true) await host.discard(actor, from, 'below')
     const logged = await record(inner, 'actor.failed', { error: failure, ...usageField(inner, declared), key })
-    throw new WorkFailure(logged.error, { cause: thrown })
+    throw new WorkError(logged.error, { cause: thrown })
   } finally {
     letGo?.()
     stopListening()
@@ -146,7 +146,7 @@ function endOf(emission: Emission, declared: DeclaredUsage): { readonly output: 
     case 'run.completed':
       return { output: event.data.output }
     case 'run.failed':
-      throw new WorkFailure(event.data.error)
+      throw new WorkError(event.data.error)
     case 'run.rejected':
       throw new RejectedError(event.data.reason)
     default:

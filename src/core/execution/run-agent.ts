@@ -1,6 +1,6 @@
 /** Runs the agent of one attempt: iterates it, passes on what it emits, and ends the run when the agent returns or throws. */
 import { runComponent } from './run-component.ts'
-import { WorkFailure, type Emission, type RunContext } from '../ports/component.ts'
+import { WorkError, type Emission, type RunContext } from '../ports/component.ts'
 import { messageOf, readable } from '../model/errors.ts'
 import { type Event, eventTable } from '../model/event.ts'
 import type { AgentCode } from './agent-code.ts'
@@ -70,7 +70,7 @@ function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefine
 /** A failure that the agent emitted gets an id, under which the server log has it. */
 function withFailureId(execution: RunExecution, event: Event): Event {
   if (event.type !== 'run.failed') return event
-  return { ...event, data: { ...event.data, error: execution.failureOf(new WorkFailure(event.data.error)) } }
+  return { ...event, data: { ...event.data, error: execution.failureOf(new WorkError(event.data.error)) } }
 }
 
 /** The agent has ended. Ends the run once the agent has requested all recorded work. */

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { openNode, subject, textOf, typesOf, withoutHints } from '../../../test/support/node.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { RunWriter } from '../../testing/fixtures.ts'
@@ -176,7 +176,7 @@ describe('an answer is rejected', () => {
   })
 
   test('an answer to a server that is shutting down is rejected', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const node = openNode({ store, components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -186,7 +186,7 @@ describe('an answer is rejected', () => {
   })
 
   test('an answer that misses a question asked meanwhile leaves both questions open', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const racing = new Racing(store)
     const asked = Promise.withResolvers<void>()
     const node = openNode({
@@ -217,7 +217,7 @@ describe('an answer is rejected', () => {
 describe('[RUN-1] a run with a question never hangs', () => {
   test('a run whose worker died after it accepted the answer ends as interrupted', async () => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const racing = new Racing(store)
     const node = openNode({ store: racing.store, components: [asksOnce], clock })
     const id = await node.start('subject')
@@ -255,7 +255,7 @@ describe('[RUN-1] a run with a question never hangs', () => {
   })
 
   test('an answered run continues although every hint is lost', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const node = openNode({ store: withoutHints(store), components: [asksOnce] })
     const id = await node.start('subject')
     await node.reached(id, 'paused')

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { type Component, emit } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
@@ -171,7 +171,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
   test('a stop that arrives while the run starts cancels it at once', async () => {
     // The stop comes between the look for one and the start of the agent.
     const clock = new ManualClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const isRead = Promise.withResolvers<void>()
     const goOn = Promise.withResolvers<void>()
     const slow = overriding(store, {

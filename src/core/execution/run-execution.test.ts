@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openNode, subject, textOf } from '../../../test/support/node.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { openSqliteStore } from '../../stores/sqlite/index.ts'
 import { type Component, emit, type Emission, type RunContext } from '../ports/component.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -326,7 +326,7 @@ describe.each(['memory', 'sqlite'])('[RUN-1] [RUN-3] [LOG-3] on %s, a run has on
   let folder: string
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
-    store = name === 'memory' ? openMemoryStore() : await openSqliteStore({ path: join(folder, 'runs.db') })
+    store = name === 'memory' ? createMemoryStore() : await openSqliteStore({ path: join(folder, 'runs.db') })
   })
   afterAll(async () => {
     await store.close()

@@ -1,5 +1,5 @@
 /** Turns anything that was thrown into the failure of a run. */
-import { WorkFailure } from '../ports/component.ts'
+import { WorkError } from '../ports/component.ts'
 import { RunFailure } from './run-failure.ts'
 import { messageOf } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
@@ -15,7 +15,7 @@ export interface FailureContext {
 }
 
 export function toRunFailure(thrown: unknown, { run, component, errorId, logger }: FailureContext): Failure {
-  const own = thrown instanceof RunFailure || thrown instanceof WorkFailure
+  const own = thrown instanceof RunFailure || thrown instanceof WorkError
   const failure: Failure = own ? thrown.failure : { code: 'agent_failed', message: messageOf(thrown) }
   const { code, details } = failure
   const fields = { run, component, errorId, code, details }

@@ -11,7 +11,7 @@ export interface Principal {
   /** What it may do with what it owns (`scopes.ts`): everything if absent, nothing if empty. */
   readonly scopes?: readonly string[]
   /** Facts about the presented credential. What was opened with it closes when it ends. */
-  readonly credential?: CredentialFacts
+  readonly credential?: CredentialInfo
   /** Id of the share link that it calls with: then it acts for the owner of a run, within what the link allows. */
   readonly share?: string
   /** Address that it calls from, for the audit log. */
@@ -21,7 +21,7 @@ export interface Principal {
 }
 
 /** What is known of a credential without the credential itself. */
-export interface CredentialFacts {
+export interface CredentialInfo {
   /** Names it in the audit log and to `isRevoked`; never the secret. */
   readonly id?: string
   /** When it stops being valid, in milliseconds since 1970. */
@@ -59,7 +59,7 @@ export interface Authenticator {
   /** Throws `unauthenticated`, or `unavailable` when the credential cannot be checked right now. */
   authenticate(credential: Credential): Promise<Principal>
   /** Whether a credential that was valid has been revoked since. Asked about every second for each that has something open. */
-  isRevoked?(credential: CredentialFacts): Promise<boolean>
+  isRevoked?(credential: CredentialInfo): Promise<boolean>
   /** Removes the credentials of a principal that this server keeps, or only counts them; how many there were. */
   removeCredentials?(who: Principal, options: { readonly dryRun: boolean }): Promise<number>
 }

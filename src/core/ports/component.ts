@@ -38,10 +38,10 @@ export type Emission = string | Event
 export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unknown, void>
 
 /** What a component is made of, for listings. Nothing depends on it. */
-export interface ComponentInfo {
+export interface ComponentMetadata {
   readonly model?: { readonly id: string; readonly provider?: string }
   /** Members of a team; `mode` is how they work together. */
-  readonly members?: readonly ComponentFacts[]
+  readonly members?: readonly ComponentDescription[]
   readonly mode?: string
 }
 
@@ -55,7 +55,7 @@ export interface UpstreamInfo {
 }
 
 /** A component's description, available without running it. */
-export type ComponentFacts = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
+export type ComponentDescription = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
 
 /** `Input`: what callers send. `Parsed`: what its input schema makes of that. */
 export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
@@ -65,7 +65,7 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly description?: string
   /** Version of its code. Runs record the versions that accepted, started and resumed them. Nothing compares versions. */
   readonly version?: string
-  readonly info?: ComponentInfo
+  readonly info?: ComponentMetadata
   /** The server that does its work, if it stands for a component of another server. */
   readonly upstream?: UpstreamInfo
   /** Default: `fail`. */
@@ -151,7 +151,7 @@ export interface RunContext {
   readonly tool: <Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result) => Promise<Result>
   /**
    * Runs another component within this run: its output is in this log under its own actor, and its result is recorded, so that a
-   * recovered run does not repeat it. Rejects with `WorkFailure` if it fails, which does not end this run.
+   * recovered run does not repeat it. Rejects with `WorkError` if it fails, which does not end this run.
    */
   readonly call: <Input, Output>(
     // oxlint-disable-next-line typescript/no-explicit-any -- what its schema makes of the input is its own concern
@@ -270,9 +270,9 @@ export class RejectedError extends Error {
  * What `step`, `stage`, `tool` and `call` reject with, the same in every attempt: everything but `cause` is in the log. `name` is
  * that of the thrown error. `cause` is the thrown error itself, in the attempt in which it was thrown.
  */
-export class WorkFailure extends Error {
+export class WorkError extends Error {
   static {
-    acrossCopies(this, 'WorkFailure')
+    acrossCopies(this, 'WorkError')
   }
 
   override readonly name: string
@@ -282,7 +282,7 @@ export class WorkFailure extends Error {
     super(failure.message, options)
     this.failure = failure
     const { type } = thrownIn(failure)
-    this.name = typeof type === 'string' ? type : 'WorkFailure'
+    this.name = typeof type === 'string' ? type : 'WorkError'
   }
 
   /** The code of the thrown error, or that of the failure. */

@@ -110,7 +110,7 @@ export interface RunQuery {
 }
 
 /** Newest first, by creation time and then id; a run never moves between pages. */
-export interface RunPage {
+export interface StoredRunPage {
   readonly runs: readonly StoredRun[]
   /** `after` of the next page; absent on the last. */
   readonly cursor?: string
@@ -162,7 +162,7 @@ export interface Store {
     owner: string,
     key: string,
   ): Promise<{ readonly stored: StoredRun; readonly fingerprint: string } | undefined>
-  list(query: RunQuery): Promise<RunPage>
+  list(query: RunQuery): Promise<StoredRunPage>
   /** Removes a finished or damaged run with its log, not its session; false if there is none. Throws `conflict` for an unfinished one. */
   remove(id: string): Promise<boolean>
 

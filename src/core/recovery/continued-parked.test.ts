@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { HoldfastError } from '../model/errors.ts'
 import type { LogWriter, Store } from '../ports/store.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
 
 test('[RUN-1] a run whose other branch writes while it is answered continues from its log', async () => {
-  const memory = openMemoryStore()
+  const memory = createMemoryStore()
   const branchMayWrite = Promise.withResolvers<void>()
   const refused = Promise.withResolvers<void>()
   let isClaimedAgain = false
@@ -49,7 +49,7 @@ test('[RUN-1] a run whose other branch writes while it is answered continues fro
 })
 
 test('[RUN-3] a branch whose write is refused because the run was answered meanwhile does not interrupt the run', async () => {
-  const memory = openMemoryStore()
+  const memory = createMemoryStore()
   const branchMayWrite = Promise.withResolvers<void>()
   const continued = Promise.withResolvers<void>()
   let isClaimedAgain = false
@@ -107,7 +107,7 @@ function refusedOnceLate(writer: LogWriter, from: Promise<void>, until: Promise<
 }
 
 test('a start that the store cannot write is retried without limit, and does not count against the run', async () => {
-  const memory = openMemoryStore()
+  const memory = createMemoryStore()
   let failures = 3 // as many as may fail for a reason of the run
   const store: Store = overriding(memory, {
     writer: (id, claim, onRefused) =>
@@ -119,7 +119,7 @@ test('a start that the store cannot write is retried without limit, and does not
 })
 
 test('an answer that the store cannot write gets unavailable', async () => {
-  const memory = openMemoryStore()
+  const memory = createMemoryStore()
   let isOut = false
   const store: Store = overriding(memory, {
     writer: (id, claim, onRefused) => (isOut ? unavailableWriter(claim.next) : memory.writer(id, claim, onRefused)),

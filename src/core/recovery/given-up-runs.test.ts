@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, typesOf } from '../../../test/support/node.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
@@ -93,7 +93,7 @@ async function cluster(
   unreadable: ReadonlySet<string> = new Set(),
 ): Promise<Cluster> {
   const clock = new ManualClock()
-  const memory = openMemoryStore({ clock })
+  const memory = createMemoryStore({ clock })
   const shared = overriding(memory, {
     capabilities: { durable: true, shared: true },
     get: async (id) => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { failureOf, logOf, resultOf } from '../../../test/support/flows.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import type { ToolAttempt } from '../ports/component.ts'
 import type { EventData, LoggedEvent } from '../model/event.ts'
@@ -80,7 +80,7 @@ test('[EVT-1] tool progress: an unserializable value fails its tool, and the eve
 
 describe('tool progress: a tool that does not wait', () => {
   test('uses no memory while the log is behind: newer progress replaces what was not written', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const slow = overriding(store, {
       writer: (id, claim) => {
         const writer = store.writer(id, claim)

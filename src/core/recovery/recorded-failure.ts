@@ -1,5 +1,5 @@
 /** Failures of recorded work: what the log keeps of an error, and the same error to throw in every attempt. */
-import { RejectedError, WorkFailure } from '../ports/component.ts'
+import { RejectedError, WorkError } from '../ports/component.ts'
 import { RunFailure } from '../execution/run-failure.ts'
 import { messageOf, readable } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'
@@ -14,7 +14,7 @@ export function replayOutcome(outcome: WorkOutcome): unknown {
 
 export function failureOf(caught: unknown): Failure {
   const thrown = readable(caught)
-  if (thrown instanceof WorkFailure || thrown instanceof RunFailure) return thrown.failure
+  if (thrown instanceof WorkError || thrown instanceof RunFailure) return thrown.failure
   const code = thrown instanceof RejectedError ? 'rejected' : 'agent_failed'
   const message = messageOf(thrown)
   return thrown instanceof Error ? { code, message, details: detailsOf(thrown) } : { code, message }
@@ -24,12 +24,12 @@ export function failureOf(caught: unknown): Failure {
 export function toThrow(failure: Failure, cause?: unknown): Error {
   if (cause instanceof RejectedError) return cause
   // If something was redacted, the log has a different failure.
-  const isTold = cause instanceof WorkFailure || cause instanceof RunFailure
+  const isTold = cause instanceof WorkError || cause instanceof RunFailure
   if (isTold && cause.failure === failure) return cause
   const { code, message, details } = failure
   if (code === 'rejected' && (details as { type?: unknown } | undefined)?.type === REJECTED)
     return new RejectedError(message)
-  return new WorkFailure(failure, cause === undefined ? undefined : { cause })
+  return new WorkError(failure, cause === undefined ? undefined : { cause })
 }
 
 const REJECTED = 'RejectedError'

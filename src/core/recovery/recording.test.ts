@@ -1,6 +1,6 @@
 /** The past of a run is read in slices, however long its log is. */
 import { expect, onTestFinished, test } from 'vitest'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { replaceEventLoop } from '../runtime/event-loop-tick.ts'
@@ -25,7 +25,7 @@ test.each([
   'recording: within one page of a log, the clock is looked at every $recordsPerLook records of $chars characters',
   async ({ events, chars, recordsPerLook }) => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
     const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
     runWriter.start()

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { subject, textOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovered, recovering } from '../../../test/support/world.ts'
-import { type RunContext, WorkFailure } from '../ports/component.ts'
+import { type RunContext, WorkError } from '../ports/component.ts'
 
 class Declined extends Error {
   override readonly name = 'Declined'
@@ -51,7 +51,7 @@ describe('[RUN-5] errors of failed work', () => {
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(caught).toHaveLength(2)
     for (const thrown of caught) {
-      expect(thrown).toBeInstanceOf(WorkFailure)
+      expect(thrown).toBeInstanceOf(WorkError)
       expect(thrown).toMatchObject({
         name: 'Declined',
         message: 'no money',
@@ -98,7 +98,7 @@ describe('[RUN-5] errors of failed work', () => {
       yield 'a'
       await tool({ name: 't', input: 1 }, () => {
         throw Object.assign(new Error('out'), more)
-      }).catch((thrown: WorkFailure) => expect(thrown).toMatchObject({ message: 'out', code: 'agent_failed' }))
+      }).catch((thrown: WorkError) => expect(thrown).toMatchObject({ message: 'out', code: 'agent_failed' }))
       yield 'b'
     })
     expect(textOf(await recovered(component, 1))).toBe('ab')

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst } from '../../../test/support/world.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import type { RunContext } from '../ports/component.ts'
@@ -54,7 +54,7 @@ async function* all(_: unknown, context: RunContext): AsyncGenerator<string> {
 
 test('[RUN-5] the log of an older server is recovered by its rules, and new work is recorded by the current ones', async () => {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const component = subject(all, { recovery: 'resume', limits: { replayWaitMs: 50 } })
   const before = older(store)
   const first = openNode({ components: [component], store: before.store, clock })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { aborted, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { hangAtFirst, recovered, recovering, World } from '../../../test/support/world.ts'
-import { type Component, WorkFailure } from '../ports/component.ts'
+import { type Component, WorkError } from '../ports/component.ts'
 
 /** Counts how often each piece of work was done. */
 function counted(): { readonly done: string[]; work: (name: string) => () => string } {
@@ -80,7 +80,7 @@ describe('[RUN-1] recorded work is not repeated:', () => {
     expect(done).toEqual(['fetch'])
     const failure = { code: 'agent_failed', message: 'out of reach', details: { type: 'RangeError' } }
     for (const thrown of caught) {
-      expect(thrown).toBeInstanceOf(WorkFailure)
+      expect(thrown).toBeInstanceOf(WorkError)
       expect(thrown).toMatchObject({ name: 'RangeError', message: 'out of reach', code: 'agent_failed', failure })
     }
     expect((caught[0] as Error).cause).toBeInstanceOf(RangeError)

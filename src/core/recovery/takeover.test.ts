@@ -4,7 +4,7 @@ import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf, withoutHints } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { LEASE_MS, recovering, World } from '../../../test/support/world.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun } from '../../testing/fixtures.ts'
@@ -14,7 +14,7 @@ import { type Logger, silentLogger } from '../ports/logger.ts'
 describe('[LOG-4] a worker that lost its lease without noticing', () => {
   test('can write no more, and its agent is aborted', async () => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
     const reasons: unknown[] = []
     const component = subject(
@@ -44,7 +44,7 @@ describe('[LOG-4] a worker that lost its lease without noticing', () => {
 
   test('learns of it at the next renewal, though its agent is idle', async () => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     let stuck = true
     const dozing = overriding(store, {
       renew: async (...parameters) => {
@@ -76,7 +76,7 @@ describe('[LOG-4] a worker that lost its lease without noticing', () => {
 
   test('is distinguished from one that kept it, though a renewal was slow', async () => {
     const clock = new ManualClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const [answered, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let renewals = 0
     // What the store answers was true when it was asked, and is old when it arrives.
@@ -106,7 +106,7 @@ describe('[LOG-4] a worker that lost its lease without noticing', () => {
 
   test('does not take the run over from itself', async () => {
     const clock = createFakeClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
     const component = subject(async function* (_, { attempt }) {
       yield `[${attempt}]`
@@ -246,7 +246,7 @@ describe('[RUN-1] a paused run', () => {
   })
 
   test('[RUN-2] is cancelled by a stop whose hint was lost', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const node = openNode({ components: [asks], store: withoutHints(store) })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
@@ -266,7 +266,7 @@ describe('[RUN-1] no lease is held without an execution', () => {
   test('a run that could be neither executed nor released is executed later, and the stack is logged', async () => {
     const warnings: { readonly err?: unknown }[] = []
     const logger: Logger = { ...silentLogger, warn: (fields) => void warnings.push(fields) }
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const failures = { read: 1, release: 1 }
     const failing = (name: keyof typeof failures): void => {
       if (failures[name]-- > 0) throw new HoldfastError('unavailable', 'not now')
@@ -288,7 +288,7 @@ describe('[RUN-1] no lease is held without an execution', () => {
 
   test('leases in use are kept although the store was unavailable for a moment', async () => {
     const clock = new ManualClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
     let failures = 0
     const flaky = overriding(store, {
@@ -315,7 +315,7 @@ describe('[RUN-1] no lease is held without an execution', () => {
   })
 
   test('a run whose creation response was lost is executed', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     let lose = true
     const flaky = overriding(store, {
       create: async (run) => {
@@ -373,7 +373,7 @@ describe('[RUN-1] a worker that shuts down', () => {
   })
 
   test('resolves after the runs are handed over', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const slow = overriding(store, {
       release: async (...parameters) => {
@@ -397,7 +397,7 @@ describe('[RUN-1] a worker that shuts down', () => {
 
   test('keeps its leases while its runs finish', async () => {
     const clock = new ManualClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const goOn = Promise.withResolvers<void>()
     const component = subject(async function* (_, { signal }) {
       yield 'a'

@@ -4,7 +4,7 @@ import { openNode, readEvents, subject, textOf, typesOf } from '../../../test/su
 import { Random, testSeed } from '../../../test/support/random.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
 import { until } from '../../../test/support/until.ts'
-import { type Component, emit, WorkFailure } from '../ports/component.ts'
+import { type Component, emit, WorkError } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 import type { RedactOptions } from './redaction.ts'
 import { redactions } from './redactions.ts'
@@ -235,7 +235,7 @@ describe('[RUN-5] redaction after a crash', () => {
       const tell = async (secret: string): Promise<unknown> =>
         context.tool({ name: 'tell', input: { secret } }, () => (done.push(secret), `${secret} is told`))
       seen.push(await tell(`${KEY}1`), await tell(`${KEY}2`))
-      seen.push(await context.step('fail', () => Promise.reject(new Error(KEY))).catch((e: WorkFailure) => e.message))
+      seen.push(await context.step('fail', () => Promise.reject(new Error(KEY))).catch((e: WorkError) => e.message))
       seen.push(
         await context.call(
           subject(

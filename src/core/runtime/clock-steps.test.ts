@@ -6,7 +6,7 @@ import { serveInProcess } from '../../../test/support/in-process.ts'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import type { Clock } from '../ports/clock.ts'
 
 const HOUR = 3_600_000
@@ -111,7 +111,7 @@ describe.each([
 describe('[RUN-1] runs are listed and claimed in the order in which they were started', () => {
   test('the order is kept although the clock was set back and the process restarted', async () => {
     const clock = settableClock()
-    const store = openMemoryStore({ clock })
+    const store = createMemoryStore({ clock })
     const order: unknown[] = []
     const gate = Promise.withResolvers<void>()
     const component = subject(

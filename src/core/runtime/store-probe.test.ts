@@ -1,7 +1,7 @@
 /** Readiness asks the store, within a bound. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { storeUnavailable } from '../model/errors.ts'
 import { defaultLimits } from '../model/limits.ts'
@@ -12,11 +12,11 @@ const limits = { ...defaultLimits, storeProbeTimeoutMs: 20 }
 
 describe('store probe', () => {
   test('a node is ready while its store responds', async () => {
-    expect(await new StoreProbe({ store: openMemoryStore(), limits, clock }).health()).toEqual({ ok: true })
+    expect(await new StoreProbe({ store: createMemoryStore(), limits, clock }).health()).toEqual({ ok: true })
   })
 
   test('a node is not ready while its store is silent, and it sends few probes', async () => {
-    const kept = openMemoryStore()
+    const kept = createMemoryStore()
     const answer = Promise.withResolvers<void>()
     let [asked, answered] = [0, 0]
     const store = overriding(kept, {
@@ -43,7 +43,7 @@ describe('store probe', () => {
   })
 
   test('a node is not ready when its store is unavailable, and reports the reason', async () => {
-    const store = overriding(openMemoryStore(), {
+    const store = overriding(createMemoryStore(), {
       get: () => Promise.reject(storeUnavailable('the database failed')),
     })
     const expected = { ok: false, reason: 'the database failed' }

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { openNode, subject, textOf } from '../../../test/support/node.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 
 const asking = subject(async function* (_, context) {
   yield String(await context.ask({ prompt: 'Well?' }))
 })
 
 test('[RUN-1] a paused run is answered although the worker of an earlier answer claimed it and died', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const leaseMs = 400
   const node = openNode({ components: [asking], store, limits: { leaseMs } })
   const id = await node.start('subject')
@@ -19,7 +19,7 @@ test('[RUN-1] a paused run is answered although the worker of an earlier answer 
 })
 
 test('[RUN-1] a paused run whose lease another worker keeps renewing gets unavailable, not conflict', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const node = openNode({ components: [asking], store, limits: { leaseMs: 300 } })
   const id = await node.start('subject')
   await node.reached(id, 'paused')

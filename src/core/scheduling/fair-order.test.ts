@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { gated } from '../../../test/support/gated.ts'
 import { openNode, type TestNode, withoutHints } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { newRun } from '../../testing/fixtures.ts'
 import type { Principal } from '../model/principal.ts'
@@ -14,7 +14,7 @@ const bert: Principal = { id: 'bert' }
 
 /** As many processes see it. */
 function sharedStore(): Store {
-  return overriding(openMemoryStore(), { capabilities: { durable: true, shared: true } })
+  return overriding(createMemoryStore(), { capabilities: { durable: true, shared: true } })
 }
 
 async function queue(node: TestNode, principal: Principal, count: number): Promise<void> {
@@ -43,7 +43,7 @@ describe.each([
 })
 
 test('round-robin: an owner that keeps starting runs does not overtake one that waits', async () => {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   const look = Promise.withResolvers<void>()
   let isSlow = false
   const store = overriding(kept, {

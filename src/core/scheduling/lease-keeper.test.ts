@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { type Logger, silentLogger } from '../ports/logger.ts'
 
@@ -18,7 +18,7 @@ function lossesIn(lines: string[]): Logger {
 
 describe('leases', () => {
   test('are renewed while every other request to the store hangs', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     let answers = Promise.resolve()
     let renewals = 0
     const slow = overriding(store, {
@@ -43,7 +43,7 @@ describe('leases', () => {
   })
 
   test('[RUN-2] report a stop at renewal if its hint was lost', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const deaf = overriding(store, { watch: () => () => {}, get: async (id) => withoutStop(await store.get(id)) })
     const node = openNode({ components: [idle], store: deaf })
     const id = await node.start('subject')
@@ -54,7 +54,7 @@ describe('leases', () => {
   })
 
   test('[RUN-1] the lease of a run that is paused and answered during a renewal stays with its worker', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const losses: string[] = []
     const isPaused = Promise.withResolvers<void>()
     const isAnswered = Promise.withResolvers<void>()

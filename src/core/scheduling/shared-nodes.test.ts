@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../../../test/support/node.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
@@ -44,7 +44,7 @@ async function questionOf(node: TestNode, id: string): Promise<string> {
 
 /** As many processes see it. */
 function sharedStore(storeClock: Clock = clock): Store {
-  return overriding(openMemoryStore({ clock: storeClock }), { capabilities: { durable: true, shared: true } })
+  return overriding(createMemoryStore({ clock: storeClock }), { capabilities: { durable: true, shared: true } })
 }
 
 describe('on a shared store, a node', () => {
@@ -217,7 +217,7 @@ describe('on a shared store, a node', () => {
 })
 
 test('single-node store: an answer to a run that the node does not serve is rejected, and the run keeps waiting', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const first = openNode({ components: [asking], store, clock })
   const id = await first.start('asking')
   const question = await questionOf(first, id)

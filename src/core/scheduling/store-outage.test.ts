@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ManualClock, settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { newRun } from '../../testing/fixtures.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -58,7 +58,7 @@ interface World {
 /** A run on one of two nodes that have been up for a while. Then the store is away for longer than a lease lasts. */
 async function afterOutage(): Promise<World> {
   const clock = new ManualClock()
-  const store = overriding(openMemoryStore({ clock }), { capabilities: { durable: true, shared: true } })
+  const store = overriding(createMemoryStore({ clock }), { capabilities: { durable: true, shared: true } })
   const done = Promise.withResolvers<void>()
   const component = subject(async function* () {
     yield 'a'
@@ -116,7 +116,7 @@ describe('after an outage in which all leases expired, a node that is back', () 
 })
 
 test('[RUN-1] a run whose write was refused while its agent was idle is given up and recovered', async () => {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   let refuse: ((cause: unknown) => void) | undefined
   const store = overriding(kept, {
     writer: (id, claim, onRefused) => {
@@ -132,7 +132,7 @@ test('[RUN-1] a run whose write was refused while its agent was idle is given up
 })
 
 test('[RUN-1] an idle run whose log lost its end in a failover is given up and recovered', async () => {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   let isBehind = false
   // What a replica answers that was promoted before it had received the last event.
   const store = overriding(kept, {
@@ -151,7 +151,7 @@ test('[RUN-1] an idle run whose log lost its end in a failover is given up and r
 })
 
 test('[RUN-1] a run does not fail because the store cannot be read right after its start was written', async () => {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   let outages = 3
   const store = overriding(kept, {
     read: async (id, ...parameters) => {
@@ -173,7 +173,7 @@ test('[RUN-1] a run does not fail because the store cannot be read right after i
 })
 
 test('[RUN-1] a run that is answered after a restart does not fail because the store cannot be read right after its answers were written', async () => {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   const asking = subject(
     async function* (_, { ask }) {
       yield String(await ask('Go on?'))
@@ -199,7 +199,7 @@ test('[RUN-1] a run that is answered after a restart does not fail because the s
 })
 
 test('[RUN-1] a run does not fail because the store cannot be read right after its answer was written', async () => {
-  const kept = openMemoryStore()
+  const kept = createMemoryStore()
   let outages = 3
   const store = overriding(kept, {
     read: async (id, ...parameters) => {

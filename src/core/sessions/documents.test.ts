@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { withDocuments } from '../../testing/broken-stores/documents.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { systemClock } from '../ports/clock.ts'
@@ -207,7 +207,7 @@ describe('a session', () => {
   })
 
   test('stays when one of its runs does not end in time, and can be removed later', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const node = openNode({ components, store })
     const claim = { owner: 'a worker elsewhere', ttlMs: 60_000 }
     const held = newRun('run_held', new Date().toISOString(), { owner: 'local', session, claim })
@@ -226,7 +226,7 @@ describe('a session', () => {
   })
 
   test('a session that starts again while it is removed leaves no run without a document', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     let late: string | undefined
     const racing: Store = withDocuments(store, {
       remove: async (...name) => {
@@ -242,7 +242,7 @@ describe('a session', () => {
   })
 
   test('a session whose run is removed concurrently is removed too', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const claim = { owner: 'worker-1', ttlMs: 60_000 }
     const { stored } = await store.create(newRun('run_1', new Date().toISOString(), { owner: 'local', session, claim }))
     await removeSession({

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode } from '../../../test/support/node.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
 import { agent } from '../../agents/agent.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import type { Component, HistoryMessage, HistoryOptions } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
@@ -222,7 +222,7 @@ describe('session history: the limits', () => {
   })
 
   test('include the logs that are read: if they are too long, the history ends', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     let bytes = 0
     const counting = overriding(store, {
       read: async (id, after, maxBytes) => {

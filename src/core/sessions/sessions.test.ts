@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { aborted, openNode, subject, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import type { BusyPolicy, Component } from '../ports/component.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -51,7 +51,7 @@ async function expectToBegin(stage: Stage, ...inputs: readonly unknown[]): Promi
 
 /** Two nodes on one store. Their claims do not run out, however busy the machine is. */
 function openPair(...components: readonly Component[]): readonly [TestNode, TestNode] {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const limits = { leaseMs: 60_000 }
   return [openNode({ store, components, limits }), openNode({ store, components, limits })]
 }
@@ -205,7 +205,7 @@ describe('a session with onBusySession: interrupt', () => {
 
   test('stops the earlier run, also if the other node’s clock is ahead', async () => {
     const stage = new Stage('interrupt')
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const limits = { leaseMs: 60_000 }
     const ahead: Clock = { now: () => Date.now() + 5000 }
     const left = openNode({ store, components: [stage.component], limits, clock: ahead })
@@ -304,7 +304,7 @@ describe('[RUN-1] a busy node', () => {
 
   test('executes its full capacity, though it still checks whether the first run was stopped', async () => {
     const stage = new Stage('parallel')
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const answer = Promise.withResolvers<void>()
     const slow = overriding(store, {
       get: async (id) => {
@@ -324,7 +324,7 @@ describe('[RUN-1] a busy node', () => {
 
   test('executes no more than its capacity when slots become free during starts', async () => {
     const stage = new Stage('parallel')
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     // Between the look for runs that wait and the claim of one, there is time for others to come.
     let claims = 0
     let goOn = Promise.resolve()
@@ -381,7 +381,7 @@ describe('[RUN-1] a busy node', () => {
 
   test('leaves runs beyond its capacity to another node', async () => {
     const stage = new Stage('parallel')
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const limits = { leaseMs: 60_000, maxConcurrentRuns: 1 }
     const left = openNode({ store, components: [stage.component], limits })
     openNode({ store, components: [stage.component], limits })

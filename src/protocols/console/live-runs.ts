@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Principal } from '../../core/model/principal.ts'
 import { isFinished, terminalStatuses, type RunStatus } from '../../core/model/run.ts'
 import type { ListRequest, Service } from '../../core/service.ts'
-import type { RunPage, StoredRun } from '../../core/ports/store.ts'
+import type { StoredRunPage, StoredRun } from '../../core/ports/store.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
@@ -48,7 +48,7 @@ export class LiveRuns {
   }
 
   async #page(principal: Principal, request: ListRequest, search: string): Promise<Rows> {
-    const list = (asked: ListRequest): Promise<RunPage> => this.#service.list(principal, asked)
+    const list = (asked: ListRequest): Promise<StoredRunPage> => this.#service.list(principal, asked)
     const { runs, ...page } = await (search === '' ? list(request) : searchRuns(list, request, search))
     return { ...page, runs: await Promise.all(runs.map((stored) => this.#row(principal, stored))) }
   }
@@ -83,7 +83,7 @@ export class LiveRuns {
   }
 }
 
-type Rows = Omit<RunPage, 'runs'> & Partial<Pick<SearchPage, 'searched'>> & { readonly runs: readonly object[] }
+type Rows = Omit<StoredRunPage, 'runs'> & Partial<Pick<SearchPage, 'searched'>> & { readonly runs: readonly object[] }
 
 function readRequest(query: URLSearchParams): ListRequest {
   const [component, session, after] = ['component', 'session', 'cursor'].map((name) => query.get(name) || undefined)

@@ -1,13 +1,13 @@
 /** Searches runs by component, session or id. Stores have no text search, so it scans a bounded part of the list. */
 import { setImmediate as others } from 'node:timers/promises'
 import type { ListRequest } from '../../core/service.ts'
-import type { RunPage, StoredRun } from '../../core/ports/store.ts'
+import type { StoredRunPage, StoredRun } from '../../core/ports/store.ts'
 
 /** Runs scanned per page; the cursor continues from there. */
 const LOOKED_AT_MAX = 5000
 const PAGE_RUNS = 200
 
-export interface SearchPage extends RunPage {
+export interface SearchPage extends StoredRunPage {
   readonly searched: SearchCoverage
 }
 
@@ -20,7 +20,7 @@ export interface SearchCoverage {
 
 /** May return more than the limit, because all matches of the last batch are included. */
 export async function searchRuns(
-  list: (request: ListRequest) => Promise<RunPage>,
+  list: (request: ListRequest) => Promise<StoredRunPage>,
   { limit = PAGE_RUNS, ...request }: ListRequest,
   text: string,
 ): Promise<SearchPage> {

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import type { Clock } from '../../core/ports/clock.ts'
 import { systemClock } from '../../core/ports/clock.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import type { Authenticator, Credential, CredentialFacts, Principal } from '../../core/model/principal.ts'
+import type { Authenticator, Credential, CredentialInfo, Principal } from '../../core/model/principal.ts'
 import { credentialMissing, credentialRefused, keyPrincipalId } from '../../core/model/principal.ts'
 import { isScope } from '../../core/access/scopes.ts'
 import type { KeyEntry } from './key-file.ts'
@@ -162,7 +162,7 @@ class KeyAuthenticator implements Authenticator {
     }
   }
 
-  async isRevoked({ id }: CredentialFacts): Promise<boolean> {
+  async isRevoked({ id }: CredentialInfo): Promise<boolean> {
     if (id?.startsWith(CREDENTIAL_PREFIX) !== true) return false
     await this.#refresh()
     const entry = this.#keys.get(id.slice(CREDENTIAL_PREFIX.length))

@@ -5,7 +5,7 @@ import { defaultLimits, type Limits } from '../../core/model/limits.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { PUSH_CONFIGS } from '../../protocols/a2a/collections.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { newRun, type NewRunOptions, RunWriter } from '../../testing/fixtures.ts'
 import { RetentionPeriods } from './periods.ts'
@@ -32,7 +32,7 @@ async function sweep(store: Store, clock: FakeClock, limits: Partial<Limits>, op
 
 test('retention by age: runs older than --retain-runs are removed with their keys, webhooks and empty sessions', async () => {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await finish(store, clock, 'run_old', { session: 's-old' })
   await finish(store, clock, 'run_shared', { session: 's-shared' })
   await store.documents.put({ owner: 'owner-1', collection: PUSH_CONFIGS, id: 'run_old/1', label: 'run_old', body: {} })
@@ -52,7 +52,7 @@ test('retention by age: runs older than --retain-runs are removed with their key
 
 test('retention by age: each component, tenant and principal has its own period, and a longer one delays no other', async () => {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await finish(store, clock, 'run_default')
   await finish(store, clock, 'run_writer', { component: 'writer' })
   await finish(store, clock, 'run_acme', { owner: 'acme/bert' })

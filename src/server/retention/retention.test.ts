@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import type { Logger } from '../../core/ports/logger.ts'
@@ -34,7 +34,7 @@ async function sweep(store: Store, limits: { retainMs?: number; maxRetainedBytes
 }
 
 test('retention: a run that finished longer ago than --retain is trimmed to its outcome', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   for (const id of ['run_a', 'run_b', 'run_c']) await run(store, id, true)
   await sweep(store, { retainMs: 2500 })
   expect(await keptFrom(store, ['run_a', 'run_b', 'run_c'])).toEqual([6, 0, 0])
@@ -42,7 +42,7 @@ test('retention: a run that finished longer ago than --retain is trimmed to its 
 })
 
 test('retention: runs beyond the size limit are trimmed, oldest first', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   for (const id of ['run_a', 'run_b', 'run_c']) await run(store, id, true)
   const size = await store.usage.total()
   await sweep(store, { maxRetainedBytes: size - 2500 })
@@ -51,7 +51,7 @@ test('retention: runs beyond the size limit are trimmed, oldest first', async ()
 })
 
 test('retention: an unfinished run is kept, however old it is', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await run(store, 'run_a', false)
   clock.advance(1e9)
   await sweep(store, { retainMs: 1, maxRetainedBytes: 1 })
@@ -59,7 +59,7 @@ test('retention: an unfinished run is kept, however old it is', async () => {
 })
 
 test('retention: a run that was too young or unfinished is trimmed by a later sweep, which reads no others again', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await run(store, 'run_a', false)
   for (const id of ['run_b', 'run_c']) await run(store, id, true)
   const looked: string[] = []
@@ -86,7 +86,7 @@ test('retention: a run that was too young or unfinished is trimmed by a later sw
 })
 
 test('retention: without a limit nothing is trimmed', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await run(store, 'run_a', true)
   await sweep(store, {})
   expect(await keptFrom(store, ['run_a'])).toEqual([0])
@@ -103,7 +103,7 @@ describe('retention: a clock that may be wrong', () => {
     const lines: { message: string; fields: Record<string, unknown> }[] = []
     const note = (fields: object, message: string): void => void lines.push({ message, fields: { ...fields } })
     const logger: Logger = { ...silentLogger, info: note, warn: note }
-    const store = openMemoryStore({ clock: time })
+    const store = createMemoryStore({ clock: time })
     const open = () => new Retention(store, limits, time, logger)
     const first = open()
     await watch(first, time, DAY)

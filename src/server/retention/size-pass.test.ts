@@ -9,7 +9,7 @@ import { defaultLimits } from '../../core/model/limits.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { storedBytes } from '../../core/model/storage-usage.ts'
-import { openMemoryStore } from '../../stores/memory.ts'
+import { createMemoryStore } from '../../stores/memory.ts'
 import { openNatsStore } from '../../stores/nats/index.ts'
 import { openPostgresStore } from '../../stores/postgres/index.ts'
 import { openSqliteStore } from '../../stores/sqlite/index.ts'
@@ -25,7 +25,7 @@ const [postgres, nats] = await Promise.all([startPostgres(), startNats()])
 let opened = 0
 
 const stores: readonly (readonly [string, () => Store | Promise<Store>])[] = [
-  ['memory', () => openMemoryStore({ clock })],
+  ['memory', () => createMemoryStore({ clock })],
   ['SQLite', () => openSqliteStore({ path: join(temporaryFolder(), 'store.db'), clock })],
   ['PostgreSQL', () => openPostgresStore({ url: postgres.url, schema: `retention_${++opened}`, clock })],
   ['NATS', () => openNatsStore({ servers: [nats.address], name: `retention-${++opened}`, partitions: 2, clock })],
@@ -111,7 +111,7 @@ describe.each(stores)('%s: retention by size', (_name, open) => {
 })
 
 test('retention by size: a principal over its share with unfinished runs alone affects no other, and is named', async () => {
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   await finish(store, 'anna', 'run_a', 100_000)
   const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { owner: 'worker', ttlMs: 1e9 } })
   const runWriter = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])

@@ -1,7 +1,7 @@
 /** Run listings: the index selects the runs, the log supplies their state. */
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { cursorOf, type Position, positionOf } from '../../core/model/page.ts'
-import type { RunPage, RunQuery, StoredRun } from '../../core/ports/store.ts'
+import type { StoredRunPage, RunQuery, StoredRun } from '../../core/ports/store.ts'
 import type { SizedRun } from '../../core/model/storage-usage.ts'
 import { UnreadableRun } from './alarms.ts'
 import { keptBytesOf } from './head.ts'
@@ -25,7 +25,7 @@ export class Listings {
   }
 
   /** Newest first. */
-  async page(query: RunQuery): Promise<RunPage> {
+  async page(query: RunQuery): Promise<StoredRunPage> {
     const { index, stored, caughtUp } = this.#options
     const after = query.after === undefined ? undefined : positionOf(query.after)
     await caughtUp()

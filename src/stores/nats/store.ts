@@ -15,7 +15,7 @@ import type {
   HintListener,
   LogWriter,
   NewRun,
-  RunPage,
+  StoredRunPage,
   RunQuery,
   StopRequest,
   Store,
@@ -210,7 +210,7 @@ export class NatsStore implements Store {
     return this.#creation.find(owner, key)
   }
 
-  list(query: RunQuery): Promise<RunPage> {
+  list(query: RunQuery): Promise<StoredRunPage> {
     return this.#listings.page(query)
   }
 

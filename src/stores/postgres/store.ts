@@ -18,7 +18,7 @@ import type {
   HintListener,
   LogWriter,
   NewRun,
-  RunPage,
+  StoredRunPage,
   RunQuery,
   StopRequest,
   Store,
@@ -200,7 +200,7 @@ export class PostgresStore implements Store {
     return row && { stored: storedRun(row), fingerprint: row.fingerprint }
   }
 
-  async list(query: RunQuery): Promise<RunPage> {
+  async list(query: RunQuery): Promise<StoredRunPage> {
     const found: StoredRun[] = []
     for (let { after } = query; ;) {
       const page = await this.#newest({ ...query, ...(after !== undefined && { after }) })

@@ -17,7 +17,7 @@ import type {
   HintListener,
   LogWriter,
   NewRun,
-  RunPage,
+  StoredRunPage,
   RunQuery,
   StopRequest,
   Store,
@@ -154,7 +154,7 @@ export class SqliteStore implements Store {
     return known && { stored: await known.stored(), fingerprint: known.fingerprint }
   }
 
-  list(query: RunQuery): Promise<RunPage> {
+  list(query: RunQuery): Promise<StoredRunPage> {
     return this.#catalog.list(query)
   }
 

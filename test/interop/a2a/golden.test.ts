@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
 import type { Ids } from '../../../src/core/ports/clock.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { parrot } from '../../protocols/a2a/serve.ts'
 
@@ -191,7 +191,7 @@ async function serve(): Promise<string> {
   const ids: Ids = { run: count('run'), session: count('ses'), unique: count('id') }
   const { url } = await serveInProcess({
     components: [runWriter, parrot],
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     clock: { now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 678) },
     ids,
     a2a: {

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 import { agent } from '../../../src/agents/agent.ts'
 import type { Server } from '../../../src/server/create-server.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { type InProcessOptions, openInProcess, serveInProcess } from '../../support/in-process.ts'
 import { temporarySuiteFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
@@ -118,7 +118,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
   async function openOwn(component = 'subject', a2a: A2aOptions = {}, key?: string): Promise<Opened> {
     const guarded = key === undefined ? {} : { auth: { securityKey: key } }
     return callersOf(
-      await serveInProcess({ ...options(component, a2a), ...guarded, store: openMemoryStore() }),
+      await serveInProcess({ ...options(component, a2a), ...guarded, store: createMemoryStore() }),
       component,
     )
   }

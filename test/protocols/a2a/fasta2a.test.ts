@@ -1,7 +1,7 @@
 /** The defects of FastA2A's streaming, in the order in which its code was read, and what the reviews of its pull request 43 found. */
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import {
   assembled,
@@ -76,7 +76,7 @@ describe('defects of FastA2A', () => {
   })
 
   test('7: storing and publishing are two steps, and a crash between them loses the event', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     // No hint arrives, as after a crash between commit and hint: the stream reads the log.
     const server = await serveA2a({
       store: overriding(store, { watch: () => () => {} }),
@@ -149,7 +149,7 @@ describe('defects of FastA2A', () => {
   })
 
   test('16: only the process that runs a task can stream it', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const kept = overriding(store, { close: () => Promise.resolve() })
     const one = await serveA2a({ store: kept })
     const other = await serveA2a({ store: kept })
@@ -177,7 +177,7 @@ describe('defects of FastA2A', () => {
 
 describe('findings of the reviews of pull request 43', () => {
   test('A2A: a stream watches its task before it first reads it, so a fast worker is not missed and no poll is needed [O-9]', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const isRead = Promise.withResolvers<void>()
     let isFirst = true
     const racing = overriding(store, {

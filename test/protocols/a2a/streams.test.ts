@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import { emit } from '../../../src/core/ports/component.ts'
@@ -58,7 +58,7 @@ test('A2A: text is sent in pieces and none is repeated: `append` on all but the 
 })
 
 test('[O-9] A2A: a task that ends before its stream reads the log is sent whole, though every hint was lost', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const isOver = Promise.withResolvers<void>()
   let reads = 0
   // The worker reads the input once; later readers wait until the task has ended.
@@ -245,7 +245,7 @@ describe('A2A: a subscription', () => {
   })
 
   test('is exact also if the store is slow (adversity: slow store)', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     // The slowness is the fault, and of any length.
     const slow = overriding(store, {
       get: async (id) => (await wait(15), store.get(id)),
@@ -295,7 +295,7 @@ describe('A2A: a subscription', () => {
 })
 
 test('A2A: retracted text is replaced: the rest is sent again, without `append`', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   let attempts = 0
   const fickle = agent<unknown>({
     id: 'fickle',
@@ -351,7 +351,7 @@ test('A2A: a reader that disconnects at the last event affects no other, and the
 })
 
 test('A2A: a store that fails briefly while a task works: the task ends, and every delivered event is in it (adversity: store error) [LOG-2]', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   let failures = 1
   const failing = overriding(store, {
     writer: (id, claim) => {

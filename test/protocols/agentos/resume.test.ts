@@ -1,6 +1,6 @@
 /** `/resume`: every state that a run can be in, and every place that a client can come back to. */
 import { describe, expect, test } from 'vitest'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'
@@ -241,7 +241,7 @@ describe('AgentOS /resume: another process', () => {
   })
 
   test('follows and cancels a run of another server on the same store', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const first = await serveAgentOs({ store, limits: { pollIntervalMs: 20 } })
     const second = await serveAgentOs({ store, limits: { pollIntervalMs: 20 } })
     const { run } = idsOf(await cutAfter(first, '/teams/lab-team/runs', { message: 'text 3; hang' }, 5))

@@ -4,7 +4,7 @@ import type { Component } from '../../../src/core/ports/component.ts'
 import type { Store } from '../../../src/core/ports/store.ts'
 import type { Server, ServerOptions } from '../../../src/server/create-server.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { components as ownComponents } from './components.ts'
 
@@ -18,7 +18,7 @@ export interface AgentOsServeOptions extends Partial<Omit<ServerOptions, 'store'
 }
 
 export async function serveAgentOs({
-  store = openMemoryStore(),
+  store = createMemoryStore(),
   components = [],
   ...options
 }: AgentOsServeOptions = {}): Promise<AgentOsServer> {

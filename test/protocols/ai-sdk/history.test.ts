@@ -6,7 +6,7 @@ import { HoldfastChatTransport, toUIMessages } from '../../../src/ai-sdk/index.t
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { type Holdfast, holdfast } from '../../../src/mount/holdfast.ts'
 import type { HoldfastOptions } from '../../../src/mount/options.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { until } from '../../support/until.ts'
 import { withSeed } from '../../support/with-seed.ts'
 import { clerk } from '../agentos/components.ts'
@@ -16,7 +16,7 @@ import { echo } from './serve.ts'
 
 function open(options: Partial<HoldfastOptions> = {}): Holdfast {
   const components = [...labComponents(), clerk, forecaster, echo]
-  const hf = holdfast({ components, store: openMemoryStore(), ...options })
+  const hf = holdfast({ components, store: createMemoryStore(), ...options })
   onTestFinished(() => hf.close())
   return hf
 }

@@ -5,7 +5,7 @@ import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { events } from '../../../src/core/model/record.ts'
 import type { LoggedEvent } from '../../../src/core/model/event.ts'
 import type { Server } from '../../../src/server/create-server.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { RunText } from '../../../src/client/index.ts'
 import { type InProcessOptions, serveInProcess } from '../../support/in-process.ts'
 import { clerk } from '../agentos/components.ts'
@@ -27,7 +27,7 @@ export const echo = agent<unknown>({
 
 export async function serveChats({ components = [], ...options }: InProcessOptions = {}): Promise<ChatServer> {
   const server = await serveInProcess({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     ...options,
     components: [...labComponents(), clerk, forecaster, echo, ...components],
     limits: { retryDelayMs: 20, stopGraceMs: 50, ...options.limits },

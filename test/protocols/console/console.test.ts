@@ -1,9 +1,9 @@
 /** What the console asks of the server besides the native protocol. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { RunPage } from '../../../src/core/ports/store.ts'
+import type { StoredRunPage } from '../../../src/core/ports/store.ts'
 import { searchRuns } from '../../../src/protocols/console/search-runs.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { createFakeClock } from '../../../src/testing/fake-clock.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
 import { call, getRun, readLog, startRun, untilFinished } from '../../support/http.ts'
@@ -120,14 +120,14 @@ test('console: the list is searched by a part of the component, session or id, i
 
 test('console: a search reads a bounded part of the list, and its cursor continues there', async () => {
   const clock = createFakeClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   for (let number = 0; number < 5400; number++) {
     const session = number === 100 ? 'needle' : 'hay'
     await store.create(newRun(`run_${number}`, clock.iso(), { session }))
     clock.advance(1)
   }
   const looks: number[] = []
-  const search = (text: string, after?: string): Promise<RunPage> =>
+  const search = (text: string, after?: string): Promise<StoredRunPage> =>
     searchRuns(
       ({ limit = 0, ...request }) => (looks.push(limit), store.list({ ...request, limit })),
       { limit: 50, ...(after !== undefined && { after }) },

@@ -7,7 +7,7 @@ import { type ErrorCode, errorTable, HoldfastError } from '../../../src/core/mod
 import { type Logger, silentLogger } from '../../../src/core/ports/logger.ts'
 import { problemShape } from '../../../src/protocols/native/shapes.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { type Answer, call, followRun, postRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -68,7 +68,7 @@ const provoked: Readonly<Record<string, Provoke>> = {
   },
   async log_damaged() {
     const damaged = new HoldfastError('log_damaged', 'events 3 to 4 are damaged', { details: { first: 3, last: 4 } })
-    const store = overriding(openMemoryStore(), { read: () => Promise.reject(damaged) })
+    const store = overriding(createMemoryStore(), { read: () => Promise.reject(damaged) })
     const server = await serveNative({ store })
     const { id } = await startRun(server, 'hang')
     return call(server, 'GET', `/runs/${id}/events?format=json`)

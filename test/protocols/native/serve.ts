@@ -6,7 +6,7 @@ import type { Server, ServerOptions } from '../../../src/server/create-server.ts
 import { agent } from '../../../src/agents/agent.ts'
 import { askDecision } from '../../../src/agents/shared/approval.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { temporaryDatabase } from '../../support/temporary.ts'
@@ -86,6 +86,6 @@ export async function serveNative({
 }
 
 async function open(store: 'memory' | 'sqlite' | Store): Promise<Store> {
-  if (store === 'memory') return openMemoryStore()
+  if (store === 'memory') return createMemoryStore()
   return store === 'sqlite' ? openSqliteStore({ path: temporaryDatabase() }) : store
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Store } from '../../../src/core/ports/store.ts'
 import { checksumOf } from '../../../src/sse/checksum.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { answerRun, startRun, untilStatus } from '../../support/http.ts'
 import { type NativeServer, serveNative } from './serve.ts'
@@ -13,7 +13,7 @@ interface Counting {
 }
 
 async function serveCounting(limits = {}): Promise<Counting> {
-  const inner = openMemoryStore()
+  const inner = createMemoryStore()
   let gets = 0
   const store: Store = overriding(inner, {
     get: (id) => {

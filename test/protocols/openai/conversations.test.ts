@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { call, getRun } from '../../support/http.ts'
 import { type OpenAiServer, raw, runsOf, serveOpenAi } from './serve.ts'
 
@@ -156,7 +156,7 @@ describe('OpenAI: the conversations API', () => {
 })
 
 test('[SUB-2] OpenAI: the items of a conversation whose events were trimmed are marked as incomplete', async () => {
-  const store = openMemoryStore()
+  const store = createMemoryStore()
   const server = await serveOpenAi({ components: [rememberer], store })
   const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
   await client.responses.create({ model, input: 'one', conversation: 'talk' })

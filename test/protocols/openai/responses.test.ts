@@ -4,7 +4,7 @@ import OpenAI from 'openai'
 import type { Responses } from 'openai/resources'
 import OpenAI6 from 'openai-v6'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { createKeys } from '../../support/keys.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { framesIn, raw, serveOpenAi, type OpenAiServer, untilRun } from './serve.ts'
@@ -191,7 +191,7 @@ describe('OpenAI: a response', () => {
   })
 
   test('[SUB-2] a response whose beginning was trimmed is rejected instead of returned incomplete', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const server = await serveOpenAi({ store })
     const client = clientOf(server)
     const key = { headers: { 'idempotency-key': 'k' } }

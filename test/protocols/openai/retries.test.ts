@@ -5,7 +5,7 @@ import { agent } from '../../../src/agents/agent.ts'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import { silentLogger } from '../../../src/core/ports/logger.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { until } from '../../support/until.ts'
 import { framesIn, type OpenAiServer, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
@@ -127,7 +127,7 @@ describe('OpenAI: a client that disconnects', () => {
     const requestStop = (): Promise<never> => Promise.reject(new Error('the disk is full'))
     const warnings: object[] = []
     const logger = { ...silentLogger, warn: (fields: object, message: string) => warnings.push({ ...fields, message }) }
-    const server = await serveOpenAi({ store: overriding(openMemoryStore(), { requestStop }), logger })
+    const server = await serveOpenAi({ store: overriding(createMemoryStore(), { requestStop }), logger })
     await beginAndLeave(server, chat('text 2; hang', { stream: true }), { 'holdfast-disconnect': 'stop' })
     const { id: run } = await untilRun(server)
     const message = 'failed to stop the run of a disconnected client'

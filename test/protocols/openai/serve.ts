@@ -5,7 +5,7 @@ import type { Limits } from '../../../src/core/model/limits.ts'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import type { Server } from '../../../src/server/create-server.ts'
 import type { EngineOptions } from '../../../src/server/engine-options.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { until } from '../../support/until.ts'
 import { forecaster, forecasters, hurried } from './components.ts'
@@ -20,7 +20,7 @@ export interface OpenAiServer extends Server {
 
 export async function serveOpenAi({ components = [], ...options }: Partial<EngineOptions> = {}): Promise<OpenAiServer> {
   const server = await serveInProcess({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     ...options,
     components: [...labComponents(), hurried, forecaster, forecasters, ...components],
     limits: { ...quickLimits, ...options.limits },

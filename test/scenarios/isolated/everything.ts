@@ -1,7 +1,7 @@
 /** Uses all that a context has. Served both isolated and not, to compare the logs. */
 import { agent } from '../../../src/agents/agent.ts'
 import { fromCheck, fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
-import { emit, WorkFailure } from '../../../src/core/ports/component.ts'
+import { emit, WorkError } from '../../../src/core/ports/component.ts'
 
 class CardError extends Error {
   override readonly name = 'CardError'
@@ -50,8 +50,8 @@ export const everything = agent({
     yield staged
     const caught = await step('decline', (): never => {
       throw new CardError('declined')
-    }).catch((error: unknown) => error as WorkFailure)
-    yield `caught ${caught instanceof WorkFailure} ${caught.name} ${String(caught.code)} ${JSON.stringify(caught.data)} ${caught.cause instanceof CardError}`
+    }).catch((error: unknown) => error as WorkError)
+    yield `caught ${caught instanceof WorkError} ${caught.name} ${String(caught.code)} ${JSON.stringify(caught.data)} ${caught.cause instanceof CardError}`
     const paid = await tool(
       { name: 'pay', input: { amount: 5 }, idempotent: true },
       async ({ key, progress, signal }) => {
@@ -61,8 +61,8 @@ export const everything = agent({
     )
     yield paid
     yield JSON.stringify(await call(helper, 'me', { name: 'friend' }))
-    const failure = await call(failing, null).catch((error: unknown) => error as WorkFailure)
-    yield `${(failure as WorkFailure).name} ${String((failure as WorkFailure).code)}`
+    const failure = await call(failing, null).catch((error: unknown) => error as WorkError)
+    yield `${(failure as WorkError).name} ${String((failure as WorkError).code)}`
     const left = within('left')
     const right = within('right')
     const both = await Promise.all([left, right].map((branch, n) => branch.step('same', () => n)))

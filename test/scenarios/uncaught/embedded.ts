@@ -1,11 +1,11 @@
 /** A program of somebody else that has a server in it. */
 import { createServer } from '../../../src/server/create-server.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { asker, blunderer, counter, outsider, poker } from './agents.ts'
 
 const server = await createServer({
   components: [blunderer, counter, asker, poker, outsider],
-  store: openMemoryStore(),
+  store: createMemoryStore(),
   limits: { stopGraceMs: 1000 },
   logger: {
     debug: () => {},

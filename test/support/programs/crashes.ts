@@ -3,11 +3,11 @@
  * machine: however busy that is, work that takes 3 ms ends before a wait of 60 ms does.
  */
 import { agent } from '../../../src/agents/agent.ts'
-import { type Component, type Emission, type RunContext, WorkFailure } from '../../../src/core/ports/component.ts'
+import { type Component, type Emission, type RunContext, WorkError } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
 import { isFinished } from '../../../src/core/model/run.ts'
 import type { LogWriter } from '../../../src/core/ports/store.ts'
-import { openMemoryStore } from '../../../src/stores/memory.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { ManualClock } from '../manual-clock.ts'
 import { Connection, openNode, readEvents, type TestNode } from '../node.ts'
@@ -46,7 +46,7 @@ export interface Ended {
 /** The worker of each life dies as it says, and the next one takes over. */
 export async function live(lives: readonly Life[], random: () => number): Promise<Ended> {
   const clock = new ManualClock()
-  const store = openMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const world = new Effects()
   let id: string | undefined
   let before = { effects: 0, events: 0 }
@@ -228,7 +228,7 @@ class Interpreter {
       this.#check(result, expected)
       return result
     } catch (thrown) {
-      if (input >= 0 || !(thrown instanceof WorkFailure || thrown instanceof RangeError)) throw thrown
+      if (input >= 0 || !(thrown instanceof WorkError || thrown instanceof RangeError)) throw thrown
       this.#check(thrown.message, expected)
       return `caught ${thrown.message}`
     }

@@ -1,12 +1,12 @@
 /** Component descriptions in AgentOS format; unknown fields are omitted. */
-import type { Component, ComponentFacts } from '../../../core/ports/component.ts'
+import type { Component, ComponentDescription } from '../../../core/ports/component.ts'
 import { schemasOf } from '../../../core/schema/component-schemas.ts'
 
 /** Clients require a database id; there is one store. */
 export const DB_ID = 'holdfast'
 
 /** Members of a team are listed with what is known of them. */
-type ListedComponent = ComponentFacts & Partial<Pick<Component, 'input'>>
+type ListedComponent = ComponentDescription & Partial<Pick<Component, 'input'>>
 
 /** Optional metadata of some component kinds. */
 interface DescribedComponent {
@@ -47,7 +47,7 @@ export function componentDetail(component: ListedComponent): object {
   }
 }
 
-function modelOf(component: ComponentFacts): object {
+function modelOf(component: ComponentDescription): object {
   const found = modelNamed(component)
   return found === undefined ? {} : { model: { name: found.id, model: found.id, provider: found.provider } }
 }
@@ -57,11 +57,11 @@ export interface ModelName {
   readonly provider: string
 }
 
-export function modelNamed({ info }: ComponentFacts): ModelName | undefined {
+export function modelNamed({ info }: ComponentDescription): ModelName | undefined {
   return info?.model && { id: info.model.id, provider: info.model.provider ?? '' }
 }
 
-function teamOf({ info }: ComponentFacts): object {
+function teamOf({ info }: ComponentDescription): object {
   return {
     members: (info?.members ?? []).map((member) => componentDetail(member)),
     ...(info?.mode !== undefined && { mode: info.mode }),

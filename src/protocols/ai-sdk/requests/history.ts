@@ -4,7 +4,7 @@ import {
   messagesOf,
   type RunMessages,
   saidProjection,
-  type ShownMessage,
+  type StoredUIMessage,
 } from '../../../ai-sdk/view/history.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
@@ -15,7 +15,7 @@ import { foldRun } from '../../../http/view.ts'
 import type { Chats, ToolParts } from './chats.ts'
 
 export interface ChatHistory {
-  readonly messages: readonly ShownMessage[]
+  readonly messages: readonly StoredUIMessage[]
   /** There are earlier ones. */
   readonly hasMore: boolean
 }

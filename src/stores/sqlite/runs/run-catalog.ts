@@ -7,7 +7,7 @@ import { HoldfastError } from '../../../core/model/errors.ts'
 import { cursorOf } from '../../../core/model/page.ts'
 import { lastOf, type Slice, sliceBefore, sliceWithin } from '../../../core/model/record.ts'
 import type { Run } from '../../../core/model/run.ts'
-import type { RunPage, RunQuery, StoredRun } from '../../../core/ports/store.ts'
+import type { StoredRunPage, RunQuery, StoredRun } from '../../../core/ports/store.ts'
 import { ActiveRun } from './active-run.ts'
 import type { CommittingThreadHandle } from '../committing/committing-thread-handle.ts'
 import type { FileConnection } from '../file-connection.ts'
@@ -74,7 +74,7 @@ export class RunCatalog {
     return this.creating(owner, key) ?? this.#keyed(await this.#connection.ask('runByKey', owner, key))
   }
 
-  async list(query: RunQuery): Promise<RunPage> {
+  async list(query: RunQuery): Promise<StoredRunPage> {
     const found = await this.#connection.ask('runs', { ...query, limit: query.limit + 1 })
     for (const run of found.runs) this.#noticed(run)
     const page = found.runs.slice(0, query.limit)
