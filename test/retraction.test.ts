@@ -13,6 +13,7 @@ import type { Projection } from '../src/core/ports/projection.ts'
 import { RecordingReader } from '../src/core/recovery/recording.ts'
 import { transcriptOf } from '../src/core/sessions/transcript.ts'
 import { RunStructure } from '../src/core/structure/run-structure.ts'
+import { textFrom } from '../src/core/structure/text-pieces.ts'
 import { taskOf } from '../src/protocols/a2a/view/task.ts'
 import { taskProjection } from '../src/protocols/a2a/view/projection.ts'
 import { textOf } from '../src/protocols/agentos/view/content.ts'
@@ -21,6 +22,7 @@ import { newestChunks } from '../src/ai-sdk/view/chunk-list.ts'
 import { chatProjection as aiSdkProjection } from '../src/ai-sdk/view/projection.ts'
 import { messagesOf } from '../src/protocols/ag-ui/view/messages.ts'
 import { agentKind } from '../src/protocols/ag-ui/view/projection.ts'
+import { callKind } from '../src/protocols/mcp/view/projection.ts'
 import { chatProjection, toCompletion } from '../src/protocols/openai/chat/projection.ts'
 import { toResponse } from '../src/protocols/openai/responses/object.ts'
 import { responseProjection } from '../src/protocols/openai/responses/projection.ts'
@@ -255,6 +257,7 @@ const views: Readonly<Record<string, View>> = {
     }
     return shown
   },
+  MCP: (log) => new Map([[OWN, textFrom(stateOf(callKind.projection, log).text)]]),
   /** What a recovered run expects to be emitted again. */
   recovery: async (log) => {
     const clock = createFakeClock()

@@ -13,6 +13,7 @@ const loaders: readonly { readonly name: ProtocolName; readonly load: Load }[] =
   { name: 'a2a', load: async () => (await import('../protocols/a2a/run-link.ts')).taskLink },
   { name: 'ai-sdk', load: async () => (await import('../protocols/ai-sdk/run-link.ts')).chatLink },
   { name: 'ag-ui', load: async () => (await import('../protocols/ag-ui/run-link.ts')).agUiLink },
+  { name: 'mcp', load: async () => (await import('../protocols/mcp/run-link.ts')).mcpLink },
 ]
 
 export function linkedProtocols(service: Service, paths: ProtocolPaths): LinkedProtocol[] {

@@ -48,6 +48,7 @@ const PLACES = {
   agentos: { path: '', segments: AGENTOS, upgrades: ['/agents/ws', '/teams/ws', '/workflows/ws'] },
   'ai-sdk': { path: '/ai/{component}/chat', upgrades: ['/ai/{component}/chat'] },
   'ag-ui': { path: '/ag-ui/{component}' },
+  mcp: { path: '/mcp' },
   console: { path: '/console' },
 } as const satisfies Record<string, ProtocolPlace>
 

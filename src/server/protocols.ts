@@ -140,6 +140,12 @@ const mountables: readonly Mountable[] = [
     load: async ({ service, streams }) => (await import('../protocols/ag-ui/index.ts')).agUiProtocol(service, streams),
   },
   {
+    name: 'mcp',
+    errorForm: async () => (await import('../protocols/mcp/wire/errors.ts')).toErrorResponse,
+    load: async ({ service, streams, ids, version }) =>
+      (await import('../protocols/mcp/index.ts')).mcpProtocol({ service, streams, ids, version }),
+  },
+  {
     name: 'console',
     errorForm: () => Promise.resolve(toProblemResponse),
     load: loadConsole,

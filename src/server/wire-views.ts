@@ -78,6 +78,17 @@ export function wireViews(service: Service): WireView[] {
         return viewFormat(agentWire({ earlier: [] }), whole(service.views.open(stored, agentKind)))
       },
     },
+    {
+      id: 'mcp',
+      title: 'MCP',
+      async open(stored) {
+        const [{ callKind }, { callWire }] = await Promise.all([
+          import('../protocols/mcp/view/projection.ts'),
+          import('../protocols/mcp/wire/stream.ts'),
+        ])
+        return viewFormat(callWire(stored.run), whole(service.views.open(stored, callKind)))
+      },
+    },
   ]
 }
 

@@ -5,6 +5,7 @@ import { runBody } from '../../src/protocols/ag-ui/requests/shapes.ts'
 import { chatBody as uiChatBody, stopBody } from '../../src/protocols/ai-sdk/requests/shapes.ts'
 import { methods } from '../../src/protocols/a2a/requests/methods.ts'
 import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/requests/shapes.ts'
+import { callParams, initializeParams, updateParams } from '../../src/protocols/mcp/requests/shapes.ts'
 import { openApiDocument } from '../../src/protocols/native/openapi.ts'
 import { chatBody } from '../../src/protocols/openai/chat/shapes.ts'
 import { addBody, conversationBody, conversationUpdate } from '../../src/protocols/openai/conversations/shapes.ts'
@@ -68,9 +69,35 @@ const rpcBody = fc.record(
   { requiredKeys: ['jsonrpc', 'method'] },
 )
 
+const MCP_METHODS = [
+  'initialize',
+  'tools/list',
+  'tools/call',
+  'tasks/get',
+  'tasks/result',
+  'tasks/list',
+  'tasks/cancel',
+]
+const mcpParams = [callParams, initializeParams, updateParams, taskRequest].map(toSchema)
+
+const mcpBody = fc.record(
+  {
+    jsonrpc: fc.constant('2.0'),
+    id: fc.oneof({ weight: 4, arbitrary: fc.constant<unknown>(1) }, { weight: 1, arbitrary: json }),
+    method: fc.oneof(
+      { weight: 8, arbitrary: fc.constantFrom<unknown>(...MCP_METHODS) },
+      { weight: 1, arbitrary: json },
+    ),
+    params: fc.oneof(...mcpParams.map((schema) => fitting(schema)), json),
+    result: json,
+  },
+  { requiredKeys: ['jsonrpc'] },
+)
+
 function schemaBody(route: FuzzedRoute): fc.Arbitrary<unknown> | undefined {
   const name = `${route.method} ${route.path}`
   if (/^POST \/a2a\/\{component\}(\/\{tenant\})?\/?$/.test(name)) return rpcBody
+  if (name === 'POST /mcp') return mcpBody
   const declared = openApi.paths[route.path]?.[route.method.toLowerCase()]?.requestBody?.content['application/json']
   const schema = declared?.schema ?? schemas.find(([pattern]) => pattern.test(name))?.[1]
   return schema && fitting(schema, openApi.components.schemas)

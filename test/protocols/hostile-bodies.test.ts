@@ -100,6 +100,17 @@ const places: readonly Place[] = [
     field: 'content',
     body: (value) => `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":${value}}]}`,
   },
+  {
+    path: '/mcp',
+    field: 'arguments',
+    body: (value) =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lab","arguments":{"input":${value}},"task":{}}}`,
+  },
+  {
+    path: '/mcp',
+    field: 'inputResponses',
+    body: (value) => `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"lab","inputResponses":${value}}}`,
+  },
   { path: '/ai/lab/chat', field: 'messages', body: (value) => `{"messages":${value}}` },
   {
     path: '/ai/lab/chat',

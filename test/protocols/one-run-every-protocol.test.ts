@@ -38,6 +38,11 @@ const starts: Readonly<Record<string, (server: NativeServer, session: string) =>
     const messages = [{ id: 'u1', role: 'user', content: SCRIPT }]
     return leave(`${server.url}/ag-ui/lab`, json({ threadId: session, runId: crypto.randomUUID(), messages }))
   },
+  mcp: (server) => leave(`${server.url}/mcp`, json(tool('tools/call', { name: 'lab', arguments: { input: SCRIPT } }))),
+}
+
+function tool(method: string, params: object): object {
+  return { jsonrpc: '2.0', id: 1, method, params }
 }
 
 function json(body: object): RequestInit {
@@ -61,6 +66,7 @@ const stops: Readonly<Record<string, (server: NativeServer, run: string, link: L
   'ai-sdk': (server, run) => call(server, 'POST', `/ai/lab/chat/${run}/stop`),
   'ag-ui': (server, _run, { session }) =>
     call(server, 'POST', `/ag-ui/lab/threads/${encodeURIComponent(session)}/stop`),
+  mcp: (server, run) => call(server, 'POST', '/mcp', { body: tool('tasks/cancel', { taskId: run }) }),
 }
 
 /** All that a protocol's stream says, once the run has ended. */

@@ -86,6 +86,12 @@ const agUi = (status: number, code: string): Refusal => ({
 /** The AI SDK shows the body to the user, so the code is in a header. */
 const aiSdk = (status: number, code: string): Refusal => ({ status, code, body: expect.stringMatching(/^[a-z0-9]/) })
 
+/** Of a request that was read. Before that, HTTP says it too. */
+const mcp = (code: number, named: string, status = 200): Refusal => ({
+  status,
+  body: { jsonrpc: '2.0', error: { code, data: { code: named } } },
+})
+
 const openAi = (status: number, type: string, code: string): Refusal => ({ status, body: { error: { type, code } } })
 
 const tooMany: Forms = {
@@ -95,6 +101,7 @@ const tooMany: Forms = {
   'OpenAI chat completions': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
   'OpenAI Responses': { ...openAi(429, 'rate_limit_error', 'rate_limit_exceeded'), ...later },
   'AG-UI': { ...agUi(429, 'rate_limited'), ...later },
+  MCP: { ...mcp(-32_000, 'rate_limited'), ...later },
   'AI SDK UI': { ...aiSdk(429, 'rate_limited'), ...later },
   'A2A 1.0 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
   'A2A 0.3 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
@@ -115,6 +122,7 @@ const tooLarge: Forms = {
   'OpenAI chat completions': openAi(413, 'invalid_request_error', 'request_too_large'),
   'OpenAI Responses': openAi(413, 'invalid_request_error', 'request_too_large'),
   'AG-UI': agUi(413, 'too_large'),
+  MCP: mcp(-32_602, 'too_large'),
   'AI SDK UI': aiSdk(413, 'too_large'),
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
@@ -131,6 +139,7 @@ const tooMuchStored: Forms = {
   'OpenAI chat completions': openAi(507, 'insufficient_quota', 'insufficient_quota'),
   'OpenAI Responses': openAi(507, 'insufficient_quota', 'insufficient_quota'),
   'AG-UI': agUi(507, 'quota_exceeded'),
+  MCP: mcp(-32_000, 'quota_exceeded'),
   'AI SDK UI': aiSdk(507, 'quota_exceeded'),
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
@@ -161,13 +170,18 @@ describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepar
   })
 })
 
+/** Before a request is read, nobody knows which version of JSON-RPC or REST it speaks: HTTP says what it is. */
+function earlyOf(way: string): Refusal {
+  if (way === 'MCP') return mcp(-32_000, 'rate_limited', 429)
+  return /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
+}
+
 describe('[SEC-2] requests beyond the rate limit', () => {
   test.each(Object.keys(ways))('are reported in the format of %s', async (way) => {
     const served = await serve({ maxRequestsPerSecond: 0.01, maxRequestBurst: 1 })
     expect((await call(target(served), 'GET', '/runs')).status).toBe(200)
     const refusal = await ways[way]!(served, { text: 'text 1', stream: false })
-    // Before a request is read, nobody knows which version of JSON-RPC or REST it speaks: HTTP says what it is.
-    const early = /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
+    const early = earlyOf(way)
     expect(refusal).toMatchObject({ ...early, ...later })
   })
 })
@@ -184,7 +198,7 @@ describe.each<[string, Partial<Limits>]>([
     const start = { text: 'text 1', stream: false }
     const guess = (count: number): Promise<Refusal> => ways[way]!({ ...served, key: `hf_wrong${count}` }, start)
     expect(JSON.stringify(await guess(1))).toMatch(/401|UNAUTHENTICATED/)
-    const early = /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
+    const early = earlyOf(way)
     expect(await guess(2)).toMatchObject({ ...early, ...later })
   })
 })

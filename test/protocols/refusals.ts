@@ -156,6 +156,9 @@ export const ways: Readonly<Record<string, Way>> = {
     runId: messageId(),
     messages: [{ id: 'm1', role: 'user', content: text }],
   })),
+  MCP: json('/mcp', ({ text, stream }) =>
+    rpc('tools/call', { name: 'lab', arguments: { input: text }, ...(!stream && { task: {} }) }),
+  ),
   'AI SDK UI': json('/ai/lab/chat', ({ text }) => ({ messages: [{ role: 'user', parts: [{ type: 'text', text }] }] })),
   'A2A 1.0 JSON-RPC': json(
     '/a2a/lab',

@@ -21,7 +21,7 @@ interface Links {
   readonly links: readonly Link[]
 }
 
-const PROTOCOLS = ['native', 'agentos', 'openai', 'a2a', 'ai-sdk', 'ag-ui']
+const PROTOCOLS = ['native', 'agentos', 'openai', 'a2a', 'ai-sdk', 'ag-ui', 'mcp']
 
 async function linksOf(server: NativeServer, id: string, query = ''): Promise<Links> {
   const { status, body } = await call<Links>(server, 'GET', `/runs/${id}/links${query}`)
@@ -42,7 +42,7 @@ function numberOf({ protocol }: Link, { data, id }: ParsedEvent): number | undef
   if (data === '[DONE]') return undefined
   const { event_index: agentos, sequence_number: openai } = JSON.parse(data) as Record<string, number | undefined>
   if (protocol === 'agentos') return agentos
-  return protocol === 'openai' ? openai : Number(id)
+  return protocol === 'openai' ? openai : Number(String(id).split('.').at(-1))
 }
 
 /** The numbers of the frames after a position. Streams of A2A and AG-UI end when a run asks, and are resumed after it. */
@@ -51,7 +51,8 @@ async function resumed(server: NativeServer, link: Link, last: number): Promise<
   const { url, headers = {} } = link.resume
   if (link.protocol === 'ai-sdk') return resumedChunks(server, link)
   for (let at = link.position!; at < last;) {
-    const cursor = numbers.length === 0 ? {} : { 'last-event-id': String(at) }
+    const token = headers['last-event-id']?.replace(/[^.]*$/, '') ?? '' // names the run where the address does not
+    const cursor = numbers.length === 0 ? {} : { 'last-event-id': token + String(at) }
     const { status, body } = await call<string>(server, 'GET', url, { headers: { ...headers, ...cursor } })
     expect(status, `${link.protocol}: ${url}`).toBe(200)
     const frames: ParsedEvent[] = []
@@ -106,12 +107,17 @@ test('the links of a run are where each protocol has it', async () => {
   const id = await finished(server)
   const { links } = await linksOf(server, id)
   const found = await Promise.all(
-    links.map(async ({ url, protocol }) => {
+    links.map(async ({ url, protocol, resume }) => {
+      // One address for all runs: a cursor names the run.
+      const cursor = protocol === 'mcp' ? resume.headers!['last-event-id']!.replace(/[^.]*$/, '-1') : undefined
       const { status, body } = await call(server, 'GET', url, {
-        headers: protocol === 'native' ? { accept: 'application/json' } : { 'a2a-version': '1.0' },
+        headers: {
+          ...(protocol === 'native' ? { accept: 'application/json' } : { 'a2a-version': '1.0' }),
+          ...(cursor !== undefined && { 'last-event-id': cursor }),
+        },
       })
-      // AG-UI has nothing but streams.
-      if (typeof body === 'string') return [protocol, status, /"runId":"([^"]+)"/.exec(body)?.[1]]
+      // AG-UI and MCP have nothing but streams.
+      if (typeof body === 'string') return [protocol, status, /"(?:runId|holdfast\/run)":"([^"]+)"/.exec(body)?.[1]]
       const { messages = [] } = body as { messages?: { id: string; role: string }[] }
       return [protocol, status, body['id'] ?? body['run_id'] ?? messages.find(({ role }) => role === 'assistant')?.id]
     }),

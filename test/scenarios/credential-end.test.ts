@@ -130,6 +130,29 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
     opening: (bearer, server) => waiting(bearer, server, `/console/api/runs?known=${EMPTY_VERSION}&session=empty`),
     lastWords: /^401 /,
   },
+  'MCP stream': {
+    opening: (bearer) =>
+      exchange(bearer, '/mcp', rpc('tools/call', { name: 'lab', arguments: { input: 'text 2; hang' } })),
+    lastWords: /"error":\{"code":-32000,.*"code":"unauthenticated"/,
+  },
+  'MCP without a stream': {
+    opening: (bearer, server) =>
+      waiting(
+        bearer,
+        server,
+        '/mcp',
+        post(
+          {
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'tools/call',
+            params: { name: 'lab', arguments: { input: 'hang' } },
+          },
+          { accept: 'application/json' },
+        ),
+      ),
+    lastWords: /^401 .*"code":"unauthenticated"/,
+  },
   'OpenAI chat stream': {
     opening: (bearer) =>
       exchange(

@@ -96,6 +96,46 @@ test('[SEC-1] [SEC-2] every JSON-RPC method rejects callers without permission',
   expect(wrong.filter((problem) => !isUnset(problem))).toEqual([])
 })
 
+/** Of MCP: the status and the code say who may not. */
+const mcpMethods: Readonly<Record<string, (run: string) => object>> = {
+  'tools/call': () => ({ name: 'lab', arguments: { input: 'say kelp' }, task: {} }),
+  'tasks/get': (taskId) => ({ taskId }),
+  'tasks/result': (taskId) => ({ taskId }),
+  'tasks/cancel': (taskId) => ({ taskId }),
+}
+
+test('[SEC-1] [SEC-2] every MCP method about a run rejects callers without permission', async () => {
+  const world = await openWorld()
+  const wrong: string[] = []
+  const alice: Target = { url: world.server.url, token: world.token('alice')! }
+  for (const [method, paramsOf] of Object.entries(mcpMethods)) {
+    const run = await pausedRun(world)
+    const before = await getRun(alice, run)
+    for (const caller of everybody) {
+      const bearer = world.token(caller)
+      const response = await fetch(`${world.server.url}/mcp`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: paramsOf(run) }),
+      })
+      const text = await response.text()
+      const isReading = /get|result/.test(method)
+      const fits = unknown.includes(caller)
+        ? response.status === 401
+        : caller === 'reader'
+          ? response.status === (isReading ? 200 : 403)
+          : method === 'tools/call' || text.includes('"code":"not_found"')
+      if (!fits) wrong.push(`${method} by ${caller}: ${response.status} ${text.slice(0, 200)}`)
+      if (caller !== 'reader' && text.includes(SECRET)) wrong.push(`${method} shows ${caller} what is alice's`)
+    }
+    if (JSON.stringify(await getRun(alice, run)) !== JSON.stringify(before)) wrong.push(`${method} changed a run`)
+  }
+  expect(wrong).toEqual([])
+})
+
 /** A reader may ask for a webhook that nobody has made: then it is not found, which is as good as allowed. */
 function isUnset(problem: string): boolean {
   return problem.startsWith('GetTaskPushNotificationConfig by reader: NOT_FOUND')

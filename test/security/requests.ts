@@ -1,5 +1,6 @@
 /** How to call any route about one run, so that authorized callers succeed. */
 import { toConversationId, toResponseId } from '../../src/protocols/openai/wire/ids.ts'
+import { toStreamToken } from '../../src/protocols/mcp/wire/tokens.ts'
 import type { Route } from '../../src/http/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 
@@ -70,6 +71,15 @@ const bodies: readonly (readonly [RegExp, () => unknown])[] = [
     /^POST \/ag-ui\/\{component\}$/,
     () => ({ threadId: 'kelp', runId: crypto.randomUUID(), messages: [{ id: 'm1', role: 'user', content: text }] }),
   ],
+  [
+    /^POST \/mcp$/,
+    () => ({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'lab', arguments: { input: text }, task: {} },
+    }),
+  ],
   [/\/v1\/message:/, () => ({ message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', content: [{ text }] } })],
   [/\/message:/, () => ({ ...send, message: message(text) })],
   [/\/v1\/tasks\/\{id\}\/pushNotificationConfigs$/, () => ({ config: { pushNotificationConfig: webhook } })],
@@ -86,7 +96,10 @@ const forms: readonly (readonly [RegExp, () => Record<string, string>])[] = [
   [/\/(cancel|resume|fork)\/?$/, () => ({})],
 ]
 
-export function bodyFor({ method, path }: Route, { session }: Subject): RequestInit {
+export function bodyFor({ method, path }: Route, { session, run }: Subject): RequestInit {
+  // The cursor names the run.
+  if (method === 'GET' && path === '/mcp')
+    return { headers: { 'last-event-id': `${toStreamToken({ run, request: 1, elicits: false })}.-1` } }
   if (method === 'GET') return {}
   const name = `${method} ${path}`
   const form = forms.find(([pattern]) => pattern.test(name))

@@ -42,6 +42,13 @@ const starts: readonly (readonly [string, (component: string) => readonly [path:
       { messages: [{ role: 'user', parts: [{ type: 'text', text: 'text 1' }] }] },
     ],
   ],
+  [
+    'MCP',
+    (name) => [
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: { input: 'text 1' } } },
+    ],
+  ],
   ['AgentOS', (component) => [`/agents/${component}/runs`, { message: 'text 1', stream: false }]],
 ]
 

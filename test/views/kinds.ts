@@ -10,6 +10,8 @@ import { agentosProjection } from '../../src/protocols/agentos/view/projection.t
 import { chatKind as aiSdkKind } from '../../src/ai-sdk/view/projection.ts'
 import { agentKind } from '../../src/protocols/ag-ui/view/projection.ts'
 import { agentWire } from '../../src/protocols/ag-ui/wire/stream.ts'
+import { callKind } from '../../src/protocols/mcp/view/projection.ts'
+import { callWire } from '../../src/protocols/mcp/wire/stream.ts'
 import { chatWire as aiSdkWire } from '../../src/protocols/ai-sdk/wire/stream.ts'
 import { chatKind } from '../../src/protocols/openai/chat/projection.ts'
 import { chatWire } from '../../src/protocols/openai/chat/routes.ts'
@@ -67,5 +69,6 @@ export const testedViews: readonly TestedView[] = [
     const kind = aiSdkKind({ ...start, tools: 'dynamic' })
     return tested(kind, aiSdkWire, kind.position, aiSdkPosition)
   }),
+  tested(callKind, callWire({ id: 'run_x', session: 's' }), callKind.position, ({ position }) => position),
   tested(agentKind, agentWire({ earlier: [] }), agentKind.position, ({ position }) => position),
 ]

@@ -1,6 +1,7 @@
 /** The body of `POST /runs` for each component whose input has a JSON Schema, for the OpenAPI document. */
 import type { Component } from '../../core/ports/component.ts'
 import { schemasOf } from '../../core/schema/component-schemas.ts'
+import { nestedSchema } from '../../core/schema/nested-schema.ts'
 
 export interface ComponentBodies {
   /** By name of the schema. */
@@ -20,7 +21,7 @@ export function componentBodies(
     const { input } = schemasOf(component)
     if (input === undefined) continue
     const name = `Start.${component.id}`
-    const { $schema: _dialect, ...schema } = withReferences(input, `#/components/schemas/${name}/properties/input`)
+    const schema = nestedSchema(input, `#/components/schemas/${name}/properties/input`)
     mapping[component.id] = `#/components/schemas/${name}`
     schemas[name] = {
       ...start,
@@ -29,13 +30,4 @@ export function componentBodies(
     }
   }
   return { schemas, mapping }
-}
-
-/** Local references lead to another place within the document. */
-function withReferences(schema: object, root: string): Record<string, unknown> {
-  return JSON.parse(
-    JSON.stringify(schema, (key, value: unknown) =>
-      key === '$ref' && typeof value === 'string' && value.startsWith('#') ? root + value.slice(1) : value,
-    ),
-  ) as Record<string, unknown>
 }

@@ -1,0 +1,149 @@
+/** The stream of one request: progress, questions to the client's user, and the response at the end. */
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
+import type { StreamFormat } from '../../../http/stream.ts'
+import { viewFormat, type Wire } from '../../../http/view.ts'
+import { keyOf, toElicitation } from '../view/elicitation.ts'
+import type { CallFrame, CallState } from '../view/projection.ts'
+import { metaOf, type ToolResult, waitingResult } from '../view/result.ts'
+import { toRpcError } from './errors.ts'
+import { type StreamName, toElicitationId, toStreamToken, toToken } from './tokens.ts'
+
+/** How a call is answered. */
+export interface CallForm {
+  /** Since 2026-07-28 results name their type, and questions end the request. */
+  readonly era: 'legacy' | 'modern'
+  /** Added to every result and question. */
+  readonly meta?: Readonly<Record<string, unknown>>
+}
+
+/** What one client is told of the frames of a call. */
+interface CallDialogue extends CallForm {
+  readonly run: CallState['run']
+  readonly name: StreamName
+  /** Questions of earlier legs are answered. */
+  readonly leg: number
+}
+
+export interface CallStream extends Omit<CallDialogue, 'run'> {
+  readonly view: SharedView<CallState, CallFrame>
+  /** Frames that the client has. Default: none. */
+  readonly after?: number
+  /** Default: the beginning. */
+  readonly from?: Checkpoint<CallState>
+  /** Sent first, so that the client can resume before there is an event. */
+  readonly primes: boolean
+}
+
+/** All that there is to see of a run, for the console. */
+export function callWire(run: CallState['run']): Wire<CallFrame> {
+  return wireOf({ run, name: { run: run.id, request: 1, progress: 1, elicits: true }, leg: 0, era: 'legacy' })
+}
+
+export function callFormat(stream: CallStream): StreamFormat & { readonly first: number } {
+  const { view, after = -1, from = view.start, primes, name, leg, era } = stream
+  const wire = wireOf({ ...stream, run: view.run })
+  const format = viewFormat(primes ? { ...wire, preamble: `${eventId(stream, after)}data: \n\n` } : wire, {
+    view,
+    from,
+    ...(after >= 0 && { wanted: (frame: CallFrame) => frame.position > after }),
+    ends: (frame) => frame.kind === 'result' || !(isInline({ name, era }) || isAnswered(frame, leg)),
+  })
+  return { ...format, headers: { 'holdfast-run': name.run }, first: from.index }
+}
+
+function wireOf(dialogue: CallDialogue): Wire<CallFrame> {
+  const { name, leg, era, meta = null } = dialogue
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    preamble: ': open\n\n',
+    heartbeat: ': keep-alive\n\n',
+    key: JSON.stringify([toStreamToken(name), leg, era, meta]),
+    encode(frame) {
+      const message = messageOf(dialogue, frame)
+      return message === undefined ? '' : `${eventId(dialogue, frame.position)}data: ${JSON.stringify(message)}\n\n`
+    },
+    notice(notice) {
+      if (notice.kind === 'gap') return ''
+      // A clean end without a response would look like one that is still to come.
+      if (notice.kind === 'closing') return undefined
+      return `data: ${JSON.stringify({ jsonrpc: '2.0', id: name.request, error: toRpcError(notice.error) })}\n\n`
+    },
+  }
+}
+
+/** Streams of 2026-07-28 cannot be resumed. */
+function eventId({ era, name }: Pick<CallDialogue, 'era' | 'name'>, position: number): string {
+  return era === 'legacy' ? `id: ${toStreamToken(name)}.${position}\n` : ''
+}
+
+/** Whether the client answers questions on the stream. Questions to a client of 2026-07-28 end its request. */
+function isInline({ era, name }: Pick<CallDialogue, 'era' | 'name'>): boolean {
+  return era === 'legacy' && name.elicits
+}
+
+function isAnswered(frame: CallFrame, leg: number): boolean {
+  return frame.kind === 'questions' && frame.leg < leg
+}
+
+function messageOf(dialogue: CallDialogue, frame: CallFrame): object | undefined {
+  const { name, run, ...form } = dialogue
+  const { request: id } = name
+  switch (frame.kind) {
+    case 'progress':
+      return progressOf(dialogue, frame, frame)
+    case 'questions': {
+      const { questions } = frame
+      const prompts = questions.map(({ prompt }) => prompt)
+      if (isAnswered(frame, dialogue.leg))
+        return progressOf(dialogue, frame, { type: 'run.paused', message: `asked: ${prompts.join(' ')}` })
+      if (!isInline(dialogue)) return { jsonrpc: '2.0', id, result: pausedResult(form, run, frame, name.elicits) }
+      const { method, params } = toElicitation(questions)
+      return {
+        jsonrpc: '2.0',
+        id: toElicitationId(run.id, keyOf(questions)),
+        method,
+        params: { ...params, ...(form.meta !== undefined && { _meta: form.meta }) },
+      }
+    }
+    case 'result':
+      return { jsonrpc: '2.0', id, result: finalResult(form, frame.result) }
+  }
+}
+
+/** Clients that did not ask for progress get none. */
+function progressOf(
+  { name: { progress: progressToken }, meta }: CallDialogue,
+  { position }: Pick<CallFrame, 'position'>,
+  { type, message }: { readonly type: string; readonly message: string },
+): object | undefined {
+  if (progressToken === undefined) return undefined
+  const params = { progressToken, progress: position + 1, message, _meta: { ...meta, 'holdfast/type': type } }
+  return { jsonrpc: '2.0', method: 'notifications/progress', params }
+}
+
+/** The result of a call whose run waits: what to answer, or that the client cannot. */
+export function pausedResult(
+  form: CallForm,
+  run: CallState['run'],
+  { questions, leg }: Pick<Extract<CallFrame, { kind: 'questions' }>, 'questions' | 'leg'>,
+  elicits: boolean,
+): object {
+  if (form.era === 'legacy' || !elicits)
+    return finalResult(
+      form,
+      waitingResult(
+        run,
+        questions.map(({ prompt }) => prompt),
+      ),
+    )
+  return {
+    resultType: 'input_required',
+    inputRequests: { [keyOf(questions)]: toElicitation(questions) },
+    requestState: toToken([run.id, leg]),
+    _meta: metaOf(run),
+  }
+}
+
+export function finalResult({ era, meta }: CallForm, { _meta: own, ...result }: ToolResult): object {
+  return { ...(era === 'modern' && { resultType: 'complete' }), ...result, _meta: { ...own, ...meta } }
+}

@@ -1,0 +1,65 @@
+/** Opaque texts that clients give back: cursors of streams, ids of our requests, states of calls. They grant nothing. */
+import { HoldfastError } from '../../../core/model/errors.ts'
+
+/** JSON in an alphabet that is safe in headers. */
+export function toToken(value: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+/** Undefined if it is not one of ours. */
+export function fromToken(text: string): readonly unknown[] | undefined {
+  if (text.length > TOKEN_CHARS_MAX) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return Array.isArray(value) ? (value as unknown[]) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const TOKEN_CHARS_MAX = 8000
+
+export type RpcId = string | number
+
+/** Bounded because every event of a stream repeats it. */
+const ID_CHARS_MAX = 256
+
+export function isRpcId(id: unknown): id is RpcId {
+  return (typeof id === 'number' && Number.isFinite(id)) || (typeof id === 'string' && id.length <= ID_CHARS_MAX)
+}
+
+/** What a stream needs to continue on any node. */
+export interface StreamName {
+  readonly run: string
+  readonly request: RpcId
+  readonly progress?: RpcId
+  /** The client answers questions on the stream. */
+  readonly elicits: boolean
+}
+
+export function toStreamToken({ run, request, progress, elicits }: StreamName): string {
+  return toToken([run, request, elicits ? 1 : 0, ...(progress === undefined ? [] : [progress])])
+}
+
+/** Reads the `Last-Event-ID` of a stream: its name, and the number of the last event that the client has. */
+export function parseEventId(text: string): { readonly stream: StreamName; readonly after: number } {
+  const [token = '', number = ''] = text.split('.', 2)
+  const [run, request, elicits, progress] = fromToken(token) ?? []
+  if (typeof run !== 'string' || !isRpcId(request) || !/^(?:-1|\d{1,15})$/.test(number))
+    throw new HoldfastError('cursor_invalid', 'Last-Event-ID is not the id of an event of this server')
+  return {
+    stream: { run, request, elicits: elicits === 1, ...(isRpcId(progress) && { progress }) },
+    after: Number(number),
+  }
+}
+
+/** Ids of requests of ours, so that any node knows what a response answers. */
+export function toElicitationId(run: string, key: string): string {
+  return toToken(['elicit', run, key])
+}
+
+export function parseElicitationId(id: unknown): { readonly run: string; readonly key: string } | undefined {
+  if (typeof id !== 'string') return undefined
+  const [kind, run, key] = fromToken(id) ?? []
+  return kind === 'elicit' && typeof run === 'string' && typeof key === 'string' ? { run, key } : undefined
+}
