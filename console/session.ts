@@ -34,7 +34,7 @@ export function clientOn(wire: Wire, key: string | undefined, alone = false): Cl
     fetch: wire.fetch,
     retries: 1000, // a visible page keeps retrying
     ...(key !== undefined && { key }),
-    ...(alone && { share: false as const }),
+    ...(alone && { shareConnections: false as const }),
   })
 }
 

@@ -11,7 +11,7 @@ import { agent } from '../src/agents/agent.ts'
 import { labComponents } from '../src/agents/lab/kinds.ts'
 import { demoComponents } from '../src/cli/demo/components.ts'
 import { createClient } from '../src/client/index.ts'
-import { emit } from '../src/core/ports/component.ts'
+import { createEvent } from '../src/core/ports/component.ts'
 import { createServer } from '../src/server/create-server.ts'
 import { createMemoryStore } from '../src/stores/memory.ts'
 import { fillStore } from '../test/support/many-runs.ts'
@@ -30,7 +30,7 @@ const talkative = agent<unknown>({
     yield `# A heading that goes on and on, over more than one line, as headings of models do\n\n${'word'.repeat(80)}\n\n`
     yield '| a | table | with | many | columns |\n|---|---|---|---|---|\n| 1 | 2 | 3 | 4 | a cell with more in it |\n\n'
     await tool({ name: LONG, input: { path: '/'.repeat(200) } }, () => 'x'.repeat(500))
-    yield emit('artifact.added', { artifact: LONG, mediaType: 'text/plain', text: 'y'.repeat(300), last: true })
+    yield createEvent('artifact.added', { artifact: LONG, mediaType: 'text/plain', text: 'y'.repeat(300), last: true })
     throw new Error(`${'It failed for a reason that takes a while to tell. '.repeat(6)}${'z'.repeat(200)}`)
   },
 })

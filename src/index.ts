@@ -74,7 +74,7 @@ export {
   type DisconnectPolicy,
   type DivergencePolicy,
   type UnserializablePolicy,
-  emit,
+  createEvent,
   type Emission,
   type HistoryMessage,
   type HistoryOptions,

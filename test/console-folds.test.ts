@@ -6,7 +6,7 @@ import { type Row, RunSpans } from '../console/run/spans.ts'
 import { inTree } from '../console/run/tree.ts'
 import { agent } from '../src/agents/agent.ts'
 import { parallel, step as flowStep, workflow } from '../src/agents/workflow/index.ts'
-import { emit } from '../src/core/ports/component.ts'
+import { createEvent } from '../src/core/ports/component.ts'
 import type { LoggedEvent } from '../src/core/model/event.ts'
 import { RunStructure } from '../src/core/structure/run-structure.ts'
 import { openNode, subject } from './support/node.ts'
@@ -226,7 +226,7 @@ describe('console: the timeline', () => {
         subject(async function* (_input, { stage }) {
           yield 'stays'
           await stage('try', async function* () {
-            yield emit('model.requested', { request: 'r', model: 'm' })
+            yield createEvent('model.requested', { request: 'r', model: 'm' })
             yield 'goes'
             throw new Error('no')
           }).catch(() => {})
@@ -275,8 +275,8 @@ describe('console: the timeline', () => {
     const node = openNode({
       components: [
         subject(async function* (_input, { step, call }) {
-          yield emit('model.requested', { request: 'r', model: 'm' })
-          yield emit('model.responded', { request: 'r', model: 'm' })
+          yield createEvent('model.requested', { request: 'r', model: 'm' })
+          yield createEvent('model.responded', { request: 'r', model: 'm' })
           await step('prepare', () => 1)
           await call(member, null)
           await step('fail', () => Promise.reject(new Error('no'))).catch(() => {})

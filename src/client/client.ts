@@ -12,7 +12,7 @@ export interface ClientOptions extends TransportOptions {
    * Tabs of one browser share their connections to the same server. If `key` is a function, set this to a name for its
    * principal: only tabs with the same name share. `false`: every stream has its own connection. Default: tabs with the same `key` share.
    */
-  readonly share?: string | false
+  readonly shareConnections?: string | false
 }
 
 export interface StartOptions extends RequestOptions {
@@ -32,7 +32,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const transport = new Transport(options)
   const runs = new Runs(
     transport,
-    openSharing(transport, options.share) ?? ((position, given) => follow(transport, position, given)),
+    openSharing(transport, options.shareConnections) ?? ((position, given) => follow(transport, position, given)),
   )
   return {
     components: new Components(transport),

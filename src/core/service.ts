@@ -176,7 +176,7 @@ export class Service {
       throw new HoldfastError('unavailable', `component ${component} has not been discovered yet: try again later`)
   }
 
-  async remove(principal: Principal, id: string): Promise<void> {
+  async delete(principal: Principal, id: string): Promise<void> {
     const { run } = await this.#access.own(principal, id, 'remove')
     await this.#store.remove(id)
     this.views.drop((viewed) => viewed.id === id)

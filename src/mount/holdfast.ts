@@ -72,7 +72,7 @@ export function holdfast(options: HoldfastOptions): Holdfast {
   const clientFor = (principal: Principal): Client =>
     createClient({
       url: url + paths.get('native')!,
-      share: false,
+      shareConnections: false,
       fetch: (input, init) => fetchAs(principal, new Request(input, init)),
     })
   const local = clientFor(localPrincipal)

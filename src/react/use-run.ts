@@ -10,8 +10,8 @@ export interface UseRunOptions {
   /** The component that `start` runs. */
   readonly component: string
   readonly session?: string
-  /** Where the page stores the run's id: in its URL, in the browser's storage, or nowhere. Default: `url`. */
-  readonly keep?: 'url' | 'storage' | 'nowhere'
+  /** Where the page stores the run's id: in its URL, in `localStorage`, or nowhere (`false`). Default: `url`. */
+  readonly persist?: 'url' | 'localStorage' | false
   /** Name of the stored id, for pages with several runs. Default: `run`. */
   readonly name?: string
 }
@@ -25,11 +25,11 @@ export interface RunState extends RunStoreState {
   readonly clear: () => void
 }
 
-export function useRun({ client, component, session, keep = 'url', name = 'run' }: UseRunOptions): RunState {
+export function useRun({ client, component, session, persist = 'url', name = 'run' }: UseRunOptions): RunState {
   const show = useMemo(() => {
-    const kept = { url: keptInUrl, storage: keptInStorage, nowhere: () => undefined }[keep](name)
-    return new RunStore(client, kept)
-  }, [client, keep, name])
+    const keptIn = { url: keptInUrl, localStorage: keptInStorage }
+    return new RunStore(client, persist === false ? undefined : keptIn[persist](name))
+  }, [client, persist, name])
   const state = useSyncExternalStore(show.subscribe, show.state, show.initialState)
   const commands = useMemo(
     () => ({

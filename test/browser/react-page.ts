@@ -5,10 +5,10 @@ import { createClient } from '../../src/client/index.ts'
 import { type RunState, useRun } from '../../src/react/index.ts'
 
 const client = createClient()
-const keep = location.pathname.endsWith('/storage') ? 'storage' : 'url'
+const persist = location.pathname.endsWith('/storage') ? 'localStorage' : 'url'
 
 function Shown() {
-  const run: RunState = useRun({ client, component: 'lab', keep })
+  const run: RunState = useRun({ client, component: 'lab', persist })
   return h(
     'main',
     null,

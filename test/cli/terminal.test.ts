@@ -1,6 +1,6 @@
 /** The command line as a person sees it, on the screens of a real terminal. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { agent, emit } from '../../src/index.ts'
+import { agent, createEvent } from '../../src/index.ts'
 import { step, steps, workflow } from '../../src/agents/workflow/index.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { answerRun, getRun, readEvents, startRun, untilFinished, untilStatus } from '../support/http.ts'
@@ -222,7 +222,7 @@ describe('holdfast run in a terminal', () => {
       async *run(_input, { tool }) {
         yield 'first\n\u001b[2J\u001b[H\u001b]0;title\u0007second\r\n'
         await tool({ name: 'evil\u001b[2J', input: '\u001b[1A\u009b2J' }, () => '\u001b[2Jresult')
-        yield emit('run.failed', { error: { code: 'x', message: 'third\u001b[2J' } })
+        yield createEvent('run.failed', { error: { code: 'x', message: 'third\u001b[2J' } })
       },
     })
     const server = await serveInProcess({ components: [rogue] })

@@ -16,7 +16,7 @@ async function serve(store: Store) {
     components: labComponents(),
     limits: { pollIntervalMs: 50, retryDelayMs: 20 },
   })
-  return { server, client: createClient({ url: server.url, retryDelayMs: 10, share: false }) }
+  return { server, client: createClient({ url: server.url, retryDelayMs: 10, shareConnections: false }) }
 }
 
 const start = (client: Client, input: string, session = 's1') => client.runs.start({ component: 'lab', input, session })
@@ -137,7 +137,7 @@ test('sessions.follow: the stream survives lost connections', async () => {
   const flaky = createClient({
     url: server.url,
     retryDelayMs: 1,
-    share: false,
+    shareConnections: false,
     async fetch(input, init) {
       const response = await fetch(input, init)
       if (!new Request(input).url.includes('/native/sessions/') || ++connections > 6) return response
@@ -193,7 +193,7 @@ test('[SEC-1] session events: a session shows the runs of the caller alone', asy
   const as = (user: string): Client =>
     createClient({
       url: server.url,
-      share: false,
+      shareConnections: false,
       fetch: (input, init) => fetch(input, { ...init, headers: { ...(init?.headers as object), 'x-user': user } }),
     })
   await (await start(as('alice'), 'say secret')).result()

@@ -2,7 +2,7 @@
 import { agent } from '../../src/agents/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { parallel, step, workflow } from '../../src/agents/workflow/index.ts'
-import { type Component, emit } from '../../src/core/ports/component.ts'
+import { type Component, createEvent } from '../../src/core/ports/component.ts'
 import { clerk, gated, nameless, newsroom, publish } from '../protocols/agentos/components.ts'
 import { forecaster } from '../protocols/openai/components.ts'
 import { aborted } from '../support/node.ts'
@@ -46,10 +46,10 @@ const runWriter = agent<unknown>({
   id: 'runWriter',
   name: 'The runWriter',
   async *run(input) {
-    yield emit('text.started', { message: 'm1' })
-    yield emit('text.delta', { message: 'm1', text: `page ${String(input)} ` })
-    yield emit('text.completed', { message: 'm1' })
-    yield emit('artifact.added', {
+    yield createEvent('text.started', { message: 'm1' })
+    yield createEvent('text.delta', { message: 'm1', text: `page ${String(input)} ` })
+    yield createEvent('text.completed', { message: 'm1' })
+    yield createEvent('artifact.added', {
       artifact: 'page',
       mediaType: 'text/plain',
       text: `page ${String(input)}`,
@@ -91,38 +91,48 @@ const everything = agent<unknown>({
   id: 'everything',
   name: 'Everything',
   async *run(_input, { tool }) {
-    yield emit('custom.emitted', { name: 'a2a.status', value: 'looking' })
-    yield emit('reasoning.started', { message: 'r1' })
-    yield emit('reasoning.delta', { message: 'r1', text: 'first, ' })
-    yield emit('reasoning.delta', { message: 'r1', text: 'then' })
-    yield emit('reasoning.completed', { message: 'r1' })
-    yield emit('model.requested', { request: 'q1', model: 'scripted', provider: 'nobody' })
-    yield emit('text.started', { message: 'm1' })
-    yield emit('text.delta', { message: 'm1', text: 'Grüße,\n' })
-    yield emit('text.delta', { message: 'm1', text: '' })
-    yield emit('text.completed', { message: 'm1' })
-    yield emit('tool.drafted', { call: 'c1', name: 'search', delta: '{"q"' })
-    yield emit('tool.called', { call: 'c1', name: 'search', input: { q: 'sea' } })
-    yield emit('tool.progressed', { call: 'c1', output: { found: 1 } })
-    yield emit('tool.completed', { call: 'c1', name: 'search', output: { hits: ['a', 'b'] } })
+    yield createEvent('custom.emitted', { name: 'a2a.status', value: 'looking' })
+    yield createEvent('reasoning.started', { message: 'r1' })
+    yield createEvent('reasoning.delta', { message: 'r1', text: 'first, ' })
+    yield createEvent('reasoning.delta', { message: 'r1', text: 'then' })
+    yield createEvent('reasoning.completed', { message: 'r1' })
+    yield createEvent('model.requested', { request: 'q1', model: 'scripted', provider: 'nobody' })
+    yield createEvent('text.started', { message: 'm1' })
+    yield createEvent('text.delta', { message: 'm1', text: 'Grüße,\n' })
+    yield createEvent('text.delta', { message: 'm1', text: '' })
+    yield createEvent('text.completed', { message: 'm1' })
+    yield createEvent('tool.drafted', { call: 'c1', name: 'search', delta: '{"q"' })
+    yield createEvent('tool.called', { call: 'c1', name: 'search', input: { q: 'sea' } })
+    yield createEvent('tool.progressed', { call: 'c1', output: { found: 1 } })
+    yield createEvent('tool.completed', { call: 'c1', name: 'search', output: { hits: ['a', 'b'] } })
     await tool({ name: 'recorded', input: { of: 'the ledger' } }, () => 'done')
-    yield emit('tool.called', { call: 'c2', name: 'broken', input: {} })
-    yield emit('tool.failed', { call: 'c2', name: 'broken', error: { code: 'tool_failed', message: 'it broke' } })
-    yield emit('model.responded', {
+    yield createEvent('tool.called', { call: 'c2', name: 'broken', input: {} })
+    yield createEvent('tool.failed', {
+      call: 'c2',
+      name: 'broken',
+      error: { code: 'tool_failed', message: 'it broke' },
+    })
+    yield createEvent('model.responded', {
       request: 'q1',
       model: 'scripted',
       finish: 'length',
       usage: { inputTokens: 3, outputTokens: 5, totalTokens: 8, reasoningTokens: 2, cachedInputTokens: 1 },
     })
-    yield emit('source.cited', { source: 's1', url: 'https://example.com/a', title: 'A' })
-    yield emit('artifact.added', { artifact: 'note', mediaType: 'text/plain', text: 'one ', name: 'note.txt' })
-    yield emit('artifact.added', { artifact: 'note', mediaType: 'text/plain', text: 'two', append: true, last: true })
-    yield emit('artifact.added', { artifact: 'photo', mediaType: 'image/png', url: 'https://example.com/p.png' })
-    yield emit('artifact.added', { artifact: 'table', mediaType: 'application/json', value: { rows: 2 } })
-    yield emit('state.replaced', { state: { step: 1 } })
-    yield emit('state.patched', { patch: [{ op: 'replace', path: '/step', value: 2 }] })
-    yield emit('reasoning.delta', { text: 'left open' })
-    yield emit('text.delta', { text: 'Bye.' })
+    yield createEvent('source.cited', { source: 's1', url: 'https://example.com/a', title: 'A' })
+    yield createEvent('artifact.added', { artifact: 'note', mediaType: 'text/plain', text: 'one ', name: 'note.txt' })
+    yield createEvent('artifact.added', {
+      artifact: 'note',
+      mediaType: 'text/plain',
+      text: 'two',
+      append: true,
+      last: true,
+    })
+    yield createEvent('artifact.added', { artifact: 'photo', mediaType: 'image/png', url: 'https://example.com/p.png' })
+    yield createEvent('artifact.added', { artifact: 'table', mediaType: 'application/json', value: { rows: 2 } })
+    yield createEvent('state.replaced', { state: { step: 1 } })
+    yield createEvent('state.patched', { patch: [{ op: 'replace', path: '/step', value: 2 }] })
+    yield createEvent('reasoning.delta', { text: 'left open' })
+    yield createEvent('text.delta', { text: 'Bye.' })
   },
 })
 
@@ -178,7 +188,7 @@ const notary = agent<unknown>({
 const parrot = agent<unknown>({
   id: 'parrot',
   async *run() {
-    yield emit('custom.emitted', { name: 'a2a.message', value: 'hello' })
+    yield createEvent('custom.emitted', { name: 'a2a.message', value: 'hello' })
   },
 })
 

@@ -5,7 +5,7 @@ import { Client } from 'pg'
 import { pino } from 'pino'
 import { describe, expect, onTestFailed, test } from 'vitest'
 import { agent, redactions, type EngineOptions, type Server, type Store } from '../../src/index.ts'
-import { emit } from '../../src/core/ports/component.ts'
+import { createEvent } from '../../src/core/ports/component.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
@@ -51,15 +51,21 @@ function teller(random: Random) {
     recovery: 'resume',
     async *run(_input, context) {
       for (const text of cut(`Thinking of ${SECRETS.join(' and ')}. `))
-        yield emit('reasoning.delta', { text, message: 'thought' })
-      yield emit('reasoning.completed', { message: 'thought' })
-      for (const text of cut(`They are ${SECRETS.join(', ')}. `)) yield emit('text.delta', { text, message: 'said' })
-      yield emit('text.completed', { message: 'said' })
+        yield createEvent('reasoning.delta', { text, message: 'thought' })
+      yield createEvent('reasoning.completed', { message: 'thought' })
+      for (const text of cut(`They are ${SECRETS.join(', ')}. `))
+        yield createEvent('text.delta', { text, message: 'said' })
+      yield createEvent('text.completed', { message: 'said' })
       for (const delta of cut(JSON.stringify({ secrets: SECRETS })))
-        yield emit('tool.drafted', { call: 'c1', name: 'look', delta })
+        yield createEvent('tool.drafted', { call: 'c1', name: 'look', delta })
       await context.tool({ name: 'look', id: 'c1', input: { secrets: SECRETS } }, () => SECRETS)
-      yield emit('artifact.added', { artifact: 'a', mediaType: 'text/plain', text: SECRETS.join('\n'), last: true })
-      yield emit('custom.emitted', { name: 'told', value: SECRETS })
+      yield createEvent('artifact.added', {
+        artifact: 'a',
+        mediaType: 'text/plain',
+        text: SECRETS.join('\n'),
+        last: true,
+      })
+      yield createEvent('custom.emitted', { name: 'told', value: SECRETS })
       await Promise.all([
         context.call(member, SECRETS, { name: 'one' }),
         context.call(member, SECRETS, { name: 'two' }),

@@ -35,7 +35,7 @@ test(
         url: cluster.url,
         retries: 1000,
         retryDelayMs: 50,
-        share: false,
+        shareConnections: false,
         fetch: async (...request) => {
           const response = await fetch(...request)
           statuses.add(response.status)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
-import { type AgentStream, emit, type RunContext } from '../../src/core/ports/component.ts'
+import { type AgentStream, createEvent, type RunContext } from '../../src/core/ports/component.ts'
 import { checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'
 import { call, followRun, readEvents, readLog, startRun } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -101,7 +101,7 @@ describe('[EVT-1] wherever the value is, the failure names its event and path:',
     },
     'an item of a list': {
       run: async function* () {
-        yield emit('custom.emitted', { name: 'list', value: [1, [2, { later: Promise.resolve() }]] })
+        yield createEvent('custom.emitted', { name: 'list', value: [1, [2, { later: Promise.resolve() }]] })
       },
       event: 'custom.emitted',
       path: 'data.value[1][1].later',

@@ -33,14 +33,14 @@ function scripted(world: AgentWorld, recovery: Recovery, release: boolean): Comp
     kind: 'agent',
     recovery,
     onPause: release ? 'release' : 'keep',
-    run: (input, context) => runScript(world, (input as Script).ops, context, rootOf(context.run)),
+    run: (input, context) => runScript(world, (input as Script).ops, context, rootOf(context.runId)),
   }
 }
 
 const child = (world: AgentWorld, n: number, ops: readonly Op[], fails: boolean): Component => ({
   id: `child${n}`,
   kind: 'agent',
-  run: (_input, context) => runScript(world, ops, context, rootOf(context.run), fails),
+  run: (_input, context) => runScript(world, ops, context, rootOf(context.runId), fails),
 })
 
 function rootOf(run: string): string {
@@ -74,7 +74,7 @@ async function perform(world: AgentWorld, op: Op, context: RunContext, run: stri
     case 'tool': {
       const call = { name, input: { n: op.n }, idempotent: op.idempotent }
       const result = await context.tool(call, async ({ key, signal }) => {
-        world.model.effect(run, key.slice(context.run.length + 1), op.idempotent, world.owner())
+        world.model.effect(run, key.slice(context.runId.length + 1), op.idempotent, world.owner())
         await world.delay(op.ms, signal)
         return { of: name, nonce: world.nonce() }
       })

@@ -1,6 +1,6 @@
 /** Component for an AI SDK agent object (`ToolLoopAgent`, or anything with its interface). */
 import type { ModelMessage, ToolContent } from 'ai'
-import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
+import { type Component, createEvent, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { messagesOf, modelInput, type ModelInput } from '../model/input.ts'
 import { outputFor } from '../model/tools.ts'
 import { askDecision } from '../shared/approval.ts'
@@ -48,13 +48,13 @@ async function* run(
     const callOptions = options?.(context)
     const end = await leg(context, 'agent', () =>
       streamAgent(agent, {
-        id: `${context.run}/${turn}`,
+        id: `${context.runId}/${turn}`,
         messages: [...messages],
         signal: context.signal,
         ...(callOptions !== undefined && { options: callOptions }),
       }),
     )
-    if (end.open.length === 0) return yield emit('run.completed', { output: end.output })
+    if (end.open.length === 0) return yield createEvent('run.completed', { output: end.output })
     const content = await Promise.all(end.open.map((open) => answer(context, open)))
     messages.push(...end.messages, { role: 'tool', content })
   }

@@ -1,6 +1,6 @@
 /** One call of an agent object: streams its parts as events and returns the recorded result. */
 import type { ModelMessage, TextStreamPart, ToolSet } from 'ai'
-import { emit, type Emission } from '../../core/ports/component.ts'
+import { createEvent, type Emission } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
 import { ResponseParts } from '../model/response-parts.ts'
@@ -92,7 +92,7 @@ class StreamOutput {
         return undefined
       case 'tool-call':
         this.#open.set(part.toolCallId, { call: part.toolCallId, tool: part.toolName, input: part.input })
-        return emit('tool.called', { call: part.toolCallId, name: part.toolName, input: part.input ?? null })
+        return createEvent('tool.called', { call: part.toolCallId, name: part.toolName, input: part.input ?? null })
       case 'tool-approval-request':
         return this.#approval(part)
       case 'tool-result':
@@ -114,7 +114,12 @@ class StreamOutput {
 
   #responded({ response, finishReason, usage }: Extract<StreamPart, { type: 'finish-step' }>): Event {
     const request = `${this.#id}.${this.#steps}`
-    return emit('model.responded', { request, model: response.modelId, finish: finishReason, usage: usageOf(usage) })
+    return createEvent('model.responded', {
+      request,
+      model: response.modelId,
+      finish: finishReason,
+      usage: usageOf(usage),
+    })
   }
 
   #approval({ approvalId, toolCall, isAutomatic }: Extract<StreamPart, { type: 'tool-approval-request' }>): undefined {
@@ -126,13 +131,17 @@ class StreamOutput {
   #settled(part: Extract<StreamPart, { type: 'tool-result' | 'tool-error' | 'tool-output-denied' }>): Event {
     const { toolCallId: call, toolName: name } = part
     if (part.type === 'tool-result') {
-      if (part.preliminary === true) return emit('tool.progressed', { call, output: part.output })
+      if (part.preliminary === true) return createEvent('tool.progressed', { call, output: part.output })
       this.#open.delete(call)
-      return emit('tool.completed', { call, name, output: (part.output as unknown) ?? null })
+      return createEvent('tool.completed', { call, name, output: (part.output as unknown) ?? null })
     }
     this.#open.delete(call)
     if (part.type === 'tool-output-denied')
-      return emit('tool.failed', { call, name, error: { code: 'forbidden', message: 'the call was not approved' } })
-    return emit('tool.failed', { call, name, error: { code: 'agent_failed', message: messageOf(part.error) } })
+      return createEvent('tool.failed', {
+        call,
+        name,
+        error: { code: 'forbidden', message: 'the call was not approved' },
+      })
+    return createEvent('tool.failed', { call, name, error: { code: 'agent_failed', message: messageOf(part.error) } })
   }
 }

@@ -220,8 +220,8 @@ export class HostRun {
 }
 
 function valuesOf({ context, base: { id, replaying } }: HostContext): ContextValues {
-  const { run, session, owner, metadata, attempt } = context
-  return { id, run, session, owner, metadata, attempt, replaying }
+  const { runId, sessionId, owner, metadata, attempt } = context
+  return { id, runId, sessionId, owner, metadata, attempt, replaying }
 }
 
 /** A context whose branch could not be opened: every call fails with the error of `within`. */

@@ -30,7 +30,7 @@ export interface CallSite {
 /** A context's data, without its functions. */
 export interface ContextValues extends Pick<
   RunContext,
-  'run' | 'session' | 'owner' | 'metadata' | 'attempt' | 'replaying'
+  'runId' | 'sessionId' | 'owner' | 'metadata' | 'attempt' | 'replaying'
 > {
   readonly id: ContextId
 }

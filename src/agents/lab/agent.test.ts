@@ -46,8 +46,8 @@ class Seen {
       }
     }
     this.context = {
-      run: 'run_lab',
-      session: 'ses_lab',
+      runId: 'run_lab',
+      sessionId: 'ses_lab',
       owner: 'local',
       metadata: {},
       attempt,

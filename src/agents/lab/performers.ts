@@ -1,5 +1,5 @@
 /** Implements each statement of a lab script. Deterministic: a script always emits the same events. */
-import { type Emission, emit, WorkError } from '../../core/ports/component.ts'
+import { type Emission, createEvent, WorkError } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { Stage } from './stage.ts'
 import type { Statement, StatementName } from './statements.ts'
@@ -23,11 +23,12 @@ const performers: { readonly [Name in StatementName]: Performer<Name> } = {
   text: (statement, stage) => deltas(statement, stage, 'text', (text) => text),
   say: ({ text }) => [text],
   big: ({ kib }) => [filler(kib)],
-  reason: (statement, stage) => deltas(statement, stage, 'reasoning', (text) => emit('reasoning.delta', { text })),
+  reason: (statement, stage) =>
+    deltas(statement, stage, 'reasoning', (text) => createEvent('reasoning.delta', { text })),
   artifact: ({ name, kib }) => chunks(name, kib),
   state: ({ name }, stage) => [stateChange(name, stage.number('state'))],
   usage: (statement, stage) => modelCall(statement, stage.number('request')),
-  custom: ({ name }, stage) => [emit('custom.emitted', { name, value: { number: stage.number('custom') } })],
+  custom: ({ name }, stage) => [createEvent('custom.emitted', { name, value: { number: stage.number('custom') } })],
 
   async step({ name, ms }, stage) {
     const number = stage.number('step')
@@ -38,7 +39,7 @@ const performers: { readonly [Name in StatementName]: Performer<Name> } = {
   },
   tool: callTool,
   async ask({ question }, stage) {
-    return [emit('custom.emitted', { name: 'answer', value: await stage.context.ask(question) })]
+    return [createEvent('custom.emitted', { name: 'answer', value: await stage.context.ask(question) })]
   },
   sleep: ({ ms }, stage) => stage.wait(ms),
   hang: (_, stage) => stage.hang(),
@@ -48,14 +49,14 @@ const performers: { readonly [Name in StatementName]: Performer<Name> } = {
   bytes: awkward,
   bigint: awkward,
   nan: awkward,
-  deep: ({ depth }) => [emit('custom.emitted', { name: 'deep', value: nested(depth) })],
+  deep: ({ depth }) => [createEvent('custom.emitted', { name: 'deep', value: nested(depth) })],
   circular: awkward,
   function: awkward,
   getter: awkward,
   bogus: () => [{ type: 'lab.bogus', data: {} } as unknown as Event],
 
-  complete: ({ text }) => [emit('run.completed', text === undefined ? {} : { output: text })],
-  fail: ({ message }) => [emit('run.failed', { error: { code: 'agent_failed', message } })],
+  complete: ({ text }) => [createEvent('run.completed', text === undefined ? {} : { output: text })],
+  fail: ({ message }) => [createEvent('run.failed', { error: { code: 'agent_failed', message } })],
   reject: ({ message }, stage) => stage.context.reject(message),
   throw({ message }) {
     throw new Error(message)
@@ -91,20 +92,20 @@ function* chunks(name: string, kib: number): Generator<Event> {
   for (let chunk = 0; chunk < count; chunk++) {
     const text = filler(Math.min(CHUNK_KIB, kib - chunk * CHUNK_KIB))
     const chunking = { append: chunk > 0, last: chunk === count - 1 }
-    yield emit('artifact.added', { artifact: name, name, mediaType: 'text/plain', text, ...chunking })
+    yield createEvent('artifact.added', { artifact: name, name, mediaType: 'text/plain', text, ...chunking })
   }
 }
 
 function stateChange(name: string, number: number): Event {
-  if (number === 0) return emit('state.replaced', { state: { [name]: number } })
+  if (number === 0) return createEvent('state.replaced', { state: { [name]: number } })
   const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
-  return emit('state.patched', { patch: [{ op: 'add', path, value: number }] })
+  return createEvent('state.patched', { patch: [{ op: 'add', path, value: number }] })
 }
 
 function modelCall({ inputTokens, outputTokens }: Statement<'usage'>, number: number): Event[] {
   const call = { request: `request-${number}`, model: 'lab' }
   const usage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
-  return [emit('model.requested', call), emit('model.responded', { ...call, finish: 'stop', usage })]
+  return [createEvent('model.requested', call), createEvent('model.responded', { ...call, finish: 'stop', usage })]
 }
 
 async function callTool({ name, fail, idempotent, ms }: Statement<'tool'>, stage: Stage): Promise<void> {
@@ -125,5 +126,5 @@ async function callTool({ name, fail, idempotent, ms }: Statement<'tool'>, stage
 }
 
 function awkward({ type }: { readonly type: keyof typeof awkwardValues }): Event[] {
-  return [emit('custom.emitted', { name: type, value: awkwardValues[type]() })]
+  return [createEvent('custom.emitted', { name: type, value: awkwardValues[type]() })]
 }

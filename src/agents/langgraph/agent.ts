@@ -1,5 +1,5 @@
 /** Component for a compiled LangGraph.js graph: each superstep is a step of the run, each interrupt a question. */
-import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
+import { type Component, createEvent, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { aCount, aFunction, anObject, oneOf, type OptionRules } from '../../core/model/check-options.ts'
@@ -64,7 +64,7 @@ async function* run(
   let graphInput = definition.mapInput === undefined ? inputOf(input) : definition.mapInput(input, context)
   let stream: GraphStream | undefined
   for (let count = 1; count <= SUPERSTEPS_MAX; count++) {
-    const position = { id: `${context.run}/${count}`, after: checkpoint }
+    const position = { id: `${context.runId}/${count}`, after: checkpoint }
     const step: Superstep = await leg(context, 'superstep', async function* () {
       stream ??= new GraphStream(thread, await thread.open(graphInput, checkpoint))
       return yield* stream.superstep(position, definition.mapOutput ?? outputOf)
@@ -75,7 +75,7 @@ async function* run(
     }
     if (step.end === undefined) continue
     const { interrupts, next, output } = step.end
-    if (interrupts.length === 0 && next.length === 0) return yield emit('run.completed', { output })
+    if (interrupts.length === 0 && next.length === 0) return yield createEvent('run.completed', { output })
     stream = undefined
     if (interrupts.length > 0) graphInput = new Command({ resume: await answersTo(interrupts, context) })
     else await passBreakpoint(next, context)
@@ -86,7 +86,7 @@ async function* run(
 function configOf(definition: LangGraphAgentDefinition, context: RunContext): Record<string, unknown> {
   const { thread = 'run', configurable, recursionLimit } = definition
   return {
-    configurable: { ...configurable?.(context), thread_id: thread === 'run' ? context.run : context.session },
+    configurable: { ...configurable?.(context), thread_id: thread === 'run' ? context.runId : context.sessionId },
     signal: context.signal,
     // A superstep is checkpointed before the next one starts.
     durability: 'sync',

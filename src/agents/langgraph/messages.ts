@@ -1,5 +1,5 @@
 /** Messages of one superstep: text as it streams, tool calls when they are complete. */
-import { emit } from '../../core/ports/component.ts'
+import { createEvent } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
 import { contentOf, type Message } from './values.ts'
@@ -40,8 +40,8 @@ export class GraphMessages {
     for (const [key, { task: of, ids }] of this.#open) {
       if (task !== undefined && !of.includes(task)) continue
       this.#open.delete(key)
-      if (ids.reasoning !== undefined) yield emit('reasoning.completed', { message: ids.reasoning })
-      if (ids.text !== undefined) yield emit('text.completed', { message: ids.text })
+      if (ids.reasoning !== undefined) yield createEvent('reasoning.completed', { message: ids.reasoning })
+      if (ids.text !== undefined) yield createEvent('text.completed', { message: ids.text })
     }
   }
 
@@ -51,7 +51,7 @@ export class GraphMessages {
       for (const { id: call = message.id ?? '', name, args } of message.tool_calls ?? []) {
         if (this.#called.has(call)) continue
         this.#called.add(call)
-        yield emit('tool.called', { call, name, input: args ?? null })
+        yield createEvent('tool.called', { call, name, input: args ?? null })
       }
       if (message.getType() === 'tool') yield resultOf(message)
     }
@@ -61,7 +61,7 @@ export class GraphMessages {
   *#responded({ usage_metadata: counted, response_metadata: about = {} }: Message): Generator<Event> {
     if (counted === undefined) return
     const { model_name: model, finish_reason: finish } = about
-    yield emit('model.responded', {
+    yield createEvent('model.responded', {
       request: `${this.#id}/model-${++this.#requests}`,
       model: typeof model === 'string' ? model : 'unknown',
       ...(typeof finish === 'string' && { finish }),
@@ -76,9 +76,9 @@ export class GraphMessages {
   *#piece(type: 'text' | 'reasoning', { ids }: OpenMessage, text: string): Generator<Event> {
     if (ids[type] === undefined) {
       ids[type] = `${this.#id}/message-${++this.#count}`
-      yield emit(`${type}.started`, { message: ids[type] })
+      yield createEvent(`${type}.started`, { message: ids[type] })
     }
-    yield emit(`${type}.delta`, { text, message: ids[type] })
+    yield createEvent(`${type}.delta`, { text, message: ids[type] })
   }
 }
 
@@ -86,12 +86,13 @@ function* drafts({ tool_call_chunks: chunks = [] }: Message, open: OpenMessage):
   for (const { index = 0, id, name, args } of chunks) {
     if (id !== undefined && name !== undefined) open.drafts.set(index, { call: id, name })
     const draft = open.drafts.get(index)
-    if (draft !== undefined && args !== undefined && args !== '') yield emit('tool.drafted', { ...draft, delta: args })
+    if (draft !== undefined && args !== undefined && args !== '')
+      yield createEvent('tool.drafted', { ...draft, delta: args })
   }
 }
 
 function resultOf(message: Message): Event {
   const { tool_call_id: call = '', name = 'tool', status, content } = message
-  if (status !== 'error') return emit('tool.completed', { call, name, output: content })
-  return emit('tool.failed', { call, name, error: { code: 'agent_failed', message: contentOf(message).text } })
+  if (status !== 'error') return createEvent('tool.completed', { call, name, output: content })
+  return createEvent('tool.failed', { call, name, error: { code: 'agent_failed', message: contentOf(message).text } })
 }

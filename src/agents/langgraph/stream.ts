@@ -1,5 +1,5 @@
 /** Maps a graph's stream to events, superstep by superstep. */
-import { emit, type Emission } from '../../core/ports/component.ts'
+import { createEvent, type Emission } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { GraphMessages } from './messages.ts'
 import type { Thread } from './thread.ts'
@@ -63,7 +63,7 @@ export class GraphStream {
       }
       const [mode, chunk] = value as [string, unknown]
       if (mode === 'values') this.#values = chunk
-      else if (mode === 'custom') yield emit('custom.emitted', { name: 'langgraph', value: chunk })
+      else if (mode === 'custom') yield createEvent('custom.emitted', { name: 'langgraph', value: chunk })
       else if (mode === 'messages') {
         const [message, about] = chunk as [Message, { langgraph_checkpoint_ns?: string }]
         yield* messages.add(message, about.langgraph_checkpoint_ns ?? '')
@@ -83,15 +83,16 @@ export class GraphStream {
     if (!('result' in task)) {
       const step = `${id}/${steps.size + 1}-${name}`
       steps.set(task.id, step)
-      yield emit('step.started', { step, name, kind: 'function' })
+      yield createEvent('step.started', { step, name, kind: 'function' })
       return
     }
     yield* messages.close(task.id)
     yield* messages.tools(messagesIn(task.result))
     this.#interrupts.push(...(task.interrupts ?? []))
     const step = steps.get(task.id) ?? `${id}/${name}`
-    if ((task.interrupts ?? []).length > 0) yield emit('step.skipped', { step, name, reason: 'it waits for an answer' })
-    else yield emit('step.completed', { step, name, output: toPlainJson(task.result) })
+    if ((task.interrupts ?? []).length > 0)
+      yield createEvent('step.skipped', { step, name, reason: 'it waits for an answer' })
+    else yield createEvent('step.completed', { step, name, output: toPlainJson(task.result) })
   }
 
   async #end(outputOf: (state: unknown) => unknown): Promise<NonNullable<Superstep['end']>> {

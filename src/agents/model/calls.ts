@@ -1,6 +1,6 @@
 /** Tool calls of one turn: executes those that can run, asks about those that need a person, and returns a result for each. */
 import type { ModelMessage, ToolModelMessage } from 'ai'
-import { emit, type Emission, type RunContext } from '../../core/ports/component.ts'
+import { createEvent, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
@@ -51,7 +51,7 @@ export async function* makeCalls(
   const planned: PlannedCall[] = []
   for (const [position, call] of calls.entries()) planned.push(await plan(context, call, position, options))
   for (const { call, handling: way, outcome } of planned) {
-    if (way === 'refuse' || way === 'caller') yield emit('tool.called', callFields(call))
+    if (way === 'refuse' || way === 'caller') yield createEvent('tool.called', callFields(call))
     if (way === 'refuse') yield* resultEvents(call, outcome!)
   }
   await executeAll(
@@ -65,7 +65,7 @@ export async function* makeCalls(
   )
   for (const { call, ready, handling: way, outcome } of planned) {
     const decided = way === 'approve' && (outcome!.state === 'denied' || ready!.tool.execute === undefined)
-    if (decided) yield emit('tool.called', callFields(call))
+    if (decided) yield createEvent('tool.called', callFields(call))
     if (decided || way === 'caller') yield* resultEvents(call, outcome!)
   }
   const content = await Promise.all(planned.map(({ call, ready, outcome }) => resultPart(call, ready?.tool, outcome!)))
@@ -121,8 +121,8 @@ function callFields({ id, name, input }: AskedCall): { call: string; name: strin
 }
 
 function* resultEvents({ id: call, name }: AskedCall, outcome: CallOutcome): Generator<Emission> {
-  if (outcome.state === 'done') yield emit('tool.completed', { call, name, output: outcome.value })
-  else yield emit('tool.failed', { call, name, error: outcome.failure })
+  if (outcome.state === 'done') yield createEvent('tool.completed', { call, name, output: outcome.value })
+  else yield createEvent('tool.failed', { call, name, error: outcome.failure })
 }
 
 async function executeAll(planned: readonly PlannedCall[], { concurrency, messages }: CallsOptions): Promise<void> {

@@ -7,7 +7,7 @@ import type {
   LanguageModelStreamPart as StreamPart,
   ToolSet,
 } from 'ai'
-import { emit, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
+import { createEvent, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { Usage } from '../../core/model/event.ts'
 import { ResponseParts } from './response-parts.ts'
 import { isGone } from './reattach-api.ts'
@@ -76,14 +76,14 @@ async function* stream(
   request: ModelRequest,
 ): AsyncGenerator<Emission, ModelTurn, void> {
   const { signal } = context
-  const id = `${context.run}/${name}`
+  const id = `${context.runId}/${name}`
   const background =
     makerOf(request.model) === undefined ? undefined : new BackgroundResponse(request.sdk, context, name)
   noteContext(context)
   const parts = new ResponseParts(id)
   const modelName = nameOf(request.model)
   let hasStarted = false
-  yield emit('model.requested', { request: id, ...modelName })
+  yield createEvent('model.requested', { request: id, ...modelName })
   try {
     for await (const part of await open(request, signal, background)) {
       hasStarted = true
@@ -91,7 +91,7 @@ async function* stream(
       if (part.type === 'model-call-end') {
         const turn = { ...parts.finished(), usage: usageOf(part.usage), finish: part.finishReason }
         // Emitted before validation: an unusable response was paid for too.
-        yield emit('model.responded', { request: id, ...modelName, finish: turn.finish, usage: turn.usage })
+        yield createEvent('model.responded', { request: id, ...modelName, finish: turn.finish, usage: turn.usage })
         assertWhole(part.finishReason)
         return turn
       }

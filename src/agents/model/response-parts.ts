@@ -1,6 +1,6 @@
 /** Collects a streaming model response: emits an event per part and builds the assistant message. */
 import type { LanguageModelStreamPart as StreamPart, GeneratedFile } from 'ai'
-import { emit, WorkError } from '../../core/ports/component.ts'
+import { createEvent, WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { AskedCall, ModelTurn } from './request.ts'
@@ -63,7 +63,7 @@ export class ResponseParts {
       case 'reasoning-file':
         return this.#file(part.type, part.file, part.providerMetadata)
       case 'source':
-        return emit('source.cited', {
+        return createEvent('source.cited', {
           source: part.id,
           ...(part.sourceType === 'url' ? { url: part.url } : { mediaType: part.mediaType }),
           ...(part.title !== undefined && { title: part.title }),
@@ -86,7 +86,7 @@ export class ResponseParts {
     const message = `${this.#request}/${++this.#messages}`
     this.#content.push(part)
     this.#open.set(id, { message, part })
-    return emit(`${type}.started`, { message })
+    return createEvent(`${type}.started`, { message })
   }
 
   #delta(type: 'text' | 'reasoning', id: string, text: string, metadata: Metadata | undefined): Event | undefined {
@@ -94,7 +94,7 @@ export class ResponseParts {
     const { message, part } = this.#open.get(id)!
     part.text += text
     if (metadata !== undefined) part.providerOptions = metadata
-    return text === '' ? undefined : emit(`${type}.delta`, { text, message })
+    return text === '' ? undefined : createEvent(`${type}.delta`, { text, message })
   }
 
   #end(id: string, metadata: Metadata | undefined): Event | undefined {
@@ -102,12 +102,12 @@ export class ResponseParts {
     if (open === undefined) return undefined
     this.#open.delete(id)
     if (metadata !== undefined) open.part.providerOptions = metadata
-    return emit(`${open.part.type}.completed`, { message: open.message })
+    return createEvent(`${open.part.type}.completed`, { message: open.message })
   }
 
   #draft(id: string, delta: string): Event | undefined {
     const name = this.#drafts.get(id)
-    return name === undefined || delta === '' ? undefined : emit('tool.drafted', { call: id, name, delta })
+    return name === undefined || delta === '' ? undefined : createEvent('tool.drafted', { call: id, name, delta })
   }
 
   #call(part: Extract<StreamPart, { type: 'tool-call' }>): Event | undefined {
@@ -122,7 +122,7 @@ export class ResponseParts {
       ...(providerExecuted !== undefined && { providerExecuted }),
       ...options(part.providerMetadata),
     })
-    if (providerExecuted === true) return emit('tool.called', { call: id, name, input })
+    if (providerExecuted === true) return createEvent('tool.called', { call: id, name, input })
     const problem = part.invalid === true ? messageOf(part.error) : undefined
     this.#calls.push({ id, name, input, ...(problem !== undefined && { problem }) })
     return undefined
@@ -134,7 +134,7 @@ export class ResponseParts {
     const { toolCallId: call, toolName: name } = part
     const failed = part.type === 'tool-error'
     const output = (failed ? part.error : part.output) as unknown
-    if (!failed && part.preliminary === true) return emit('tool.progressed', { call, output })
+    if (!failed && part.preliminary === true) return createEvent('tool.progressed', { call, output })
     this.#content.push({
       type: 'tool-result',
       toolCallId: call,
@@ -142,15 +142,15 @@ export class ResponseParts {
       output: failed ? { type: 'error-text', value: textOf(output) } : outputFor(output),
       ...options(part.providerMetadata),
     })
-    if (!failed) return emit('tool.completed', { call, name, output })
-    return emit('tool.failed', { call, name, error: { code: 'agent_failed', message: textOf(output) } })
+    if (!failed) return createEvent('tool.completed', { call, name, output })
+    return createEvent('tool.failed', { call, name, error: { code: 'agent_failed', message: textOf(output) } })
   }
 
   #file(type: 'file' | 'reasoning-file', file: GeneratedFile, metadata: Metadata | undefined): Event {
     const { mediaType, base64 } = file
     this.#content.push({ type, mediaType, data: base64, ...options(metadata) })
     const artifact = `${this.#request}/file-${++this.#artifacts}`
-    return emit('artifact.added', { artifact, mediaType, bytes: base64, last: true })
+    return createEvent('artifact.added', { artifact, mediaType, bytes: base64, last: true })
   }
 }
 

@@ -6,8 +6,8 @@ import type { Sdk } from './sdk.ts'
 
 /** Call details for a tool, in addition to the SDK's: on its options, and as their `context`. */
 export interface ToolContext extends Record<string, unknown> {
-  readonly run: string
-  readonly session: string
+  readonly runId: string
+  readonly sessionId: string
   /** Key of the principal that started the run. */
   readonly owner: string
   /** Stable across retries of this call: pass it to the service that the tool calls. */
@@ -102,9 +102,9 @@ export async function check(sdk: Sdk, schema: FlexibleSchema, value: unknown, pr
 }
 
 function executionOptions({ call, context, attempt, messages }: ToolRun): ToolExecutionOptions<never> {
-  const { run, session, owner } = context
+  const { runId, sessionId, owner } = context
   const { key: idempotencyKey, signal, progress } = attempt
-  const about: ToolContext = { run, session, owner, idempotencyKey, signal, progress }
+  const about: ToolContext = { runId, sessionId, owner, idempotencyKey, signal, progress }
   return {
     ...about,
     toolCallId: call,

@@ -1,6 +1,6 @@
 /** Component for an agent of the OpenAI Agents SDK: handoffs are steps, approvals are questions. */
 import type { Agent, AgentInputItem, Runner, RunToolApprovalItem } from '@openai/agents'
-import { type Component, emit, type Emission, type RunContext } from '../../core/ports/component.ts'
+import { type Component, createEvent, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import { askDecision } from '../shared/approval.ts'
 import { aCount, aFunction, anObject, type OptionRules } from '../../core/model/check-options.ts'
@@ -81,10 +81,10 @@ async function* run(
   const first = definition.mapInput === undefined ? textOf(input) : definition.mapInput(input, context)
   let decided: DecidedApproval | undefined
   for (let turn = 1; turn <= LEGS_MAX; turn++) {
-    const id = `${context.run}/${turn}`
+    const id = `${context.runId}/${turn}`
     const runInput = decided
     const end: LegEnd = await leg(context, 'agent', () => streamLeg(sdk, definition, context, id, runInput ?? first))
-    if (end.state === undefined) return yield emit('run.completed', { output: end.output })
+    if (end.state === undefined) return yield createEvent('run.completed', { output: end.output })
     const decisions = await Promise.all(end.waiting.map((waiting) => askDecision(context, waiting)))
     decided = { state: end.state, decisions }
   }

@@ -1,6 +1,6 @@
 /** Maps the stream of the OpenAI Agents SDK to events. */
 import type { RunItemStreamEvent, RunStreamEvent } from '@openai/agents'
-import { emit, type Emission } from '../../core/ports/component.ts'
+import { createEvent, type Emission } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
 import { parsed } from './parsed.ts'
@@ -46,12 +46,12 @@ class StreamOutput {
     if (this.#agent?.name === name) return
     yield* this.end()
     this.#agent = { step: `${this.#id}/agent-${++this.#agents}`, name }
-    yield emit('step.started', { ...this.#agent, kind: 'agent' })
+    yield createEvent('step.started', { ...this.#agent, kind: 'agent' })
   }
 
   *end(): Generator<Event> {
     yield* this.#close()
-    if (this.#agent !== undefined) yield emit('step.completed', this.#agent)
+    if (this.#agent !== undefined) yield createEvent('step.completed', this.#agent)
     this.#agent = undefined
   }
 
@@ -77,18 +77,22 @@ class StreamOutput {
       case 'tool_call_item':
       case 'handoff_call_item': {
         const { name: tool, arguments: input } = item.rawItem as { name?: string; arguments?: unknown }
-        yield emit('tool.called', { call: callOf(item.rawItem), name: tool ?? item.rawItem.type, input: parsed(input) })
+        yield createEvent('tool.called', {
+          call: callOf(item.rawItem),
+          name: tool ?? item.rawItem.type,
+          input: parsed(input),
+        })
         return
       }
       case 'tool_call_output_item':
-        yield emit('tool.completed', {
+        yield createEvent('tool.completed', {
           call: callOf(item.rawItem),
           name: (item.rawItem as { name?: string }).name ?? item.rawItem.type,
           output: item.output ?? null,
         })
         return
       case 'handoff_output_item':
-        yield emit('tool.completed', {
+        yield createEvent('tool.completed', {
           call: callOf(item.rawItem),
           name: (item.rawItem as { name?: string }).name ?? name,
           output: { agent: item.targetAgent.name },
@@ -102,7 +106,7 @@ class StreamOutput {
     yield* this.#close()
     const { inputTokens, outputTokens, totalTokens } = usage
     const counted = usageOf({ inputTokens, outputTokens, totalTokens })
-    yield emit('model.responded', { request: id, model: this.#agent?.name ?? 'agent', usage: counted })
+    yield createEvent('model.responded', { request: id, model: this.#agent?.name ?? 'agent', usage: counted })
   }
 
   *#whole(type: 'text' | 'reasoning', text: string): Generator<Event> {
@@ -117,13 +121,13 @@ class StreamOutput {
     if (this.#open?.type !== type) {
       yield* this.#close()
       this.#open = { type, message: `${this.#id}/message-${++this.#messages}` }
-      yield emit(`${type}.started`, { message: this.#open.message })
+      yield createEvent(`${type}.started`, { message: this.#open.message })
     }
-    yield emit(`${type}.delta`, { text, message: this.#open.message })
+    yield createEvent(`${type}.delta`, { text, message: this.#open.message })
   }
 
   *#close(): Generator<Event> {
-    if (this.#open !== undefined) yield emit(`${this.#open.type}.completed`, { message: this.#open.message })
+    if (this.#open !== undefined) yield createEvent(`${this.#open.type}.completed`, { message: this.#open.message })
     this.#open = undefined
   }
 }

@@ -9,6 +9,7 @@ import { until } from '../../../test/support/until.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
+import { fromJsonSchema } from '../../core/schema/json-schema.ts'
 import { processAgent, type ProcessAgentDefinition } from './agent.ts'
 import { inheritedNames } from './environment.ts'
 import { writeLine } from './write-line.ts'
@@ -32,9 +33,18 @@ async function failureOf(component: Component): Promise<Failure> {
   return dataOf(await logOf(component), 'run.failed')[0]!.error
 }
 
+test('process agent: `output` may be a schema, which the result of a program that prints JSON lines must fit', async () => {
+  const output = fromJsonSchema({ type: 'object', required: ['days'] })
+  const printing = (result: object): Component =>
+    node(`console.log(${JSON.stringify(JSON.stringify({ type: 'result', output: result }))})`, { output })
+  expect(dataOf(await logOf(printing({ days: 3 })), 'run.completed')[0]?.output).toEqual({ days: 3 })
+  expect((await failureOf(printing({}))).code).toBe('invalid_output')
+  expect(() => node('', { output: 'json' as never })).toThrow('output')
+})
+
 describe('process agent: plain text', () => {
   const cat = (more: Partial<ProcessAgentDefinition>): Component =>
-    processAgent({ id: 'subject', command: 'cat', stdout: 'text', ...more })
+    processAgent({ id: 'subject', command: 'cat', output: 'text', ...more })
 
   test('a program that knows nothing of Holdfast reads the input and prints the answer', async () => {
     const log = await logOf(cat({ command: 'tr', args: ['a-z', 'A-Z'] }), 'hello, sea')
@@ -48,12 +58,12 @@ describe('process agent: plain text', () => {
 
   test('output arrives while the program runs, whole characters only', async () => {
     const program = `process.stdout.write(Buffer.from([0x61, 0xc3])); process.stdin.once('data', () => process.stdout.write(Buffer.from([0xa9, 0x62])))`
-    const log = await logOf(node(program, { stdout: 'text' }), 'go')
+    const log = await logOf(node(program, { output: 'text' }), 'go')
     expect(textOf(log)).toBe('aéb')
   })
 
   test('an exit code other than 0 fails the run, after what was printed [RUN-3]', async () => {
-    const log = await logOf(node(`process.stdout.write('half'); process.exitCode = 3`, { stdout: 'text' }))
+    const log = await logOf(node(`process.stdout.write('half'); process.exitCode = 3`, { output: 'text' }))
     expect(textOf(log)).toBe('half')
     expect(dataOf(log, 'run.failed')[0]?.error).toMatchObject({
       code: 'agent_failed',
@@ -63,7 +73,7 @@ describe('process agent: plain text', () => {
   })
 
   test('output that is not UTF-8 fails the run', async () => {
-    const failure = await failureOf(node(`process.stdout.write(Buffer.from([0xff]))`, { stdout: 'text' }))
+    const failure = await failureOf(node(`process.stdout.write(Buffer.from([0xff]))`, { output: 'text' }))
     expect(failure).toMatchObject({ code: 'protocol_violation', message: 'the output is not UTF-8' })
   })
 

@@ -8,7 +8,6 @@ import {
   anAmount,
   anObject,
   aString,
-  oneOf,
   type OptionRules,
 } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
@@ -18,7 +17,7 @@ import { LineError } from './lines.ts'
 import { type Message, MessageError, parseMessage } from './messages.ts'
 import { writeLine } from './write-line.ts'
 
-export interface ProcessAgentDefinition extends CommonDefinition {
+export interface ProcessAgentDefinition extends Omit<CommonDefinition, 'output'> {
   readonly command: string
   /** Default: none. */
   readonly args?: readonly string[]
@@ -28,9 +27,9 @@ export interface ProcessAgentDefinition extends CommonDefinition {
   readonly env?: Readonly<Record<string, string | undefined>>
   /**
    * `lines`: JSON lines in both directions. `text`: for programs that know nothing of Holdfast. The input goes to stdin, which then ends;
-   * what the program prints is the answer, and its exit code the outcome. Default: `lines`.
+   * what the program prints is the answer, and its exit code the outcome. A schema: JSON lines whose result fits it. Default: `lines`.
    */
-  readonly stdout?: 'lines' | 'text'
+  readonly output?: 'lines' | 'text' | CommonDefinition['output']
   /** Maximum length of a line of JSON. Default: 4 MiB. */
   readonly maxLineBytes?: number
   /** Time to exit after its result, and after SIGTERM. Default: 3,000. */
@@ -45,7 +44,10 @@ const GRACE_MS = 3000
 const RULES: OptionRules<ProcessAgentDefinition> = {
   ...commonRules,
   command: aString,
-  stdout: oneOf('lines', 'text'),
+  output: {
+    expected: '"lines", "text" or a schema',
+    check: (value) => isFormat(value) || commonRules.output.check(value),
+  },
   args: aList,
   cwd: aString,
   env: anObject,
@@ -60,11 +62,16 @@ const RULES: OptionRules<ProcessAgentDefinition> = {
  */
 export function processAgent(definition: ProcessAgentDefinition): Component {
   checkDefinition('processAgent', definition, RULES, ['command'])
+  const { output, ...common } = definition
   return {
-    ...commonOf({ recovery: 'fail', ...definition }),
+    ...commonOf({ recovery: 'fail', ...common, ...(!isFormat(output) && output !== undefined && { output }) }),
     kind: 'agent',
     run: (input, context) => run(definition, input, context),
   }
+}
+
+function isFormat(output: unknown): output is 'lines' | 'text' {
+  return output === 'lines' || output === 'text'
 }
 
 async function* run(
@@ -72,13 +79,13 @@ async function* run(
   input: unknown,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
-  const { run: id, session, owner, metadata, attempt, signal } = context
+  const { runId: id, sessionId: session, owner, metadata, attempt, signal } = context
   signal.throwIfAborted()
   const child = start(definition, context)
   const stop = (): void => void child.kill()
   signal.addEventListener('abort', stop, { once: true })
   try {
-    if (definition.stdout === 'text') return yield* relay(child, input)
+    if (definition.output === 'text') return yield* relay(child, input)
     await child.write({ type: 'start', input: input ?? null, run: id, session, owner, metadata, attempt })
     const result = yield* converse(child, context)
     const exit = await child.finish()
@@ -115,7 +122,7 @@ function start({ id, stderr, ...definition }: ProcessAgentDefinition, context: R
     maxLineBytes = LINE_BYTES_MAX,
     graceMs = GRACE_MS,
   } = definition
-  const pass = stderr ?? ((line) => writeLine(process.stderr, `${id} ${context.run}: ${line}`))
+  const pass = stderr ?? ((line) => writeLine(process.stderr, `${id} ${context.runId}: ${line}`))
   return new Child({
     command,
     args,

@@ -131,8 +131,8 @@ async function* run(
   })
   const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings, context))
   // A server that this run's client knows keeps its state by context.
-  const about = settings.upstream === undefined ? {} : { context: context.session }
-  let message = messageOf(`${context.run}-1`, typeof input === 'object' ? input : inputText(input), about)
+  const about = settings.upstream === undefined ? {} : { context: context.sessionId }
+  let message = messageOf(`${context.runId}-1`, typeof input === 'object' ? input : inputText(input), about)
   let before: LegEnd | undefined
   let resent = 0
   try {
@@ -153,16 +153,16 @@ async function* run(
       })
       if ('isLong' in sent) {
         const sendAgain = (): Promise<OpenedStream> => open(client.stream(message, following)[Symbol.asyncIterator]())
-        await context.stage('answer', () => answerInPieces(long, sendAgain, new TaskOutput(context.run)))
+        await context.stage('answer', () => answerInPieces(long, sendAgain, new TaskOutput(context.runId)))
         return undefined
       }
       if ('answer' in sent) {
-        yield* new TaskOutput(context.run).message(sent.answer)
+        yield* new TaskOutput(context.runId).message(sent.answer)
         return textOf(sent.answer.parts)
       }
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
       try {
-        const taskOutput = new TaskOutput(context.run, before?.marks, opened === undefined)
+        const taskOutput = new TaskOutput(context.runId, before?.marks, opened === undefined)
         const end = await leg(context, 'task', async function* () {
           await slot.acquire()
           return yield* followToEnd(opened ?? client.subscribe(sent.task, following), taskOutput, opened !== undefined)
@@ -175,7 +175,7 @@ async function* run(
         if (!isWaiting(end.status.state)) return outcome(end, context)
         const prompt = end.note === '' ? 'The remote agent waits for an answer' : end.note
         const details = { task: sent.task, state: stateName(end.status) }
-        message = messageOf(`${context.run}-${turn + 1}`, await context.ask({ prompt, details }), sent)
+        message = messageOf(`${context.runId}-${turn + 1}`, await context.ask({ prompt, details }), sent)
         before = end
       } finally {
         forget()
@@ -206,8 +206,8 @@ function optionsOf(settings: Settings, context: RunContext): A2aClientOptions {
 /** The part of the card that the run depends on, recorded in the log. It also says which replica the run uses. */
 function fetchCard(settings: Settings, context: RunContext): Promise<AgentCard> {
   const { traffic, cardPath = '' } = settings
-  const { signal, session } = context
-  return traffic.send(traffic.preferred(session), settings, signal, async (replica) => {
+  const { signal, sessionId } = context
+  return traffic.send(traffic.preferred(sessionId), settings, signal, async (replica) => {
     try {
       const options = { ...optionsOf(settings, context), retries: 0, signal }
       const { card, interface: spoken } = await A2aClient.connect(replica.url + cardPath, options)

@@ -11,7 +11,7 @@ import {
 } from '../../a2a/types.ts'
 import { repeatsArtifact } from '../../a2a/parts.ts'
 import { detached } from '../../a2a/detached.ts'
-import { emit } from '../../core/ports/component.ts'
+import { createEvent } from '../../core/ports/component.ts'
 import type { Event, EventData } from '../../core/model/event.ts'
 import { base64Pieces, fitsEvent, isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
 import { ArtifactText, checksumOf, type TextMark } from './artifact-text.ts'
@@ -172,11 +172,11 @@ export class TaskOutput {
     this.#set(id, { content, others: known + others.length, versions })
     const message = `${this.#id}/${id}${versions === 0 ? '' : `.${versions + 1}`}`
     if (more !== '') {
-      if (isFirst) yield emit('text.started', { message })
-      for (const piece of piecesOf(more)) yield emit('text.delta', { text: piece, message })
+      if (isFirst) yield createEvent('text.started', { message })
+      for (const piece of piecesOf(more)) yield createEvent('text.delta', { text: piece, message })
     }
     for (const part of others) yield* this.#other(id, name, part)
-    if (last && content.chars > 0) yield emit('text.completed', { message })
+    if (last && content.chars > 0) yield createEvent('text.completed', { message })
   }
 
   /** Counts its text, too. */
@@ -202,7 +202,7 @@ export class TaskOutput {
     if (value !== undefined) this.#keep(value)
     const contents = contentsOf(part)
     for (const [place, content] of contents.entries()) {
-      yield emit('artifact.added', {
+      yield createEvent('artifact.added', {
         artifact: `${this.#id}/${artifact}`,
         mediaType: mediaType ?? (value === undefined ? 'application/octet-stream' : 'application/json'),
         ...(filename !== undefined && { name: filename }),
@@ -232,7 +232,7 @@ function nameOf({ messageId, parts }: Message): string {
 }
 
 function* wholeText(message: string, text: string): Generator<Event> {
-  yield emit('text.started', { message })
-  for (const piece of piecesOf(text)) yield emit('text.delta', { text: piece, message })
-  yield emit('text.completed', { message })
+  yield createEvent('text.started', { message })
+  for (const piece of piecesOf(text)) yield createEvent('text.delta', { text: piece, message })
+  yield createEvent('text.completed', { message })
 }

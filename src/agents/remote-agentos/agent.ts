@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import {
   type Component,
-  emit,
+  createEvent,
   type Emission,
   type RunContext,
   type UpstreamInfo,
@@ -113,9 +113,9 @@ async function* run(
   context: RunContext,
   slot: TrafficSlot,
 ): AsyncGenerator<Emission, void, void> {
-  const { signal, session } = context
+  const { signal, sessionId } = context
   const { kind, background, user, traffic } = settings
-  const chosen = { run: remoteRunId(context), session }
+  const chosen = { run: remoteRunId(context), session: sessionId }
   const common = { ...forwardedFields(context, user?.(context)), background: String(background) }
   let send = (client: AgentOsClient): RemoteEvents => client.start(chosen, remoteInput(input), common)
   let ids: RunIds = chosen
@@ -142,7 +142,7 @@ async function* run(
     const current = ids
     const forget = onStop(context, 'cancel', () => client.cancel(current))
     try {
-      const runOutput = new RemoteRunOutput(`${context.run}/${turn}`, ids.run, kind)
+      const runOutput = new RemoteRunOutput(`${context.runId}/${turn}`, ids.run, kind)
       const position = { ids, after, opened }
       const kept = recordedUpstream(settings.upstream, context)
       const { end, index }: LegEnd = await leg(
@@ -154,7 +154,7 @@ async function* run(
         },
         { kind: 'agent', details: INTERNAL },
       )
-      if (end.event !== 'RunPaused') return yield emit('run.completed', outcome(end))
+      if (end.event !== 'RunPaused') return yield createEvent('run.completed', outcome(end))
       after = index
       slot.release()
       const answers = await answersTo(end, kind, context)
@@ -167,7 +167,7 @@ async function* run(
 }
 
 /** The same in every attempt, and recognizable on both sides. An actor's id has slashes, which not every server takes in a path. */
-function remoteRunId({ run: id }: RunContext): string {
+function remoteRunId({ runId: id }: RunContext): string {
   return id.includes('/') ? `run_${createHash('sha256').update(id).digest('hex').slice(0, 32)}` : id
 }
 
@@ -198,7 +198,7 @@ async function receiverOf(
   isStart: boolean,
 ): Promise<Replica | undefined> {
   let unknown: RemoteError | undefined
-  for (const replica of known === undefined ? settings.traffic.preferred(context.session) : [known]) {
+  for (const replica of known === undefined ? settings.traffic.preferred(context.sessionId) : [known]) {
     try {
       const stored = await clientOf(settings, replica, context).get(ids)
       if (stored !== undefined && (isStart || stored.status !== 'PAUSED')) return replica
@@ -233,7 +233,7 @@ function open(
     if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
     return { run: first.run_id, events: withFirst(first, events), replica }
   }
-  const order = known === undefined ? settings.traffic.preferred(context.session) : [known]
+  const order = known === undefined ? settings.traffic.preferred(context.sessionId) : [known]
   return settings.traffic.send(order, settings, context.signal, attempt)
 }
 

@@ -1,5 +1,5 @@
 /** Maps the events of a remote run to ours. Nested runs of members and executors become steps. */
-import { emit } from '../../core/ports/component.ts'
+import { createEvent } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { clipped, fitToEvent, isLongText, piecesOf } from '../shared/long-text.ts'
 import { usageOf } from '../shared/usage.ts'
@@ -46,7 +46,7 @@ export class RemoteRunOutput {
       case 'RunContentCompleted':
         return yield* this.#close()
       case 'ToolCallStarted':
-        yield emit('tool.called', { ...toolOf(event.tool), input: fitToEvent(event.tool?.tool_args ?? null) })
+        yield createEvent('tool.called', { ...toolOf(event.tool), input: fitToEvent(event.tool?.tool_args ?? null) })
         return
       case 'ToolCallCompleted':
         yield resultOf(event.tool)
@@ -60,7 +60,7 @@ export class RemoteRunOutput {
         yield stepOf(event, name)
         return
       case 'CustomEvent':
-        yield emit('custom.emitted', { name: 'agentos', value: fitToEvent(event) })
+        yield createEvent('custom.emitted', { name: 'agentos', value: fitToEvent(event) })
         return
       default:
     }
@@ -78,10 +78,10 @@ export class RemoteRunOutput {
     switch (name) {
       case 'RunStarted':
         this.#steps.set(run, title)
-        yield emit('step.started', { step, name: title, kind: team_name === undefined ? 'agent' : 'team' })
+        yield createEvent('step.started', { step, name: title, kind: team_name === undefined ? 'agent' : 'team' })
         return true
       case 'RunCompleted':
-        yield emit('step.completed', { step, name: title, output: fitToEvent(content ?? null) })
+        yield createEvent('step.completed', { step, name: title, output: fitToEvent(content ?? null) })
         return true
       case 'RunError':
       case 'RunCancelled': {
@@ -89,7 +89,7 @@ export class RemoteRunOutput {
           code: error_type ?? 'agent_failed',
           message: typeof content === 'string' ? clipped(content) : name,
         }
-        yield emit('step.failed', { step, name: title, error })
+        yield createEvent('step.failed', { step, name: title, error })
         return true
       }
       default:
@@ -107,7 +107,7 @@ export class RemoteRunOutput {
   }
 
   #responded(event: RemoteEvent): Event {
-    return emit('model.responded', {
+    return createEvent('model.responded', {
       request: `${this.#id}/model-${++this.#requests}`,
       model: event.model ?? 'unknown',
       usage: usageOf({
@@ -125,15 +125,15 @@ export class RemoteRunOutput {
     if (this.#open?.type !== type) {
       yield* this.#close()
       this.#open = { type, message: `${this.#id}/message-${++this.#messages}` }
-      yield emit(`${type}.started`, { message: this.#open.message })
+      yield createEvent(`${type}.started`, { message: this.#open.message })
     }
     if (type === 'text') this.#hasText = true
     const { message } = this.#open
-    for (const piece of piecesOf(text)) yield emit(`${type}.delta`, { text: piece, message })
+    for (const piece of piecesOf(text)) yield createEvent(`${type}.delta`, { text: piece, message })
   }
 
   *#close(): Generator<Event> {
-    if (this.#open !== undefined) yield emit(`${this.#open.type}.completed`, { message: this.#open.message })
+    if (this.#open !== undefined) yield createEvent(`${this.#open.type}.completed`, { message: this.#open.message })
     this.#open = undefined
   }
 }
@@ -145,16 +145,16 @@ function toolOf(tool: Tool | undefined): { call: string; name: string } {
 function resultOf(tool: Tool | undefined): Event {
   const { result } = tool ?? {}
   if (tool?.tool_call_error !== true)
-    return emit('tool.completed', { ...toolOf(tool), output: fitToEvent(result ?? null) })
+    return createEvent('tool.completed', { ...toolOf(tool), output: fitToEvent(result ?? null) })
   const message = typeof result === 'string' ? clipped(result) : 'the tool failed'
-  return emit('tool.failed', { ...toolOf(tool), error: { code: 'agent_failed', message } })
+  return createEvent('tool.failed', { ...toolOf(tool), error: { code: 'agent_failed', message } })
 }
 
 function stepOf({ step_id, step_name = 'step', content, error }: RemoteEvent, name: string): Event {
   const about = { step: step_id ?? step_name, name: step_name }
-  if (name === 'StepStarted') return emit('step.started', { ...about, kind: 'function' })
-  if (name === 'StepCompleted') return emit('step.completed', { ...about, output: fitToEvent(content ?? null) })
-  return emit('step.failed', {
+  if (name === 'StepStarted') return createEvent('step.started', { ...about, kind: 'function' })
+  if (name === 'StepCompleted') return createEvent('step.completed', { ...about, output: fitToEvent(content ?? null) })
+  return createEvent('step.failed', {
     ...about,
     error: {
       code: 'agent_failed',

@@ -1,5 +1,11 @@
 /** Logs an upstream's event together with the events derived from it. */
-import { emit, type Emission, type RunContext, emitTogether, type UpstreamInfo } from '../../core/ports/component.ts'
+import {
+  createEvent,
+  type Emission,
+  type RunContext,
+  emitTogether,
+  type UpstreamInfo,
+} from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 
 /** Maximum size of an upstream event in the log. Of a larger one, only the derived events are logged. */
@@ -15,13 +21,13 @@ export function* withReceived(
   if (upstream === undefined) return yield* derived
   const { protocol } = upstream
   const fits = Buffer.byteLength(JSON.stringify(data)) <= RECEIVED_BYTES_MAX
-  yield emitTogether([emit('upstream.received', { protocol, name, ...(fits && { data }) }), ...derived])
+  yield emitTogether([createEvent('upstream.received', { protocol, name, ...(fits && { data }) }), ...derived])
 }
 
 /** The upstream whose events are logged: none if the component is called by another one, because no view shows them there. */
 export function recordedUpstream(
   upstream: UpstreamInfo | undefined,
-  { run }: Pick<RunContext, 'run'>,
+  { runId }: Pick<RunContext, 'runId'>,
 ): UpstreamInfo | undefined {
-  return run.includes('/') ? undefined : upstream
+  return runId.includes('/') ? undefined : upstream
 }

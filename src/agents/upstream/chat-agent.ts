@@ -86,7 +86,7 @@ async function* streamAnswer(
   turn: number,
 ): AsyncGenerator<Emission, ChatOutput, void> {
   for (let requests = 1; ; requests++) {
-    const output = new ChatOutput(`${context.run}/${turn}`, settings.model)
+    const output = new ChatOutput(`${context.runId}/${turn}`, settings.model)
     const attempt = (): AsyncGenerator<Emission, void, void> => streamOrFail(settings, body, output, context)
     try {
       if (settings.recovery === 'retry') await context.stage('request', attempt, { details: INTERNAL })
@@ -154,10 +154,10 @@ function isEventStream({ headers }: Response): boolean {
 
 /** Retries only what the upstream certainly did not act on. */
 async function send(settings: Settings, body: ChatBody, context: RunContext): Promise<Response> {
-  const { signal, session } = context
+  const { signal, sessionId } = context
   const { traffic, model, headersFor, sessionHeader, requestTimeoutMs: timeoutMs } = settings
   const headers = await headersFor?.(context)
-  return traffic.send(traffic.preferred(session), settings, signal, ({ url }) =>
+  return traffic.send(traffic.preferred(sessionId), settings, signal, ({ url }) =>
     requestOk({
       url: `${url}/chat/completions`,
       method: 'POST',
@@ -165,7 +165,7 @@ async function send(settings: Settings, body: ChatBody, context: RunContext): Pr
         'content-type': 'application/json',
         accept: 'text/event-stream',
         ...headers,
-        ...(sessionHeader !== undefined && { [sessionHeader]: session }),
+        ...(sessionHeader !== undefined && { [sessionHeader]: sessionId }),
       },
       body: JSON.stringify({ ...body, model, stream: true, stream_options: optionsIn(body) }),
       signal,

@@ -1,5 +1,5 @@
 /** Derives the events of a run from the chunks of a chat completion. */
-import { emit } from '../../core/ports/component.ts'
+import { createEvent } from '../../core/ports/component.ts'
 import type { Event, Usage } from '../../core/model/event.ts'
 import { clipped, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
 import { usageOf } from '../shared/usage.ts'
@@ -58,8 +58,8 @@ export class ChatOutput {
   *end(): Generator<Event> {
     yield* this.#close()
     for (const { call, name, arguments: input } of this.calls)
-      yield emit('tool.called', { call, name, input: parsedInput(input) })
-    yield emit('model.responded', {
+      yield createEvent('tool.called', { call, name, input: parsedInput(input) })
+    yield createEvent('model.responded', {
       request: `${this.#id}/model`,
       model: this.#model,
       ...(this.finish !== undefined && { finish: this.finish.replaceAll('_', '-') }),
@@ -73,16 +73,16 @@ export class ChatOutput {
     if (this.#open?.type !== type) {
       yield* this.#close()
       this.#open = { type, message: `${this.#id}/message-${++this.#messages}` }
-      yield emit(`${type}.started`, { message: this.#open.message })
+      yield createEvent(`${type}.started`, { message: this.#open.message })
     }
     if (type === 'text' && this.text !== undefined)
       this.text = this.text.length + text.length > OUTPUT_CHARS_MAX ? undefined : this.text + text
     const { message } = this.#open
-    for (const piece of piecesOf(text)) yield emit(`${type}.delta`, { text: piece, message })
+    for (const piece of piecesOf(text)) yield createEvent(`${type}.delta`, { text: piece, message })
   }
 
   *#close(): Generator<Event> {
-    if (this.#open !== undefined) yield emit(`${this.#open.type}.completed`, { message: this.#open.message })
+    if (this.#open !== undefined) yield createEvent(`${this.#open.type}.completed`, { message: this.#open.message })
     this.#open = undefined
   }
 
@@ -96,7 +96,7 @@ export class ChatOutput {
       arguments: (known?.arguments ?? '') + delta,
     }
     this.#calls.set(index, call)
-    yield emit('tool.drafted', { call: call.call, name: call.name, delta })
+    yield createEvent('tool.drafted', { call: call.call, name: call.name, delta })
   }
 }
 

@@ -7,10 +7,10 @@ import { RemoteError } from '../shared/remote.ts'
 /** The credential of the run that this context belongs to. */
 export async function credentialOf(
   host: SourceHost | undefined,
-  { run, owner }: Pick<RunContext, 'run' | 'owner'>,
+  { runId, owner }: Pick<RunContext, 'runId' | 'owner'>,
 ): Promise<CallerCredential> {
   // A called component has an id within its run.
-  const credential = await host?.credentialOf({ id: run.split('/', 1)[0]!, owner })
+  const credential = await host?.credentialOf({ id: runId.split('/', 1)[0]!, owner })
   if (credential !== undefined) return credential
   const message =
     "the caller's credential was not kept across a restart, so the run cannot continue: set --secret-key, which encrypts it"

@@ -53,7 +53,7 @@ describe('workflow: a sequence', () => {
   test('gives a function the context of its run', async () => {
     const facts = step({
       name: 'facts',
-      run: (_: unknown, { run, session, owner, signal }) => [run, session, owner, signal.aborted],
+      run: (_: unknown, { runId, sessionId, owner, signal }) => [runId, sessionId, owner, signal.aborted],
     })
     const log = await logOf(workflow({ id: 'w', steps: [facts] }))
     const created = log[0]!

@@ -2,7 +2,7 @@
 import type { Component, ComponentKind, Emission, RunContext } from '../../core/ports/component.ts'
 
 /** What a workflow function gets besides its input. */
-export interface WorkflowContext extends Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'signal'> {
+export interface WorkflowContext extends Pick<RunContext, 'runId' | 'sessionId' | 'owner' | 'metadata' | 'signal'> {
   /** Outputs of previous steps by name, on the same level and on enclosing ones. */
   readonly outputs: Readonly<Record<string, unknown>>
 }
@@ -23,7 +23,7 @@ export interface Retry {
 }
 
 /** How a failure is handled after the last attempt: end the workflow, skip the step, or ask a person. */
-export type OnError = 'fail' | 'skip' | 'pause'
+export type OnError = 'fail' | 'skip' | 'ask'
 
 export interface QuestionOptions {
   readonly prompt: string

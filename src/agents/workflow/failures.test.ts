@@ -171,7 +171,7 @@ function pausing(failures: number): Component {
   const work = flaky(failures)
   return workflow({
     id: 'w',
-    steps: [step({ name: 's', onError: 'pause', run: work }), step({ name: 'end', run: (input) => ({ input }) })],
+    steps: [step({ name: 's', onError: 'ask', run: work }), step({ name: 'end', run: (input) => ({ input }) })],
   })
 }
 

@@ -20,7 +20,7 @@ export interface WorkflowPosition {
 /** The position at the start of a workflow. */
 export function positionOf(context: RunContext, emitEvent: WorkflowPosition['emitEvent']): WorkflowPosition {
   // The id of a called component is the run's id followed by its key prefix.
-  const [, ...keys] = context.run.split('/')
+  const [, ...keys] = context.runId.split('/')
   const prefix = keys.length === 0 ? '' : `${keys.join('/')}/`
   return { context, prefix, parent: undefined, signal: context.signal, outputs: {}, emitEvent }
 }
@@ -40,8 +40,8 @@ export function positionInside(
 }
 
 export function factsOf({ context, signal, outputs }: WorkflowPosition): WorkflowContext {
-  const { run, session, owner, metadata } = context
-  return { run, session, owner, metadata, signal, outputs }
+  const { runId, sessionId, owner, metadata } = context
+  return { runId, sessionId, owner, metadata, signal, outputs }
 }
 
 export interface RecordedBlock<Walked, Result> {

@@ -1,5 +1,5 @@
 /** Lifecycle of a step: confirmation, attempts, failure handling, review. */
-import { emit, RejectedError, WorkError } from '../../core/ports/component.ts'
+import { createEvent, RejectedError, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import { attempt, type AttemptInput } from './attempt.ts'
@@ -70,7 +70,7 @@ async function settle(doing: StepInProgress, human: AttemptInput, round: number)
     const result = await tryAll(doing, human, round)
     if ('output' in result) return result
     const { failure } = result
-    const decided = onError === 'pause' ? await remedy(asker, failure) : onError
+    const decided = onError === 'ask' ? await remedy(asker, failure) : onError
     if (decided === 'skip') return skip(doing, failure.message)
     if (decided === 'fail') throw new WorkError(withStep(failure, asker.facts.step))
   }
@@ -92,7 +92,7 @@ async function tryAll(doing: StepInProgress, human: AttemptInput, round: number)
     }
     const about = { kind: node.kind, details, ...(position.parent !== undefined && { parent: position.parent }) }
     const last = number >= attempts
-    const retract = !last || node.onError === 'skip' || node.onError === 'pause'
+    const retract = !last || node.onError === 'skip' || node.onError === 'ask'
     const own = asker.context.within('try')
     const result = await attempt(position, about, { node, input, human, own, retract })
     if ('output' in result) return result
@@ -120,7 +120,7 @@ function wait(
 }
 
 async function skip({ position, node, asker }: StepInProgress, reason: string): Promise<StepOutcome> {
-  await position.emitEvent(emit('step.skipped', { step: asker.facts.step, name: node.name, reason }))
+  await position.emitEvent(createEvent('step.skipped', { step: asker.facts.step, name: node.name, reason }))
   return { skipped: true }
 }
 

@@ -1,7 +1,7 @@
 /** The component whose runs are UI message streams of routes: every chunk is in the log before a client gets it. */
 import type { UIMessageChunk } from 'ai'
 import { RunFailure } from '../../core/execution/run-failure.ts'
-import { type Component, emit, type Emission, emitTogether } from '../../core/ports/component.ts'
+import { type Component, createEvent, type Emission, emitTogether } from '../../core/ports/component.ts'
 import { localSources, takeSource } from '../../mount/local-streams.ts'
 import type { Chunk } from '../chunks.ts'
 import { eventsOf, type ToolNames } from './derive.ts'
@@ -55,7 +55,7 @@ function* emissionsOf(chunk: Chunk, tools: ToolNames): Generator<Emission> {
     )
   for (const piece of piecesOf(chunk))
     yield emitTogether([
-      emit('upstream.received', { protocol: 'ai-sdk', name: piece.type, data: piece }),
+      createEvent('upstream.received', { protocol: 'ai-sdk', name: piece.type, data: piece }),
       ...eventsOf(piece, tools),
     ])
 }

@@ -33,8 +33,8 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, 'answer', about(idOf(run)), () => super.answer(principal, run, answers))
   }
 
-  override remove(principal: Principal, id: string): Promise<void> {
-    return this.#audit.around(principal, 'remove', about(id), () => super.remove(principal, id))
+  override delete(principal: Principal, id: string): Promise<void> {
+    return this.#audit.around(principal, 'remove', about(id), () => super.delete(principal, id))
   }
 
   override removeSession(principal: Principal, session: string): Promise<void> {

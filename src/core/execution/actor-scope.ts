@@ -1,5 +1,5 @@
 /** Per-actor scope: identity, ledger key prefix, and helpers that steps, tools, questions and calls share. */
-import type { AskOptions, RunContext, UnserializablePolicy } from '../ports/component.ts'
+import type { AskOptions, RunContext, UncertainPolicy, UnserializablePolicy } from '../ports/component.ts'
 import type { Actor, Event, EventData, Question } from '../model/event.ts'
 import type { Branch } from './branches.ts'
 import type { ExecutionHost } from './execution-host.ts'
@@ -11,9 +11,9 @@ import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-w
 /** Scope of a context: its actor, and the namespace of its work keys. */
 export interface ActorScope {
   readonly host: ExecutionHost
-  readonly facts: Pick<RunContext, 'run' | 'session' | 'owner' | 'metadata' | 'attempt'>
+  readonly facts: Pick<RunContext, 'runId' | 'sessionId' | 'owner' | 'metadata' | 'attempt'>
   readonly signal: AbortSignal
-  readonly uncertain: 'pause' | 'fail'
+  readonly uncertain: UncertainPolicy
   readonly onUnserializable: UnserializablePolicy
   readonly actor: Actor | undefined
   /** Prefix of every key; '' for the run's own component. */

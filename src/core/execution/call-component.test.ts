@@ -55,7 +55,7 @@ describe('a called component', () => {
     const inner = agent<unknown>({
       id: 'inner',
       async *run(_, context) {
-        yield await context.step('s', () => context.run.split('/').slice(1).join('/'))
+        yield await context.step('s', () => context.runId.split('/').slice(1).join('/'))
       },
     })
     const outer = agent<unknown>({

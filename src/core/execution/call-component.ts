@@ -56,8 +56,8 @@ async function runActor(
   const { host, facts, signal } = scope
   const actor: Actor = {
     component: component.id,
-    run: `${rootOf(facts.run)}/${key}`,
-    parent: facts.run,
+    run: `${rootOf(facts.runId)}/${key}`,
+    parent: facts.runId,
     kind: component.kind,
   }
   const from = known?.index ?? host.next()
@@ -66,7 +66,7 @@ async function runActor(
   const prefix = `${key}/`
   const inner: ActorScope = {
     ...scope,
-    facts: { ...facts, run: actor.run },
+    facts: { ...facts, runId: actor.run },
     signal: controller.signal,
     uncertain: component.onUncertainTool ?? scope.uncertain,
     onUnserializable: component.onUnserializable ?? scope.onUnserializable,

@@ -25,7 +25,7 @@ async function attempt<Result>(
 ): Promise<Result> {
   const { signal, facts } = scope
   const { name, input } = call
-  const id = call.id ?? `${facts.run}/${key}`
+  const id = call.id ?? `${facts.runId}/${key}`
   if (known !== undefined && call.idempotent !== true) {
     const times = known.outcome.state === 'started' ? known.outcome.times : 1
     const decision = await decide(scope, key, times, call)
@@ -41,7 +41,7 @@ async function attempt<Result>(
   const progress = new Progress(scope, id, key)
   let result: Result
   try {
-    result = await body({ key: `${facts.run}/${key}`, signal, progress: (value) => progress.show(value) })
+    result = await body({ key: `${facts.runId}/${key}`, signal, progress: (value) => progress.show(value) })
   } catch (thrown) {
     if (signal.aborted) throw thrown
     const error = failureOf(thrown)

@@ -39,12 +39,12 @@ export async function runAgent(execution: RunExecution, code: AgentCode): Promis
 }
 
 function contextOf({ execution, code, host }: RunningAgent): RunContext {
-  const { id: run, session, owner, metadata = {}, attempt } = execution.output.log.run
+  const { id: runId, session: sessionId, owner, metadata = {}, attempt } = execution.output.log.run
   return createContext({
     host,
-    facts: { run, session, owner, metadata, attempt },
+    facts: { runId, sessionId, owner, metadata, attempt },
     signal: code.signal,
-    uncertain: execution.options.component.onUncertainTool ?? 'pause',
+    uncertain: execution.options.component.onUncertainTool ?? 'ask',
     onUnserializable: execution.options.component.onUnserializable ?? 'fail',
     actor: undefined,
     prefix: '',

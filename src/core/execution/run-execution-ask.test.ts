@@ -6,7 +6,7 @@ import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { createFakeClock } from '../../testing/fake-clock.ts'
 import { RunWriter } from '../../testing/fixtures.ts'
-import { emit, type Emission, type RunContext } from '../ports/component.ts'
+import { createEvent, type Emission, type RunContext } from '../ports/component.ts'
 import type { Store } from '../ports/store.ts'
 
 const asksOnce = subject(async function* (_, context) {
@@ -236,7 +236,7 @@ describe('[RUN-1] a run with a question never hangs', () => {
 
   test.each<[string, (context: RunContext) => Emission]>([
     ['returns', () => 'it did not'],
-    ['emits run.completed', () => emit('run.completed', {})],
+    ['emits run.completed', () => createEvent('run.completed', {})],
     ['rejects', (context) => context.reject('never mind')],
   ])('a run fails if its agent does not wait for the answer and %s', async (_, goOn) => {
     const node = openNode({

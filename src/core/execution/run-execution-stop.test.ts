@@ -6,7 +6,7 @@ import { aborted, openNode, subject, type TestNode, textOf, typesOf } from '../.
 import { until } from '../../../test/support/until.ts'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
-import { type Component, emit } from '../ports/component.ts'
+import { type Component, createEvent } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
 /** What an agent did, as it told. */
@@ -73,7 +73,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     const log = await stopped(async function* (_, { signal }) {
       yield 'a'
       await aborted(signal).catch(() => {})
-      yield emit('run.failed', { error: { code: 'mine', message: 'no' } })
+      yield createEvent('run.failed', { error: { code: 'mine', message: 'no' } })
     })
     expect(typesOf(log).slice(-2)).toEqual(ending)
   })
@@ -242,7 +242,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
     for (let left = 0; left < 12; left++) {
       const node: TestNode = openNode({
         components: [
-          subject(async function* (_, { run }) {
+          subject(async function* (_, { runId: run }) {
             yield '.'
             const stopping = left === 0 ? undefined : node.stop(run)
             for (let turns = 0; turns < left - 1; turns++) await turn()

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openNode, subject, textOf } from '../../../test/support/node.ts'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { openSqliteStore } from '../../stores/sqlite/index.ts'
-import { type Component, emit, type Emission, type RunContext } from '../ports/component.ts'
+import { type Component, createEvent, type Emission, type RunContext } from '../ports/component.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Failure, LoggedEvent } from '../model/event.ts'
 import type { Store } from '../ports/store.ts'
@@ -88,21 +88,21 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
   ['yields nothing', yields(), completed()],
   ['returns without a terminal event', yields('a', 'b'), completed(undefined, 'ab')],
   ['returns a value', does(() => ({ answer: 42 })), completed({ answer: 42 })],
-  ['yields a terminal event', yields('a', emit('run.completed', { output: 'b' })), completed('b', 'a')],
+  ['yields a terminal event', yields('a', createEvent('run.completed', { output: 'b' })), completed('b', 'a')],
   [
     'yields after its terminal event',
-    yields('a', emit('run.completed', {}), 'b', emit('run.completed', {})),
+    yields('a', createEvent('run.completed', {}), 'b', createEvent('run.completed', {})),
     completed(undefined, 'a'),
   ],
-  ['yields garbage after its terminal event', yields(emit('run.completed', {}), null), completed()],
+  ['yields garbage after its terminal event', yields(createEvent('run.completed', {}), null), completed()],
   [
     'says that it failed',
-    yields('a', emit('run.failed', { error: { code: 'mine', message: 'no luck' } })),
+    yields('a', createEvent('run.failed', { error: { code: 'mine', message: 'no luck' } })),
     failed('mine', 'no luck', 'a'),
   ],
   [
     'says that it refuses',
-    yields(emit('run.rejected', { reason: 'not that' })),
+    yields(createEvent('run.rejected', { reason: 'not that' })),
     { type: 'run.rejected', reason: 'not that' },
   ],
   [
@@ -197,12 +197,12 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
   ],
   [
     'yields a tool result with a key',
-    yields(emit('tool.completed', { call: 'c', name: 't', output: 1, key: 'k' })),
+    yields(createEvent('tool.completed', { call: 'c', name: 't', output: 1, key: 'k' })),
     violation('tool.completed with a key, which only Holdfast may set'),
   ],
   [
     'yields a step with a key',
-    yields(emit('step.started', { step: 's', name: 's', key: 'k' })),
+    yields(createEvent('step.started', { step: 's', name: 's', key: 'k' })),
     violation('step.started with a key, which only Holdfast may set'),
   ],
 
@@ -218,12 +218,12 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
   ],
   [
     'yields a function in an event',
-    yields('a', emit('custom.emitted', { name: 'x', value: [() => 1] })),
+    yields('a', createEvent('custom.emitted', { name: 'x', value: [() => 1] })),
     unserializable('custom.emitted', 'data.value[0]', 'is a function', 'a'),
   ],
   [
     'yields a terminal event that cannot be serialized',
-    yields('a', emit('run.completed', { output: { f() {} } })),
+    yields('a', createEvent('run.completed', { output: { f() {} } })),
     unserializable('run.completed', 'data.output.f', 'is a function', 'a'),
   ],
   [
@@ -236,7 +236,7 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
   ],
   [
     'yields a failure that cannot be serialized',
-    yields(emit('run.failed', { error: { code: 'mine', message: 'm', details: () => 1 } })),
+    yields(createEvent('run.failed', { error: { code: 'mine', message: 'm', details: () => 1 } })),
     unserializable('run.failed', 'data.error.details', 'is a function'),
   ],
   [

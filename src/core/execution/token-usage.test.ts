@@ -4,13 +4,13 @@ import { logOf } from '../../../test/support/flows.ts'
 import { aborted, openNode, subject } from '../../../test/support/node.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
 import { agent } from '../../agents/agent.ts'
-import { type Component, emit, type Emission } from '../ports/component.ts'
+import { type Component, createEvent, type Emission } from '../ports/component.ts'
 import type { EventData, LoggedEvent, Usage } from '../model/event.ts'
 
 /** A model's answer that took so many tokens. */
 function* spend(tokens: number, request = 'r'): Generator<Emission> {
-  yield emit('model.requested', { request, model: 'm' })
-  yield emit('model.responded', { request, model: 'm', usage: { inputTokens: tokens, outputTokens: 1 } })
+  yield createEvent('model.requested', { request, model: 'm' })
+  yield createEvent('model.responded', { request, model: 'm', usage: { inputTokens: tokens, outputTokens: 1 } })
 }
 
 function spender(id: string, tokens: number, ...called: Component[]): Component {
@@ -123,14 +123,14 @@ describe('token usage', () => {
         id,
         async *run() {
           if (reports) yield* spend(7)
-          yield emit('run.completed', { output: id, usage: { inputTokens: 7 } })
+          yield createEvent('run.completed', { output: id, usage: { inputTokens: 7 } })
         },
       })
     const log = await logOf(
       subject(async function* (_, { call }) {
         await call(declaring('silent', false), null)
         await call(declaring('telling', true), null)
-        yield emit('run.completed', { usage: { inputTokens: 100 } })
+        yield createEvent('run.completed', { usage: { inputTokens: 100 } })
       }),
     )
     expect(usageByActor(log)).toEqual([
@@ -143,7 +143,7 @@ describe('token usage', () => {
   test('usage that is not a number is ignored', async () => {
     const log = await logOf(
       subject(async function* () {
-        yield emit('run.completed', { usage: { inputTokens: 'many', outputTokens: 2 } as never })
+        yield createEvent('run.completed', { usage: { inputTokens: 'many', outputTokens: 2 } as never })
       }),
     )
     expect(usageOf(log)).toEqual({ outputTokens: 2 })

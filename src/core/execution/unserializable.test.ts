@@ -70,7 +70,7 @@ describe('[EVT-1] an event that cannot be serialized', () => {
       limits: { maxEventBytes: 2000 },
     })
     const log = await node.ended(await node.start('clerk', 'go'), PATIENCE_MS)
-    expect(dataOf(log, 'custom.emitted')[0]).toMatchObject({ value: { code: 'output_too_large', maxBytes: 2000 } })
+    expect(dataOf(log, 'custom.emitted')[0]).toMatchObject({ value: { code: 'output_too_large', bytesMax: 2000 } })
     expect(log.at(-1)?.type).toBe('run.completed')
   })
 

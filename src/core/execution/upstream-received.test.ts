@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
 import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
-import { type Component, emit, type RunContext, emitTogether } from '../ports/component.ts'
+import { type Component, createEvent, type RunContext, emitTogether } from '../ports/component.ts'
 import type { Event, LoggedEvent } from '../model/event.ts'
 
-const received = (data: unknown): Event => emit('upstream.received', { protocol: 'x', name: 'piece', data })
+const received = (data: unknown): Event => createEvent('upstream.received', { protocol: 'x', name: 'piece', data })
 
 function subject(run: (context: RunContext) => AsyncGenerator<Event | string>): Component {
   return { id: 'subject', kind: 'agent', recovery: 'resume', run: (_input, context) => run(context) }
@@ -17,7 +17,11 @@ function dataOf(log: readonly LoggedEvent[]): unknown[] {
 
 test('an upstream’s event and what is derived from it are one append, so that no commit has one of them alone', async () => {
   const component = subject(async function* () {
-    yield emitTogether([received({ n: 1 }), emit('text.delta', { text: 'a' }), emit('text.delta', { text: 'b' })])
+    yield emitTogether([
+      received({ n: 1 }),
+      createEvent('text.delta', { text: 'a' }),
+      createEvent('text.delta', { text: 'b' }),
+    ])
   })
   const node = openNode({ components: [component] })
   const commits: string[][] = []
@@ -46,7 +50,7 @@ test('an upstream’s event and what is derived from it are one append, so that 
 
 test('a terminal event cannot be part of a batch', async () => {
   const component = subject(async function* () {
-    yield emitTogether([received(1), emit('run.completed', {})])
+    yield emitTogether([received(1), createEvent('run.completed', {})])
   })
   const node = openNode({ components: [component] })
   const log = await node.ended(await node.start('subject'))
@@ -61,7 +65,9 @@ test('[RUN-1] a recovered run appends no event of the upstream again, even if th
     for (let n = 0; n < 6; n++) {
       // Events without anything derived are dropped by count, too.
       yield emitTogether(
-        n % 2 === 0 ? [received({ n, attempt }), emit('text.delta', { text: `${n} ` })] : [received({ n, attempt })],
+        n % 2 === 0
+          ? [received({ n, attempt }), createEvent('text.delta', { text: `${n} ` })]
+          : [received({ n, attempt })],
       )
       if (n === 3) await hangAtFirst(context)
     }
@@ -91,7 +97,7 @@ type Batch = readonly [data: string, ...derived: string[]]
 async function recoveredFrom(first: readonly Batch[], second: readonly Batch[]): Promise<LoggedEvent[]> {
   const component = subject(async function* (context) {
     for (const [data, ...derived] of context.attempt === 1 ? first : second)
-      yield emitTogether([received(data), ...derived.map((text) => emit('text.delta', { text }))])
+      yield emitTogether([received(data), ...derived.map((text) => createEvent('text.delta', { text }))])
     await hangAtFirst(context)
   })
   const world = new World(component)
@@ -158,7 +164,7 @@ describe('[RUN-5] after a crash, an upstream that is asked again', () => {
 
 test('[RUN-6] events of an upstream without anything derived from them are no progress', async () => {
   const component = subject(async function* ({ attempt, signal }) {
-    yield emitTogether([received('R0'), emit('text.delta', { text: 'a' })])
+    yield emitTogether([received('R0'), createEvent('text.delta', { text: 'a' })])
     for (let ping = 0; ping < attempt; ping++) yield emitTogether([received(`ping ${ping}`)])
     await aborted(signal)
   })
@@ -178,7 +184,7 @@ test('[RUN-6] events of an upstream without anything derived from them are no pr
 test('with redaction on, a secret that is cut into several events of an upstream is not kept in any of them', async () => {
   const component = subject(async function* () {
     for (const text of ['the key is sk-abc', 'def-123', ' and no more'])
-      yield emitTogether([received({ text }), emit('text.delta', { text, message: 'm' })])
+      yield emitTogether([received({ text }), createEvent('text.delta', { text, message: 'm' })])
   })
   const node = openNode({ components: [component], redact: { patterns: [{ name: 'key', pattern: /sk-[a-z]+-\d+/ }] } })
   const log = await node.ended(await node.start('subject'))

@@ -35,7 +35,7 @@ export const componentRules: ComponentOptions = {
   recovery: oneOf('fail', 'retry', 'resume'),
   onBusySession: oneOf('reject', 'enqueue', 'interrupt', 'parallel'),
   onDisconnect: oneOf('continue', 'stop'),
-  onUncertainTool: oneOf('pause', 'fail'),
+  onUncertainTool: oneOf('ask', 'fail'),
   onDivergence: oneOf('ask', 'fail'),
   onUnserializable: oneOf('fail', 'replace'),
   limits: optionsOf(limits),

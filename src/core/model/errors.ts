@@ -125,8 +125,8 @@ export type ErrorCode = keyof typeof errorTable
 
 export interface HoldfastErrorOptions {
   readonly cause?: unknown
-  /** For the operator: said in the log and on the command line, never to a client. */
-  readonly detail?: string
+  /** For the operator: in the server log and on the command line, never sent to a client. */
+  readonly internalMessage?: string
   /** Facts for a program; shown to the caller. */
   readonly details?: Readonly<Record<string, unknown>>
   /** For `rate_limited` and `unavailable`. */
@@ -140,14 +140,14 @@ export class HoldfastError extends Error {
 
   override readonly name = 'HoldfastError'
   readonly code: ErrorCode
-  readonly detail: string | undefined
+  readonly internalMessage: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterMs: number | undefined
 
   constructor(code: ErrorCode, message: string, options: HoldfastErrorOptions = {}) {
     super(message.slice(0, MESSAGE_CHARS_MAX), options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.detail = options.detail
+    this.internalMessage = options.internalMessage
     this.details = options.details
     this.retryAfterMs = options.retryAfterMs
   }
@@ -167,12 +167,15 @@ export function isHoldfastError(value: unknown, code?: ErrorCode): value is Hold
 
 /** What the server log shows of anything that can be thrown; `messageOf` is what a client may see of it. */
 export function detailOf(thrown: unknown): string {
-  return (isHoldfastError(thrown) ? thrown.detail : undefined) ?? messageOf(thrown)
+  return (isHoldfastError(thrown) ? thrown.internalMessage : undefined) ?? messageOf(thrown)
 }
 
 /** What a store cannot do now. Its own words name addresses, files and statements, so clients do not get them. */
-export function storeUnavailable(detail: string, options: Omit<HoldfastErrorOptions, 'detail'> = {}): HoldfastError {
-  return new HoldfastError('unavailable', STORE_UNAVAILABLE, { ...options, detail })
+export function storeUnavailable(
+  internalMessage: string,
+  options: Omit<HoldfastErrorOptions, 'internalMessage'> = {},
+): HoldfastError {
+  return new HoldfastError('unavailable', STORE_UNAVAILABLE, { ...options, internalMessage })
 }
 
 export const STORE_UNAVAILABLE = 'the store is unavailable'

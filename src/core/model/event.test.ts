@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { emit } from '../ports/component.ts'
+import { createEvent } from '../ports/component.ts'
 import { type Event, eventTable, type EventType, isEventType, isTerminal } from './event.ts'
 
 const page = readFileSync(new URL('../../../docs/events.md', import.meta.url), 'utf8')
@@ -100,8 +100,8 @@ describe('event types:', () => {
     [['text.delta'], false],
   ])('%j is an event type: %s', (value, expected) => expect(isEventType(value)).toBe(expected))
 
-  test('emit creates the event of a type', () => {
-    const event: Event = emit('custom.emitted', { name: 'a', value: 1 })
+  test('createEvent returns the event of a type', () => {
+    const event: Event = createEvent('custom.emitted', { name: 'a', value: 1 })
     expect(event).toEqual({ type: 'custom.emitted', data: { name: 'a', value: 1 } })
     expect(event.type satisfies EventType).toBe('custom.emitted')
   })

@@ -20,7 +20,7 @@ export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 export type DisconnectPolicy = 'continue' | 'stop'
 
 /** What happens after a crash within a tool call that is not idempotent. */
-export type UncertainPolicy = 'pause' | 'fail'
+export type UncertainPolicy = 'ask' | 'fail'
 
 /** What happens to a recovered run whose code no longer fits its log: it asks its owner, or fails. */
 export type DivergencePolicy = 'ask' | 'fail'
@@ -74,7 +74,7 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly onBusySession?: BusyPolicy
   /** Default: `continue`. */
   readonly onDisconnect?: DisconnectPolicy
-  /** Default: `pause`. */
+  /** Default: `ask`. */
   readonly onUncertainTool?: UncertainPolicy
   /** Default: `ask`. */
   readonly onDivergence?: DivergencePolicy
@@ -115,8 +115,8 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
 /** The context of a run. It can be destructured: `async *run(input, { step, ask })`. */
 export interface RunContext {
   /** Id of the run. For a component that another one called: its own id within that run. */
-  readonly run: string
-  readonly session: string
+  readonly runId: string
+  readonly sessionId: string
   /** Key of the principal that started the run. */
   readonly owner: string
   readonly metadata: Readonly<Record<string, unknown>>
@@ -302,8 +302,8 @@ function thrownIn({ details }: Failure): { readonly type?: unknown; readonly cod
   return typeof details === 'object' && details !== null ? details : {}
 }
 
-/** `emit('tool.called', { … })`: an event, typed by its name. */
-export function emit<Type extends Event['type']>(type: Type, data: EventData[Type]): Event {
+/** `createEvent('tool.called', { … })`: an event, typed by its name. */
+export function createEvent<Type extends Event['type']>(type: Type, data: EventData[Type]): Event {
   return { type, data } as unknown as Event
 }
 

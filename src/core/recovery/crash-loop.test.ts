@@ -148,7 +148,7 @@ describe('[RUN-6] crash loops: after a crash', () => {
   /** Runs that say their number and wait for their turn to end; which of them execute. */
   function crowd(recovery: Recovery = 'resume') {
     const executing = new Map<string, () => void>()
-    async function* run(input: unknown, { run: id, attempt, signal }: RunContext): AsyncGenerator<Emission> {
+    async function* run(input: unknown, { runId: id, attempt, signal }: RunContext): AsyncGenerator<Emission> {
       yield String(input)
       if (attempt === 1) return await aborted(signal)
       const { promise, resolve } = Promise.withResolvers<void>()

@@ -103,7 +103,7 @@ async function cluster(
   })
   const again = new Set<string>()
   const component = subject(
-    async function* (_, { run, attempt, signal }: RunContext) {
+    async function* (_, { runId: run, attempt, signal }: RunContext) {
       yield `[${attempt}]`
       if (attempt > 1) again.add(run)
       await aborted(signal)

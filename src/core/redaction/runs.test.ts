@@ -4,7 +4,7 @@ import { openNode, readEvents, subject, textOf, typesOf } from '../../../test/su
 import { Random, testSeed } from '../../../test/support/random.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
 import { until } from '../../../test/support/until.ts'
-import { type Component, emit, WorkError } from '../ports/component.ts'
+import { type Component, createEvent, WorkError } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 import type { RedactOptions } from './redaction.ts'
 import { redactions } from './redactions.ts'
@@ -50,34 +50,40 @@ describe('redaction of a run', () => {
       'text of two messages that come in turns',
       async function* () {
         for (const at of [0, 1] as const)
-          for (const message of ['m1', 'm2']) yield emit('text.delta', { text: half(at), message })
+          for (const message of ['m1', 'm2']) yield createEvent('text.delta', { text: half(at), message })
       },
     ],
     [
       'reasoning',
       async function* () {
-        for (const at of [0, 1] as const) yield emit('reasoning.delta', { text: half(at), message: 'm' })
-        yield emit('reasoning.completed', { message: 'm' })
+        for (const at of [0, 1] as const) yield createEvent('reasoning.delta', { text: half(at), message: 'm' })
+        yield createEvent('reasoning.completed', { message: 'm' })
       },
     ],
     [
       'drafted tool inputs',
       async function* () {
-        yield emit('tool.drafted', { call: 'c', name: 't', delta: `{"k":"${half(0)}` })
-        yield emit('tool.drafted', { call: 'c', name: 't', delta: `${half(1)}"}` })
-        yield emit('tool.called', { call: 'c', name: 't', input: { k: KEY } })
-        yield emit('tool.completed', { call: 'c', name: 't', output: KEY })
-        yield emit('tool.failed', { call: 'd', name: 't', error: { code: 'x', message: KEY, details: [KEY] } })
+        yield createEvent('tool.drafted', { call: 'c', name: 't', delta: `{"k":"${half(0)}` })
+        yield createEvent('tool.drafted', { call: 'c', name: 't', delta: `${half(1)}"}` })
+        yield createEvent('tool.called', { call: 'c', name: 't', input: { k: KEY } })
+        yield createEvent('tool.completed', { call: 'c', name: 't', output: KEY })
+        yield createEvent('tool.failed', { call: 'd', name: 't', error: { code: 'x', message: KEY, details: [KEY] } })
       },
     ],
     [
       'artifacts, sources, state and custom events',
       async function* () {
-        yield emit('artifact.added', { artifact: 'a', mediaType: 'text/plain', name: KEY, text: KEY, value: { KEY } })
-        yield emit('source.cited', { source: 's', url: `https://x/?k=${KEY}`, title: KEY })
-        yield emit('state.replaced', { state: { at: new Date(0), keys: new Map([['k', KEY]]) } })
-        yield emit('state.patched', { patch: [{ op: 'add', path: '/k', value: KEY }] })
-        yield emit('custom.emitted', { name: 'n', value: [KEY] })
+        yield createEvent('artifact.added', {
+          artifact: 'a',
+          mediaType: 'text/plain',
+          name: KEY,
+          text: KEY,
+          value: { KEY },
+        })
+        yield createEvent('source.cited', { source: 's', url: `https://x/?k=${KEY}`, title: KEY })
+        yield createEvent('state.replaced', { state: { at: new Date(0), keys: new Map([['k', KEY]]) } })
+        yield createEvent('state.patched', { patch: [{ op: 'add', path: '/k', value: KEY }] })
+        yield createEvent('custom.emitted', { name: 'n', value: [KEY] })
       },
     ],
     [
@@ -130,7 +136,7 @@ describe('redaction of a run', () => {
     [
       'a failure that the agent tells',
       async function* () {
-        yield emit('run.failed', { error: { code: 'no', message: KEY, details: { KEY } } })
+        yield createEvent('run.failed', { error: { code: 'no', message: KEY, details: { KEY } } })
       },
     ],
     [
@@ -196,7 +202,7 @@ test('redaction: held text is logged before what follows it, and before the end'
       yield ' s'
       await step('look', () => 1)
       yield 'sk'
-      yield emit('custom.emitted', { name: 'n' })
+      yield createEvent('custom.emitted', { name: 'n' })
       yield 'sk-'
     }),
   )
@@ -336,7 +342,11 @@ describe('redaction: a hook on events', () => {
     ],
     ['returns a promise', (() => Promise.reject(new Error('no'))) as never, 'returned a promise for text.delta'],
     ['returns nothing', (() => undefined) as never, 'did not return a valid text.delta'],
-    ['returns another event', () => emit('text.delta', { text: 7 as never }), 'did not return a valid text.delta'],
+    [
+      'returns another event',
+      () => createEvent('text.delta', { text: 7 as never }),
+      'did not return a valid text.delta',
+    ],
   ])('a hook that %s fails the run, and the value is not logged', async (_what, hook, problem) => {
     const log = await logOf(
       subject(async function* () {

@@ -200,7 +200,7 @@ describe('on a shared store, a node', () => {
       expect(end).toMatchObject({ type: 'run.cancelled', data: { reason: 'enough' } })
     }
     expect(await more).toBe(true)
-    await ignorant.service.remove(localPrincipal, paused)
+    await ignorant.service.delete(localPrincipal, paused)
     await expect(knowing.get(paused)).rejects.toMatchObject({ code: 'not_found' })
   })
 

@@ -122,7 +122,7 @@ async function getRun(call: Call, service: Service): Promise<void> {
 }
 
 async function removeRun(call: Call, service: Service): Promise<void> {
-  await service.remove(call.principal, call.params['id']!)
+  await service.delete(call.principal, call.params['id']!)
   respondEmpty(call.response, 204)
 }
 

@@ -118,7 +118,7 @@ function quarantineError(run: string, reason: string): HoldfastError {
 export class UnreadableRun extends HoldfastError {
   constructor(run: string, reason: string) {
     const message = `run ${run} cannot be read`
-    super('unavailable', message, { detail: `${message}: ${reason}`, retryAfterMs: 5000 })
+    super('unavailable', message, { internalMessage: `${message}: ${reason}`, retryAfterMs: 5000 })
   }
 }
 

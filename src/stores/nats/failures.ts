@@ -74,5 +74,8 @@ export function storeError(cause: unknown): HoldfastError {
   const detail = `NATS failed: ${detailOf(cause)}`
   const options = { cause, retryAfterMs: 1000 }
   if (!isFull(cause)) return storeUnavailable(detail, options)
-  return new HoldfastError('unavailable', 'the store is full: a limit of JetStream is reached', { ...options, detail })
+  return new HoldfastError('unavailable', 'the store is full: a limit of JetStream is reached', {
+    ...options,
+    internalMessage: detail,
+  })
 }

@@ -16,7 +16,7 @@ export type ReadMessage<Read> = (message: Message) => Read
 /** The message exists but is not the expected one. The detail says what was found. */
 export class Mismatch extends HoldfastError {
   constructor(found: string) {
-    super('unavailable', STORE_UNAVAILABLE, { detail: found, retryAfterMs: 1000 })
+    super('unavailable', STORE_UNAVAILABLE, { internalMessage: found, retryAfterMs: 1000 })
   }
 }
 

@@ -33,7 +33,7 @@ export function storeError(cause: unknown, retryAfterMs: number): HoldfastError 
       'PostgreSQL cannot store this value: a text or number in it does not fit',
       {
         cause,
-        detail: detailOf(cause),
+        internalMessage: detailOf(cause),
       },
     )
   return storeUnavailable(`the database failed: ${detailOf(cause)}`, { cause, retryAfterMs })

@@ -1,7 +1,7 @@
 /** An agent that puts what would do harm into everything that it can name. */
 import { agent } from '../../../src/agents/agent.ts'
 import { fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
-import { type Component, emit } from '../../../src/core/ports/component.ts'
+import { type Component, createEvent } from '../../../src/core/ports/component.ts'
 
 const SCRIPT = `globalThis.harmed=1;fetch('https://evil.example/')`
 
@@ -54,40 +54,51 @@ export const hostile: Component = agent({
   }),
   async *run(_input, context) {
     yield all
-    yield emit('reasoning.delta', { text: all })
-    yield emit('tool.drafted', { call: 'draft', name: short, delta: all })
-    yield emit('tool.called', { call: 'draft', name: short, input: { [short]: all } })
-    yield emit('tool.progressed', { call: 'draft', output: all })
-    yield emit('tool.completed', { call: 'draft', name: short, output: { html: all } })
-    yield emit('tool.called', { call: 'other', name: short, input: all })
-    yield emit('tool.failed', { call: 'other', name: short, error: { code: short, message: all } })
-    yield emit('model.requested', { request: 'r', model: short, provider: short })
-    yield emit('model.responded', { request: 'r', model: short, finish: short, usage: { inputTokens: 1 } })
-    yield emit('step.started', { step: 'a', name: short, details: all })
-    yield emit('step.completed', { step: 'a', name: short, output: all })
-    yield emit('step.skipped', { step: 'b', name: short, reason: all })
-    yield emit('artifact.added', { artifact: 'svg', name: short, mediaType: 'image/svg+xml', text: SVG, last: true })
+    yield createEvent('reasoning.delta', { text: all })
+    yield createEvent('tool.drafted', { call: 'draft', name: short, delta: all })
+    yield createEvent('tool.called', { call: 'draft', name: short, input: { [short]: all } })
+    yield createEvent('tool.progressed', { call: 'draft', output: all })
+    yield createEvent('tool.completed', { call: 'draft', name: short, output: { html: all } })
+    yield createEvent('tool.called', { call: 'other', name: short, input: all })
+    yield createEvent('tool.failed', { call: 'other', name: short, error: { code: short, message: all } })
+    yield createEvent('model.requested', { request: 'r', model: short, provider: short })
+    yield createEvent('model.responded', { request: 'r', model: short, finish: short, usage: { inputTokens: 1 } })
+    yield createEvent('step.started', { step: 'a', name: short, details: all })
+    yield createEvent('step.completed', { step: 'a', name: short, output: all })
+    yield createEvent('step.skipped', { step: 'b', name: short, reason: all })
+    yield createEvent('artifact.added', {
+      artifact: 'svg',
+      name: short,
+      mediaType: 'image/svg+xml',
+      text: SVG,
+      last: true,
+    })
     const bytes = base64(SVG)
-    yield emit('artifact.added', { artifact: short, mediaType: 'image/svg+xml', bytes, last: true })
-    yield emit('artifact.added', { artifact: 'x', name: all, mediaType: 'text/markdown', value: { [short]: all } })
-    yield emit('artifact.added', { artifact: 'html', name: short, mediaType: 'text/html', bytes, last: true })
-    yield emit('artifact.added', { artifact: 'png', name: short, mediaType: 'image/png', bytes, last: true })
-    yield emit('artifact.added', {
+    yield createEvent('artifact.added', { artifact: short, mediaType: 'image/svg+xml', bytes, last: true })
+    yield createEvent('artifact.added', {
+      artifact: 'x',
+      name: all,
+      mediaType: 'text/markdown',
+      value: { [short]: all },
+    })
+    yield createEvent('artifact.added', { artifact: 'html', name: short, mediaType: 'text/html', bytes, last: true })
+    yield createEvent('artifact.added', { artifact: 'png', name: short, mediaType: 'image/png', bytes, last: true })
+    yield createEvent('artifact.added', {
       artifact: 'url',
       name: short,
       mediaType: short,
       url: 'javascript:globalThis.harmed=1',
     })
     for (const url of ['data:text/html,<script>1</script>', 'https://evil.example/"onmouseover="x', '//evil.example'])
-      yield emit('source.cited', { source: short, title: all, url, mediaType: short })
-    yield emit('source.cited', { source: 's', title: short, url: 'javascript:globalThis.harmed=1' })
-    yield emit('state.replaced', { state: { [short]: all } })
-    yield emit('state.patched', { patch: [{ op: 'add', path: `/${short}`, value: all }] })
-    yield emit('custom.emitted', { name: short, value: all })
+      yield createEvent('source.cited', { source: short, title: all, url, mediaType: short })
+    yield createEvent('source.cited', { source: 's', title: short, url: 'javascript:globalThis.harmed=1' })
+    yield createEvent('state.replaced', { state: { [short]: all } })
+    yield createEvent('state.patched', { patch: [{ op: 'add', path: `/${short}`, value: all }] })
+    yield createEvent('custom.emitted', { name: short, value: all })
     await context.call(member, all).catch(() => {})
     await context.ask({ prompt: all, kind: 'choice', details: { choices: [short, 'go on'], html: all } })
     const schema = { properties: { [short]: { title: short, description: all, type: 'boolean' } } }
     await context.ask({ prompt: all, schema })
-    yield emit('run.failed', { error: { code: short, message: all, details: { html: all } } })
+    yield createEvent('run.failed', { error: { code: short, message: all, details: { html: all } } })
   },
 })

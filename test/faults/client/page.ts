@@ -35,7 +35,7 @@ const client = createClient({
 
 function View({ place }: { readonly place: number }) {
   const name = `view-${place}`
-  const run = useRun({ client, component: 'lab-resume', keep: 'nowhere', name, session: name })
+  const run = useRun({ client, component: 'lab-resume', persist: false, name, session: name })
   const { id, status, text, events, problem, start } = run
   useEffect(() => void start(script), [start])
   window.views[place] = { id, status, text, events: events.length, problem: problem?.message }

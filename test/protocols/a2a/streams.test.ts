@@ -4,7 +4,7 @@ import { agent } from '../../../src/agents/agent.ts'
 import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
-import { emit } from '../../../src/core/ports/component.ts'
+import { createEvent } from '../../../src/core/ports/component.ts'
 import type { Event } from '../../../src/core/model/event.ts'
 import type { Run } from '../../../src/core/model/run.ts'
 import { beginTask, taskProjection } from '../../../src/protocols/a2a/view/projection.ts'
@@ -99,7 +99,7 @@ describe('[O-10] [O-13] A2A: an agent that fails in the background ends the stre
       }
     },
     'yields what cannot be written down': async function* () {
-      yield emit('custom.emitted', { name: 'boom', value: () => {} })
+      yield createEvent('custom.emitted', { name: 'boom', value: () => {} })
     },
     'leaves a call behind that fails': async function* (_, { step }) {
       const left = step('left', () => Promise.reject(new Error('boom')))

@@ -1,6 +1,6 @@
 /** The agent that the official compatibility kit (a2aproject/a2a-tck) tests: it does what the beginning of a message's id says. */
 import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
-import { emit } from '../../../src/core/ports/component.ts'
+import { createEvent } from '../../../src/core/ports/component.ts'
 import { agent } from '../../../src/agents/agent.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 
@@ -17,16 +17,23 @@ type Behaviour = (context: RunContext) => AsyncGenerator<Emission, unknown, void
 
 /** The first whose name begins the id; longer names come first. */
 const behaviours: readonly (readonly [string, Behaviour])[] = [
-  ['tck-artifact-file-url', say(emit('artifact.added', { ...file, url: 'https://example.com/output.txt' }))],
-  ['tck-artifact-file', say(emit('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
+  ['tck-artifact-file-url', say(createEvent('artifact.added', { ...file, url: 'https://example.com/output.txt' }))],
+  ['tck-artifact-file', say(createEvent('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
   ['tck-artifact-text', say('Generated text content')],
   [
     'tck-artifact-data',
     say(
-      emit('artifact.added', { artifact: 'data', mediaType: 'application/json', value: { key: 'value', count: 42 } }),
+      createEvent('artifact.added', {
+        artifact: 'data',
+        mediaType: 'application/json',
+        value: { key: 'value', count: 42 },
+      }),
     ),
   ],
-  ['tck-message-response', say(emit('custom.emitted', { name: 'a2a.message', value: 'Direct message response' }))],
+  [
+    'tck-message-response',
+    say(createEvent('custom.emitted', { name: 'a2a.message', value: 'Direct message response' })),
+  ],
   ['tck-input-required', ask],
   ['tck-reject-task', reject],
   ['tck-stream-001', say('Stream hello from TCK')],
@@ -34,7 +41,7 @@ const behaviours: readonly (readonly [string, Behaviour])[] = [
   ['tck-stream-003', say('Stream task lifecycle')],
   ['tck-stream-ordering-001', say('Ordered output')],
   ['tck-stream-artifact-text', say('Streamed text content')],
-  ['tck-stream-artifact-file', say(emit('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
+  ['tck-stream-artifact-file', say(createEvent('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
   ['tck-stream-artifact-chunked', chunks],
   ['test-resubscribe-message-id', linger],
 ]
@@ -80,8 +87,8 @@ function say(...emissions: readonly Emission[]): Behaviour {
 
 async function* chunks(): AsyncGenerator<Emission, unknown, void> {
   const chunk = { artifact: 'chunked', mediaType: 'text/plain' }
-  yield emit('artifact.added', { ...chunk, text: 'chunk-1 ' })
-  yield emit('artifact.added', { ...chunk, text: 'chunk-2', append: true, last: true })
+  yield createEvent('artifact.added', { ...chunk, text: 'chunk-1 ' })
+  yield createEvent('artifact.added', { ...chunk, text: 'chunk-2', append: true, last: true })
   return undefined
 }
 
@@ -101,7 +108,7 @@ async function* reject(context: RunContext): AsyncGenerator<Emission, unknown, v
 }
 
 async function* linger(context: RunContext): AsyncGenerator<Emission, unknown, void> {
-  yield emit('custom.emitted', { name: 'a2a.status', value: 'working' })
+  yield createEvent('custom.emitted', { name: 'a2a.status', value: 'working' })
   await context.sleep(LINGER_MS)
   return undefined
 }

@@ -6,7 +6,7 @@ import { modelAgent } from '../../../src/agents/model/agent.ts'
 import { scriptedModel } from '../../../src/agents/model/scripted.ts'
 import { team } from '../../../src/agents/team/team.ts'
 import { condition, loop, parallel, router, step, steps, workflow } from '../../../src/agents/workflow/index.ts'
-import { type Component, emit } from '../../../src/core/ports/component.ts'
+import { type Component, createEvent } from '../../../src/core/ports/component.ts'
 
 /** Looks up a balance by itself, and sends money only when somebody says yes. */
 export const clerk: Component = modelAgent({
@@ -141,8 +141,8 @@ export const gated: Component = workflow({
 export const nameless: Component = agent<unknown>({
   id: 'nameless',
   async *run() {
-    yield emit('custom.emitted', { name: 'named', value: { lines: 'one\ntwo\n\nthree' } })
-    yield emit('custom.emitted', { name: '', value: 1 })
+    yield createEvent('custom.emitted', { name: 'named', value: { lines: 'one\ntwo\n\nthree' } })
+    yield createEvent('custom.emitted', { name: '', value: 1 })
   },
 })
 

@@ -15,7 +15,7 @@ import { temporaryDatabase } from '../../support/temporary.ts'
 const echo = agent<unknown>({
   id: 'echo',
   // oxlint-disable-next-line require-yield -- an agent may have nothing to say
-  async *run(input, { session, metadata }) {
+  async *run(input, { sessionId: session, metadata }) {
     return { input, session, metadata }
   },
 })

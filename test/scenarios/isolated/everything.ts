@@ -1,7 +1,7 @@
 /** Uses all that a context has. Served both isolated and not, to compare the logs. */
 import { agent } from '../../../src/agents/agent.ts'
 import { fromCheck, fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
-import { emit, WorkError } from '../../../src/core/ports/component.ts'
+import { createEvent, WorkError } from '../../../src/core/ports/component.ts'
 
 class CardError extends Error {
   override readonly name = 'CardError'
@@ -12,7 +12,7 @@ class CardError extends Error {
 const helper = agent({
   id: 'helper',
   input: fromCheck((input) => String(input).toUpperCase(), { type: 'string' }),
-  async *run(input, { step, run, signal }) {
+  async *run(input, { step, runId: run, signal }) {
     yield `helping ${input} ${run.includes('/')} ${signal.aborted}`
     return step('inside', () => ({ helped: input }))
   },
@@ -33,9 +33,25 @@ export const everything = agent({
   limits: { stopGraceMs: 200 },
   input: fromJsonSchema({ title: 'Anything' }),
   async *run(input, context) {
-    const { step, stage, tool, call, within, ask, sleep, sleepUntil, history, attempt, session, metadata } = context
+    const {
+      step,
+      stage,
+      tool,
+      call,
+      within,
+      ask,
+      sleep,
+      sleepUntil,
+      history,
+      attempt,
+      sessionId: session,
+      metadata,
+    } = context
     yield `input ${JSON.stringify(input)} attempt ${attempt} session ${session === ''} ${JSON.stringify(metadata)}`
-    yield emit('custom.emitted', { name: 'values', value: { when: new Date(0), big: 12n, bytes: new Uint8Array([1]) } })
+    yield createEvent('custom.emitted', {
+      name: 'values',
+      value: { when: new Date(0), big: 12n, bytes: new Uint8Array([1]) },
+    })
     const made = await step('make', async () => ({ n: 1, at: new Date(0), gone: undefined }), {
       kind: 'model',
       key: 'k',

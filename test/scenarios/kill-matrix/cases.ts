@@ -35,11 +35,11 @@ export function casesOf(kind: string): Case[] {
 }
 
 function undisturbed(kind: string): Case {
-  return named({ kind, recovery: 'resume', phase: undefined, kills: 0, uncertain: 'pause', decision: 'retry' })
+  return named({ kind, recovery: 'resume', phase: undefined, kills: 0, uncertain: 'ask', decision: 'retry' })
 }
 
 function casesIn(kind: string, phase: Phase): Case[] {
-  const common = { kind, phase, uncertain: 'pause', decision: 'retry' } as const
+  const common = { kind, phase, uncertain: 'ask', decision: 'retry' } as const
   const decided = phase !== 'uncertain' ? [] : (['result', 'fail'] as const)
   return [
     { ...common, recovery: 'fail', kills: 1 } as const,

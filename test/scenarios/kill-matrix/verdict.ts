@@ -66,7 +66,7 @@ function questions({ run, records }: Evidence): string[] {
     const [question] = type === 'run.paused' ? (data['questions'] as { kind: string }[]) : []
     return question?.kind === 'uncertain'
   }).length
-  const expected = run.uncertain === 'pause' ? run.kills : 0
+  const expected = run.uncertain === 'ask' ? run.kills : 0
   return asked === expected ? [] : [`somebody was asked ${asked} times about the uncertain call, not ${expected}`]
 }
 

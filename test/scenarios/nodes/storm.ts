@@ -28,7 +28,7 @@ export async function weatherFault(
   let verdict: Verdict | undefined
   await withSeed(async (random) => {
     const cluster = await Cluster.start(store)
-    const client = createClient({ url: cluster.url, retries: 1000, retryDelayMs: 50, share: false })
+    const client = createClient({ url: cluster.url, retries: 1000, retryDelayMs: 50, shareConnections: false })
     const inflicted = inflict()
     inflicted.catch(() => {}) // looked at below
     const following: Following[] = []
@@ -53,7 +53,7 @@ export async function weatherStorm(
   const outcome = { recovered: 0, kills: 0 }
   await withSeed(async (random) => {
     const cluster = await Cluster.start(store)
-    const client = createClient({ url: cluster.url, retries: 1000, retryDelayMs: 50, share: false })
+    const client = createClient({ url: cluster.url, retries: 1000, retryDelayMs: 50, shareConnections: false })
     const following: Following[] = []
     report(random, 'nodes are up', following)
     for (let replaced = 0, started = 0; started < RUNS || replaced < REPLACEMENTS; replaced++) {

@@ -49,7 +49,7 @@ async function retrieve(call: Call, service: Service, streams: Streams): Promise
 async function remove(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
   const { part } = await findResponse(service, call.principal, id)
-  await service.remove(call.principal, part.run)
+  await service.delete(call.principal, part.run)
   respondJson(call.response, 200, { id, object: 'response', deleted: true })
 }
 
