@@ -1,8 +1,9 @@
 /** Reads a log to its current end for a fold that shares the event loop with others. */
 import { isHoldfastError } from '../model/errors.ts'
-import { type EnvelopeRecord, envelopeRecords, markOf } from '../model/record.ts'
+import { type EnvelopeRecord, envelopeRecords, markOf, type Slice } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
+import { type FoldBatch, batchesOf } from './fold-batches.ts'
 import { readLog } from './read-log.ts'
 
 /** The last event that was folded, identified by its record. */
@@ -18,7 +19,15 @@ export async function isInLog(store: Store, run: string, { index, mark }: LogTip
     throw cause
   })
   const [record] = slice === undefined ? [] : envelopeRecords(slice)
+  slice?.release?.()
   return record !== undefined && markOf(record.envelope) === mark
+}
+
+interface FoldBounds {
+  /** Of one read. */
+  readonly maxBytes: number
+  /** Records folded before others get the event loop. */
+  readonly atOnce: number
 }
 
 /** The records after an index, at most `atOnce` at a time, to the end that the log has. */
@@ -26,17 +35,45 @@ export async function* recordsAfter(
   store: Store,
   run: string,
   after: number,
-  { maxBytes, atOnce }: { readonly maxBytes: number; readonly atOnce: number },
+  bounds: FoldBounds,
 ): AsyncGenerator<readonly EnvelopeRecord[], void, void> {
+  for await (const slice of pagesAfter(store, run, after, bounds.maxBytes)) {
+    const records = envelopeRecords(slice)
+    for (let next = 0; next < records.length; next += bounds.atOnce) {
+      const turn = paceFolds()
+      if (turn !== undefined) await turn
+      yield records.slice(next, next + bounds.atOnce)
+    }
+  }
+}
+
+/** Like `recordsAfter`, for folds that take many texts at once. */
+export async function* batchesAfter(
+  store: Store,
+  run: string,
+  after: number,
+  bounds: FoldBounds,
+): AsyncGenerator<FoldBatch, void, void> {
+  for await (const slice of pagesAfter(store, run, after, bounds.maxBytes))
+    for (const batch of batchesOf(slice, run, bounds.atOnce)) {
+      const turn = paceFolds()
+      if (turn !== undefined) await turn
+      yield batch
+    }
+}
+
+/** A page's memory is used again when the next one is requested: nobody may keep its bytes. */
+async function* pagesAfter(
+  store: Store,
+  run: string,
+  after: number,
+  maxBytes: number,
+): AsyncGenerator<Slice, void, void> {
   for (let index = after; ;) {
     const slice = await readLog(store, run, index, maxBytes)
     if (slice === undefined) return
-    const records = envelopeRecords(slice)
-    for (let next = 0; next < records.length; next += atOnce) {
-      const turn = paceFolds()
-      if (turn !== undefined) await turn
-      yield records.slice(next, next + atOnce)
-    }
+    yield slice
+    slice.release?.()
     if (slice.closed) return
     index += slice.count
   }

@@ -5,11 +5,12 @@
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { type EnvelopeRecord, markOf, parseEnvelope, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
+import { markOf, parseEnvelope, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { isInLog, recordsAfter } from './follow-log.ts'
+import { type FoldBatch, foldBatch } from './fold-batches.ts'
+import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
 import { readLog } from './read-log.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
@@ -68,6 +69,8 @@ interface ViewParts<State, Frame> {
 const CHECKPOINT_EVENTS = 32
 /** Estimated memory that is added before it is charged. */
 const CHARGED_BYTES = 64 * 1024
+/** How much larger the pages are from which a view is built: each costs a round trip to the store. */
+const BUILD_PAGE_FACTOR = 4
 /** Encodings kept of one step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
 
@@ -236,11 +239,11 @@ export class SharedView<State, Frame> {
   /** Folds to the end of the log without occupying the event loop. */
   async #build(): Promise<Checkpoint<State>> {
     const { store, run, limits } = this.#parts
-    const bounds = { maxBytes: limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS }
+    const bounds = { maxBytes: BUILD_PAGE_FACTOR * limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS }
     let at = await this.#verified()
     let charged = 0
-    for await (const records of recordsAfter(store, run.id, at.index, bounds)) {
-      at = this.#foldTo(at, records)
+    for await (const batch of batchesAfter(store, run.id, at.index, bounds)) {
+      at = this.#foldTo(at, batch)
       if (at.bytes > Math.max(limits.maxViewBytes, limits.maxFoldBytes)) throw logTooLarge(run.id)
       this.#extend(at)
       if (at.bytes - charged < CHARGED_BYTES) continue
@@ -252,17 +255,14 @@ export class SharedView<State, Frame> {
   }
 
   /** No other subscriber gets these records, so parsed events are not cached. */
-  #foldTo(before: Checkpoint<State>, records: readonly EnvelopeRecord[]): Checkpoint<State> {
-    const { projection } = this.#parts.kind
-    let { state, bytes } = before
-    const { id } = this.#parts.run
-    for (const { envelope, index, isAscii } of records) {
-      const event = parseEnvelope(envelope, id, index)
-      state = projection.apply(state, event).state
-      bytes += heldBytes(event, envelope.length, isAscii)
+  #foldTo({ state, bytes }: Checkpoint<State>, batch: FoldBatch): Checkpoint<State> {
+    const { last, envelope } = batch
+    return {
+      index: last,
+      mark: markOf(envelope),
+      state: foldBatch(this.#parts.kind.projection, state, batch),
+      bytes: bytes + batch.bytes,
     }
-    const { index, envelope } = records.at(-1)!
-    return { index, mark: markOf(envelope), state, bytes }
   }
 
   /** The newest checkpoint, if its record is still in the log. */

@@ -172,7 +172,7 @@ export function rawRecords(slice: Slice): RawRecord[] {
       envelope: text.slice(dataAt + 7),
     })
   }
-  assert(records.length === slice.count, `a slice of ${slice.count} records holds ${records.length}`)
+  assertCount(slice, records.length)
   return records
 }
 
@@ -229,7 +229,7 @@ export interface EnvelopeRecord {
   readonly isAscii: boolean
 }
 
-const ENVELOPE = '\ndata: '
+export const ENVELOPE = '\ndata: '
 
 /**
  * Bytes that are decoded at once. What is cut out of a string keeps all of it in memory, so whoever holds a text of one record should
@@ -238,22 +238,38 @@ const ENVELOPE = '\ndata: '
 const DECODED_BYTES = 8 * 1024
 
 /** Like `rawRecords`, without the types, which a fold reads in the envelope. */
-export function envelopeRecords({ bytes, first, count }: Slice): EnvelopeRecord[] {
+export function envelopeRecords(slice: Slice): EnvelopeRecord[] {
   const records: EnvelopeRecord[] = []
-  for (let begin = 0; begin < bytes.length;) {
-    const after = endOfRecord(bytes, Math.min(begin + DECODED_BYTES, bytes.length) - 1)
-    const text = decoder.decode(bytes.subarray(begin, after))
-    const isAscii = text.length === after - begin
+  for (const { text, isAscii } of decodedParts(slice)) {
     for (let at = 0; at < text.length;) {
       const start = text.indexOf(ENVELOPE, at) + ENVELOPE.length
       const end = text.indexOf('\n\n', start)
-      records.push({ index: first + records.length, envelope: text.slice(start, end), isAscii })
+      records.push({ index: slice.first + records.length, envelope: text.slice(start, end), isAscii })
       at = end + 2
     }
+  }
+  assertCount(slice, records.length)
+  return records
+}
+
+export function assertCount({ count }: Slice, found: number): void {
+  assert(found === count, `a slice of ${count} records holds ${found}`)
+}
+
+interface DecodedPart {
+  /** Whole records. */
+  readonly text: string
+  readonly isAscii: boolean
+}
+
+/** The text of a slice in parts of a few records. */
+export function* decodedParts({ bytes }: Slice): Generator<DecodedPart, void, void> {
+  for (let begin = 0; begin < bytes.length;) {
+    const after = endOfRecord(bytes, Math.min(begin + DECODED_BYTES, bytes.length) - 1)
+    const text = decoder.decode(bytes.subarray(begin, after))
+    yield { text, isAscii: text.length === after - begin }
     begin = after
   }
-  assert(records.length === count, `a slice of ${count} records holds ${records.length}`)
-  return records
 }
 
 /** Where the record ends that has the byte at an offset. */
@@ -289,7 +305,7 @@ function textData(envelope: string, dataAt: number): EventData['text.delta'] {
 }
 
 /** `2026-01-01T00:00:00.000Z` */
-const ISO_CHARS = 24
+export const ISO_CHARS = 24
 
 const parsed = new WeakMap<Slice, readonly SliceRecord[]>()
 

@@ -40,6 +40,17 @@ export function addPiece(pieces: TextPieces | undefined, index: number, text: st
   return { index, text, previous: pieces, packed, loose: loose + 1, length: pieces.length + text.length }
 }
 
+/** Adds the pieces of consecutive events. */
+export function addPieces(
+  pieces: TextPieces | undefined,
+  first: number,
+  texts: readonly string[],
+): TextPieces | undefined {
+  let added = pieces
+  for (let at = 0; at < texts.length; at++) added = addPiece(added, first + at, texts[at]!)
+  return added
+}
+
 function firstAfter(packed: PackedPieces | undefined, index: number, text: string): TextPieces {
   return { index, text, previous: undefined, packed, loose: 1, length: (packed?.length ?? 0) + text.length }
 }

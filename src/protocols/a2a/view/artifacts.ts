@@ -3,9 +3,17 @@
  * retracted output is found at the end.
  */
 import type { Actor, EventData, LoggedEvent } from '../../../core/model/event.ts'
+import type { TextStretch } from '../../../core/ports/projection.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
-import { addPiece, piecesOf, retractPieces, textFrom, type TextPieces } from '../../../core/structure/text-pieces.ts'
+import {
+  addPiece,
+  addPieces,
+  piecesOf,
+  retractPieces,
+  textFrom,
+  type TextPieces,
+} from '../../../core/structure/text-pieces.ts'
 import type { Artifact, Part } from '../wire/wire.ts'
 
 /** Newest first. */
@@ -55,6 +63,20 @@ export function addText(artifacts: Artifacts | undefined, { data, actor, index }
   const id = textArtifactId(actor, data.message)
   const begun: ArtifactFold = { id, actor, name: actor?.component, isText: true, ...EMPTY }
   return add(artifacts, begun, { index, part: { text: data.text } }, false)
+}
+
+/** Adds texts of the run's own component if they belong to the newest artifact. Each is one chunk. */
+export function continueText(
+  artifacts: Artifacts | undefined,
+  { first, texts, message }: TextStretch,
+): Artifacts | undefined {
+  const newest = artifacts?.newest
+  if (newest?.id !== textArtifactId(undefined, message) || !newest.isText || newest.pieces !== undefined)
+    return undefined
+  return {
+    newest: { ...newest, closed: false, said: addPieces(newest.said, first, texts) },
+    older: artifacts?.older,
+  }
 }
 
 const EMPTY = { closed: false, said: undefined, pieces: undefined } as const

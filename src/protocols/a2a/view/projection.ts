@@ -11,6 +11,7 @@ import {
   endAll,
   endMessage,
   addText,
+  continueText,
   retract,
 } from './artifacts.ts'
 import { aboutOf, agentMessage, partsOf, questionMessage } from '../requests/messages.ts'
@@ -73,6 +74,15 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
     const draft = new Draft(before.trimmed === undefined ? { ...before, trimmed: event.index > 0 } : before, event)
     draft.fold()
     return { state: draft.state, frames: draft.frames }
+  },
+  applyTexts(before, stretch) {
+    const { direct, trimmed, held, sequence } = before
+    if (direct !== undefined || trimmed === undefined || held !== undefined) return undefined
+    const artifacts = continueText(before.artifacts, stretch)
+    if (artifacts === undefined) return undefined
+    const { first, texts, times } = stretch
+    const origin: Origin = { index: first + texts.length - 1, time: times.at(-1)!, type: 'text.delta' }
+    return { ...before, artifacts, sequence: sequence + texts.length, origin }
   },
 }
 

@@ -1,9 +1,19 @@
 /** Projects text, reasoning, tool calls and other component events to those of agents and teams. */
 import type { Usage, LoggedEventOf } from '../../../core/model/event.ts'
-import { addPiece } from '../../../core/structure/text-pieces.ts'
+import type { TextStretch } from '../../../core/ports/projection.ts'
+import { addPiece, addPieces } from '../../../core/structure/text-pieces.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { asText, type ToolExecution } from '../wire/shapes.ts'
-import { type Media, secondsOf, type Speaker, speakerOf, type State, type ToolCalled, type ToolEnded } from './state.ts'
+import {
+  type Media,
+  rootOf,
+  secondsOf,
+  type Speaker,
+  speakerOf,
+  type State,
+  type ToolCalled,
+  type ToolEnded,
+} from './state.ts'
 import { add, last } from './trail.ts'
 
 /** The speaker of an event. Closes open reasoning when other content starts. */
@@ -27,6 +37,18 @@ export function textDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'t
     content_type: 'str',
     reasoning_content: '',
   })
+}
+
+/** The state after texts of the run's own component, each of which gives one frame. */
+export function textDeltas(state: State, { first, texts }: TextStretch): State | undefined {
+  const root = rootOf(state)
+  if (state.last < 0 || state.relay !== undefined || root.reasoning) return undefined
+  return {
+    ...state,
+    next: state.next + texts.length,
+    last: first + texts.length - 1,
+    speakers: state.speakers.with({ ...root, texts: addPieces(root.texts, first, texts) }),
+  }
 }
 
 export function reasoningStarted(writer: FrameWriter): void {

@@ -44,6 +44,7 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
       handler(writer, event, describe)
       return { state: writer.end(), frames: writer.frames }
     },
+    applyTexts: content.textDeltas,
   }
 }
 

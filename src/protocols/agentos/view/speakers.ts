@@ -19,7 +19,8 @@ export class Speakers {
   with(speaker: Speaker): Speakers {
     const { run } = this.changed
     if (speaker.run === run) return new Speakers(this.byRun, speaker)
-    return new Speakers(new Map(this.byRun).set(run, this.changed).set(speaker.run, speaker), speaker)
+    const byRun = new Map(this.byRun).set(run, this.changed)
+    return new Speakers(byRun.has(speaker.run) ? byRun : byRun.set(speaker.run, speaker), speaker)
   }
 
   has(run: string): boolean {

@@ -3,7 +3,15 @@ import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
-import { callerCall, type CallerCall, type Piece, applyEvent, type ToolResult, type ToolUse } from '../view/reply.ts'
+import {
+  callerCall,
+  type CallerCall,
+  type Piece,
+  applyEvent,
+  applyTexts,
+  type ToolResult,
+  type ToolUse,
+} from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
@@ -24,6 +32,13 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
       const draft = new Draft({ ...before, reply, ...noted(before, event) })
       for (const piece of pieces) draft.add(piece)
       return { state: draft.state, frames: draft.frames }
+    },
+    applyTexts(before, texts) {
+      const { message, reasoning, cut, sequence } = before
+      // Each text then gives one delta.
+      const reply =
+        message === undefined || reasoning !== undefined || cut ? undefined : applyTexts(before.reply, texts)
+      return reply && { ...before, reply, sequence: sequence + texts.texts.length }
     },
   }
 }

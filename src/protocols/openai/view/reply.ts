@@ -7,9 +7,17 @@
  */
 import type { LoggedEvent, Question, Usage } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
+import type { TextStretch } from '../../../core/ports/projection.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
-import { addPiece, lengthOf, retractPieces, textFrom, type TextPieces } from '../../../core/structure/text-pieces.ts'
+import {
+  addPiece,
+  addPieces,
+  lengthOf,
+  retractPieces,
+  textFrom,
+  type TextPieces,
+} from '../../../core/structure/text-pieces.ts'
 import { verdictOf, type Verdict } from '../wire/errors.ts'
 import { type Part, toCallId } from '../wire/ids.ts'
 
@@ -169,6 +177,14 @@ function addText(reply: Reply, delta: string, index: number): ReplyUpdate {
     reply: { ...reply, textPieces, sent: textPieces, ahead: left },
     pieces: rest === '' ? NOTHING : [{ type: 'text', text: rest }],
   }
+}
+
+/** The reply after texts that are all sent; undefined if some may not be. */
+export function applyTexts(reply: Reply, { first, texts }: TextStretch): Reply | undefined {
+  const { over, diverged, ahead, current, part, textPieces: before, sent } = reply
+  if (over || diverged || ahead !== '' || current !== part.number || before !== sent) return undefined
+  const textPieces = addPieces(before, first, texts)
+  return { ...reply, textPieces, sent: textPieces }
 }
 
 /** Retracts the run's own text; that of other actors is not part of the response. */

@@ -1,0 +1,189 @@
+/**
+ * Takes a slice apart for folds that need no frames. Most records of a long log are texts: they are cut out of the decoded bytes
+ * without an object for each, and folded many at a time.
+ */
+import type { LoggedEvent } from '../model/event.ts'
+import { assertCount, decodedParts, ENVELOPE, ISO_CHARS, parseEnvelope, type Slice } from '../model/record.ts'
+import type { Projection, TextStretch } from '../ports/projection.ts'
+import { heldBytes } from './held-bytes.ts'
+
+/** Consecutive records of a log. */
+export interface FoldBatch {
+  readonly items: readonly (LoggedEvent | TextStretch)[]
+  /** Index of the last record. */
+  readonly last: number
+  /** Its envelope. */
+  readonly envelope: string
+  /** Estimated memory that a view keeps of them. */
+  readonly bytes: number
+}
+
+export function foldBatch<State>(
+  projection: Projection<State, unknown>,
+  state: State,
+  { items }: Pick<FoldBatch, 'items'>,
+): State {
+  let folded = state
+  for (const item of items) {
+    const together = 'texts' in item ? projection.applyTexts?.(folded, item) : undefined
+    if (together !== undefined) folded = together
+    else for (const event of 'texts' in item ? eventsOf(item) : [item]) folded = projection.apply(folded, event).state
+  }
+  return folded
+}
+
+function eventsOf({ run, first, texts, times, message }: TextStretch): LoggedEvent[] {
+  return texts.map((text, at) => ({
+    run,
+    index: first + at,
+    time: times[at]!,
+    type: 'text.delta',
+    data: message === undefined ? { text } : { text, message },
+  }))
+}
+
+/** The records of a slice, at most so many at a time. */
+export function* batchesOf(slice: Slice, run: string, atOnce: number): Generator<FoldBatch, void, void> {
+  let index = slice.first
+  for (const { text, isAscii } of decodedParts(slice)) {
+    const records = new PartReader(text, run)
+    while (records.hasMore) {
+      const batch = new BatchDraft(run, isAscii)
+      for (let count = 0; count < atOnce && records.hasMore; count++) records.readInto(batch, index++)
+      yield batch.end(index - 1, records.lastEnvelope)
+    }
+  }
+  assertCount(slice, index - slice.first)
+}
+
+type Draft<Type> = { -readonly [Key in keyof Type]: Type[Key] }
+
+class BatchDraft {
+  readonly #run: string
+  readonly #isAscii: boolean
+  readonly #items: (LoggedEvent | TextStretch)[] = []
+  #stretch: (Draft<TextStretch> & { readonly texts: string[]; readonly times: string[] }) | undefined
+  #bytes = 0
+
+  constructor(run: string, isAscii: boolean) {
+    this.#run = run
+    this.#isAscii = isAscii
+  }
+
+  /** `chars`: of its envelope. */
+  addText(index: number, chars: number, time: string, text: string, message: string | undefined): void {
+    this.#bytes += this.#isAscii ? chars : 2 * chars
+    if (this.#stretch === undefined || this.#stretch.message !== message) {
+      this.#stretch = { run: this.#run, first: index, texts: [], times: [], message }
+      this.#items.push(this.#stretch)
+    }
+    this.#stretch.texts.push(text)
+    this.#stretch.times.push(time)
+  }
+
+  addEvent(event: LoggedEvent, chars: number): void {
+    this.#bytes += heldBytes(event, chars, this.#isAscii)
+    this.#stretch = undefined
+    this.#items.push(event)
+  }
+
+  end(last: number, envelope: string): FoldBatch {
+    return { items: this.#items, last, envelope, bytes: this.#bytes }
+  }
+}
+
+const TEXT_EVENT = '\nevent: text.delta\ndata: '
+const TEXT_BODY = '"type":"text.delta","data":{"text":"'
+const MESSAGE = '","message":"'
+const END = '"}}\n\n'
+const BACKSLASH = 92
+
+/** Reads the records of a decoded part one after the other. */
+class PartReader {
+  readonly #text: string
+  readonly #run: string
+  /** Characters of a text's envelope before its time, without the digits of its index. */
+  readonly #timeAt: number
+  #at = 0
+  #envelopeAt = 0
+  /** Where the next backslash is, which begins an escape. */
+  #escape = -1
+
+  constructor(text: string, run: string) {
+    this.#text = text
+    this.#run = run
+    this.#timeAt = `{"run":"${run}","index":,"time":"`.length
+  }
+
+  get hasMore(): boolean {
+    return this.#at < this.#text.length
+  }
+
+  get lastEnvelope(): string {
+    return this.#text.slice(this.#envelopeAt, this.#at - 2)
+  }
+
+  readInto(batch: BatchDraft, index: number): void {
+    const text = this.#text
+    const digits = String(index).length
+    const eventAt = this.#at + 'id: '.length + digits
+    if (text.startsWith(TEXT_EVENT, eventAt) && this.#readText(batch, index, eventAt + TEXT_EVENT.length, digits))
+      return
+    const start = text.indexOf(ENVELOPE, this.#at) + ENVELOPE.length
+    const end = text.indexOf('\n\n', start)
+    batch.addEvent(parseEnvelope(text.slice(start, end), this.#run, index), end - start)
+    this.#envelopeAt = start
+    this.#at = end + 2
+  }
+
+  /** False if the record is not a text of the run itself: it has an actor, or its text is empty. */
+  #readText(batch: BatchDraft, index: number, start: number, digits: number): boolean {
+    const text = this.#text
+    const timeAt = start + this.#timeAt + digits
+    const bodyAt = timeAt + ISO_CHARS + '",'.length
+    if (!text.startsWith(TEXT_BODY, bodyAt)) return false
+    const textAt = bodyAt + TEXT_BODY.length
+    const textEnd = this.#endOfString(textAt)
+    if (textEnd === textAt) return false
+    const added = this.#string(textAt, textEnd)
+    const hasMessage = text.startsWith(MESSAGE, textEnd)
+    const messageAt = textEnd + MESSAGE.length
+    const end = hasMessage ? this.#endOfString(messageAt) : textEnd
+    if (!text.startsWith(END, end)) return false
+    const after = end + END.length
+    const time = text.slice(timeAt, timeAt + ISO_CHARS)
+    const message = hasMessage ? this.#string(messageAt, end) : undefined
+    batch.addText(index, after - 2 - start, time, added, message)
+    this.#envelopeAt = start
+    this.#at = after
+    return true
+  }
+
+  /** Where the JSON string ends that has its first character at an offset. */
+  #endOfString(start: number): number {
+    let end = this.#text.indexOf('"', start)
+    while (this.#hasEscape(start, end) && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1)
+    return end
+  }
+
+  /** Whether an odd number of backslashes stands before a character. */
+  #isEscaped(at: number): boolean {
+    let first = at
+    while (this.#text.charCodeAt(first - 1) === BACKSLASH) first--
+    return (at - first) % 2 === 1
+  }
+
+  #string(start: number, end: number): string {
+    if (!this.#hasEscape(start, end)) return this.#text.slice(start, end)
+    return JSON.parse(this.#text.slice(start - 1, end + 1)) as string
+  }
+
+  /** Looks for the next backslash once, however many strings lie before it: `from` never decreases. */
+  #hasEscape(from: number, to: number): boolean {
+    if (this.#escape < from) {
+      const found = this.#text.indexOf('\\', from)
+      this.#escape = found < 0 ? Infinity : found
+    }
+    return this.#escape < to
+  }
+}
