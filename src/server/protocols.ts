@@ -98,8 +98,8 @@ const mountables: readonly Mountable[] = [
   {
     name: 'openai',
     errorForm: async () => (await import('../protocols/openai/wire/errors.ts')).toErrorResponse,
-    load: async ({ service, streams, ids }) =>
-      (await import('../protocols/openai/index.ts')).openaiProtocol(service, streams, ids),
+    load: async ({ service, streams, ids, logger }) =>
+      (await import('../protocols/openai/index.ts')).openaiProtocol({ service, streams, ids, logger }),
   },
   {
     name: 'a2a',

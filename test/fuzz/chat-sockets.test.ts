@@ -1,4 +1,4 @@
-/** The WebSocket of a chat under fuzzed requests: none leaves the connection without answers, and the server survives. */
+/** The WebSockets of chats and responses under fuzzed requests: none leaves the connection without answers, and the server survives. */
 import fc from 'fast-check'
 import { afterAll, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -46,10 +46,32 @@ test(
     }),
 )
 
+const creations = fc.array(fc.record({ type: fc.constantFrom('create', 'steer', 'none'), changes: mutations }), {
+  minLength: 1,
+  maxLength: 6,
+})
+
+const validCreations: Readonly<Record<string, object>> = {
+  create: { type: 'response.create', stream_id: 'a', model: 'lab', input: 'say kelp', store: false },
+  steer: { type: 'response.steer', previous_response_id: 'resp_0', input: 'shorter' },
+  none: {},
+}
+
+test(
+  'fuzz: the WebSocket of responses answers after each fuzzed request, or closes',
+  { timeout: fuzzTimeoutMs(seconds) },
+  () =>
+    assertHolds('response requests', creations, seconds, async (given) => {
+      const messages = given.map(({ type, changes }) => jsonText(mutated(validCreations[type], changes)))
+      const shown = messages.map((each) => each.slice(0, 1000)).join('\n')
+      await holdsBriefly(server, shown, ({ url }) => converse(url, messages, '/v1/responses'))
+    }),
+)
+
 /** After each message, a request that is always refused shows that the connection still answers. */
-async function converse(url: string, messages: readonly string[]): Promise<string | undefined> {
+async function converse(url: string, messages: readonly string[], path = '/ai/lab/chat'): Promise<string | undefined> {
   const headers = { authorization: `Bearer ${KEY}` }
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/ai/lab/chat`, { headers })
+  const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, { headers })
   const got: string[] = []
   let wake = (): void => {}
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
@@ -65,7 +87,7 @@ async function converse(url: string, messages: readonly string[]): Promise<strin
       const probe = `probe-${index}`
       const last = answered(probe)
       socket.send(each)
-      socket.send(JSON.stringify({ requestId: probe, type: 'nonsense' }))
+      socket.send(JSON.stringify({ requestId: probe, stream_id: probe, type: 'nonsense' }))
       await withTimeout(Promise.race([closed, last]), 30_000, 'a request was not answered')
     }
   } finally {

@@ -9,7 +9,7 @@ import { callParams, initializeParams, updateParams } from '../../src/protocols/
 import { openApiDocument } from '../../src/protocols/native/openapi.ts'
 import { chatBody } from '../../src/protocols/openai/chat/shapes.ts'
 import { addBody, conversationBody, conversationUpdate } from '../../src/protocols/openai/conversations/shapes.ts'
-import { responseBody } from '../../src/protocols/openai/responses/shapes.ts'
+import { compactBody, responseBody } from '../../src/protocols/openai/responses/shapes.ts'
 import type { FuzzedRoute } from './messages.ts'
 import { mutations } from './mutation.ts'
 import type { FuzzedBody, FuzzedRequest } from './request.ts'
@@ -39,6 +39,7 @@ const schemas: readonly (readonly [RegExp, Schema])[] = (
   [
     [/^POST \/v1\/chat\/completions$/, chatBody],
     [/^POST \/v1\/responses$/, responseBody],
+    [/^POST \/v1\/responses\/compact$/, compactBody],
     [/^POST \/v1\/conversations\/\{id\}\/items$/, addBody],
     [/^POST \/v1\/conversations$/, conversationBody],
     [/^POST \/v1\/conversations\/\{id\}$/, conversationUpdate],

@@ -223,6 +223,21 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
       exchange(bearer, `/agents/lab/runs/${bearer.run}/resume`, { method: 'POST', body: new URLSearchParams() }),
     lastWords: /event: error\ndata: .*credential.*\n\n$/,
   },
+  'OpenAI Responses WebSocket': {
+    opening: ({ url, token }) => {
+      const client = new WebSocket(`${url.replace('http', 'ws')}/v1/responses`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      onTestFinished(() => client.terminate())
+      client.on('error', () => {})
+      client.on('open', () =>
+        client.send(JSON.stringify({ type: 'response.create', model: 'lab', input: 'text 2; hang' })),
+      )
+      const open = new Promise((resolve) => client.once('message', resolve))
+      return { open, ended: new Promise((resolve) => client.on('close', (code) => resolve(String(code)))) }
+    },
+    lastWords: /^1008$/,
+  },
   'AgentOS WebSocket': { opening: socket, lastWords: /"auth_error".*"unauthenticated".*\n1008$/s },
 }
 

@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 import { current, legacy } from '../../src/a2a/grpc/schema.ts'
 import { toMessageId } from '../../src/ai-sdk/ids.ts'
 import { methods } from '../../src/protocols/a2a/requests/methods.ts'
+import { toResponseId } from '../../src/protocols/openai/wire/ids.ts'
 import { Peer } from '../protocols/a2a/peer.ts'
 import { message } from '../protocols/a2a/serve.ts'
 import { getRun, startRun, type Target, untilStatus } from '../support/http.ts'
@@ -213,9 +214,9 @@ test.each(['1.0', '0.3'] as const)(
 
 test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { timeout: 300_000 }, async () => {
   const world = await openWorld()
-  expect(world.sockets.toSorted()).toEqual(['/agents/ws', CHAT_SOCKET, '/teams/ws', '/workflows/ws'])
+  expect(world.sockets.toSorted()).toEqual(['/agents/ws', CHAT_SOCKET, '/teams/ws', RESPONSES_SOCKET, '/workflows/ws'])
   const wrong: string[] = []
-  for (const path of world.sockets.filter((each) => each !== CHAT_SOCKET)) {
+  for (const path of world.sockets.filter((each) => each !== CHAT_SOCKET && each !== RESPONSES_SOCKET)) {
     const [, family = ''] = /^\/(\w+)s\/ws$/.exec(path) ?? []
     const component = { agent: 'lab', team: 'lab-team', workflow: 'lab-workflow' }[family]!
     const alice: Target = { url: world.server.url, token: world.token('alice')! }
@@ -242,6 +243,32 @@ test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { ti
 
 /** Authenticated before it is accepted, unlike the others. */
 const CHAT_SOCKET = '/ai/{component}/chat'
+const RESPONSES_SOCKET = '/v1/responses'
+
+test(
+  '[SEC-1] [SEC-2] the WebSocket of responses rejects callers without permission',
+  { timeout: 300_000 },
+  async () => {
+    const world = await openWorld()
+    const run = await pausedRun(world)
+    const alice: Target = { url: world.server.url, token: world.token('alice')! }
+    const before = await getRun(alice, run)
+    const start = { type: 'response.create', model: 'lab', input: 'say kelp' }
+    const resumed = { ...start, previous_response_id: toResponseId({ run, number: 0 }) }
+    for (const caller of everybody) {
+      const said = await chatSocketSays(world, world.token(caller), resumed, '/v1/responses')
+      const end = unknown.includes(caller)
+        ? '401'
+        : caller === 'reader'
+          ? 'may not start'
+          : 'previous_response_not_found'
+      expect(said, caller).toContain(end)
+      expect(said, caller).not.toContain(SECRET)
+    }
+    expect(await getRun(alice, run)).toEqual(before)
+    expect(await chatSocketSays(world, alice.token, start, '/v1/responses')).toContain('kelp')
+  },
+)
 
 test('[SEC-1] [SEC-2] the WebSocket of a chat rejects callers without permission', { timeout: 300_000 }, async () => {
   const world = await openWorld()
@@ -276,16 +303,21 @@ test('[SEC-1] [SEC-2] the WebSocket of a chat rejects callers without permission
 })
 
 /** The status that refuses the upgrade, or what comes until there is an error or the secret. */
-async function chatSocketSays({ server }: World, token: string | undefined, request: object): Promise<string> {
+async function chatSocketSays(
+  { server }: World,
+  token: string | undefined,
+  request: object,
+  path = '/ai/lab/chat',
+): Promise<string> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/ai/lab/chat`, { headers })
+  const socket = new WebSocket(server.url.replace('http', 'ws') + path, { headers })
   onTestFinished(() => socket.terminate())
   const got: string[] = []
   socket.on('unexpected-response', (_request, { statusCode }) => got.push(String(statusCode)))
   socket.on('error', () => {})
   socket.on('open', () => socket.send(JSON.stringify(request)))
   socket.on('message', (data) => got.push((data as Buffer).toString()))
-  await until('it is answered', () => /^\d+$|"error"|"end"/.test(got.at(-1) ?? ''))
+  await until('it is answered', () => /^\d+$|"error":\{|"error"|"end"|response.completed/.test(got.at(-1) ?? ''))
   socket.terminate()
   return got.join('\n')
 }

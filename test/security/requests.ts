@@ -60,6 +60,7 @@ const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [/^POST \/admin\/forget$/, () => ({ principal: 'alice', stop: true })],
   [/\/answers$/, () => ({ answer: 'yes' })],
   [/^POST \/v1\/chat\/completions$/, () => ({ model: 'lab', messages: [{ role: 'user', content: text }] })],
+  [/^POST \/v1\/responses\/compact$/, () => ({ model: 'lab', input: text })],
   [/^POST \/v1\/responses$/, () => ({ model: 'lab', input: text, background: true })],
   [/^POST \/v1\/conversations\/\{id\}\/items$/, () => ({ items: [{ role: 'user', content: text }] })],
   [/^POST \/v1\/conversations/, () => ({ metadata: { topic: 'kelp' } })],

@@ -1,23 +1,36 @@
 /** The OpenAI protocol: chat completions, responses, conversations and models. */
 import type { Ids } from '../../core/ports/clock.ts'
+import type { Logger } from '../../core/ports/logger.ts'
 import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'
+import { SocketServer } from '../../http/socket-server.ts'
 import type { Streams } from '../../http/stream.ts'
 import { chatRoutes } from './chat/routes.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { toErrorResponse } from './wire/errors.ts'
 import { modelRoutes } from './models.ts'
 import { responseRoutes } from './responses/routes.ts'
+import { responsesUpgrade } from './socket/upgrade.ts'
 
-export function openaiProtocol(service: Service, streams: Streams, ids: Ids): Protocol {
+export interface OpenAiParts {
+  readonly service: Service
+  readonly streams: Streams
+  readonly ids: Ids
+  readonly logger: Logger
+}
+
+export function openaiProtocol({ service, streams, ids, logger }: OpenAiParts): Protocol {
+  const sockets = new SocketServer(service.limits.maxBodyBytes)
   return {
     name: 'openai',
     routes: [
       ...modelRoutes(service),
       ...chatRoutes(service, streams),
-      ...responseRoutes(service, streams),
+      ...responseRoutes(service, streams, ids),
       ...conversationRoutes(service, ids),
     ],
+    upgrades: [responsesUpgrade(service, sockets, logger)],
+    close: (reason) => sockets.close(reason),
     error: toErrorResponse,
   }
 }

@@ -4,20 +4,30 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { localPrincipal } from '../../../src/core/model/principal.ts'
 import { errorTable } from '../../../src/core/model/errors.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { raw, serveOpenAi } from './serve.ts'
 
 const page = readFileSync(new URL('../../../docs/protocols/openai.md', import.meta.url), 'utf8')
 
-test('the program of docs/protocols/openai.md runs', async () => {
+test('the programs of docs/protocols/openai.md run', async () => {
   const server = await serveOpenAi()
-  const [, program] = /```js\n(.*?)```/s.exec(page)!
-  const file = join(temporaryFolder(), 'program.mjs')
-  const source = program!.replace(`'openai'`, `'${import.meta.resolve('openai')}'`)
-  writeFileSync(file, source.replaceAll('http://localhost:7777', server.url))
-  const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 60_000 })
-  expect(stdout).toMatch(/^\[0\].*\[19\]/)
+  const programs = [...page.matchAll(/```js\n(.*?)```/gs)].map(([, program]) => program!)
+  const outputs = await Promise.all(
+    programs.map(async (program, index) => {
+      const file = join(temporaryFolder(), `program${index}.mjs`)
+      const source = program.replaceAll(
+        /from '(openai[^']*)'/g,
+        (_all, name: string) => `from '${import.meta.resolve(name)}'`,
+      )
+      writeFileSync(file, source.replaceAll('http://localhost:7777', server.url))
+      return (await promisify(execFile)(process.execPath, [file], { timeout: 60_000 })).stdout
+    }),
+  )
+  expect(outputs).toEqual([expect.stringMatching(/^\[0\].*\[19\]/), ''])
+  const { runs } = await server.service.list(localPrincipal)
+  expect(runs.map(({ run }) => run.status)).toEqual(['completed', 'completed'])
 })
 
 test('every route of docs/protocols/openai.md is mounted, and responds in OpenAI’s format', async () => {

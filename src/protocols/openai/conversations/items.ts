@@ -32,7 +32,7 @@ type Source =
 export async function itemsOf(
   service: Service,
   principal: Principal,
-  conversation: StoredConversation,
+  conversation: Pick<StoredConversation, 'session' | 'body'>,
   { limit, order, after }: PageOptions,
 ): Promise<ListedItems> {
   const oldestFirst = await sourcesOf(service, principal, conversation)
@@ -88,7 +88,7 @@ export async function findItem(
 async function sourcesOf(
   service: Service,
   principal: Principal,
-  { session, body }: StoredConversation,
+  { session, body }: Pick<StoredConversation, 'session' | 'body'>,
 ): Promise<Source[]> {
   const sources: Source[] = (body.items ?? []).map((added) => ({ time: added.addedAt, added }))
   for (let after: string | undefined; sources.length < SOURCES_MAX;) {

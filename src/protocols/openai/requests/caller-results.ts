@@ -5,10 +5,10 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import type { Service } from '../../../core/service.ts'
 import { parseJsonOrText } from '../../../http/json.ts'
-import type { Call } from '../../../http/route.ts'
 import { foldRun } from '../../../http/view.ts'
 import { callerCall } from '../view/reply.ts'
 import { type Part, parseCallId } from '../wire/ids.ts'
+import type { Requester } from './request.ts'
 
 export interface CallerResult {
   readonly callId: string
@@ -27,7 +27,7 @@ interface Exchange {
  */
 export async function continueWith(
   service: Service,
-  call: Call,
+  call: Requester,
   results: readonly CallerResult[],
 ): Promise<Part | undefined> {
   const run = runOf(results)
@@ -45,7 +45,7 @@ export async function continueWith(
 /** Handles concurrent duplicates: the second request finds the run already answered. */
 async function answer(
   service: Service,
-  { principal, signal }: Call,
+  { principal, signal }: Requester,
   run: string,
   answers: Readonly<Record<string, unknown>>,
   exchange: number,

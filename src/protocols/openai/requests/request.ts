@@ -3,12 +3,18 @@ import type { Component, DisconnectPolicy } from '../../../core/ports/component.
 import type { Service } from '../../../core/service.ts'
 import { decodeHeader } from '../../../http/header-text.ts'
 import type { Call } from '../../../http/route.ts'
+import type { HttpRequest } from '../../../http/exchange.ts'
 import { notFound, refusal } from '../wire/errors.ts'
 
 /** Our own headers. */
 export const SESSION_HEADER = 'holdfast-session'
-const DISCONNECT_HEADER = 'holdfast-disconnect'
+export const DISCONNECT_HEADER = 'holdfast-disconnect'
 const PROGRESS_HEADER = 'holdfast-progress'
+
+/** Who asks for something, by HTTP or on a WebSocket. */
+export interface Requester extends Pick<Call, 'principal' | 'signal'> {
+  readonly request: Pick<HttpRequest, 'headers'>
+}
 
 export function findComponent(service: Service, model: string): Component {
   const components = service.components()
@@ -24,7 +30,7 @@ export function findComponent(service: Service, model: string): Component {
   )
 }
 
-export function header(call: Call, name: string, maxChars: number): string | undefined {
+export function header(call: Requester, name: string, maxChars: number): string | undefined {
   const given = call.request.headers[name]
   const text = Array.isArray(given) ? given[0] : given
   if (text === undefined) return undefined
@@ -35,7 +41,7 @@ export function header(call: Call, name: string, maxChars: number): string | und
 }
 
 export function disconnectPolicy(
-  call: Call,
+  call: Requester,
   component: Component,
   { kept, maxChars }: { readonly kept: boolean; readonly maxChars: number },
 ): DisconnectPolicy {
@@ -45,7 +51,7 @@ export function disconnectPolicy(
   return kept ? 'continue' : (component.onDisconnect ?? 'continue')
 }
 
-export function wantsProgress(call: Call, maxChars: number): boolean {
+export function wantsProgress(call: Requester, maxChars: number): boolean {
   return header(call, PROGRESS_HEADER, maxChars) === 'tools'
 }
 

@@ -13,7 +13,7 @@ import { viewFormat, type Wire } from '../../../http/view.ts'
 import { type CallerResult, continueWith } from './caller-results.ts'
 import { refusal } from '../wire/errors.ts'
 import { type Part, toConversationId } from '../wire/ids.ts'
-import { digestOf, header, SESSION_HEADER } from './request.ts'
+import { digestOf, header, type Requester, SESSION_HEADER } from './request.ts'
 
 /** Run metadata of this protocol. */
 export interface RunOrigin {
@@ -41,7 +41,7 @@ export interface StartOptions {
   readonly about: Omit<RunOrigin, 'digest' | 'key'>
 }
 
-async function startRun(call: Call, service: Service, wishes: StartOptions): Promise<StartedRun> {
+async function startRun(call: Requester, service: Service, wishes: StartOptions): Promise<StartedRun> {
   const { component, input, body, session, metadata, about } = wishes
   if (Object.hasOwn(metadata, 'openai')) throw refusal('metadata must not have the key openai', { param: 'metadata' })
   // Streaming options do not count: an interrupted stream may be retried without streaming.
@@ -69,7 +69,7 @@ export interface StartedPart {
 
 /** Tool results continue the run that waits for them; other requests start a new one. */
 export async function startPart(
-  call: Call,
+  call: Requester,
   service: Service,
   results: readonly CallerResult[],
   wishes: () => Promise<StartOptions>,
@@ -81,7 +81,7 @@ export async function startPart(
 }
 
 /** A request id alone is not a key: with a different body it is a different request. */
-function keyOf(call: Call, digest: string, maxChars: number): string | undefined {
+function keyOf(call: Requester, digest: string, maxChars: number): string | undefined {
   const key = header(call, 'idempotency-key', maxChars)
   if (key !== undefined) return key
   const request = header(call, 'x-client-request-id', maxChars)
@@ -89,13 +89,13 @@ function keyOf(call: Call, digest: string, maxChars: number): string | undefined
 }
 
 /** The official SDKs send a retry count but no key. */
-function isRetry(call: Call): boolean {
+function isRetry(call: Requester): boolean {
   return Number(call.request.headers['x-stainless-retry-count'] ?? 0) > 0
 }
 
 /** The run of a request's first attempt: the newest with the same body that is unfinished or just completed. */
 async function findEarlier(
-  call: Call,
+  call: Requester,
   service: Service,
   component: string,
   digest: string,

@@ -1,6 +1,7 @@
 /** `POST /v1/responses`. */
-import type { Component } from '../../../core/ports/component.ts'
+import type { Component, DisconnectPolicy } from '../../../core/ports/component.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
 import { stopWhenGone } from '../../../http/stop-when-gone.ts'
@@ -12,8 +13,15 @@ import { refusal, toVerdictResponse, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import { textInput } from '../../../http/text-input.ts'
-import { disconnectPolicy, findComponent, header, SESSION_HEADER } from '../requests/request.ts'
-import { type RunOrigin, assertUntrimmed, headersOf, startPart, type StartOptions } from '../requests/start.ts'
+import { disconnectPolicy, findComponent, header, type Requester, SESSION_HEADER } from '../requests/request.ts'
+import {
+  type RunOrigin,
+  assertUntrimmed,
+  headersOf,
+  type StartedPart,
+  startPart,
+  type StartOptions,
+} from '../requests/start.ts'
 import { addedMessages, sessionNamed } from '../conversations/stored.ts'
 import { resultsIn, toConversation } from './items.ts'
 import { toResponse } from './object.ts'
@@ -24,20 +32,9 @@ import { findResponse, itemLookup } from './stored.ts'
 import { followResponse } from './stream.ts'
 
 export async function createResponse(call: Call, service: Service, streams: Streams): Promise<void> {
-  const [{ parseBody }, { responseBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
   const given = await readJson(call.request, service.limits.maxBodyBytes)
-  const body = parseBody(responseBody, given)
-  const component = findComponent(service, body.model)
+  const { body, part, run, next, created, policy } = await beginResponse(call, service, given)
   const isBackground = body.background === true
-  if (isBackground && body.store === false)
-    throw refusal('background requires store: otherwise the response could not be retrieved', { param: 'store' })
-  const kept = isBackground || body.store !== false
-  const policy = disconnectPolicy(call, component, { kept, maxChars: service.limits.maxNameChars })
-  const wishes = (): Promise<StartOptions> => wishesFor(call, service, component, body, given)
-  const { part, created } = await startPart(call, service, resultsIn(body.input), wishes)
-  const stored = await service.get(call.principal, part.run)
-  assertUntrimmed(stored)
-  const { run, next } = stored
   const headers = headersOf(run, created)
   if (policy === 'stop' && (body.stream === true || !isBackground)) stopWhenGone(call, service, part.run)
   if (body.stream === true) return followResponse(call, service, streams, { part, run, headers })
@@ -48,14 +45,48 @@ export async function createResponse(call: Call, service: Service, streams: Stre
   await respondWhole(call, service, part, next, headers)
 }
 
+export interface BegunResponse extends StartedPart {
+  readonly body: ResponseBody
+  readonly run: Run
+  /** Number of events when it began. */
+  readonly next: number
+  /** When the client disconnects. */
+  readonly policy: DisconnectPolicy
+}
+
+/** Starts a run for a request, or continues one. `isKept`: of responses that are not stored, those of the caller's connection. */
+export async function beginResponse(
+  call: Requester,
+  service: Service,
+  given: unknown,
+  isKept?: (id: string) => boolean,
+): Promise<BegunResponse> {
+  const [{ parseBody }, { responseBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
+  const body = parseBody(responseBody, given)
+  const component = findComponent(service, body.model)
+  const isBackground = body.background === true
+  if (isBackground && body.store === false)
+    throw refusal('background requires store: otherwise the response could not be retrieved', { param: 'store' })
+  const kept = isBackground || body.store !== false
+  const policy = disconnectPolicy(call, component, { kept, maxChars: service.limits.maxNameChars })
+  const wishes = (): Promise<StartOptions> => wishesFor(call, service, component, body, given, isKept)
+  const started = await startPart(call, service, resultsIn(body.input), wishes)
+  const stored = await service.get(call.principal, started.part.run)
+  assertUntrimmed(stored)
+  const { run, next } = stored
+  return { ...started, body, run, next, policy }
+}
+
 async function wishesFor(
-  call: Call,
+  call: Requester,
   service: Service,
   component: Component,
   body: ResponseBody,
   given: unknown,
+  isKept?: (id: string) => boolean,
 ): Promise<StartOptions> {
-  const session = await sessionOf(call, service, body)
+  const session = await sessionOf(call, service, body, isKept)
+  if (body.previous_response_id !== undefined) refuseUnknownCalls(body.input)
   const { messages, caller } = await toConversation(body, itemLookup(service, call.principal))
   return {
     component,
@@ -71,12 +102,29 @@ async function wishesFor(
   }
 }
 
-async function sessionOf(call: Call, service: Service, body: ResponseBody): Promise<string | undefined> {
+/** Results of calls that neither the previous response nor the request has. */
+function refuseUnknownCalls(input: ResponseBody['input']): void {
+  const items = typeof input === 'object' ? input : []
+  const known = new Set(
+    items.flatMap((item) => ('call_id' in item && item.type === 'function_call' ? [item.call_id] : [])),
+  )
+  const unknown = resultsIn(input).find(({ callId }) => !known.has(callId))
+  if (unknown === undefined) return
+  const { callId } = unknown
+  throw refusal(`No tool call found for function call output with call_id ${callId.slice(0, 200)}.`, { param: 'input' })
+}
+
+async function sessionOf(
+  call: Requester,
+  service: Service,
+  body: ResponseBody,
+  isKept?: (id: string) => boolean,
+): Promise<string | undefined> {
   const { previous_response_id: previous, conversation } = body
   if (previous !== undefined && conversation !== undefined)
     throw refusal('send either previous_response_id or conversation, not both', { param: 'conversation' })
   if (previous !== undefined) {
-    const { stored } = await findResponse(service, call.principal, previous, () => previousMissing(previous))
+    const { stored } = await findResponse(service, call.principal, previous, () => previousMissing(previous), isKept)
     return stored.run.session
   }
   const named = typeof conversation === 'object' ? conversation.id : conversation

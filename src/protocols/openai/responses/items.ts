@@ -5,6 +5,7 @@ import { refusal, unsupported } from '../wire/errors.ts'
 import { type Part, toItemId } from '../wire/ids.ts'
 import type { ContentPart, Conversation, Message } from '../../../core/model/conversation.ts'
 import { callerOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
+import { openCompaction } from './compaction.ts'
 import type { InputItem, InputPart, ResponseBody } from './shapes.ts'
 import type { OutputItem } from './state.ts'
 
@@ -117,6 +118,7 @@ function messagesIn(items: readonly InputItem[]): Message[] {
       const input = callInput(given)
       return [{ role: 'assistant', content: [{ type: 'tool-call', toolCallId, toolName, input }] }]
     }
+    if (item.type === 'compaction') return [...openCompaction(item.encrypted_content, `input.${position}`)]
     if (item.type !== 'function_call_output') return []
     const { call_id: id, output } = item
     const value = { type: 'text' as const, value: plainText(output) }

@@ -1,4 +1,5 @@
 /** Response routes: create, retrieve, cancel, delete. */
+import type { Ids } from '../../../core/ports/clock.ts'
 import type { Service } from '../../../core/service.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { respondJson } from '../../../http/respond.ts'
@@ -6,15 +7,17 @@ import type { Call, Route } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
 import { pageOf, readPage } from '../wire/lists.ts'
 import { headersOf } from '../requests/start.ts'
+import { compactResponse } from './compact.ts'
 import { createResponse } from './create.ts'
 import { toInputItems } from './items.ts'
 import { toResponse } from './object.ts'
 import { findResponse, readResponse, viewResponse } from './stored.ts'
 import { followResponse, readStartingAfter } from './stream.ts'
 
-export function responseRoutes(service: Service, streams: Streams): Route[] {
+export function responseRoutes(service: Service, streams: Streams, ids: Ids): Route[] {
   return [
     { method: 'POST', path: '/v1/responses', handle: (call) => createResponse(call, service, streams) },
+    { method: 'POST', path: '/v1/responses/compact', handle: (call) => compactResponse(call, service, ids) },
     { method: 'GET', path: '/v1/responses/{id}', handle: (call) => retrieve(call, service, streams) },
     { method: 'DELETE', path: '/v1/responses/{id}', handle: (call) => remove(call, service) },
     { method: 'POST', path: '/v1/responses/{id}/cancel', handle: (call) => cancel(call, service) },

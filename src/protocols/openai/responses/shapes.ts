@@ -52,7 +52,10 @@ const aside = z.looseObject({
   ]),
 })
 
-export const item = z.union([message, functionCall, functionCallOutput, aside, itemReference])
+/** Made by `POST /v1/responses/compact`. */
+const compaction = z.looseObject({ type: z.literal('compaction'), encrypted_content: z.string() })
+
+export const item = z.union([message, functionCall, functionCallOutput, compaction, aside, itemReference])
 
 export type InputItem = z.infer<typeof item>
 export type InputPart = z.infer<typeof part>
@@ -96,3 +99,12 @@ export const responseBody = z.looseObject({
 })
 
 export type ResponseBody = z.infer<typeof responseBody>
+
+export const compactBody = z.looseObject({
+  model: z.string(),
+  input: maybe(z.union([z.string(), itemList])),
+  previous_response_id: maybe(z.string()),
+  instructions: maybe(z.string()),
+})
+
+export type CompactBody = z.infer<typeof compactBody>

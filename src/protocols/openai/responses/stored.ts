@@ -17,22 +17,30 @@ export interface StoredResponse {
   readonly stored: StoredRun
 }
 
+/** `isKept`: whether the caller's connection keeps a response that is not stored. */
 export async function findResponse(
   service: Service,
   principal: Principal,
   id: string,
   missing: () => HoldfastError = () =>
     notFound(`Response with id '${id.slice(0, 200)}' not found.`, { param: 'response_id', code: 'response_not_found' }),
+  isKept: (id: string) => boolean = () => false,
 ): Promise<StoredResponse> {
   const part = parseResponseId(id)
   if (part === undefined) throw missing()
   try {
     const stored = await service.get(principal, part.run)
-    if (aboutOf(stored.run)?.store === false && aboutOf(stored.run)?.api === 'responses') throw missing()
+    if (isUnstored(stored) && !isKept(id)) throw missing()
     return { part, stored }
   } catch (cause) {
     throw isHoldfastError(cause, 'not_found') ? missing() : cause
   }
+}
+
+/** Created with `store: false`: only the connection that asked for it may refer to it. */
+function isUnstored({ run }: StoredRun): boolean {
+  const about = aboutOf(run)
+  return about?.store === false && about.api === 'responses'
 }
 
 /** A response's current state. `isLookup`: it is not sent to the client. */

@@ -1,0 +1,183 @@
+/** One WebSocket of a client of `/v1/responses`. */
+import type { RawData, WebSocket } from 'ws'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Logger } from '../../../core/ports/logger.ts'
+import type { Service } from '../../../core/service.ts'
+import { toClientError } from '../../../http/client-error.ts'
+import { parseJson } from '../../../http/json.ts'
+import { logFailure } from '../../../http/log-failure.ts'
+import { keepAlive } from '../../../http/socket-heartbeat.ts'
+import { SocketInbox } from '../../../http/socket-inbox.ts'
+import { closeCodes, SocketOutbox } from '../../../http/socket-outbox.ts'
+import type { SocketPeer } from '../../../http/socket-server.ts'
+import type { UpgradeCall } from '../../../http/upgrade.ts'
+import type { Requester } from '../requests/request.ts'
+import { beginResponse } from '../responses/create.ts'
+import { responseKind } from '../responses/projection.ts'
+import { refusal, toErrorObject } from '../wire/errors.ts'
+import { toResponseId } from '../wire/ids.ts'
+import { type FeedEnd, ResponseFeed } from './feed.ts'
+import { Lanes } from './lanes.ts'
+
+export interface ResponsePeer extends Pick<Requester, 'principal' | 'request'> {
+  readonly logger: Logger
+  readonly admit: UpgradeCall['admit']
+  /** How long the connection may last. */
+  readonly lifetimeMs: number
+}
+
+type Given = Readonly<Record<string, unknown>>
+
+/** Responses with `store: false` that a connection remembers. */
+const KEPT_MAX = 100
+const LANE_CHARS_MAX = 256
+
+export class ResponseSession implements SocketPeer {
+  readonly #socket: WebSocket
+  readonly #service: Service
+  readonly #peer: ResponsePeer
+  readonly #outbox: SocketOutbox
+  readonly #lanes = new Lanes()
+  readonly #feeds = new Set<ResponseFeed>()
+  readonly #gone = new AbortController()
+  /** Ids of responses that are not stored. */
+  readonly #kept = new Set<string>()
+
+  constructor(socket: WebSocket, service: Service, peer: ResponsePeer) {
+    this.#socket = socket
+    this.#service = service
+    this.#peer = peer
+    this.#outbox = new SocketOutbox(socket, service.limits.subscriberStallTimeoutMs)
+    const inbox = new SocketInbox(socket, this.#outbox, (message) => this.#receive(message))
+    keepAlive(socket, this.#outbox, service.limits.heartbeatIntervalMs)
+    const lifetime = setTimeout(() => this.#expire(), peer.lifetimeMs)
+    const unwatch = service.onCredentialEnd(peer.principal, () =>
+      this.#outbox.disconnect(closeCodes.policyViolation, 'the credential expired or was revoked'),
+    )
+    socket.on('message', (data: RawData) => Buffer.isBuffer(data) && inbox.push(data))
+    socket.on('error', () => {}) // `close` follows
+    socket.on('close', () => {
+      clearTimeout(lifetime)
+      unwatch()
+      this.#gone.abort()
+      this.#lanes.clear()
+      for (const feed of this.#feeds) feed.close('aborted')
+    })
+  }
+
+  /** Clients open another connection and retrieve what they missed. */
+  close(reason: string): void {
+    this.#socket.close(1001, reason)
+  }
+
+  async #receive(message: Buffer): Promise<void> {
+    let lane: string | undefined
+    try {
+      const given = parseJson(message.toString(), 'the message')
+      if (!isObject(given)) throw refusal('a message must be a JSON object')
+      lane = laneIn(given)
+      this.#peer.admit(this.#peer.principal)
+      this.#take(given, lane)
+    } catch (cause) {
+      this.#fail(cause, lane)
+    }
+  }
+
+  #take(given: Given, lane: string | undefined): void {
+    const { type, stream_id: _lane, ...body } = given
+    if (type === 'response.create') return this.#lanes.add(lane, () => this.#create(body, lane))
+    if (type === 'response.steer') return this.#refuseSteering(given, lane)
+    throw refusal('type must be response.create', { param: 'type' })
+  }
+
+  /** One turn: resolves when the response has ended. */
+  async #create(body: Given, lane: string | undefined): Promise<void> {
+    const previous = body['previous_response_id']
+    try {
+      const end = await this.#respond(body, lane)
+      if (end !== 'completed') this.#evict(previous)
+      // The log could not be read.
+      if (end === 'aborted') throw new HoldfastError('unavailable', 'the stream was cut off: retrieve the response')
+    } catch (cause) {
+      this.#evict(previous)
+      this.#fail(cause, lane)
+    }
+  }
+
+  async #respond(body: Given, lane: string | undefined): Promise<FeedEnd> {
+    if (body['background'] === true)
+      throw refusal('background is not supported on a WebSocket: every response goes on when its client leaves', {
+        param: 'background',
+      })
+    const { principal, request } = this.#peer
+    const requester = { principal, request, signal: this.#gone.signal }
+    const given = { ...body, stream: true }
+    const { part, run, policy } = await beginResponse(requester, this.#service, given, (id) => this.#kept.has(id))
+    if (body['store'] === false) this.#keep(toResponseId(part))
+    const view = this.#service.views.open({ run, first: 0 }, responseKind(part.number))
+    const feed = new ResponseFeed({ view, lane, outbox: this.#outbox })
+    this.#feeds.add(feed)
+    if (this.#gone.signal.aborted) feed.close('aborted')
+    try {
+      await feed.open(this.#service, principal)
+      const end = await feed.ended
+      if (policy === 'stop' && this.#gone.signal.aborted && !this.#service.closed)
+        await this.#service.stop(principal, part.run, 'the client disconnected')
+      return end
+    } finally {
+      this.#feeds.delete(feed)
+    }
+  }
+
+  #keep(id: string): void {
+    this.#kept.add(id)
+    if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.values().next().value!)
+  }
+
+  /** A chain that failed does not go on. */
+  #evict(previous: unknown): void {
+    if (typeof previous === 'string') this.#kept.delete(previous)
+  }
+
+  #refuseSteering({ previous_response_id: previous, input }: Given, lane: string | undefined): void {
+    const message = 'this server cannot steer a response: cancel it and create another'
+    this.#send(
+      {
+        type: 'response.steer.failed',
+        error: { code: 'steering_not_supported', message },
+        steer: { previous_response_id: previous, input },
+      },
+      lane,
+    )
+  }
+
+  #fail(cause: unknown, lane: string | undefined): void {
+    if (this.#gone.signal.aborted) return // nobody is there to be told
+    const errorId = crypto.randomUUID()
+    const error = toClientError(cause, errorId)
+    logFailure(this.#peer.logger, error, { errorId, protocol: 'openai websocket' })
+    this.#send({ type: 'error', status: error.status, error: toErrorObject(error) }, lane)
+  }
+
+  #expire(): void {
+    const error = new HoldfastError('unavailable', 'this connection has reached its maximum age: open another one', {
+      details: { openai: { code: 'websocket_connection_limit_reached' } },
+    })
+    this.#send({ type: 'error', status: 400, error: toErrorObject(error) }, undefined)
+    this.#socket.close(1000, 'websocket_connection_limit_reached')
+  }
+
+  #send(message: object, lane: string | undefined): void {
+    this.#outbox.send(JSON.stringify(lane === undefined ? message : { ...message, stream_id: lane }))
+  }
+}
+
+function laneIn({ stream_id: lane }: Given): string | undefined {
+  if (lane === undefined || lane === null) return undefined
+  if (typeof lane === 'string' && lane !== '' && lane.length <= LANE_CHARS_MAX) return lane
+  throw refusal(`stream_id must be a string of 1 to ${LANE_CHARS_MAX} characters`, { param: 'stream_id' })
+}
+
+function isObject(value: unknown): value is Given {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,29 @@
+/** The WebSocket of `/v1/responses`. It is authenticated before it is accepted. */
+import type { Logger } from '../../../core/ports/logger.ts'
+import type { Service } from '../../../core/service.ts'
+import { bearerIn } from '../../../http/bearer.ts'
+import type { SocketServer } from '../../../http/socket-server.ts'
+import type { Upgrade, UpgradeCall } from '../../../http/upgrade.ts'
+import { DISCONNECT_HEADER, SESSION_HEADER } from '../requests/request.ts'
+import { ResponseSession } from './session.ts'
+
+/** As long as a connection to OpenAI lasts. */
+const LIFETIME_MS = 60 * 60 * 1000
+
+export function responsesUpgrade(service: Service, server: SocketServer, logger: Logger): Upgrade {
+  return { path: '/v1/responses', handle: (call) => open(call, service, server, logger) }
+}
+
+async function open(call: UpgradeCall, service: Service, server: SocketServer, logger: Logger): Promise<void> {
+  const { headers: given } = call.request
+  const bearer = bearerIn(given.authorization)
+  const principal = await call.authenticate(bearer === undefined ? {} : { bearer })
+  call.admit(principal)
+  // An open socket counts as a stream, even if it follows no run.
+  const release = service.holdStream(principal)
+  call.socket.once('close', release)
+  // An idempotency key of the handshake would be that of every response.
+  const headers = { [SESSION_HEADER]: given[SESSION_HEADER], [DISCONNECT_HEADER]: given[DISCONNECT_HEADER] }
+  const peer = { principal, request: { headers }, logger, admit: call.admit, lifetimeMs: LIFETIME_MS }
+  await server.accept(call, (socket) => new ResponseSession(socket, service, peer))
+}
