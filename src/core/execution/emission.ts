@@ -122,7 +122,7 @@ export function unserializableFailure(event: EventType, cause: UnserializableErr
   if (!(cause instanceof OversizeError))
     return new RunFailure('unserializable', `event ${event}: ${cause.message}`, details, { cause })
   const message = `event ${event}: ${cause.message}. ${remedyFor(event)}`
-  return new RunFailure('output_too_large', message, { ...details, bytesMax: cause.maxBytes })
+  return new RunFailure('output_too_large', message, { ...details, maxBytes: cause.maxBytes })
 }
 
 function remedyFor(event: EventType): string {

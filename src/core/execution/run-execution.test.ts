@@ -249,6 +249,20 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
     ),
   ],
   [
+    'yields too large an artifact',
+    yields(
+      'a',
+      createEvent('artifact.added', { artifact: 'rows', mediaType: 'application/json', value: ['b'.repeat(2000)] }),
+    ),
+    failed(
+      'output_too_large',
+      expect.stringMatching(
+        /^event artifact.added: data.* bytes long; the limit is 1000. Emit it in chunks with append, or emit a URL$/,
+      ) as string,
+      'a',
+    ),
+  ],
+  [
     'throws too long a message',
     throws(() => new Error('b'.repeat(2000))),
     failed('output_too_large', expect.stringContaining('event run.failed: data is') as string, 'a'),
