@@ -110,6 +110,23 @@ export class TestNode {
     return this.log(id)
   }
 
+  /** The complete log, after the run has ended. Fails at once when it is started more often than that. */
+  endedWithin(id: string, attempts: number): Promise<LoggedEvent[]> {
+    return until(`run ${id} ended`, async () => {
+      const log = await this.log(id)
+      const started = typesOf(log).filter((type) => type === 'run.started').length
+      if (started > attempts) throw new Error(`run ${id} was started ${started} times: ${typesOf(log).join(', ')}`)
+      return isTerminal(log.at(-1)!.type) && log
+    })
+  }
+
+  /** The complete log, after the run has ended. Fails at once when it waits for an answer. */
+  async endedUnasked(id: string): Promise<LoggedEvent[]> {
+    const { run } = await this.reached(id, (status) => status === 'paused' || isFinished(status))
+    if (run.status === 'paused') throw new Error(`run ${id} asks: ${JSON.stringify(run.waiting)}`)
+    return this.log(id)
+  }
+
   /** Waits for a status. Fails at once when the run has ended with another one. */
   async reached(
     id: string,

@@ -177,7 +177,7 @@ test('[RUN-6] events of an upstream without anything derived from them are no pr
     await world.worker().emitted(id, 'upstream.received', attempt + 1)
   }
   world.kill()
-  const log = await world.worker().ended(id)
+  const log = await world.worker().endedWithin(id, 3)
   expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'interrupted' } } })
 })
 

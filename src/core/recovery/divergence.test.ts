@@ -77,7 +77,7 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
     const { world, id, question } = await diverged(bank, bank.component(500))
     const restored = world.worker([bank.component(5)])
     await restored.answer(id, { [question.id]: answer })
-    const log = await restored.ended(id)
+    const log = await restored.endedUnasked(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('[paid 5]')
     expect(bank.effects).toEqual(['pay 5'])
@@ -101,7 +101,7 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
     await settle()
     expect(bank.effects).toEqual(['pay 5'])
     await node.answer(id, { [question.id]: 'continue' })
-    expect(textOf(await node.ended(id))).toBe('[paid 500,paid 5,paid 7]')
+    expect(textOf(await node.endedUnasked(id))).toBe('[paid 500,paid 5,paid 7]')
     expect(bank.effects.toSorted()).toEqual(['pay 5', 'pay 500', 'pay 7'])
   })
 
@@ -122,7 +122,7 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
       const { world, id, node, question } = await diverged(bank, bank.component(500))
       const last = where === 'in this process' ? node : world.worker([bank.component(500)])
       await last.answer(id, { [question.id]: 'continue' })
-      const log = await last.ended(id)
+      const log = await last.endedUnasked(id)
       expect(log.at(-1)!.type).toBe('run.completed')
       expect(textOf(log)).toBe('[paid 500]')
       expect(bank.effects).toEqual(['pay 5', 'pay 500'])
@@ -140,7 +140,7 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
     await node.answer(id, { [question.id]: 'continue' })
     await node.emitted(id, 'tool.completed', 2)
     world.kill()
-    const log = await world.worker([after]).ended(id)
+    const log = await world.worker([after]).endedUnasked(id)
     expect(textOf(log)).toBe('[paid 500]')
     expect(bank.effects).toEqual(['pay 5', 'pay 500'])
   })
@@ -150,7 +150,10 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
     const { world, id, node, question } = await diverged(bank, bank.component(500))
     const last = where === 'in this process' ? node : world.worker([bank.component(500)])
     await last.answer(id, { [question.id]: { action: 'fail' } })
-    expect((await last.ended(id)).at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'diverged' } } })
+    expect((await last.endedUnasked(id)).at(-1)).toMatchObject({
+      type: 'run.failed',
+      data: { error: { code: 'diverged' } },
+    })
     expect(bank.effects).toEqual(['pay 5'])
   })
 
@@ -166,7 +169,7 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
     const world = new World(bank.component(5))
     const id = await world.orphan(1)
     const node = world.worker([bank.component(500, { onDivergence: 'fail' })])
-    const log = await node.ended(id)
+    const log = await node.endedUnasked(id)
     const details = { index: 2, recorded: { key: 'pay' }, asked: { kind: 'tool', name: 'pay' } }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { code: 'diverged', details } } })
     expect(bank.effects).toEqual(['pay 5'])

@@ -1,9 +1,10 @@
 /** Recorded results, answers and errors reach the call that they were recorded for, and no other. */
 import { describe, expect, test } from 'vitest'
+import { settle } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, type TestNode } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { hangAtFirst, recovered, ManualWorld, recovering, World } from '../../../test/support/world.ts'
-import type { Component, RunContext } from '../ports/component.ts'
+import type { Component, Emission, RunContext } from '../ports/component.ts'
 import type { LoggedEvent } from '../model/event.ts'
 
 function eventLoopTurn(): Promise<void> {
@@ -286,31 +287,37 @@ describe('[RUN-5] a recorded result is matched to the call with its input', () =
 })
 
 describe('[RUN-5] concurrent work that would be ambiguous after a crash is rejected at once:', () => {
-  const echo = subject(async function* (input, { signal }) {
+  const echo = subject(async function* () {
     yield ''
-    if (input === 'hang') await aborted(signal)
+    await settle()
   })
+  async function* settling(): AsyncGenerator<Emission, void, void> {
+    await settle()
+  }
   test.each<[string, (context: RunContext) => Promise<unknown>, string]>([
     [
       'two steps of one name',
-      ({ step, signal }) => Promise.all([step('fetch', () => aborted(signal)), step('fetch', () => 1)]),
+      ({ step }) => Promise.all([step('fetch', settle), step('fetch', settle)]),
       'two steps named fetch run concurrently',
     ],
     [
       'two steps of one name and key',
-      ({ step, signal }) =>
-        Promise.all([step('fetch', () => aborted(signal), { key: '1' }), step('fetch', () => 1, { key: '1' })]),
+      ({ step }) => Promise.all([step('fetch', settle, { key: '1' }), step('fetch', settle, { key: '1' })]),
       'two steps named fetch with the same key run concurrently',
     ],
     [
+      'two stages of one name',
+      ({ stage }) => Promise.all([stage('fetch', settling), stage('fetch', settling)]),
+      'two steps named fetch run concurrently',
+    ],
+    [
       'two calls with one input',
-      ({ call }) => Promise.all([call(echo, 'hang'), call(echo, 'hang')]),
+      ({ call }) => Promise.all([call(echo, 'a'), call(echo, 'a')]),
       'two calls of subject with the same input run concurrently',
     ],
     [
       'two branches of one name',
-      ({ within, signal }) =>
-        Promise.all([within('a').step('one', () => aborted(signal)), within('a').step('two', () => 1)]),
+      ({ within }) => Promise.all([within('a').step('one', settle), within('a').step('two', settle)]),
       'two branches named a run concurrently',
     ],
   ])('%s', async (_, work, message) => {

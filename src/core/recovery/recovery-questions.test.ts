@@ -37,7 +37,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
     const asked = await nextQuestion(node, id, 'question')
     expect(asked.prompt).toBe('Delete the whole account?')
     await node.answer(id, { [asked.id]: 'never' })
-    expect(textOf(await node.ended(id))).toBe('[never][of course]')
+    expect(textOf(await node.endedUnasked(id))).toBe('[never][of course]')
   })
 
   test('cannot be given again: its id is not open', async () => {
@@ -74,6 +74,7 @@ describe('[RUN-5] an answer to a question that the code no longer asks', () => {
     ['schema', { prompt: 'Go?' }, { prompt: 'Go?', schema: { type: 'boolean' } }],
     ['key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'b' }],
     ['kind, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', kind: 'approval' }],
+    ['schema, with a key', { prompt: 'Go?', key: 'a' }, { prompt: 'Go?', key: 'a', schema: { type: 'boolean' } }],
   ])('an answer is not reused for a question with another %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: true })
@@ -97,7 +98,7 @@ describe('[RUN-5] a question that replaces another one', () => {
     const asked = await nextQuestion(node, id, 'question')
     expect(asked.prompt).toBe('With milk?')
     await node.answer(id, { [asked.id]: 'no' })
-    expect(textOf(await node.ended(id))).toBe('tea, no, cups')
+    expect(textOf(await node.endedUnasked(id))).toBe('tea, no, cups')
     expect(effects.toSorted()).toEqual(['cups', 'tea'])
   })
 })
@@ -114,7 +115,7 @@ describe('[RUN-5] a recorded answer is reused', () => {
   ])('a recorded answer is reused %s', async (_, before, after) => {
     const { id, node } = await changed(asking(before), asking(after))
     await node.answer(id, { question: 'yes' })
-    const log = await node.ended(id)
+    const log = await node.endedUnasked(id)
     expect(textOf(log)).toBe('[yes]')
     expect(typesOf(log).filter((type) => type === 'run.paused')).toHaveLength(1)
   })
@@ -131,6 +132,6 @@ describe('[RUN-5] a recorded answer is reused', () => {
       )
     const { id, node } = await changed(both('Left?', 'Right?'), both('Right?', 'Left?'))
     await node.answer(id, { question: 'l', 'question#2': 'r' })
-    expect(textOf(await node.ended(id))).toBe('Left? l, Right? r')
+    expect(textOf(await node.endedUnasked(id))).toBe('Left? l, Right? r')
   })
 })

@@ -1,0 +1,71 @@
+/** Which suspects execute at once, in which order, and for how long they count as suspects. */
+import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../../test/support/manual-clock.ts'
+import type { StoredRun } from '../ports/store.ts'
+import { Suspects } from './crash-suspects.ts'
+
+const SUSPECT_MS = 1000
+
+/** Suspects on a clock of their own; ids of the started ones, in order, and those that have progressed. */
+function watched(): { clock: ManualClock; started: string[]; progressed: Set<string>; suspects: Suspects } {
+  const clock = new ManualClock()
+  const started: string[] = []
+  const progressed = new Set<string>()
+  const suspects = new Suspects({
+    suspectMs: SUSPECT_MS,
+    clock,
+    start: ({ run }) => void started.push(run.id),
+    hasProgressed: (id) => progressed.has(id),
+  })
+  return { clock, started, progressed, suspects }
+}
+
+/** A run whose process died; with a concurrency, not for the first time. */
+function suspect(id: string, interruptions = 0, concurrency?: number): StoredRun {
+  return { run: { id, ...(concurrency !== undefined && { suspect: { interruptions, concurrency } }) } } as StoredRun
+}
+
+describe('[RUN-6] suspects', () => {
+  test('a suspect that executed for the time of suspicion makes room for the next', () => {
+    const { clock, started, suspects } = watched()
+    suspects.add([suspect('a'), suspect('b')])
+    clock.advance(SUSPECT_MS - 1)
+    expect(started).toEqual(['a'])
+    clock.advance(1)
+    expect(started).toEqual(['a', 'b'])
+  })
+
+  test('each interruption without progress makes the time of suspicion four times as long', () => {
+    const { clock, started, suspects } = watched()
+    suspects.add([suspect('a', 2, 2), suspect('b', 2, 2)])
+    clock.advance(16 * SUSPECT_MS - 1)
+    expect(started).toEqual(['a'])
+    clock.advance(1)
+    expect(started).toEqual(['a', 'b'])
+  })
+
+  test('a suspect that makes progress makes room at the next look', () => {
+    const { clock, started, progressed, suspects } = watched()
+    suspects.add([suspect('a', 2, 2), suspect('b', 2, 2)])
+    progressed.add('a')
+    clock.advance(SUSPECT_MS)
+    expect(started).toEqual(['a', 'b'])
+  })
+
+  test('the least suspected start first', () => {
+    const { started, suspects } = watched()
+    suspects.add([suspect('often', 2, 2), suspect('once', 1, 8), suspect('fresh')])
+    expect(started).toEqual(['once'])
+    suspects.ended('once')
+    expect(started).toEqual(['once', 'often'])
+  })
+
+  test('beside a suspect that must execute alone, none is started, however little suspected it is', () => {
+    const { started, suspects } = watched()
+    suspects.add([suspect('alone', 2, 2)])
+    suspects.add(['a', 'b', 'c', 'd'].map((id) => suspect(id)))
+    expect(started).toEqual(['alone'])
+    suspects.ended('alone')
+    expect(started).toEqual(['alone', 'a', 'b'])
+  })
+})
