@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import type { Component } from '../../src/core/ports/component.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { framesIn, postForm, type Seen } from '../protocols/agentos/serve.ts'
 import { call, startRun } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -89,7 +89,7 @@ function agentOsViewer(): Viewer {
 /** What it shows: without retracted text. */
 function textIn({ frames }: Viewer): string {
   const log = frames.flatMap(({ event, data }) => (/^[a-z]/.test(event) ? [data as unknown as LoggedEvent] : []))
-  const pieces = frames.map(({ event, data }) => (event === 'RunContent' ? String(data['content'] ?? '') : ''))
+  const pieces = frames.map(({ event, data }) => (event === 'RunContent' ? (data['content'] as string) : ''))
   return textOf(log) + pieces.join('')
 }
 
@@ -139,7 +139,7 @@ function expectWhole({ frames }: Viewer): void {
 
 test('[RUN-1] [RUN-5] gateway, AgentOS upstream: killed twice within an answer, its clients see every piece once', async () => {
   const { component, runs, allow } = narrator()
-  const served = await serveInProcess({ store: openMemoryStore(), components: [component] })
+  const served = await serveInProcess({ store: createMemoryStore(), components: [component] })
   const through = agentOsViewer()
   const native = nativeViewer(() => through.frames[0]?.data['run_id'] as string | undefined)
   await followAcrossKills(`agentos=${served.url}`, allow, [through, native])
@@ -157,7 +157,7 @@ test('[RUN-1] [RUN-5] gateway, AgentOS upstream: killed twice within an answer, 
 
 test('[RUN-1] [RUN-5] gateway, A2A upstream: killed twice within an answer, its clients see every piece once', async () => {
   const { component, runs, allow } = narrator()
-  const served = await serveInProcess({ store: openMemoryStore(), components: [component] })
+  const served = await serveInProcess({ store: createMemoryStore(), components: [component] })
   let id: string | undefined
   const native = nativeViewer(() => id)
   const gateway = await followAcrossKills(`a2a=${served.url}/a2a/story`, allow, [native], async (first) => {

@@ -1,5 +1,5 @@
 /** What happens to the file while the store has it open: it is removed, renamed, replaced, or read by others for long. */
-import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryDatabase } from '../../../test/support/temporary.ts'
@@ -7,6 +7,7 @@ import { until } from '../../../test/support/until.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { newRun } from '../../testing/fixtures.ts'
+import { CommittingThreadHandle } from './committing/committing-thread-handle.ts'
 import { openSqliteStore, type OpenSqliteOptions } from './index.ts'
 
 const PATIENCE = { withinMs: 180_000 }
@@ -19,6 +20,11 @@ async function opened(options: OpenSqliteOptions): Promise<Store> {
 
 async function create(store: Store, id: string): Promise<void> {
   await store.create(newRun(id, new Date().toISOString()))
+}
+
+function valueIn(path: string, sql: string): unknown {
+  using database = new DatabaseSync(path, { readOnly: true })
+  return Object.values(database.prepare(sql).get() ?? {})[0]
 }
 
 function untilHealth(store: Store, ok: boolean): Promise<string> {
@@ -49,9 +55,9 @@ describe('[LOG-2] SQLite: a database file in use', () => {
 
   test('a file that is removed with its journal while idle: health fails, and no empty store is created', async () => {
     const path = temporaryDatabase()
-    const store = await opened({ path })
-    await create(store, 'run-1')
-    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix)
+    await (await openSqliteStore({ path })).close()
+    const store = await opened({ path }) // nothing is written, so that only the check of the idle file notices
+    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
     expect(await untilHealth(store, false)).toContain('was removed')
     await store.close()
     expect(existsSync(path)).toBe(false)
@@ -69,14 +75,45 @@ describe('[LOG-2] SQLite: a database file in use', () => {
     expect(await store.get('run-1')).toBeDefined()
   })
 
-  test('a file that is replaced by a copy of itself: the copy is not written to', async () => {
+  test('a file that is replaced by a copy of itself: the copy is not written to, nor opened instead', async () => {
+    const path = temporaryDatabase()
+    const opening = vi.spyOn(CommittingThreadHandle, 'open')
+    onTestFinished(() => opening.mockRestore())
+    const info = vi.fn<() => void>()
+    const store = await opened({ path, watchIntervalMs: 600_000, logger: { ...silentLogger, info } })
+    await create(store, 'run-1')
+    copyFileSync(path, `${path}.copy`)
+    const copy = readFileSync(`${path}.copy`)
+    renameSync(`${path}.copy`, path)
+    await expect(create(store, 'run-2')).rejects.toMatchObject({
+      code: 'unavailable',
+      detail: expect.stringContaining('was replaced by another one') as string,
+    })
+    await until('it was tried to open the file again', () => opening.mock.calls.length >= 4 || store.health().ok)
+    expect(store.health().ok).toBe(false)
+    expect(info).not.toHaveBeenCalled()
+    expect(readFileSync(path).equals(copy)).toBe(true)
+  })
+
+  test('[LOG-4] a file that another process opened during an outage is not taken back', async () => {
     const path = temporaryDatabase()
     const store = await opened({ path })
     await create(store, 'run-1')
-    copyFileSync(path, `${path}.copy`)
-    renameSync(`${path}.copy`, path)
-    expect(await untilHealth(store, false)).toContain('was replaced by another one')
-    await expect(create(store, 'run-2')).rejects.toMatchObject({ code: 'unavailable' })
+    renameSync(path, `${path}.away`)
+    await untilHealth(store, false)
+    for (const suffix of ['-wal', '-shm']) copyFileSync(path + suffix, `${path}.away${suffix}`)
+    {
+      using other = new DatabaseSync(`${path}.away`)
+      other.exec("UPDATE instance SET token = 'of another process'; PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
+    renameSync(`${path}.away`, path)
+    const found = await until('the file was opened again', () => {
+      const health = store.health()
+      return health.ok ? 'taken back' : health.reason.includes('was removed') ? undefined : health.reason
+    })
+    expect(found).toContain('another process has opened the database file')
+    expect(valueIn(path, 'SELECT token FROM instance')).toBe('of another process')
   })
 })
 

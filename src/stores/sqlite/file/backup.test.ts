@@ -7,6 +7,7 @@ import { until } from '../../../../test/support/until.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import { newRun } from '../../../testing/fixtures.ts'
 import { backUp, restore, vacuum } from './backup.ts'
+import { commitRecordOf } from './commit-record.ts'
 import { openSqliteStore } from '../index.ts'
 
 const nothing = (): void => {}
@@ -72,6 +73,24 @@ describe('a backup', () => {
     expect(ids.toSorted()).toEqual(
       ['run-before', ...Array.from({ length: report.runs - 1 }, (_, place) => `run-${place}`)].toSorted(),
     )
+  })
+
+  test('a backup is one snapshot: commits between its steps do not restart it', async () => {
+    const path = temporaryDatabase()
+    await storeWith(path, 'run-1')
+    using other = new DatabaseSync(path)
+    // More than two steps.
+    other.exec('CREATE TABLE filler (bytes BLOB); INSERT INTO filler VALUES (zeroblob(40000000))')
+    const to = join(temporaryFolder(), 'backup.db')
+    const copied: number[] = []
+    await backUp(path, to, (done) => {
+      if (done === 'verifying') return
+      copied.push(done.copied)
+      if (copied.length <= 2) other.exec('INSERT INTO filler VALUES (zeroblob(1))')
+    })
+    expect(copied.length).toBeGreaterThan(1)
+    expect(copied).toEqual(copied.toSorted((a, b) => a - b))
+    expect(valueIn(to, 'SELECT count(*) FROM filler')).toBe(1)
   })
 
   test('a backup of a store whose index does not match its table fails and leaves no file', async () => {
@@ -149,6 +168,18 @@ describe('a restore', () => {
     expect(await idsIn(path)).toEqual(['run-1'])
     expect(await idsIn(replaced!)).toEqual(['run-1', 'run-2'])
     expect(await idsIn(from)).toEqual(['run-1'])
+  })
+
+  test('moves the record of the last commit away with the store that it belongs to', async () => {
+    const path = temporaryDatabase()
+    await storeWith(path, 'run-1')
+    const from = join(temporaryFolder(), 'backup.db')
+    await backUp(path, from, nothing)
+    await storeWith(path, 'run-2')
+    const before = readFileSync(commitRecordOf(path))
+    const { replaced } = await restore(from, path, nothing)
+    expect(existsSync(commitRecordOf(path))).toBe(false)
+    expect(readFileSync(commitRecordOf(replaced!)).equals(before)).toBe(true)
   })
 
   test('works where there is no store yet', async () => {

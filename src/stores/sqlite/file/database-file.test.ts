@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connect, openDatabase } from './database-file.ts'
+import { connect, connectForReading, openDatabase, reopenDatabase } from './database-file.ts'
 import { openSqliteStore } from '../index.ts'
 import { lockFile } from './lock.ts'
 import { APPLICATION_ID, SCHEMA_VERSION } from '../tables/schema.ts'
@@ -80,6 +80,13 @@ describe('SQLite: a missing file', () => {
     writeFileSync(`${path}-wal`, 'what is left')
     expect(() => openDatabase(path)).toThrow(`${path} is missing but its journal ${path}-wal is there`)
     expect(readdirSync(folder)).toEqual(['runs.db-wal'])
+  })
+
+  test('is not made by a connection to a missing file: that would be an empty store instead of a lost one', () => {
+    const folder = temporaryFolder()
+    for (const open of [connect, connectForReading, reopenDatabase])
+      expect(() => open(join(folder, 'runs.db'))).toThrow('unable to open database file')
+    expect(readdirSync(folder)).toEqual([])
   })
 
   test('is made with the folders above it', async () => {
