@@ -26,9 +26,11 @@ export function protoPart(part: Part): object {
   return { data: { data: value }, ...rest }
 }
 
-function fileOf({ raw, url, filename, mediaType }: Part, bytesName: string, urlName: string): object | undefined {
+function fileOf(part: Part, bytesName: string, urlName: string): object | undefined {
+  const { raw, url, filename, mediaType, file } = part as Part & { readonly file?: object }
   if (raw === undefined && url === undefined) return undefined
   return {
+    ...file,
     ...(raw === undefined ? { [urlName]: url } : { [bytesName]: raw }),
     ...(filename !== undefined && { name: filename }),
     ...(mediaType !== undefined && { mimeType: mediaType }),
@@ -38,11 +40,14 @@ function fileOf({ raw, url, filename, mediaType }: Part, bytesName: string, urlN
 /** Data must be an object in 0.3: other values are wrapped and marked, like the official SDKs do. */
 function wrapData(data: unknown, part: Part): { readonly data: unknown; readonly metadata?: object } {
   if (isRaw(data)) return { data, ...about(part) }
-  return { data: { value: data ?? null }, metadata: { ...part.metadata, data_part_compat: true } }
+  return { ...about(part), data: { value: data ?? null }, metadata: { ...part.metadata, data_part_compat: true } }
 }
 
-function about({ metadata }: Part): { readonly metadata?: object } {
-  return metadata === undefined ? {} : { metadata }
+/** Its metadata, and fields that this code does not know. */
+function about(part: Part): { readonly metadata?: object } {
+  const { text: _text, raw: _raw, url: _url, data: _data, filename: _filename, mediaType: _mediaType, ...rest } = part
+  const { file: _file, ...others } = rest as { readonly file?: unknown }
+  return others
 }
 
 /** 0.3 allows several schemes, 1.0 one. */

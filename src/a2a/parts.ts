@@ -1,4 +1,4 @@
-/** Compares the known parts of an artifact with the agent's. */
+/** Parts of messages and artifacts: of any value, and compared with the agent's. */
 import { detached } from './detached.ts'
 import { type Artifact, type Message, type Part, textOf } from './types.ts'
 
@@ -101,5 +101,21 @@ export class Repetition<
 
   flush(): readonly Chunk[] {
     return this.#held.splice(0)
+  }
+}
+
+/** A text, a text with files, or any other value, as parts. */
+export function partsOf(value: unknown): Part[] {
+  if (typeof value === 'string') return [{ text: value }]
+  const { text, files } = (value ?? {}) as { text?: unknown; files?: unknown }
+  if (typeof text !== 'string') return [{ data: value ?? null }]
+  return [...(text === '' ? [] : [{ text }]), ...(Array.isArray(files) ? files.map(filePart) : [])]
+}
+
+function filePart({ mediaType, data, url, name }: Readonly<Record<string, string | undefined>>): Part {
+  return {
+    ...(data === undefined ? { url: url ?? '' } : { raw: data }),
+    ...(mediaType !== undefined && { mediaType }),
+    ...(name !== undefined && { filename: name }),
   }
 }

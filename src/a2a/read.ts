@@ -52,6 +52,7 @@ export class Reader {
   task(value: unknown): Task {
     const raw = rawOf(value, 'a task')
     return {
+      ...others(raw, TASK),
       id: requiredText(raw, 'id', 'a task'),
       ...word(raw, 'contextId'),
       status: this.#status(raw['status']),
@@ -75,6 +76,7 @@ export class Reader {
     const raw = rawOf(value, 'a message')
     const parts = raw['parts'] ?? raw['content']
     return {
+      ...others(raw, MESSAGE),
       messageId: typeof raw['messageId'] === 'string' ? raw['messageId'] : '',
       ...word(raw, 'contextId'),
       ...word(raw, 'taskId'),
@@ -111,16 +113,17 @@ export class Reader {
 
   #statusUpdate(raw: Raw): StatusUpdate {
     const about = { taskId: requiredText(raw, 'taskId', 'a status'), ...word(raw, 'contextId'), ...metadata(raw) }
-    return { ...about, status: this.#status(raw['status']) }
+    return { ...others(raw, STATUS_UPDATE), ...about, status: this.#status(raw['status']) }
   }
 
   #artifactUpdate(raw: Raw): ArtifactUpdate {
     return {
+      ...others(raw, ARTIFACT_UPDATE),
       taskId: requiredText(raw, 'taskId', 'an artifact'),
       ...word(raw, 'contextId'),
       artifact: this.#artifact(raw['artifact']),
-      ...(raw['append'] === true && { append: true }),
-      ...(raw['lastChunk'] === true && { lastChunk: true }),
+      ...flag(raw, 'append'),
+      ...flag(raw, 'lastChunk'),
       ...metadata(raw),
     }
   }
@@ -129,6 +132,7 @@ export class Reader {
     const raw = rawOf(value ?? {}, 'a status')
     const message = raw['message'] ?? raw['update']
     return {
+      ...others(raw, STATUS),
       state: stateOf(raw['state']),
       ...(isSet(message) && { message: this.message(message) }),
       ...word(raw, 'timestamp'),
@@ -138,6 +142,7 @@ export class Reader {
   #artifact(value: unknown): Artifact {
     const raw = rawOf(value, 'an artifact')
     return {
+      ...others(raw, ARTIFACT),
       artifactId: requiredText(raw, 'artifactId', 'an artifact'),
       ...word(raw, 'name'),
       ...word(raw, 'description'),
@@ -149,7 +154,7 @@ export class Reader {
 
   #part(value: unknown): Part {
     const raw = rawOf(value, 'a part')
-    const about = { ...metadata(raw), ...word(raw, 'filename'), ...word(raw, 'mediaType') }
+    const about = { ...others(raw, PART), ...metadata(raw), ...word(raw, 'filename'), ...word(raw, 'mediaType') }
     if (typeof raw['text'] === 'string') return { text: raw['text'], ...about }
     if (this.#dialect === '1.0') {
       if (typeof raw['raw'] === 'string') return { raw: raw['raw'], ...about }
@@ -167,14 +172,43 @@ export class Reader {
   }
 }
 
+const TASK = ['kind', 'id', 'contextId', 'status', 'artifacts', 'history', 'metadata']
+const MESSAGE = [
+  'kind',
+  'messageId',
+  'contextId',
+  'taskId',
+  'role',
+  'parts',
+  'content',
+  'metadata',
+  'extensions',
+  'referenceTaskIds',
+]
+const STATUS_UPDATE = ['kind', 'taskId', 'contextId', 'status', 'metadata', 'final']
+const ARTIFACT_UPDATE = ['kind', 'taskId', 'contextId', 'artifact', 'append', 'lastChunk', 'metadata']
+const STATUS = ['state', 'message', 'update', 'timestamp']
+const ARTIFACT = ['artifactId', 'name', 'description', 'parts', 'metadata', 'extensions']
+const PART = ['kind', 'text', 'raw', 'url', 'data', 'file', 'metadata', 'filename', 'mediaType']
+const FILE = ['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']
+
+/** Fields that this code does not know. They are kept: the gateway passes them on. */
+function others(raw: Raw, known: readonly string[]): object {
+  const names = Object.keys(raw)
+  if (names.every((name) => known.includes(name))) return {}
+  return Object.fromEntries(Object.entries(raw).filter(([name]) => !known.includes(name)))
+}
+
 function fileOf(file: Raw, about: Partial<Part>): Part {
   const bytes = text(file['bytes'] ?? file['fileWithBytes'])
   const url = text(file['uri'] ?? file['fileWithUri'])
   const filename = text(file['name'])
   const mediaType = text(file['mimeType'])
+  const more = others(file, FILE)
   return {
     ...(url === undefined ? { raw: bytes ?? '' } : { url }),
     ...about,
+    ...(Object.keys(more).length > 0 && { file: more }),
     ...(filename !== undefined && { filename }),
     ...(mediaType !== undefined && { mediaType }),
   }
@@ -243,6 +277,11 @@ function words<Name extends string>(raw: Raw, name: Name): { readonly [Key in Na
 function number<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: number } {
   const value = raw[name]
   return (typeof value === 'number' ? { [name]: value } : {}) as { readonly [Key in Name]?: number }
+}
+
+function flag<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: boolean } {
+  const value = raw[name]
+  return (typeof value === 'boolean' ? { [name]: value } : {}) as { readonly [Key in Name]?: boolean }
 }
 
 function metadata(raw: Raw): { readonly metadata?: Metadata } {

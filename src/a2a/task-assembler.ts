@@ -18,6 +18,7 @@ export class TaskAssembler {
   readonly #artifacts = new Map<string, AssembledArtifact>()
   readonly #messageIds = new Set<string>()
   #position: Position | undefined
+  #lastStatus: string | undefined
   #rejoined = false
   #exact = true
 
@@ -92,11 +93,8 @@ export class TaskAssembler {
     const isInDoubt = this.#rejoined && !isNumbered
     // A finished task does not change.
     this.#exact = isEnded(task.status.state) || (this.#exact && !isInDoubt)
-    this.#head = {
-      id: task.id,
-      ...(task.contextId !== undefined && { contextId: task.contextId }),
-      ...(task.metadata !== undefined && { metadata: task.metadata }),
-    }
+    const { status: _status, artifacts: _artifacts, history: _history, ...head } = task
+    this.#head = head
     const messages = this.#newMessages(task)
     const chunks = (task.artifacts ?? []).flatMap((artifact) => this.#whole(task, artifact))
     if (isInDoubt)
@@ -139,17 +137,27 @@ export class TaskAssembler {
     return [{ artifactUpdate: { ...about(task), artifact: { ...head, parts: differs.more }, append: true } }]
   }
 
+  /** The task has ended, or has said something later. */
+  #isPast({ state, timestamp }: TaskStatus): boolean {
+    const known = this.#status
+    if (isEnded(known.state)) return true
+    return timestamp !== undefined && known.timestamp !== undefined && timestamp < known.timestamp && !isEnded(state)
+  }
+
   #isNewer({ state, message, timestamp }: TaskStatus): boolean {
     const known = this.#status
-    if (isEnded(known.state)) return false
-    if (timestamp !== undefined && known.timestamp !== undefined && timestamp < known.timestamp) return isEnded(state)
+    if (this.#isPast({ state, ...(timestamp !== undefined && { timestamp }) })) return false
     return state !== known.state || message?.messageId !== known.message?.messageId || timestamp !== known.timestamp
   }
 
   #statusUpdate(update: Extract<Update, { statusUpdate: unknown }>): Update[] {
     const { status, taskId, contextId } = update.statusUpdate
     this.#head ??= { id: taskId, ...(contextId !== undefined && { contextId }) }
-    if (!this.#isNewer(status)) return []
+    // A status may repeat the last one and report progress in its metadata.
+    const said = JSON.stringify(update)
+    const isRepeated = said === this.#lastStatus || this.#rejoined
+    if (!this.#isNewer(status) && (isRepeated || this.#isPast(status))) return []
+    this.#lastStatus = said
     if (status.message !== undefined) this.#isNew(status.message)
     const held = isEnded(status.state) ? this.flush() : []
     this.#status = status

@@ -1,4 +1,4 @@
-/** Streams that real servers sent (agno 3.1, hermes-agent 0.19, litellm 1.106, on a scripted model), equal field by field through the gateway. */
+/** Streams that real servers sent (agno 3.1, hermes-agent 0.19, litellm 1.106, FastA2A 2.1, on a scripted model), equal field by field through the gateway. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import type { ComponentKind } from '../../src/core/ports/component.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
+import { startA2aServer } from './a2a-server.ts'
 import { playing, startChatServer } from './chat-server.ts'
 import { framesOf, logged } from './upstream-log.ts'
 
@@ -80,14 +81,16 @@ async function through(file: string): Promise<SentFrame[]> {
 
 const FAILED = /http500|sticky/
 
-test.for(files.filter((file) => !file.startsWith('agno-') && !FAILED.test(file)))(
+const chats = files.filter((file) => !/^(?:agno|fasta2a)-/.test(file))
+
+test.for(chats.filter((file) => !FAILED.test(file)))(
   'gateway, corpus: a chat client gets %s as it came',
   async (file) => {
     expect(await through(file)).toEqual(framesIn(textOf(file)))
   },
 )
 
-test.for(files.filter((file) => FAILED.test(file)))(
+test.for(chats.filter((file) => FAILED.test(file)))(
   'gateway, corpus: [RUN-3] a chat client gets %s up to its error, and then our error instead of its success',
   async (file) => {
     const sent = framesIn(textOf(file))
@@ -99,5 +102,29 @@ test.for(files.filter((file) => FAILED.test(file)))(
     expect(got.filter(isContent)).toEqual(sent.filter(isContent))
     expect(got.at(-1)).toMatchObject({ data: { error: { code: 'upstream_error' } } })
     expect(got).not.toContainEqual({ data: '[DONE]' })
+  },
+)
+
+test.for(files.filter((file) => file.startsWith('fasta2a-')))(
+  'gateway, corpus: an A2A client gets %s as it came, but for ids and the zone of times',
+  async (file) => {
+    const sent = framesIn(textOf(file)).map(({ data }) => (data as { result: object }).result)
+    const agent = await startA2aServer('1.0', [sent])
+    const server = await serveInProcess({ store: createMemoryStore(), components: [upstream.a2a(agent.url)] })
+    await expect.poll(async () => (await fetch(`${server.url}/a2a/odd/.well-known/agent-card.json`)).status).toBe(200)
+    const message = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'go' }] }
+    const response = await fetch(`${server.url}/a2a/odd`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'a2a-version': '1.0' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } }),
+    })
+    const got = framesIn(await response.text()).map(({ data }) => (data as { result: object }).result)
+    const idsOf = ([first]: object[]) => (first as { task: { id: string; contextId: string } }).task
+    const [theirs, ours] = [idsOf(sent), idsOf(got)]
+    const expected = JSON.stringify(sent)
+      .replaceAll(theirs.id, ours.id)
+      .replaceAll(theirs.contextId, ours.contextId)
+      .replaceAll(/("timestamp":"[^"Z]+)"/g, '$1Z"')
+    expect(got).toEqual(JSON.parse(expected))
   },
 )

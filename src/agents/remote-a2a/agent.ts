@@ -1,22 +1,22 @@
 /** Component for a remote agent that speaks A2A: its task is this run's work. */
 import { A2aClient, type A2aClientOptions, type OutgoingMessage } from '../../a2a/client.ts'
-import {
-  type AgentCard,
-  type BindingName,
-  isWaiting,
-  type Message,
-  type Part,
-  textOf,
-  type Update,
-} from '../../a2a/types.ts'
+import { type AgentCard, type BindingName, isWaiting, type Message, textOf, type Update } from '../../a2a/types.ts'
 import { cardUrl } from '../../a2a/card.ts'
-import { type Component, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
+import { partsOf } from '../../a2a/parts.ts'
+import {
+  type Component,
+  type Emission,
+  type RunContext,
+  type UpstreamInfo,
+  WorkError,
+} from '../../core/ports/component.ts'
 import { aList, anAmount, anObject, aString, type OptionRules } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
 import type { Headers } from '../shared/header-source.ts'
 import { leg } from '../shared/leg.ts'
 import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
+import { isLoggable, recordedUpstream, withReceived } from '../shared/received.ts'
 import { textOf as inputText } from '../shared/text-of.ts'
 import { Traffic, type TrafficSlot, withSlot } from '../shared/traffic.ts'
 import { asFailure, asRemoteError } from './failure.ts'
@@ -131,7 +131,8 @@ async function* run(
   })
   const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings, context))
   // A server that this run's client knows keeps its state by context.
-  const about = settings.upstream === undefined ? {} : { context: context.sessionId }
+  const about = settings.upstream === undefined ? {} : { context: context.sessionId, ...sentMessage(context) }
+  const logged = recordedUpstream(settings.upstream, context)
   let message = messageOf(`${context.runId}-1`, typeof input === 'object' ? input : inputText(input), about)
   let before: LegEnd | undefined
   let resent = 0
@@ -143,7 +144,7 @@ async function* run(
       let long: Message | undefined
       const sent: SentMessage = await context.step('send', async () => {
         await slot.acquire()
-        const first = await open(client.stream(message, following)[Symbol.asyncIterator]())
+        const first = await open(client.stream(message, following)[Symbol.asyncIterator](), logged)
         opened = first.updates
         if ('answer' in first.sent && isLongText(textOf(first.sent.answer.parts))) {
           long = first.sent.answer
@@ -152,12 +153,14 @@ async function* run(
         return first.sent
       })
       if ('isLong' in sent) {
-        const sendAgain = (): Promise<OpenedStream> => open(client.stream(message, following)[Symbol.asyncIterator]())
+        const sendAgain = (): Promise<OpenedStream> =>
+          open(client.stream(message, following)[Symbol.asyncIterator](), logged)
         await context.stage('answer', () => answerInPieces(long, sendAgain, new TaskOutput(context.runId)))
         return undefined
       }
       if ('answer' in sent) {
-        yield* new TaskOutput(context.runId).message(sent.answer)
+        const { answer } = sent
+        yield* withReceived(logged, 'message', answer, new TaskOutput(context.runId).message(answer))
         return textOf(sent.answer.parts)
       }
       const forget = onStop(context, 'cancel', async () => void (await client.cancel(sent.task)))
@@ -165,7 +168,8 @@ async function* run(
         const taskOutput = new TaskOutput(context.runId, before?.marks, opened === undefined)
         const end = await leg(context, 'task', async function* () {
           await slot.acquire()
-          return yield* followToEnd(opened ?? client.subscribe(sent.task, following), taskOutput, opened !== undefined)
+          const updates = opened ?? client.subscribe(sent.task, following)
+          return yield* followToEnd(updates, taskOutput, opened !== undefined, logged)
         })
         slot.release()
         if (end.lost === true) {
@@ -174,7 +178,8 @@ async function* run(
         }
         if (!isWaiting(end.status.state)) return outcome(end, context)
         const prompt = end.note === '' ? 'The remote agent waits for an answer' : end.note
-        const details = { task: sent.task, state: stateName(end.status) }
+        const state = stateName(end.status)
+        const details = { task: sent.task, state, ...(state === 'auth-required' && { a2a: { state } }) }
         message = messageOf(`${context.runId}-${turn + 1}`, await context.ask({ prompt, details }), sent)
         before = end
       } finally {
@@ -222,19 +227,30 @@ function fetchCard(settings: Settings, context: RunContext): Promise<AgentCard> 
   })
 }
 
-/** A string, or any other JSON value. */
-function messageOf(
-  messageId: string,
-  content: unknown,
-  about: { task?: string; context?: string } = {},
-): OutgoingMessage {
-  const part: Part = typeof content === 'string' ? { text: content } : { data: content ?? null }
+interface MessageContext {
+  readonly task?: string
+  readonly context?: string
+  /** What an A2A client sent. */
+  readonly message?: Partial<Message>
+}
+
+/** A text, a text with files, or any other JSON value. */
+function messageOf(messageId: string, content: unknown, about: MessageContext = {}): OutgoingMessage {
+  const { parts = partsOf(content), metadata, extensions } = about.message ?? {}
   return {
     messageId,
-    parts: [part],
+    parts,
+    ...(metadata !== undefined && { metadata }),
+    ...(extensions !== undefined && { extensions }),
     ...(about.task !== undefined && { taskId: about.task }),
     ...(about.context !== undefined && { contextId: about.context }),
   }
+}
+
+/** The message of an A2A client, with all of its parts. */
+function sentMessage({ metadata }: RunContext): Pick<MessageContext, 'message'> {
+  const { message } = (metadata['a2a'] ?? {}) as { readonly message?: Partial<Message> }
+  return Array.isArray(message?.parts) ? { message } : {}
 }
 
 interface OpenedStream {
@@ -243,11 +259,17 @@ interface OpenedStream {
 }
 
 /** Waits for the first update, which has the task's id; the stream delivers the rest. */
-async function open(updates: AsyncGenerator<Update, void, void>): Promise<OpenedStream> {
+async function open(
+  updates: AsyncGenerator<Update, void, void>,
+  logged: UpstreamInfo | undefined,
+): Promise<OpenedStream> {
   try {
     const { done, value: first } = await updates.next()
     if (done === true) throw new Error('the remote agent closed the stream without sending an update')
-    if ('message' in first) return { sent: { answer: textsOf(first.message) }, updates }
+    if ('message' in first) {
+      const isWhole = logged !== undefined && isLoggable(first.message)
+      return { sent: { answer: isWhole ? first.message : textsOf(first.message) }, updates }
+    }
     const { id, contextId } = 'task' in first ? first.task : aboutOf(first)
     return {
       sent: { task: id, ...(contextId !== undefined && { context: contextId }) },
@@ -258,7 +280,7 @@ async function open(updates: AsyncGenerator<Update, void, void>): Promise<Opened
   }
 }
 
-/** Only text parts of an answer are emitted, so only these are recorded. */
+/** Only text parts of an answer are emitted, so only these are recorded if no view shows the others. */
 function textsOf({ messageId, role, parts }: Message): Message {
   return { messageId, role, parts: parts.filter(({ text }) => text !== undefined) }
 }
@@ -298,9 +320,13 @@ async function* followToEnd(
   updates: AsyncIterable<Update>,
   taskOutput: TaskOutput,
   isFirst: boolean,
+  logged: UpstreamInfo | undefined,
 ): AsyncGenerator<Emission, LegEnd, void> {
   try {
-    for await (const update of updates) yield* taskOutput.add(update)
+    for await (const update of updates) {
+      const [[name, value] = ['', undefined]] = Object.entries(update)
+      yield* withReceived(logged, name, value, taskOutput.add(update))
+    }
     yield* taskOutput.end()
   } catch (thrown) {
     const failure = asFailure(thrown)

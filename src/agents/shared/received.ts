@@ -20,8 +20,14 @@ export function* withReceived(
 ): Generator<Emission> {
   if (upstream === undefined) return yield* derived
   const { protocol } = upstream
-  const fits = Buffer.byteLength(JSON.stringify(data)) <= RECEIVED_BYTES_MAX
-  yield emitTogether([createEvent('upstream.received', { protocol, name, ...(fits && { data }) }), ...derived])
+  yield emitTogether([
+    createEvent('upstream.received', { protocol, name, ...(isLoggable(data) && { data }) }),
+    ...derived,
+  ])
+}
+
+export function isLoggable(data: unknown): boolean {
+  return Buffer.byteLength(JSON.stringify(data)) <= RECEIVED_BYTES_MAX
 }
 
 /** The upstream whose events are logged: none if the component is called by another one, because no view shows them there. */

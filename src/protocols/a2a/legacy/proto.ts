@@ -15,11 +15,11 @@ export function protoTask({ status, artifacts = [], history = [], ...rest }: Tas
   }
 }
 
-function protoStatus({ state, message, timestamp }: TaskStatus): object {
+function protoStatus({ state, message, ...rest }: TaskStatus): object {
   return {
     state: state === 'TASK_STATE_CANCELED' ? 'TASK_STATE_CANCELLED' : state,
     ...(message !== undefined && { message: protoMessage(message) }),
-    ...(timestamp !== undefined && { timestamp }),
+    ...rest,
   }
 }
 

@@ -16,11 +16,11 @@ export function fromTask({ status, artifacts, history, ...rest }: Task): object 
   }
 }
 
-function fromStatus({ state, message, timestamp }: TaskStatus): object {
+function fromStatus({ state, message, ...rest }: TaskStatus): object {
   return {
     state: taskStates[state].legacy,
     ...(message !== undefined && { message: kindMessage(message) }),
-    ...(timestamp !== undefined && { timestamp }),
+    ...rest,
   }
 }
 

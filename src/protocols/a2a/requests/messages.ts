@@ -2,6 +2,7 @@
 import type { Question } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { hintsOf } from '../view/states.ts'
+import { partsOf } from '../../../a2a/parts.ts'
 import type { Message, Part } from '../wire/wire.ts'
 
 /** Run metadata of this protocol, under `a2a`. */
@@ -72,22 +73,6 @@ export function firstMessage(run: Run, input: unknown): Message {
   const kept = aboutOf(run)?.message
   const { parts = partsOf(input), ...rest } = kept ?? { messageId: `${run.id}-0`, role: 'ROLE_USER' as const }
   return { ...rest, parts, taskId: run.id, contextId: run.session }
-}
-
-/** Any value as parts. */
-export function partsOf(value: unknown): Part[] {
-  if (typeof value === 'string') return [{ text: value }]
-  const { text, files } = (value ?? {}) as { text?: unknown; files?: unknown }
-  if (typeof text !== 'string') return [{ data: value ?? null }]
-  return [...(text === '' ? [] : [{ text }]), ...(Array.isArray(files) ? files.map(filePart) : [])]
-}
-
-function filePart({ mediaType, data, url, name }: Readonly<Record<string, string | undefined>>): Part {
-  return {
-    ...(data === undefined ? { url: url ?? '' } : { raw: data }),
-    ...(mediaType !== undefined && { mediaType }),
-    ...(name !== undefined && { filename: name }),
-  }
 }
 
 /** A paused run's questions, as the status message. */

@@ -17,7 +17,8 @@ import { listRuns, pageTokenAfter } from './listing.ts'
 import { aboutOf, inputOf, toAbout } from './messages.ts'
 import { checkModes } from './modes.ts'
 import { type A2aOptions, type AgentCardOptions, pushOptions } from '../wire/options.ts'
-import { type StreamStart, type TaskFold, taskProjection } from '../view/projection.ts'
+import { type TaskFold, taskProjection } from '../view/projection.ts'
+import type { StreamStart } from '../view/stream-start.ts'
 import { PushConfigs } from '../push/configs.ts'
 import { resumeFrom } from '../view/resume.ts'
 import { isSettled, taskStates } from '../view/states.ts'
@@ -339,9 +340,10 @@ function reusedMessage(
 }
 
 /** An immediate response is due once it is known to be a task rather than a message. */
-function isDue({ state, held, direct }: TaskFold, returnImmediately: boolean): boolean {
+function isDue({ state, held, direct, relay }: TaskFold, returnImmediately: boolean): boolean {
   if (direct !== undefined) return true
-  return returnImmediately ? held === undefined : isSettled(state)
+  // An upstream may answer late; its task can be asked for meanwhile.
+  return returnImmediately ? held === undefined || relay !== undefined : isSettled(state)
 }
 
 async function digestOf(values: readonly string[]): Promise<string> {

@@ -35,6 +35,8 @@ export interface ArtifactFold {
   readonly said: TextPieces | undefined
   /** Its content, if not. */
   readonly pieces: Piece | undefined
+  /** The upstream's own fields, without its parts. */
+  readonly received?: Omit<Artifact, 'parts'>
 }
 
 export interface Artifacts {
@@ -99,6 +101,37 @@ export function addArtifact(artifacts: Artifacts | undefined, { data, actor, ind
   const known = append ? find(artifacts, id) : undefined
   const begun: ArtifactFold = known ?? { id, actor, name, isText: false, ...EMPTY }
   return add(artifacts, begun, { index, part: partOf(data) }, last)
+}
+
+/** An upstream's artifact, or a chunk of it. */
+export function addReceived(
+  artifacts: Artifacts | undefined,
+  { parts, ...fields }: Artifact,
+  append: boolean,
+  index: number,
+): Artifacts | undefined {
+  const known = find(artifacts, fields.artifactId)
+  const before = append ? known : undefined
+  let content: Content = { said: before?.said, pieces: before?.pieces }
+  for (const part of parts) content = contentWith(content, index, part)
+  const received = { ...before?.received, ...fields }
+  const artifact: ArtifactFold = {
+    ...EMPTY,
+    id: fields.artifactId,
+    actor: undefined,
+    name: fields.name,
+    isText: false,
+    received,
+    ...content,
+  }
+  return known === undefined ? { newest: artifact, older: artifacts } : replace(artifacts, artifact)
+}
+
+/** Whether an upstream's artifact is known as it is. */
+export function hasReceived(artifacts: Artifacts | undefined, artifact: Artifact): boolean {
+  const known = find(artifacts, artifact.artifactId)
+  const as = addReceived(undefined, artifact, false, 0)!.newest
+  return known !== undefined && JSON.stringify(toArtifact(known)) === JSON.stringify(toArtifact(as))
 }
 
 function partOf({ text, bytes, url, value, mediaType, name }: EventData['artifact.added']): Part {
@@ -200,7 +233,8 @@ function lastChunk(artifact: ArtifactFold): Chunk {
   return { artifact: { ...head(artifact), parts: [{ text: '' }] }, append: true, last: true }
 }
 
-function head({ id, name, actor }: ArtifactFold): Omit<Artifact, 'parts'> {
+function head({ id, name, actor, received }: ArtifactFold): Omit<Artifact, 'parts'> {
+  if (received !== undefined) return received
   const by = actor === undefined ? undefined : { component: actor.component, run: actor.run }
   return { artifactId: id, ...(name !== undefined && { name }), ...(by !== undefined && { metadata: { actor: by } }) }
 }
@@ -226,7 +260,9 @@ function toArtifact(artifact: ArtifactFold): Artifact {
 }
 
 function isBareText(part: Part): part is { readonly text: string } {
-  return part.text !== undefined && part.mediaType === undefined && part.filename === undefined
+  if (part.text === undefined) return false
+  for (const name in part) if (name !== 'text') return false
+  return true
 }
 
 function partsOf({ said, pieces }: ArtifactFold): Part[] {

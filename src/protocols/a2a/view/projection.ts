@@ -1,5 +1,5 @@
 /** Projects a log to a task and its stream events. Sequence numbers are counted in the fold, so they are the same on every node. */
-import type { LoggedEvent, Question } from '../../../core/model/event.ts'
+import type { LoggedEvent, LoggedEventOf, Question } from '../../../core/model/event.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import type { Run } from '../../../core/model/run.ts'
 import {
@@ -12,11 +12,15 @@ import {
   endMessage,
   addText,
   continueText,
+  addReceived,
+  hasReceived,
   retract,
 } from './artifacts.ts'
-import { aboutOf, agentMessage, partsOf, questionMessage } from '../requests/messages.ts'
-import { type TaskState, taskStates, waitingState } from './states.ts'
-import type { Message, StreamResponse, Task } from '../wire/wire.ts'
+import { partsOf } from '../../../a2a/parts.ts'
+import { aboutOf, agentMessage, questionMessage } from '../requests/messages.ts'
+import { isSettled, type TaskState, taskStates, waitingState } from './states.ts'
+import type { Message, StatusUpdate, StreamResponse, Task } from '../wire/wire.ts'
+import { isShown, relayAfter, type TaskRelay, updateIn } from './relay.ts'
 import { statusOf, taskOf } from './task.ts'
 
 /** Answers to questions, newest first. */
@@ -51,6 +55,8 @@ export interface TaskFold {
   readonly held: readonly TaskFrame[] | undefined
   /** The response is this message, without a task. */
   readonly direct: Message | undefined
+  /** Only for a run whose work an A2A upstream does. */
+  readonly relay: TaskRelay | undefined
 }
 
 export interface TaskFrame {
@@ -76,8 +82,8 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
     return { state: draft.state, frames: draft.frames }
   },
   applyTexts(before, stretch) {
-    const { direct, trimmed, held, sequence } = before
-    if (direct !== undefined || trimmed === undefined || held !== undefined) return undefined
+    const { direct, trimmed, held, sequence, relay } = before
+    if (direct !== undefined || trimmed === undefined || held !== undefined || relay !== undefined) return undefined
     const artifacts = continueText(before.artifacts, stretch)
     if (artifacts === undefined) return undefined
     const { first, texts, times } = stretch
@@ -101,6 +107,7 @@ export function beginTask(run: Run): TaskFold {
     origin: undefined,
     held: aboutOf(run)?.direct === true ? [] : undefined,
     direct: undefined,
+    relay: undefined,
   }
 }
 
@@ -123,12 +130,20 @@ class Draft {
 
   fold(): void {
     const event = this.#event
+    const relay = relayAfter(this.state.relay, event)
+    if (relay !== this.state.relay) this.#set({ relay })
+    if (isShown(relay, event)) return
     switch (event.type) {
       case 'run.created':
         this.#set({ input: event.data.input, timestamp: event.time })
+        // The first frame is the upstream's task.
+        if (relay !== undefined) this.#set({ held: [] })
         return this.#emit({ task: taskOf(this.state) })
       case 'run.started':
-        return this.state.state === 'TASK_STATE_WORKING' ? undefined : this.#move('TASK_STATE_WORKING')
+        if (this.state.state === 'TASK_STATE_WORKING' || relay !== undefined) return
+        return this.#move('TASK_STATE_WORKING')
+      case 'upstream.received':
+        return this.#received(event)
       case 'text.delta':
         return this.#show(addText(this.state.artifacts, event))
       case 'text.completed':
@@ -145,7 +160,9 @@ class Draft {
         return this.#resume(event.data.answers)
       case 'run.completed':
         this.#show(endAll(this.state.artifacts))
-        this.#show(addOutput(this.state.artifacts, event.data.output, event.index))
+        // All of an upstream's output was streamed.
+        if (relay === undefined) this.#show(addOutput(this.state.artifacts, event.data.output, event.index))
+        if (relay?.answer !== undefined) return this.#answer(relay.answer)
         return this.#move('TASK_STATE_COMPLETED')
       case 'run.failed':
         return this.#end('TASK_STATE_FAILED', event.data.error.message)
@@ -178,8 +195,71 @@ class Draft {
 
   #move(state: TaskState, message?: Message): void {
     if (state !== 'TASK_STATE_WORKING') this.#decide()
+    const { relay } = this.state
     this.#set({ state, message, timestamp: this.#event.time, waiting: [] })
+    if (relay?.end?.status.state === state) return this.#relayStatus(relay.end)
+    if (relay?.status !== undefined) this.#set({ relay: { ...relay, status: undefined } })
     this.#tellStatus()
+  }
+
+  #received(event: LoggedEventOf<'upstream.received'>): void {
+    const { relay, run, held, artifacts } = this.state
+    if (relay === undefined || event.actor !== undefined || event.data.protocol !== 'a2a') return
+    const update = updateIn(event, run)
+    if (update === undefined || ('message' in update && held === undefined)) {
+      this.#set({ relay: { ...relay, isVerbatim: false } })
+      return this.state.state === 'TASK_STATE_SUBMITTED' ? this.#move('TASK_STATE_WORKING') : undefined
+    }
+    this.#set({ relay: { ...relay, isVerbatim: true } })
+    if ('task' in update) return this.#receivedTask(update.task)
+    if ('message' in update) return this.#set({ relay: { ...relay, isVerbatim: true, answer: update.message } })
+    this.#decide()
+    if ('statusUpdate' in update) return this.#receivedStatus(update.statusUpdate)
+    const { artifact, append = false } = update.artifactUpdate
+    this.#emit(update, false, { artifacts: addReceived(artifacts, artifact, append, event.index) })
+  }
+
+  /** Artifacts and a status with content follow as updates, for those who subscribed before the upstream answered. */
+  #receivedTask({ id: taskId, contextId, status, artifacts = [], ...head }: Task): void {
+    const [first] = this.state.held ?? []
+    const isPlain = artifacts.length === 0 && status.message === undefined && !isSettled(status.state)
+    const known = { ...this.state.relay!, head }
+    if (first !== undefined && isPlain) {
+      const { state, timestamp = this.#event.time } = status
+      this.#set({ state, timestamp, relay: { ...known, status } })
+    } else this.#set({ relay: known })
+    if (first !== undefined) {
+      const fold = { ...this.state, held: undefined, sequence: first.fold.sequence, origin: first.fold.origin }
+      this.#set({ held: [{ ...first, update: { task: taskOf(fold) }, fold }] })
+      this.#decide()
+    }
+    for (const artifact of artifacts) {
+      if (hasReceived(this.state.artifacts, artifact)) continue
+      const changed = addReceived(this.state.artifacts, artifact, false, this.#event.index)
+      this.#emit({ artifactUpdate: { taskId, contextId, artifact } }, false, { artifacts: changed })
+    }
+    if (JSON.stringify(status) !== JSON.stringify(statusOf(this.state)))
+      this.#receivedStatus({ taskId, contextId, status })
+  }
+
+  #receivedStatus(update: StatusUpdate): void {
+    if (isSettled(update.status.state)) this.#set({ relay: { ...this.state.relay!, end: update } })
+    else this.#relayStatus(update)
+  }
+
+  #relayStatus(update: StatusUpdate): void {
+    const { status } = update
+    const { state, message, timestamp = this.#event.time } = status
+    this.#set({ state, message, timestamp, relay: { ...this.state.relay!, status } })
+    this.#emit({ statusUpdate: update }, taskStates[state].endsStream)
+  }
+
+  /** The upstream answered with a message. It is also the task's artifact, for those who ask for the task. */
+  #answer(direct: Message): void {
+    const { taskId: _taskId, ...message } = direct
+    this.#set({ state: 'TASK_STATE_COMPLETED', timestamp: this.#event.time })
+    this.#set({ direct: message, held: undefined, sequence: 0 })
+    this.#emit({ message }, true)
   }
 
   #tellStatus(): void {
@@ -196,6 +276,7 @@ class Draft {
   }
 
   #show({ artifacts, chunks }: ArtifactChange): void {
+    if (this.state.relay?.answer !== undefined) return this.#set({ artifacts })
     if (chunks.length > 0) this.#decide()
     for (const chunk of chunks) this.#emit({ artifactUpdate: this.#update(chunk) }, false, { artifacts })
     if (artifacts !== this.state.artifacts) this.#set({ artifacts })
@@ -225,74 +306,5 @@ class Draft {
       this.#set({ direct, held: undefined, sequence: 0 })
       this.#emit({ message: direct }, true)
     } else if (name === PROGRESS) this.#move('TASK_STATE_WORKING', message())
-  }
-}
-
-/** Where a stream starts: with a snapshot of the task, followed by all later events. */
-export type StreamStart =
-  /** From the beginning. */
-  | { readonly kind: 'start' }
-  /** After a log event. */
-  | { readonly kind: 'index'; readonly index: number }
-  /** At the answer to a question, from an index on. */
-  | { readonly kind: 'answer'; readonly question: string; readonly from: number }
-  /** After an A2A event. */
-  | { readonly kind: 'sequence'; readonly sequence: number }
-
-interface StreamState {
-  readonly task: TaskFold
-  readonly hasStarted: boolean
-}
-
-/** Selects the events of a stream by its start. */
-export function streamProjection(beginning: StreamStart): Projection<StreamState, TaskFrame> {
-  return {
-    initial: (run) => ({ task: beginTask(run), hasStarted: beginning.kind === 'start' }),
-    apply({ task: before, hasStarted }, event) {
-      const { state: task, frames } = taskProjection.apply(before, event)
-      if (hasStarted) return { state: { task, hasStarted }, frames }
-      const first = beginsWith(beginning, event, frames, task)
-      if (first === undefined) return { state: { task, hasStarted }, frames: [] }
-      const rest = beginning.kind === 'sequence' ? frames.filter(({ sequence }) => sequence > first.sequence) : []
-      return { state: { task, hasStarted: true }, frames: [first, ...rest] }
-    },
-  }
-}
-
-function beginsWith(
-  beginning: StreamStart,
-  event: LoggedEvent,
-  frames: readonly TaskFrame[],
-  task: TaskFold,
-): TaskFrame | undefined {
-  switch (beginning.kind) {
-    case 'index':
-      return event.index === beginning.index ? snapshotFrame(task) : undefined
-    case 'answer': {
-      const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from
-      return isAnswer && Object.hasOwn(event.data.answers, beginning.question) ? snapshotFrame(task) : undefined
-    }
-    case 'sequence': {
-      const found = frames.find(({ sequence }) => sequence === beginning.sequence)
-      return found && snapshotFrame(found.fold)
-    }
-    case 'start':
-      return undefined
-  }
-}
-
-/** A snapshot of the task, with the number of the last event it includes. */
-export function snapshotFrame(fold: TaskFold): TaskFrame {
-  const update = fold.direct === undefined ? lazyTask(fold) : { message: fold.direct }
-  const last = fold.direct !== undefined || taskStates[fold.state].terminal
-  return { sequence: fold.sequence - 1, update, last, fold }
-}
-
-/** Built when it is read: streams show the task in a form of their own. */
-function lazyTask(fold: TaskFold): { readonly task: Task } {
-  return {
-    get task() {
-      return taskOf(fold)
-    },
   }
 }

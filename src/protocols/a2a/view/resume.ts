@@ -3,7 +3,8 @@ import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { checksumOf } from '../../../sse/checksum.ts'
-import type { StreamStart, Origin } from './projection.ts'
+import type { Origin } from './projection.ts'
+import type { StreamStart } from './stream-start.ts'
 import { taskKind, type TaskViewer } from './task-cursor.ts'
 
 export interface ResumePoint {

@@ -5,7 +5,8 @@ import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../..
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { TakenFrames } from '../../../http/view.ts'
-import { snapshotFrame, type StreamStart, type TaskFold, type TaskFrame, taskProjection } from './projection.ts'
+import { type TaskFold, type TaskFrame, taskProjection } from './projection.ts'
+import { snapshotFrame, type StreamStart } from './stream-start.ts'
 
 export type TaskViewer = SharedView<TaskFold, TaskFrame>
 
@@ -28,6 +29,8 @@ export class TaskCursor {
   #at: Checkpoint<TaskFold>
   #hasStarted: boolean
   #ended = false
+  /** The last frame that the snapshot includes. */
+  #included = -1
 
   private constructor(view: TaskViewer, beginning: StreamStart) {
     this.view = view
@@ -82,13 +85,21 @@ export class TaskCursor {
 
   #begin(snapshot: TaskFrame): TaskFrame {
     this.#hasStarted = true
+    this.#included = snapshot.sequence
     this.#ended = snapshot.last
     return snapshot
   }
 
-  #step(slice: Slice, begin: number): TakenFrames<TaskFold, TaskFrame> {
+  #includes({ sequence, last }: TaskFrame): boolean {
+    return sequence <= this.#included && !last
+  }
+
+  #step(slice: Slice, from: number): TakenFrames<TaskFold, TaskFrame> {
     const step = this.view.step(this.#at, slice)
     this.#at = step.after
+    // Frames that were held when the snapshot was taken.
+    let begin = from
+    while (step.frames[begin] !== undefined && this.#includes(step.frames[begin]!)) begin++
     if (this.#ended) return { step, begin, end: begin }
     const last = step.ends.find((index) => index >= begin)
     this.#ended = last !== undefined

@@ -1,7 +1,8 @@
 /** Builds the task object from the folded state. */
 import type { Run } from '../../../core/model/run.ts'
 import { toArtifacts } from './artifacts.ts'
-import { aboutOf, agentMessage, firstMessage, partsOf, questionMessage } from '../requests/messages.ts'
+import { partsOf } from '../../../a2a/parts.ts'
+import { aboutOf, agentMessage, firstMessage, questionMessage } from '../requests/messages.ts'
 import type { TaskFold, AnsweredTurn } from './projection.ts'
 import { stateOf } from './states.ts'
 import type { Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
@@ -18,8 +19,10 @@ export function taskOf(fold: TaskFold, { historyLength, includeArtifacts = true,
   const { run } = fold
   const artifacts = includeArtifacts ? toArtifacts(fold.artifacts) : []
   const history = historyLength === 0 ? [] : historyOf(fold, answers).slice(-(historyLength ?? 0))
-  const metadata = metadataOf(run, fold.trimmed)
+  const { history: _history, metadata: theirs, ...others } = fold.relay?.head ?? {}
+  const metadata = fold.relay?.head === undefined ? metadataOf(run, fold.trimmed) : theirs
   return {
+    ...others,
     id: run.id,
     contextId: run.session,
     status: statusOf(fold),
@@ -29,12 +32,19 @@ export function taskOf(fold: TaskFold, { historyLength, includeArtifacts = true,
   }
 }
 
-export function statusOf({ state, message, timestamp }: TaskFold): TaskStatus {
+export function statusOf({ state, message, timestamp, relay }: TaskFold): TaskStatus {
+  if (relay?.status !== undefined) return relay.status
   return { state, ...(message !== undefined && { message }), timestamp }
 }
 
 /** Oldest first: the initial message, then each question with its answer. */
-function historyOf({ run, input, turns }: TaskFold, answers: ReadonlyMap<string, Message> | undefined): Message[] {
+function historyOf(fold: TaskFold, answers: ReadonlyMap<string, Message> | undefined): Message[] {
+  const { run, input, turns, relay } = fold
+  // The upstream's own, with the message as the client sent it.
+  if (relay?.head?.history !== undefined)
+    return relay.head.history.map((message) =>
+      message.messageId === `${run.id}-1` ? firstMessage(run, input) : message,
+    )
   const newestFirst: Message[] = []
   for (let turn = turns; turn !== undefined; turn = turn.previous) {
     newestFirst.push(answerMessage(run, turn, answers))
