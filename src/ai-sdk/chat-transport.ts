@@ -1,8 +1,9 @@
-/** A transport for `useChat` that reconnects automatically after the last chunk, and whose stop is durable. */
+/** A transport for `useChat` that reconnects after the last chunk, shares connections between tabs, and whose stop is durable. */
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
 import { Backoff, type OnProblem } from '../client/backoff.ts'
 import { ApiError, type ClientError, ConnectionError } from '../client/errors.ts'
 import { eventsIn, piecesOf, type WaitForPiece } from '../sse/read.ts'
+import { type Heard, StreamTabs } from './stream-tabs.ts'
 
 export interface ChatTransportOptions {
   /** Address of a component's chat, such as `/ai/assistant/chat`. */
@@ -17,6 +18,8 @@ export interface ChatTransportOptions {
   readonly retryDelayMs?: number
   /** A connection that is silent for longer is replaced; the server sends heartbeats. Default: 45,000. */
   readonly idleTimeoutMs?: number
+  /** Tabs of one origin that show the same message share one connection. Default: true. */
+  readonly share?: boolean
   /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem
 }
@@ -31,6 +34,11 @@ interface Request {
   readonly headers?: HeadersInit | undefined
   readonly signal?: AbortSignal | undefined
 }
+
+const IDLE_TIMEOUT_MS = 45_000
+
+/** Header that names the numbering of a stream's chunks: connections of the same name deliver the same chunks. */
+const NUMBERING = 'holdfast-stream'
 
 export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implements ChatTransport<Message> {
   readonly resumeStreamIsReplay = true
@@ -85,7 +93,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     })
   }
 
-  /** The chunks of a message, each once, whatever happens to connections and servers. */
+  /** The chunks of a message, each once, whatever happens to connections, tabs and servers. */
   async *#chunks(
     first: Response,
     backoff: Backoff,
@@ -93,21 +101,69 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
   ): AsyncGenerator<UIMessageChunk, void, void> {
     const stream = first.headers.get('x-workflow-run-id')
     if (stream === null) throw new ConnectionError('the response is not a chat of Holdfast')
+    const numbering = first.headers.get(NUMBERING)
+    let tabs = await this.#openTabs(numbering)
     let received = 0
-    for (let response = first; ;) {
-      try {
-        for await (const { data } of eventsIn(piecesOf(response.body, this.#wait()))) {
-          if (data === '[DONE]') return
-          const chunk = JSON.parse(data) as UIMessageChunk
+    let response: Response | undefined = first
+    try {
+      for (;;) {
+        const heard: Heard = response === undefined ? await tabs!.next(signal) : 'missed'
+        if (heard === 'done') return
+        if (typeof heard === 'object') {
           received++
-          backoff.progress()
-          yield chunk
+          yield heard.chunk
+          continue
         }
-      } catch (cause) {
-        if (signal?.aborted === true) throw cause
+        if (heard === 'silent') await tabs!.takeLead()
+        if (response === undefined) {
+          response = await this.#resume(stream, received, backoff, signal)
+          if (response.headers.get(NUMBERING) !== numbering) {
+            tabs?.close()
+            tabs = undefined
+          }
+        }
+        try {
+          for await (const chunk of this.#read(response, tabs)) {
+            if (chunk === 'done') return
+            received++
+            backoff.progress()
+            yield chunk
+            if (tabs?.isServed === true) break
+          }
+        } catch (cause) {
+          if (signal?.aborted === true) throw cause
+        }
+        response = undefined
+        if (tabs?.isServed === true) continue
+        await backoff.pause(new ConnectionError('the connection was lost before the end of the message'), signal)
+        if (tabs === undefined) response = await this.#resume(stream, received, backoff, signal)
       }
-      await backoff.pause(new ConnectionError('the connection was lost before the end of the message'), signal)
-      response = await this.#resume(stream, received, backoff, signal)
+    } finally {
+      tabs?.close()
+    }
+  }
+
+  async #openTabs(numbering: string | null): Promise<StreamTabs | undefined> {
+    const { api, share = true, idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options
+    if (!share || numbering === null || globalThis.location === undefined) return undefined
+    return StreamTabs.open(`holdfast:chat:${new URL(api, location.href).href}:${numbering}`, idleTimeoutMs)
+  }
+
+  /** What one connection delivers, until another tab delivers the rest. */
+  async *#read(response: Response, tabs: StreamTabs | undefined): AsyncGenerator<UIMessageChunk | 'done', void, void> {
+    const left = new AbortController()
+    try {
+      for await (const { data } of eventsIn(piecesOf(response.body, this.#wait(tabs, left.signal)))) {
+        if (data === '[DONE]') {
+          tabs?.end()
+          return yield 'done'
+        }
+        const chunk = JSON.parse(data) as UIMessageChunk
+        tabs?.has(chunk)
+        yield chunk
+      }
+    } finally {
+      left.abort()
     }
   }
 
@@ -164,15 +220,21 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     }
   }
 
-  #wait(): WaitForPiece {
-    const { idleTimeoutMs = 45_000 } = this.#options
+  #wait(tabs: StreamTabs | undefined, left: AbortSignal): WaitForPiece {
+    const { idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options
+    const served = tabs?.served(left).then(() => {
+      throw new ConnectionError('another tab delivers what follows')
+    })
+    served?.catch(() => {}) // it may come between two pieces
     return async (piece) => {
       let timer: ReturnType<typeof setTimeout> | undefined
       const silence = new Promise<never>((_resolve, reject) => {
         timer = setTimeout(() => reject(new ConnectionError('the connection is silent')), idleTimeoutMs)
       })
       try {
-        return await Promise.race([piece, silence])
+        const result = await Promise.race([piece, silence, ...(served === undefined ? [] : [served])])
+        tabs?.alive()
+        return result
       } finally {
         clearTimeout(timer)
       }

@@ -47,6 +47,7 @@ const EXPOSED = [
   'Location',
   'Retry-After',
   'Holdfast-Run',
+  'Holdfast-Stream',
   'Idempotency-Replayed',
   'WWW-Authenticate',
   'X-Request-Id',

@@ -3,15 +3,22 @@ import { useChat } from '@ai-sdk/react'
 import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai'
 import { createElement as h, StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { HoldfastChatTransport } from '../../src/ai-sdk/index.ts'
 
 const [, , component, id] = location.pathname.split('/')
 const api = `/ai/${component}/chat`
+const options = new URLSearchParams(location.search)
+const idleTimeoutMs = Number(options.get('idle') ?? 45_000)
+const transport =
+  options.get('transport') === 'holdfast'
+    ? new HoldfastChatTransport({ api, idleTimeoutMs })
+    : new DefaultChatTransport({ api })
 
 function Shown() {
   const chat = useChat({
     id: id!,
     resume: true,
-    transport: new DefaultChatTransport({ api }),
+    transport,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   })
   const last = chat.messages.at(-1)

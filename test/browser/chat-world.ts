@@ -21,6 +21,8 @@ export interface ChatWorld {
   killAndRestart(): Promise<void>
   /** Browsers refuse new requests while they are offline, and leave it to the network to break connections. */
   goOffline(): Promise<void>
+  /** Event streams between pages and server. */
+  readonly streams: { readonly open: number; readonly total: number }
 }
 
 /** `script` is a file of this folder that shows `/page/{component}/{chat}` by its elements: status, text, asked, error. */
@@ -40,6 +42,7 @@ export async function openChatWorld(script: string, context: BrowserContext): Pr
   })
   return Object.assign(world, {
     url: proxy.url,
+    streams: proxy.streams,
     async goOffline() {
       await context.setOffline(true)
       proxy.cut()

@@ -7,13 +7,12 @@ import { type Follow, follow, type FollowOptions, type Position } from '../follo
 import type { Transport } from '../transport.ts'
 import { ConnectionSlots } from './connection-slots.ts'
 import { SharedRun } from './shared-run.ts'
+import { canLock, tabLocks } from './tab-locks.ts'
 
 /** Follows runs together with other tabs; undefined if that is impossible, and every stream has its own connection. */
 export function openSharing(transport: Transport, share: string | false | undefined): Follow | undefined {
-  const { locks } = globalThis.navigator ?? {}
-  // Node has locks and channels too, but no tabs and no such limit.
-  if (share === false || globalThis.location === undefined || locks === undefined) return undefined
-  if (typeof BroadcastChannel === 'undefined' || crypto.subtle === undefined) return undefined
+  const locks = tabLocks()
+  if (share === false || locks === undefined || crypto.subtle === undefined) return undefined
   if (share === undefined && typeof transport.key === 'function') return undefined
   const sharing = new Sharing(transport, locks, share ?? (transport.key as string | undefined) ?? '')
   return (position, options) => sharing.follow(position, options)
@@ -45,13 +44,6 @@ class Sharing {
     }
     yield* shared.read(position, options)
   }
-}
-
-/** Sandboxed frames, and pages without storage access, have locks that reject every request. */
-function canLock(locks: LockManager, name: string): Promise<boolean> {
-  return Promise.resolve()
-    .then(() => locks.request(`${name}:probe`, { mode: 'shared' }, () => true))
-    .catch(() => false)
 }
 
 /** Principals that may see different runs have different names; a name reveals nothing about the key. */

@@ -121,6 +121,7 @@ export class Chats {
     return {
       view,
       leg: stream,
+      restart: start.restart,
       position,
       pausesFrom,
       from: view.nearest({ event: Math.min(pausesFrom, index), frame: position }),

@@ -19,19 +19,23 @@ export const chatWire: Wire<ChatFrame> = {
 
 export interface ChatStream extends ChatCursorOptions {
   readonly leg: Leg
+  /** How often the leg's message was begun anew, because output that clients have was retracted. Default: 0. */
+  readonly restart?: number
   /** Number of the last chunk, for clients that asked for the last ones. */
   readonly tail?: number
 }
 
 export function chatFormat(stream: ChatStream): StreamFormat & { readonly after: number } {
   const cursor = new ChatCursor(stream)
-  const { leg, tail, view } = stream
+  const { leg, restart = 0, tail, view } = stream
   return {
     ...chatWire,
     headers: {
       'x-vercel-ai-ui-message-stream': 'v1',
       'x-workflow-run-id': toStreamId(leg),
       'holdfast-run': leg.run,
+      // Chunks are numbered anew with each restart.
+      'holdfast-stream': `${toStreamId(leg)}.${restart}`,
       ...(tail !== undefined && { 'x-workflow-stream-tail-index': String(tail) }),
     },
     after: cursor.after,
