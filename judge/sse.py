@@ -1,10 +1,12 @@
 """Server-sent events, read as bytes."""
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import httpx
 
 FRAME_BYTES_MAX = 16 * 1024 * 1024
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ async def frames(response: httpx.Response) -> AsyncIterator[Frame]:
     held = b""
     async for chunk in response.aiter_raw():
         held += chunk
-        *whole, held = held.split(b"\n\n")
+        *whole, held = _BLANK_LINE.split(held)
         if len(held) > FRAME_BYTES_MAX:
             raise ValueError(f"a frame is larger than {FRAME_BYTES_MAX} bytes")
         for raw in whole:
@@ -35,7 +37,7 @@ def parse(raw: bytes) -> Frame | None:
     """None for a frame of comments, such as a heartbeat."""
     fields: dict[str, bytes] = {}
     for line in raw.split(b"\n"):
-        name, _, value = line.partition(b":")
+        name, _, value = line.removesuffix(b"\r").partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data" and "data" in fields:
             fields["data"] += b"\n" + value

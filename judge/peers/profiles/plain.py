@@ -1,0 +1,19 @@
+"""Plain node:http: the words as they come, and nothing kept. The floor of every figure."""
+import json
+
+from ...sse import Frame
+from ..profile import Defaults, Reading, Request
+
+
+class Plain(Defaults):
+    name = "plain"
+    ready = "/health"
+    replays = False
+
+    def start(self, script: str, reading: Reading) -> Request:
+        return Request("/runs", json={"text": script})
+
+    def read(self, frame: Frame, reading: Reading) -> None:
+        message = json.loads(frame.data)
+        reading.add_text(message.get("text"))
+        reading.end = message.get("end")
