@@ -45,7 +45,7 @@ export function speedPage(peers: readonly PeerFigures[], about: string): string 
   const problems = peers.flatMap(({ title, problems: of }) =>
     [...of].map(([figure, problem]) => `- ${title}, ${titleOf(figure)}: ${problem}.`),
   )
-  const plots = COLUMNS.filter(({ figure }) => PLOTTED.includes(figure))
+  const plotted = COLUMNS.filter(({ figure }) => PLOTTED.includes(figure))
   return `# What a word costs
 
 <!-- Written by npm run bench:peers -- --write -->
@@ -61,7 +61,7 @@ ${rows.join('\n')}
 
 ${problems.length === 0 ? '- none.' : problems.join('\n')}
 
-${plots.map(({ figure, title, unit }) => `![${title}, ${unit}](speed-${figure}.svg)`).join('\n\n')}
+${plotted.map(({ figure, title, unit }) => `![${title}, ${unit}](speed-${figure}.svg)`).join('\n\n')}
 
 \`npm run bench:peers\` measures again; \`judge/peers/bench.py\` says what each figure is. The client is written in Python and the model shares its process, so
 that absolute times are long: compare rows, not figures of other pages.
