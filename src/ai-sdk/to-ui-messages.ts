@@ -3,7 +3,7 @@ import type { UIMessage } from 'ai'
 import type { RunInfo } from '../client/types.ts'
 import type { SessionHandle } from '../client/sessions.ts'
 import type { Run } from '../core/model/run.ts'
-import { joinMessages, messagesOf, type RunMessages, saidProjection } from './view/history.ts'
+import { joinMessages, messagesOf, type RunMessages, userMessagesProjection } from './view/history.ts'
 
 export interface ToUIMessagesOptions {
   /** Only runs of this component. Default: all. */
@@ -35,7 +35,7 @@ async function messagesIn(
   abortable: { readonly signal?: AbortSignal },
 ): Promise<RunMessages> {
   const run: Run = { ...info, owner: '' } // whose it is, the client is not told
-  const projection = saidProjection(tools)
+  const projection = userMessagesProjection(tools)
   let state = projection.initial(run)
   for await (const event of session.run(info.id).events({ after: -1, ...abortable })) {
     state = projection.apply(state, event).state

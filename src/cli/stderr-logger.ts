@@ -3,6 +3,6 @@ import { type Logger, silentLogger } from '../core/ports/logger.ts'
 import type { CommandIo } from './io.ts'
 
 export function stderrLogger(io: CommandIo): Logger {
-  const tell = (_fields: object, message: string): void => void io.stderr.write(`${message}\n`)
-  return { ...silentLogger, warn: tell, error: tell }
+  const write = (_fields: object, message: string): void => void io.stderr.write(`${message}\n`)
+  return { ...silentLogger, warn: write, error: write }
 }

@@ -20,10 +20,10 @@ export class Backoff {
   #failures = 0
   #hasTold = false
 
-  constructor(retries: number, baseMs: number, tell: OnProblem = () => {}) {
+  constructor(retries: number, baseMs: number, onProblem: OnProblem = () => {}) {
     this.#retries = retries
     this.#baseMs = baseMs
-    this.#onProblem = tell
+    this.#onProblem = onProblem
   }
 
   /** Takes the initial delay that a server suggests; ignores invalid values. */

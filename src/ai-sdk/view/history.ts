@@ -29,21 +29,21 @@ export interface MessageNote {
 /** The metadata of a run where its `MessageNote` is. */
 export const NOTE = 'aiSdk'
 
-export interface SaidInRun {
+export interface UserMessagesState {
   readonly chat: ChatState
   /** What the user said before each message, by the leg that began it. */
-  readonly said: ReadonlyMap<number, readonly UIMessagePart[]>
+  readonly userParts: ReadonlyMap<number, readonly UIMessagePart[]>
 }
 
-export function saidProjection(tools: ChatView['tools']): Projection<SaidInRun, never> {
+export function userMessagesProjection(tools: ChatView['tools']): Projection<UserMessagesState, never> {
   const projection = chatProjection({ leg: 0, restart: 0, tools })
   return {
-    initial: (run) => ({ chat: projection.initial(run), said: new Map() }),
-    apply({ chat: before, said }, event) {
+    initial: (run) => ({ chat: projection.initial(run), userParts: new Map() }),
+    apply({ chat: before, userParts }, event) {
       const { state: chat } = projection.apply(before, event)
       const isNew = event.type === 'run.created' || chat.message.leg !== before.message.leg
-      if (!isNew) return { state: { chat, said }, frames: [] }
-      return { state: { chat, said: new Map(said).set(chat.message.leg, wordsIn(event)) }, frames: [] }
+      if (!isNew) return { state: { chat, userParts }, frames: [] }
+      return { state: { chat, userParts: new Map(userParts).set(chat.message.leg, wordsIn(event)) }, frames: [] }
     },
   }
 }
@@ -62,10 +62,12 @@ export interface RunMessages {
   readonly drafts: readonly Draft[]
 }
 
-export function messagesOf(run: Run, { chat, said }: SaidInRun): RunMessages {
+export function messagesOf(run: Run, { chat, userParts }: UserMessagesState): RunMessages {
   const note = (run.metadata?.[NOTE] ?? {}) as MessageNote
   const chunks = chunksByMessage(chat.chunks)
-  const drafts = Array.from(said, ([leg, parts]) => pairOf(run, chat, leg, chunks.get(leg) ?? [], parts, note)).flat()
+  const drafts = Array.from(userParts, ([leg, parts]) =>
+    pairOf(run, chat, leg, chunks.get(leg) ?? [], parts, note),
+  ).flat()
   return { rewrites: note.rewrites === true, drafts }
 }
 
@@ -105,7 +107,7 @@ function pairOf(
   chat: ChatState,
   leg: number,
   chunks: readonly Chunk[],
-  said: readonly UIMessagePart[],
+  userParts: readonly UIMessagePart[],
   note: MessageNote,
 ): readonly Draft[] {
   const own = toMessageId({ run: run.id, leg })
@@ -116,9 +118,9 @@ function pairOf(
     chunks,
     metadata: metadataOf(run, chat, leg, chunks),
   }
-  if (said.length === 0) return [answer]
-  const { message: given, metadata } = leg === 0 ? note : {}
-  const user = { id: given ?? own.replace('msg_', 'usr_'), role: 'user', parts: said, chunks: [] } as const
+  if (userParts.length === 0) return [answer]
+  const { message: clientId, metadata } = leg === 0 ? note : {}
+  const user = { id: clientId ?? own.replace('msg_', 'usr_'), role: 'user', parts: userParts, chunks: [] } as const
   return [{ ...user, ...(metadata !== undefined && { metadata }) }, answer]
 }
 

@@ -125,9 +125,9 @@ function begin(writer: ChatWriter): void {
 }
 
 function complete(writer: ChatWriter, { data: { output, usage } }: LoggedEventOf<'run.completed'>): void {
-  const { textChars: said, finish } = writer.state
+  const { textChars, finish } = writer.state
   // An output that was not streamed becomes the text.
-  if (said === 0 && output !== undefined && output !== '')
+  if (textChars === 0 && output !== undefined && output !== '')
     writer.say('text', typeof output === 'string' ? output : JSON.stringify(output), undefined)
   const messageMetadata = { holdfast: { status: 'completed', ...(usage !== undefined && { usage }) } }
   end(writer, [endRelay(writer, { type: 'finish', finishReason: reasonOf(finish), messageMetadata })])

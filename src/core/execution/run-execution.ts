@@ -40,10 +40,10 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
 
 /**
  * How an execution ends, or its part until a pause. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the lease is gone,
- * nothing more can be written here. `given up`: the store was unavailable for too long, or lost events. `released`: handed over, for
+ * nothing more can be written here. `abandoned`: the store was unavailable for too long, or lost events. `released`: handed over, for
  * another worker to resume.
  */
-export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'given up' | 'released'
+export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'abandoned' | 'released'
 
 export class RunExecution {
   readonly options: RunExecutionOptions
@@ -306,7 +306,7 @@ export class RunExecution {
     const isAway = isHoldfastError(refusalOf(cause), 'unavailable')
     const message = isAway ? 'gave up a run because the store was unavailable' : 'lost the lease of a run'
     this.options.logger.warn({ run: this.runId, err: cause }, message)
-    return isAway ? 'given up' : 'lost'
+    return isAway ? 'abandoned' : 'lost'
   }
 
   #crash(thrown: unknown, origin: UncaughtOrigin): void {

@@ -270,7 +270,7 @@ export class LocalExecutions {
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
     // A store that only this process uses may be unavailable because of the run.
-    if (end === 'given up' && this.#deps.store.capabilities.shared) {
+    if (end === 'abandoned' && this.#deps.store.capabilities.shared) {
       this.#givenUp.add(id, epoch)
       void this.#givenUp.release()
     } else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)

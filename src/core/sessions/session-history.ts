@@ -26,7 +26,7 @@ export async function sessionHistory(
   let room = maxBytes
   for (const stored of await earlierRuns(store, run, of, Math.min(maxMessages, limits.maxPageRuns))) {
     const exchange = await reader.read(stored)
-    if (exchange === 'too much') break
+    if (exchange === 'too_large') break
     if (exchange === undefined) continue
     room -= exchange.reduce((sum, { content }) => sum + bytesOf(content), 0)
     if (room < 0 || (exchanges.length + 1) * 2 > maxMessages) break
@@ -68,10 +68,10 @@ class ExchangeReader {
   }
 
   /** Undefined when there is no exchange in it, or not any more. */
-  async read(stored: StoredRun): Promise<HistoryMessage[] | 'too much' | undefined> {
+  async read(stored: StoredRun): Promise<HistoryMessage[] | 'too_large' | undefined> {
     try {
       const output = (await this.#outputInOneRead(stored)) ?? (await this.#outputInAll(stored))
-      if (this.#bytesLeft < 0) return 'too much'
+      if (this.#bytesLeft < 0) return 'too_large'
       if (output === undefined || output === '') return undefined
       const run = stored.run.id
       const [created] = await this.#page(run, -1, 1)

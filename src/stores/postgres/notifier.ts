@@ -21,7 +21,7 @@ export class Notifier {
     this.#node = node
   }
 
-  tell(notice: Notice): void {
+  notify(notice: Notice): void {
     if (this.#stopped) return
     const before = this.#waiting.get(notice.run)
     this.#waiting.set(notice.run, before === undefined ? notice : mergeNotices(before, notice))

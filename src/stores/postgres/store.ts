@@ -346,13 +346,13 @@ export class PostgresStore implements Store {
   /** Notifies subscribers on this node and on others. */
   #hint(hint: Omit<Hint, 'slice'>): void {
     this.#hints.give(hint)
-    this.#notifier.tell(hint)
+    this.#notifier.notify(hint)
   }
 
   #announce({ writer: { id }, change }: Part, slice: Slice): void {
     const next = slice.first + slice.count
     this.#hints.give({ run: id, next, slice })
-    this.#notifier.tell({ run: id, next })
+    this.#notifier.notify({ run: id, next })
     if (slice.closed && change?.lane !== undefined) void this.#hintNextInLane(change.lane)
   }
 

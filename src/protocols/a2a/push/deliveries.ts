@@ -13,7 +13,7 @@ export interface Delivery {
   readonly from: number
   /** Sequence number of the last delivered A2A event. */
   readonly sequence?: number
-  /** Number of fully delivered log events. */
+  /** Number of fully delivered log events. Named `told` in stored documents. */
   readonly told?: number
   /** Consecutive failures. */
   readonly failures: number

@@ -107,7 +107,7 @@ export class Pushes {
   async #consider(document: Document): Promise<void> {
     const key = JSON.stringify([document.owner, document.id])
     const delivery = deliveryIn(document)
-    const { task, config, lease, told = 0 } = delivery
+    const { task, config, lease, told: deliveredEvents = 0 } = delivery
     const now = this.#clock.now()
     if (this.#active.has(key) || !isDue(delivery, now, this.#limits)) return
     const hasRoom = this.#hasRoom(document)
@@ -117,7 +117,7 @@ export class Pushes {
     const principal = principalOf(document.owner)
     try {
       const { next } = await this.#service.get(principal, task)
-      if (next <= told) return
+      if (next <= deliveredEvents) return
       if (idle === undefined) this.#send(key, principal, document)
       else this.#makeRoom(idle)
     } catch (cause) {

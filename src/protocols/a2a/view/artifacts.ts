@@ -32,7 +32,7 @@ export interface ArtifactFold {
   /** Its last chunk was sent. */
   readonly closed: boolean
   /** Its content, if all of it is plain text. */
-  readonly said: TextPieces | undefined
+  readonly plainText: TextPieces | undefined
   /** Its content, if not. */
   readonly pieces: Piece | undefined
   /** The upstream's own fields, without its parts. */
@@ -63,8 +63,8 @@ type ArtifactAdded = Extract<LoggedEvent, { type: 'artifact.added' }>
 export function addText(artifacts: Artifacts | undefined, { data, actor, index }: TextDelta): ArtifactChange {
   if (data.text === '') return { artifacts, chunks: [] }
   const id = textArtifactId(actor, data.message)
-  const begun: ArtifactFold = { id, actor, name: actor?.component, isText: true, ...EMPTY }
-  return add(artifacts, begun, { index, part: { text: data.text } }, false)
+  const target: ArtifactFold = { id, actor, name: actor?.component, isText: true, ...EMPTY }
+  return add(artifacts, target, { index, part: { text: data.text } }, false)
 }
 
 /** Adds texts of the run's own component if they belong to the newest artifact. Each is one chunk. */
@@ -81,7 +81,7 @@ export function continueText(
   }
 }
 
-const EMPTY = { closed: false, said: undefined, pieces: undefined } as const
+const EMPTY = { closed: false, plainText: undefined, pieces: undefined } as const
 
 /** `answer` for an agent with a single message. */
 function textArtifactId(actor: Actor | undefined, message: string | undefined): string {
@@ -99,8 +99,8 @@ export function addArtifact(artifacts: Artifacts | undefined, { data, actor, ind
   const { artifact, name, append = false, last = false } = data
   const id = actor === undefined ? artifact : `${actor.run}/${artifact}`
   const known = append ? find(artifacts, id) : undefined
-  const begun: ArtifactFold = known ?? { id, actor, name, isText: false, ...EMPTY }
-  return add(artifacts, begun, { index, part: partOf(data) }, last)
+  const target: ArtifactFold = known ?? { id, actor, name, isText: false, ...EMPTY }
+  return add(artifacts, target, { index, part: partOf(data) }, last)
 }
 
 /** An upstream's artifact, or a chunk of it. */
@@ -147,8 +147,8 @@ export function addOutput(artifacts: Artifacts | undefined, output: unknown, ind
   if (output === undefined || output === null || output === '' || isInText(artifacts, output))
     return { artifacts, chunks: [] }
   const part: Part = typeof output === 'string' ? { text: output } : { data: output }
-  const begun: ArtifactFold = { id: 'output', actor: undefined, name: 'output', isText: false, ...EMPTY }
-  return add(artifacts, begun, { index, part }, true)
+  const target: ArtifactFold = { id: 'output', actor: undefined, name: 'output', isText: false, ...EMPTY }
+  return add(artifacts, target, { index, part }, true)
 }
 
 function isInText(artifacts: Artifacts | undefined, output: unknown): boolean {
@@ -178,10 +178,15 @@ export function retract(artifacts: Artifacts | undefined, event: DiscardedAttemp
   for (const artifact of [...each(artifacts)].toReversed()) {
     const from = retractedFrom(event, actorKey(artifact.actor))
     let { pieces } = artifact
-    const { index } = artifact.said ?? pieces ?? { index: -1 }
+    const { index } = artifact.plainText ?? pieces ?? { index: -1 }
     if (index < from) continue
     while (pieces !== undefined && pieces.index >= from) pieces = pieces.previous
-    const left: ArtifactFold = { ...artifact, said: retractPieces(artifact.said, from), pieces, closed: false }
+    const left: ArtifactFold = {
+      ...artifact,
+      plainText: retractPieces(artifact.plainText, from),
+      pieces,
+      closed: false,
+    }
     changed = replace(changed, left)
     chunks.push({ artifact: toArtifact(left), append: false, last: false })
   }
@@ -194,14 +199,14 @@ export function toArtifacts(artifacts: Artifacts | undefined): Artifact[] {
 
 function add(
   artifacts: Artifacts | undefined,
-  begun: ArtifactFold,
+  target: ArtifactFold,
   { index, part }: Omit<Piece, 'previous'>,
   last: boolean,
 ): ArtifactChange {
-  const known = isEmpty(begun) ? find(artifacts, begun.id) : begun
+  const known = isEmpty(target) ? find(artifacts, target.id) : target
   // Without `append`, an artifact of the same name replaces it.
-  const before = begun.isText ? known : isEmpty(begun) ? undefined : begun
-  const artifact: ArtifactFold = { ...begun, closed: last, ...contentWith(before, index, part) }
+  const before = target.isText ? known : isEmpty(target) ? undefined : target
+  const artifact: ArtifactFold = { ...target, closed: last, ...contentWith(before, index, part) }
   const append = before !== undefined && !isEmpty(before)
   const chunk = { artifact: { ...head(artifact), parts: [part] }, append, last }
   return {
@@ -210,21 +215,21 @@ function add(
   }
 }
 
-type Content = Pick<ArtifactFold, 'said' | 'pieces'>
+type Content = Pick<ArtifactFold, 'plainText' | 'pieces'>
 
-function isEmpty({ said, pieces }: Content): boolean {
-  return said === undefined && pieces === undefined
+function isEmpty({ plainText, pieces }: Content): boolean {
+  return plainText === undefined && pieces === undefined
 }
 
 function contentWith(before: Content | undefined, index: number, part: Part): Content {
   if (isBareText(part) && before?.pieces === undefined)
-    return { said: addPiece(before?.said, index, part.text), pieces: undefined }
-  return { said: undefined, pieces: { index, part, previous: before && allPieces(before) } }
+    return { plainText: addPiece(before?.plainText, index, part.text), pieces: undefined }
+  return { plainText: undefined, pieces: { index, part, previous: before && allPieces(before) } }
 }
 
-function allPieces({ said, pieces }: Content): Piece | undefined {
+function allPieces({ plainText, pieces }: Content): Piece | undefined {
   let all = pieces
-  for (const { index, text } of piecesOf(said)) all = { index, part: { text }, previous: all }
+  for (const { index, text } of piecesOf(plainText)) all = { index, part: { text }, previous: all }
   return all
 }
 
@@ -265,8 +270,8 @@ function isBareText(part: Part): part is { readonly text: string } {
   return true
 }
 
-function partsOf({ said, pieces }: ArtifactFold): Part[] {
-  if (said !== undefined) return [{ text: textFrom(said) }]
+function partsOf({ plainText, pieces }: ArtifactFold): Part[] {
+  if (plainText !== undefined) return [{ text: textFrom(plainText) }]
   const parts: Part[] = []
   for (let piece = pieces; piece !== undefined; piece = piece.previous) parts.push(piece.part)
   return parts.toReversed()

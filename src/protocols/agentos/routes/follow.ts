@@ -8,7 +8,7 @@ import type { Call } from '../../../http/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/stream.ts'
 import { encodeFrames, encodeTaken, type TakenFrames, ViewCursor, type Wire } from '../../../http/view.ts'
 import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
-import { encodeMetas, type Meta } from '../view/metas.ts'
+import { encodeMetaEvents, type MetaEvent } from '../view/meta-events.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 import type { State } from '../view/state.ts'
@@ -23,16 +23,16 @@ export interface Follow {
   /** Frames that the client still needs. Default: all. */
   readonly wanted?: (frame: Frame) => boolean
   /** Sent first. */
-  readonly opening?: readonly Meta[]
+  readonly opening?: readonly MetaEvent[]
   /** Sent after the replay if the run is unfinished. */
-  readonly caughtUp?: Meta
+  readonly caughtUp?: MetaEvent
 }
 
 export async function follow(call: Call, os: AgentOs, what: Follow): Promise<void> {
   const { service, streams } = os
   const { id } = what.known.run
   const cursor = new FollowCursor(os, what)
-  const format = followFormat(cursor, what, sseWire(id, service.limits, encodeMetas(what.opening ?? [])))
+  const format = followFormat(cursor, what, sseWire(id, service.limits, encodeMetaEvents(what.opening ?? [])))
   const subscribe = (stream: Stream): Promise<Subscription> =>
     service.subscribe(call.principal, id, cursor.after, stream)
   await streams.serve(call.response, format, subscribe)
@@ -100,7 +100,7 @@ function followFormat(cursor: FollowCursor, { caughtUp }: Follow, wire: Wire<Fra
       if (live === undefined) return encodeTaken(cursor.view, wire, taken)
       const { step, begin, end } = taken
       const text = (from: number, to: number): string => encodeFrames(wire, step.frames.slice(from, to))
-      return `${text(begin, live)}${encodeMetas([caughtUp!])}${text(live, end)}`
+      return `${text(begin, live)}${encodeMetaEvents([caughtUp!])}${text(live, end)}`
     },
     done: () => cursor.done,
   }
@@ -114,12 +114,12 @@ export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wi
     heartbeat: ': heartbeat\n\n',
     key: 'sse',
     encode: ({ index, event, data }) => encodeFrame({ id: String(index), event, data }),
-    notice: (notice) => encodeMetas(noticeOf(run, notice)),
+    notice: (notice) => encodeMetaEvents(noticeOf(run, notice)),
   }
 }
 
 /** A stream that ends early sends the reason in an event that AgentOS clients ignore. */
-export function noticeOf(run: string, notice: Notice): readonly Meta[] {
+export function noticeOf(run: string, notice: Notice): readonly MetaEvent[] {
   switch (notice.kind) {
     case 'gap':
       return [] // the meta events of a resumed stream report it

@@ -8,7 +8,8 @@ import { fieldError } from '../wire/errors.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'
 import { type Follow, follow } from './follow.ts'
-import { encodeMetas, metasOf, notFound, type StreamPosition, positionIn } from '../view/metas.ts'
+import { encodeMetaEvents, metaEventsOf, notFound } from '../view/meta-events.ts'
+import { type StreamPosition, streamPositionIn } from '../view/stream-position.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { State } from '../view/state.ts'
 
@@ -21,11 +22,11 @@ export async function resumeRun(call: Call, os: AgentOs, family: Family): Promis
   const stored = await os.findRun(call.principal, component.id, id, session)
   if (stored === undefined) return respondUnknownRun(call, id)
   const { state } = await os.views.open(stored).current(stored.next)
-  const position = positionIn(state, requested)
+  const position = streamPositionIn(state, requested)
   // 204 if the client has everything, which also stops an EventSource from reconnecting.
   if (call.request.method === 'GET' && isFinished(state.status) && position.missed === 0 && requested !== undefined)
     return respondEmpty(call.response, 204)
-  const { opening, caughtUp } = metasOf(family, state, position)
+  const { opening, caughtUp } = metaEventsOf(family, state, position)
   await follow(call, os, {
     ...resumeAfter(os, stored, state, position),
     opening,
@@ -45,16 +46,16 @@ async function readFields(call: Call, maxBytes: number): Promise<Fields> {
 }
 
 /** Starts at the checkpoint before the first frame that the client has missed, and before the last event, which may end the stream. */
-export function resumeAfter(os: AgentOs, stored: StoredRun, state: State, { has }: StreamPosition): Follow {
+export function resumeAfter(os: AgentOs, stored: StoredRun, state: State, { lastIndex }: StreamPosition): Follow {
   const known = { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 }
   return {
     known,
-    from: os.views.open(stored).nearest({ event: state.last, frame: has + 1 }),
-    wanted: ({ index }) => index > has,
+    from: os.views.open(stored).nearest({ event: state.last, frame: lastIndex + 1 }),
+    wanted: ({ index }) => index > lastIndex,
   }
 }
 
 /** Reports an unknown run both by status and by the frame that AgentOS sends. */
 function respondUnknownRun(call: Call, id: string): void {
-  respondText(call.response, 404, 'text/event-stream; charset=utf-8', encodeMetas([notFound(id)]))
+  respondText(call.response, 404, 'text/event-stream; charset=utf-8', encodeMetaEvents([notFound(id)]))
 }

@@ -18,7 +18,8 @@ import { type Fields, integerField, nameField, textField } from '../requests/fie
 import { type Follow, followFrom } from '../routes/follow.ts'
 import { resumeAfter } from '../routes/resume.ts'
 import { parseRunForm } from '../requests/input.ts'
-import { type Meta, metasOf, notFound, positionIn } from '../view/metas.ts'
+import { type MetaEvent, metaEventsOf, notFound } from '../view/meta-events.ts'
+import { streamPositionIn } from '../view/stream-position.ts'
 import { type AgentOs, keyOfRunId } from '../requests/agent-os.ts'
 import { inputText } from '../view/run-output.ts'
 import { noteStart } from '../view/sessions.ts'
@@ -79,7 +80,7 @@ export class SocketSession {
     this.#feeds.clear()
   }
 
-  #send(message: Meta): void {
+  #send(message: MetaEvent): void {
     this.#outbox.send(JSON.stringify(message))
   }
 
@@ -205,8 +206,8 @@ export class SocketSession {
     const stored = await this.#run(principal, fields)
     if (stored === undefined) return this.#send(notFound(id))
     const { state } = await this.#os.views.open(stored).current(stored.next)
-    const position = positionIn(state, requested)
-    const { opening, caughtUp } = metasOf(this.#family, state, position)
+    const position = streamPositionIn(state, requested)
+    const { opening, caughtUp } = metaEventsOf(this.#family, state, position)
     for (const meta of opening) this.#send(meta)
     await this.#follow(principal, {
       ...resumeAfter(this.#os, stored, state, position),
@@ -250,7 +251,7 @@ export class SocketSession {
   }
 }
 
-function failure(error: string): Meta {
+function failure(error: string): MetaEvent {
   return { event: 'error', error }
 }
 

@@ -3,8 +3,8 @@ import { textFrom } from '../../../core/structure/text-pieces.ts'
 import type { Speaker, State } from './state.ts'
 import { values } from './trail.ts'
 
-export function textOf({ texts: said }: Speaker): string {
-  return textFrom(said)
+export function textOf({ texts }: Speaker): string {
+  return textFrom(texts)
 }
 
 export function thoughtOf({ thought }: Speaker): string {
@@ -15,8 +15,8 @@ export function thoughtOf({ thought }: Speaker): string {
 export function contentOf(state: State, speaker: Speaker): unknown {
   const output = speaker.outcome?.output
   if (output !== undefined && output !== null) return output
-  const said = textOf(speaker)
-  if (said !== '') return said
+  const text = textOf(speaker)
+  if (text !== '') return text
   if (speaker.kind === 'agent') return undefined
   const called = state.speakers.values().findLast(({ parent }) => parent === speaker.run)
   return called === undefined ? undefined : contentOf(state, called)

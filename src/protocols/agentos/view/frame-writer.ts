@@ -50,7 +50,7 @@ export class FrameWriter {
   }
 
   /** An event that agents and teams share. A workflow's own content is written as that of an agent with its name. */
-  say(speaker: Speaker, name: string, fields: Fields = {}): void {
+  writeShared(speaker: Speaker, name: string, fields: Fields = {}): void {
     const family = families[speaker.kind === 'workflow' ? 'agent' : speaker.kind]
     const { state } = this
     this.#put(family.prefix + name, () => ({
@@ -60,13 +60,13 @@ export class FrameWriter {
   }
 
   /** An event of the speaker's family, by its full name. */
-  tell(speaker: Speaker, name: string, fields: Fields = {}, pauses = false): void {
+  write(speaker: Speaker, name: string, fields: Fields = {}, pauses = false): void {
     const { state } = this
     this.#put(name, () => ({ ...this.#head(state, families[speaker.kind], name, speaker), ...fields }), pauses)
   }
 
   /** A workflow event about a step. */
-  tellStep(step: Step, name: string, fields: Fields = {}): void {
+  writeStep(step: Step, name: string, fields: Fields = {}): void {
     const { state } = this
     this.#put(name, () => ({
       ...this.#workflowHead(state, name, state.speakers.get(step.workflow) ?? rootOf(state), step),

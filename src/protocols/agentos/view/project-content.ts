@@ -24,14 +24,14 @@ export function currentSpeaker(writer: FrameWriter): Speaker {
 
 export function endReasoning(writer: FrameWriter, speaker: Speaker): Speaker {
   if (!speaker.reasoning) return speaker
-  writer.say(speaker, 'ReasoningCompleted', { content_type: 'str' })
+  writer.writeShared(speaker, 'ReasoningCompleted', { content_type: 'str' })
   return writer.keep({ ...speaker, reasoning: false })
 }
 
 export function textDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'text.delta'>): void {
   const speaker = currentSpeaker(writer)
   writer.keep({ ...speaker, texts: addPiece(speaker.texts, index, data.text) })
-  writer.say(speaker, 'RunContent', {
+  writer.writeShared(speaker, 'RunContent', {
     content: data.text,
     ...(speaker.kind !== 'team' && { workflow_agent: false }),
     content_type: 'str',
@@ -58,7 +58,7 @@ export function reasoningStarted(writer: FrameWriter): void {
 export function reasoningDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'reasoning.delta'>): void {
   const speaker = beginReasoning(writer)
   writer.keep({ ...speaker, thought: addPiece(speaker.thought, index, data.text) })
-  writer.say(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
+  writer.writeShared(speaker, 'ReasoningContentDelta', { reasoning_content: data.text })
 }
 
 export function reasoningCompleted(writer: FrameWriter): void {
@@ -68,21 +68,21 @@ export function reasoningCompleted(writer: FrameWriter): void {
 function beginReasoning(writer: FrameWriter): Speaker {
   const speaker = speakerOf(writer.state, writer.event.actor)
   if (speaker.reasoning) return speaker
-  writer.say(speaker, 'ReasoningStarted')
+  writer.writeShared(speaker, 'ReasoningStarted')
   return writer.keep({ ...speaker, reasoning: true })
 }
 
 export function modelRequested(writer: FrameWriter, { data }: LoggedEventOf<'model.requested'>): void {
   const model = { model: data.model, provider: data.provider ?? '' }
   const speaker = writer.keep({ ...currentSpeaker(writer), model })
-  writer.say(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
+  writer.writeShared(speaker, 'ModelRequestStarted', { model: model.model, model_provider: model.provider })
 }
 
 export function modelResponded(writer: FrameWriter, { data }: LoggedEventOf<'model.responded'>): void {
   const speaker = currentSpeaker(writer)
   const { model, usage } = data
   writer.keep({ ...speaker, ...(usage !== undefined && { usage: sum(speaker.usage, usage) }) })
-  writer.say(speaker, 'ModelRequestCompleted', {
+  writer.writeShared(speaker, 'ModelRequestCompleted', {
     model,
     model_provider: speaker.model?.provider ?? '',
     ...tokensOf(usage),
@@ -99,7 +99,7 @@ export function toolCalled(writer: FrameWriter, { index, time, data }: LoggedEve
     recorded: data.key !== undefined,
   }
   writer.keep({ ...speaker, calls: add(speaker.calls, index, called) })
-  writer.say(speaker, 'ToolCallStarted', { tool: toolExecution(writer.state, speaker, called) })
+  writer.writeShared(speaker, 'ToolCallStarted', { tool: toolExecution(writer.state, speaker, called) })
 }
 
 export function toolProgressed(writer: FrameWriter, { data }: LoggedEventOf<'tool.progressed'>): void {
@@ -118,8 +118,8 @@ export function toolEnded(writer: FrameWriter, event: LoggedEventOf<'tool.comple
   writer.keep({ ...speaker, results: add(speaker.results, index, ended) })
   const called = last(speaker.calls, ({ call }) => call === data.call) ?? { ...ended, name: data.name, input: {} }
   const tool = toolExecution(writer.state, speaker, called, ended)
-  writer.say(speaker, 'ToolCallCompleted', { tool, content: summary(called, ended) })
-  if (ended.error !== undefined) writer.say(speaker, 'ToolCallError', { tool, error: ended.error.message })
+  writer.writeShared(speaker, 'ToolCallCompleted', { tool, content: summary(called, ended) })
+  if (ended.error !== undefined) writer.writeShared(speaker, 'ToolCallError', { tool, error: ended.error.message })
 }
 
 function summary({ name, input, time }: Omit<ToolCalled, 'recorded'>, ended: ToolEnded): string {
@@ -193,7 +193,7 @@ export function sourceCited(writer: FrameWriter, { index, data }: LoggedEventOf<
   const speaker = currentSpeaker(writer)
   const source = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
   writer.keep({ ...speaker, sources: add(speaker.sources, index, source) })
-  writer.say(speaker, 'RunContent', {
+  writer.writeShared(speaker, 'RunContent', {
     content_type: 'str',
     reasoning_content: '',
     citations: { urls: [source] },

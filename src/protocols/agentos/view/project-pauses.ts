@@ -30,10 +30,10 @@ export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'ru
   }
   if (root.kind === 'workflow') {
     for (const question of data.questions) if (!known.has(question.id)) gatePaused(writer, question)
-    return writer.tell(root, families.workflow.events.paused, workflowPause(writer.state), true)
+    return writer.write(root, families.workflow.events.paused, workflowPause(writer.state), true)
   }
-  writer.say(root, 'RunContentCompleted')
-  writer.tell(root, families[root.kind].events.paused, pauseOf(writer.state), true)
+  writer.writeShared(root, 'RunContentCompleted')
+  writer.write(root, families[root.kind].events.paused, pauseOf(writer.state), true)
 }
 
 interface PauseFields {
@@ -77,29 +77,29 @@ function gatePaused(writer: FrameWriter, question: Question): void {
   const step = stepOf(writer.state, gate)
   const { executor } = gate
   if (executor !== undefined) {
-    writer.tell(executor, families[executor.kind].events.paused, {
+    writer.write(executor, families[executor.kind].events.paused, {
       tools: [waitingTool(question, askedAt)],
       requirements: [requirement(question, askedAt, undefined)],
     })
-    return writer.tellStep(step, 'StepExecutorPaused', {
+    return writer.writeStep(step, 'StepExecutorPaused', {
       ...executorOf(gate),
       executor_requirements: [requirement(question, askedAt, executor)],
     })
   }
   const facts = factsOf(question)
   if (question.kind === 'review')
-    return writer.tellStep(step, 'StepOutputReview', {
+    return writer.writeStep(step, 'StepOutputReview', {
       output_review_message: question.prompt,
       requires_output_review: true,
     })
   if (question.kind === 'choice')
-    return writer.tellStep(step, 'RouterPaused', {
+    return writer.writeStep(step, 'RouterPaused', {
       available_choices: facts['choices'] ?? [],
       user_input_message: question.prompt,
       allow_multiple_selections: facts['multiple'] === true,
     })
   const confirms = question.kind === 'approval'
-  writer.tellStep(step, 'StepPaused', {
+  writer.writeStep(step, 'StepPaused', {
     requires_confirmation: confirms,
     ...(confirms && { confirmation_message: question.prompt }),
     requires_user_input: !confirms,
@@ -138,11 +138,11 @@ export function runResumed(writer: FrameWriter): void {
   const asked = writer.state.questions
   writer.state = { ...writer.state, status: 'running', questions: [] }
   const root = rootOf(writer.state)
-  if (root.kind !== 'workflow') return writer.say(root, 'RunContinued')
+  if (root.kind !== 'workflow') return writer.writeShared(root, 'RunContinued')
   for (const question of asked) {
     const gate = gateOf(writer.state, question)
     const step = stepOf(writer.state, gate)
-    if (gate.executor === undefined) writer.tellStep(step, 'StepContinued')
-    else writer.tellStep(step, 'StepExecutorContinued', executorOf(gate))
+    if (gate.executor === undefined) writer.writeStep(step, 'StepContinued')
+    else writer.writeStep(step, 'StepExecutorContinued', executorOf(gate))
   }
 }

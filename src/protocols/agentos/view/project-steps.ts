@@ -122,7 +122,7 @@ export function stepStarted(writer: FrameWriter, { data }: LoggedEventOf<'step.s
   }
   writer.keepStep(step)
   const form = formOf(step)
-  writer.tellStep(step, form.started, form.onStart(step))
+  writer.writeStep(step, form.started, form.onStart(step))
 }
 
 function siblings({ steps }: State, workflow: string, parent: string | undefined): number {
@@ -135,18 +135,18 @@ export function stepCompleted(writer: FrameWriter, { data }: LoggedEventOf<'step
   const form = formOf(step)
   const output = stepOutput(writer.state, step, contentOf(writer.state, step, data.output))
   file(writer, step, output)
-  if (form.started !== single.started) return writer.tellStep(step, form.completed, form.onEnd(step, data.output))
+  if (form.started !== single.started) return writer.writeStep(step, form.completed, form.onEnd(step, data.output))
   if (step.kind === 'function' && step.executor === undefined)
-    writer.tellStep(step, 'StepOutput', { step_output: output })
+    writer.writeStep(step, 'StepOutput', { step_output: output })
   const { content } = output
-  writer.tellStep(step, form.completed, { content, content_type: contentType(content), step_response: output })
+  writer.writeStep(step, form.completed, { content, content_type: contentType(content), step_response: output })
 }
 
 /** A step that only called a component has its content. */
 function contentOf({ speakers }: State, step: Step, output: unknown): unknown {
   if (output !== undefined) return step.details['iteration'] === undefined ? output : outputOfIteration(output)
-  const said = speakers.get(step.executor ?? '')
-  return said === undefined ? null : (said.outcome?.output ?? (textOf(said) || null))
+  const executor = speakers.get(step.executor ?? '')
+  return executor === undefined ? null : (executor.outcome?.output ?? (textOf(executor) || null))
 }
 
 function outputOfIteration(output: unknown): unknown {
@@ -157,7 +157,7 @@ export function stepFailed(writer: FrameWriter, { data }: LoggedEventOf<'step.fa
   const step = writer.state.steps.get(data.step)
   if (step === undefined) return
   file(writer, step, stepOutput(writer.state, step, null, data.error.message))
-  writer.tellStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
+  writer.writeStep(step, 'StepError', { error: data.error.message, error_type: data.error.code })
 }
 
 export function stepSkipped(writer: FrameWriter, { data }: LoggedEventOf<'step.skipped'>): void {

@@ -37,7 +37,7 @@ export function agentosProjection(describe: Describe): Projection<State, Frame> 
   return {
     initial: (run) => initial(run, describe),
     apply(state, event) {
-      const writer = new FrameWriter(begun(state, event), event)
+      const writer = new FrameWriter(startIfNew(state, event), event)
       if (lacksStart(writer.state, event)) started(writer, rootOf(writer.state))
       writer.isMuted = isDerived(writer.state, event.type)
       const handler = handlers[event.type] as Handler<EventType>
@@ -89,7 +89,7 @@ function newSpeaker(
 }
 
 /** A trimmed log is numbered from its log index, because the earlier frame count is unknown. */
-function begun(state: State, { index }: LoggedEvent): State {
+function startIfNew(state: State, { index }: LoggedEvent): State {
   return state.last >= 0 || index === 0 ? state : { ...state, next: index, trimmedBefore: index }
 }
 
@@ -152,7 +152,7 @@ function runStarted(writer: FrameWriter, event: LoggedEventOf<'run.started'>): v
 function started(writer: FrameWriter, speaker: Speaker): void {
   const { events } = families[speaker.kind]
   if (speaker.run === writer.state.run) noteStarted(writer)
-  writer.tell(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
+  writer.write(speaker, events.started, speaker.kind === 'workflow' ? {} : { model: '', model_provider: '' })
 }
 
 function actorStarted(
@@ -235,7 +235,7 @@ function runCancelled(writer: FrameWriter, { data }: LoggedEventOf<'run.cancelle
 }
 
 function cancelled(writer: FrameWriter, speaker: Speaker, reason: string): void {
-  writer.tell(speaker, families[speaker.kind].events.cancelled, {
+  writer.write(speaker, families[speaker.kind].events.cancelled, {
     reason,
     content: contentOf(writer.state, speaker) ?? '',
   })
@@ -251,21 +251,21 @@ function completed(writer: FrameWriter, speaker: Speaker): void {
   const { state } = writer
   const { events, kind } = families[speaker.kind]
   const whole = contentOf(state, speaker)
-  const said = {
+  const finalFields = {
     ...(whole !== undefined && { content: whole }),
     content_type: contentType(whole),
   }
   if (kind === 'workflow')
-    return writer.tell(speaker, events.completed, {
-      ...said,
+    return writer.write(speaker, events.completed, {
+      ...finalFields,
       step_results: values(speaker.stepOutputs),
       ...metricsOf(state, speaker),
     })
-  writer.say(speaker, 'RunContentCompleted')
+  writer.writeShared(speaker, 'RunContentCompleted')
   const thought = thoughtOf(speaker)
   const members = kind === 'team' ? calledBy(state, speaker).map((member) => memberOutput(state, member)) : []
-  writer.tell(speaker, events.completed, {
-    ...said,
+  writer.write(speaker, events.completed, {
+    ...finalFields,
     ...(thought !== '' && { reasoning_content: thought }),
     ...citationsOf(speaker),
     ...mediaOf(speaker),
@@ -278,7 +278,7 @@ function completed(writer: FrameWriter, speaker: Speaker): void {
 function failed(writer: FrameWriter, speaker: Speaker, { code, message, details }: Failure): void {
   const { events, errorField } = families[speaker.kind]
   const { id, ...facts } = (details ?? {}) as Readonly<Record<string, unknown>>
-  writer.tell(speaker, events.failed, {
+  writer.write(speaker, events.failed, {
     [errorField]: message,
     error_type: code,
     ...(typeof id === 'string' && { error_id: id }),

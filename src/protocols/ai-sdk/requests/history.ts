@@ -3,7 +3,7 @@ import {
   joinMessages,
   messagesOf,
   type RunMessages,
-  saidProjection,
+  userMessagesProjection,
   type StoredUIMessage,
 } from '../../../ai-sdk/view/history.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
@@ -48,7 +48,7 @@ const NONE: RunMessages = { rewrites: false, drafts: [] }
 
 async function messagesIn({ service }: Chats, principal: Principal, run: Run, tools: ToolParts): Promise<RunMessages> {
   try {
-    return messagesOf(run, await foldRun(service, principal, run.id, saidProjection(tools)))
+    return messagesOf(run, await foldRun(service, principal, run.id, userMessagesProjection(tools)))
   } catch (cause) {
     if (isHoldfastError(cause, 'not_found')) return NONE // removed meanwhile
     throw cause

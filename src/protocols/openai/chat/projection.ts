@@ -117,7 +117,7 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
       return [chunk({ reasoning_content: piece.text })]
     case 'tool':
       return progress ? [chunk({}, { holdfast: { tool: { ...piece.tool, status: 'running' } } })] : []
-    case 'tool end': {
+    case 'tool-end': {
       const status = 'error' in piece.result ? 'failed' : 'completed'
       return progress ? [chunk({}, { holdfast: { tool: { ...piece.tool, status } } })] : []
     }

@@ -68,7 +68,7 @@ function outputOf({ reply, items, message }: ResponseState): readonly OutputItem
   const others = items.filter(({ type }) => type !== 'message')
   const id = toItemId('msg', reply.part, items.length)
   const text = textFrom(reply.textPieces)
-  return text === '' ? others : [...others, messageItem(id, reply.over ? 'completed' : 'in_progress', text)]
+  return text === '' ? others : [...others, messageItem(id, reply.isEnded ? 'completed' : 'in_progress', text)]
 }
 
 export function messageItem(

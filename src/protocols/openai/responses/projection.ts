@@ -98,15 +98,15 @@ class Draft {
         return this.#emitResponse('response.in_progress')
       case 'text':
         return this.#addText(piece.text)
-      case 'text end':
+      case 'text-end':
         return this.#endMessage('completed')
       case 'reasoning':
         return this.#reason(piece.text)
-      case 'reasoning end':
+      case 'reasoning-end':
         return this.#endReasoning()
       case 'tool':
         return this.#beginTool(piece.tool)
-      case 'tool end':
+      case 'tool-end':
         return this.#endTool(piece.tool, piece.result)
       case 'waiting':
         this.#set({ waiting: piece.questions })

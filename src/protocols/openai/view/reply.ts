@@ -26,12 +26,12 @@ export type Piece =
   | { readonly type: 'created'; readonly created: number }
   | { readonly type: 'started' }
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'text end' }
+  | { readonly type: 'text-end' }
   | { readonly type: 'reasoning'; readonly text: string }
-  | { readonly type: 'reasoning end' }
+  | { readonly type: 'reasoning-end' }
   /** A server-side tool. */
   | { readonly type: 'tool'; readonly tool: ToolUse }
-  | { readonly type: 'tool end'; readonly tool: ToolUse; readonly result: ToolResult }
+  | { readonly type: 'tool-end'; readonly tool: ToolUse; readonly result: ToolResult }
   /** Tool calls for the caller; ends the part. */
   | { readonly type: 'calls'; readonly calls: readonly CallerCall[]; readonly at: number }
   /** Questions to a person. */
@@ -62,9 +62,9 @@ export interface Reply {
   /** Current part number of the log. */
   readonly current: number
   /** The run waits for its caller's tools. */
-  readonly between: boolean
+  readonly isAwaitingTools: boolean
   /** The part has ended. */
-  readonly over: boolean
+  readonly isEnded: boolean
   /** The sent text is not a prefix of the current text. */
   readonly diverged: boolean
   /** Text of the part, without retracted text. */
@@ -72,7 +72,7 @@ export interface Reply {
   /** Sent text. The same object as `textPieces` while both are the same text, unless they diverged before. */
   readonly sent: TextPieces | undefined
   /** Sent text that was retracted and not emitted again. */
-  readonly ahead: string
+  readonly unconfirmedText: string
   readonly usage: Usage | undefined
   readonly finish: string | undefined
   /** Calls without a result, by id. */
@@ -88,12 +88,12 @@ export function beginReply(run: Run, number: number): Reply {
   return {
     part: { run: run.id, number },
     current: 0,
-    between: false,
-    over: false,
+    isAwaitingTools: false,
+    isEnded: false,
     diverged: false,
     textPieces: undefined,
     sent: undefined,
-    ahead: '',
+    unconfirmedText: '',
     usage: undefined,
     finish: undefined,
     calls: new Map(),
@@ -103,7 +103,7 @@ export function beginReply(run: Run, number: number): Reply {
 const NOTHING: readonly Piece[] = []
 
 export function applyEvent(reply: Reply, event: LoggedEvent): ReplyUpdate {
-  if (reply.over) return { reply, pieces: NOTHING }
+  if (reply.isEnded) return { reply, pieces: NOTHING }
   const update = next(reply, event)
   if (reply.current !== reply.part.number && update.reply.current !== reply.part.number)
     return { reply: update.reply, pieces: NOTHING }
@@ -119,11 +119,11 @@ function next(reply: Reply, event: LoggedEvent): ReplyUpdate {
     case 'text.delta':
       return event.actor === undefined ? addText(reply, event.data.text, event.index) : { reply, pieces: NOTHING }
     case 'text.completed':
-      return { reply, pieces: event.actor === undefined && !isBehind(reply) ? [{ type: 'text end' }] : NOTHING }
+      return { reply, pieces: event.actor === undefined && !isBehind(reply) ? [{ type: 'text-end' }] : NOTHING }
     case 'reasoning.delta':
       return { reply, pieces: event.actor === undefined ? [{ type: 'reasoning', text: event.data.text }] : NOTHING }
     case 'reasoning.completed':
-      return { reply, pieces: event.actor === undefined ? [{ type: 'reasoning end' }] : NOTHING }
+      return { reply, pieces: event.actor === undefined ? [{ type: 'reasoning-end' }] : NOTHING }
     case 'tool.called':
     case 'tool.completed':
     case 'tool.failed':
@@ -165,16 +165,16 @@ export function isAllSent({ textPieces, sent }: Reply): boolean {
 }
 
 function addText(reply: Reply, delta: string, index: number): ReplyUpdate {
-  const { ahead, diverged } = reply
+  const { unconfirmedText, diverged } = reply
   const textPieces = addPiece(reply.textPieces, index, delta)
   if (diverged) return { reply: { ...reply, textPieces }, pieces: NOTHING }
-  if (!delta.startsWith(ahead.slice(0, delta.length)))
+  if (!delta.startsWith(unconfirmedText.slice(0, delta.length)))
     return { reply: { ...reply, textPieces, diverged: true }, pieces: [{ type: 'retracted' }] }
-  const left = ahead.slice(delta.length)
-  if (left !== '') return { reply: { ...reply, textPieces, ahead: left }, pieces: NOTHING }
-  const rest = delta.slice(ahead.length)
+  const left = unconfirmedText.slice(delta.length)
+  if (left !== '') return { reply: { ...reply, textPieces, unconfirmedText: left }, pieces: NOTHING }
+  const rest = delta.slice(unconfirmedText.length)
   return {
-    reply: { ...reply, textPieces, sent: textPieces, ahead: left },
+    reply: { ...reply, textPieces, sent: textPieces, unconfirmedText: left },
     pieces: rest === '' ? NOTHING : [{ type: 'text', text: rest }],
   }
 }
@@ -190,7 +190,7 @@ export function applyTexts(reply: Reply, { first, texts }: TextStretch): Reply |
 /** Retracts the run's own text; that of other actors is not part of the response. */
 function retract(reply: Reply, event: DiscardedAttempt): Reply {
   const textPieces = retractPieces(reply.textPieces, retractedFrom(event, actorKey(undefined)))
-  return { ...reply, textPieces, ahead: textFrom(reply.sent, lengthOf(textPieces)) }
+  return { ...reply, textPieces, unconfirmedText: textFrom(reply.sent, lengthOf(textPieces)) }
 }
 
 /**
@@ -214,7 +214,7 @@ function useTool(
   calls.delete(call)
   const { isAnnounced, ...tool } = known
   const result = event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error.message }
-  const end: Piece = { type: 'tool end', tool, result }
+  const end: Piece = { type: 'tool-end', tool, result }
   return { reply: { ...reply, calls }, pieces: isAnnounced ? [end] : [{ type: 'tool', tool }, end] }
 }
 
@@ -235,21 +235,21 @@ function addUsage(sum: Usage | undefined, usage: Usage): Usage {
 
 /** Ends the part if all questions are for results of the caller's tools. */
 function pause(reply: Reply, { data, time }: Extract<LoggedEvent, { type: 'run.paused' }>): ReplyUpdate {
-  if (reply.between) return { reply, pieces: NOTHING }
+  if (reply.isAwaitingTools) return { reply, pieces: NOTHING }
   const asked = data.questions.map((question) => callerCall(reply.part.run, question))
   const calls = asked.filter((call) => call !== undefined)
   if (calls.length < asked.length) return { reply, pieces: [{ type: 'waiting', questions: data.questions }] }
-  const over = reply.current === reply.part.number
+  const isEnded = reply.current === reply.part.number
   const others = new Map([...reply.calls].filter(([, { isAnnounced }]) => isAnnounced))
   return {
-    reply: { ...reply, calls: others, between: true, over },
-    pieces: over ? endOf(reply, { type: 'calls', calls, at: seconds(time) }) : NOTHING,
+    reply: { ...reply, calls: others, isAwaitingTools: true, isEnded },
+    pieces: isEnded ? endOf(reply, { type: 'calls', calls, at: seconds(time) }) : NOTHING,
   }
 }
 
 /** Results of the caller's tools start the next part; other answers belong to the current one. */
 function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
-  if (!reply.between) return { reply, pieces: NOTHING }
+  if (!reply.isAwaitingTools) return { reply, pieces: NOTHING }
   const fresh = {
     textPieces: undefined,
     sent: undefined,
@@ -259,7 +259,7 @@ function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
     diverged: false,
   }
   return {
-    reply: { ...reply, ...fresh, between: false, current: reply.current + 1 },
+    reply: { ...reply, ...fresh, isAwaitingTools: false, current: reply.current + 1 },
     pieces: [{ type: 'created', created: seconds(time) }, { type: 'started' }],
   }
 }
@@ -284,7 +284,7 @@ function complete(reply: Reply, event: Extract<LoggedEvent, { type: 'run.complet
     lengthOf(reply.textPieces) === 0 && output !== undefined
       ? addText(reply, outputText(output), event.index)
       : undefined
-  const ended: Reply = { ...(update?.reply ?? reply), usage, over: true }
+  const ended: Reply = { ...(update?.reply ?? reply), usage, isEnded: true }
   const end: Piece = { type: 'completed', finish: finishOf(reply.finish), at: seconds(event.time) }
   return { reply: ended, pieces: [...(update?.pieces ?? NOTHING), ...endOf(ended, end)] }
 }
@@ -310,7 +310,7 @@ function fail(
   const usage = reply.usage ?? (event.type === 'run.failed' && reply.current === 0 ? event.data.usage : undefined)
   const status = event.type === 'run.cancelled' ? 'cancelled' : 'failed'
   return {
-    reply: { ...reply, usage, over: true },
+    reply: { ...reply, usage, isEnded: true },
     pieces: [{ type: 'failed', status, verdict: verdictOf(event)! }],
   }
 }

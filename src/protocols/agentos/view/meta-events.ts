@@ -1,46 +1,29 @@
-/** Meta events of a stream: its start position and caveats. */
+/** Meta events of a stream: where it starts, and caveats. */
 import { isFinished } from '../../../core/model/run.ts'
 import { encodeFrame } from '../../../sse/index.ts'
 import { type Family, statusNames } from '../wire/families.ts'
 import type { State } from './state.ts'
+import type { StreamPosition } from './stream-position.ts'
 
-export interface StreamPosition {
-  /** Last event index that the client is assumed to have. */
-  readonly has: number
-  readonly requested: number
-  readonly missed: number
-  /** The client claimed a later event than exists. */
-  readonly clamped: boolean
-}
-
-/** A trimmed log is renumbered, so the client gets everything that is left. */
-export function positionIn({ next, trimmedBefore }: State, asked: number | undefined): StreamPosition {
-  const requested = asked ?? -1
-  if (trimmedBefore !== undefined)
-    return { has: trimmedBefore - 1, requested, missed: next - trimmedBefore, clamped: false }
-  const has = Math.max(-1, Math.min(requested, next - 1))
-  return { has, requested, missed: next - 1 - has, clamped: requested > has }
-}
-
-export interface Metas {
-  readonly opening: readonly Meta[]
+export interface MetaEvents {
+  readonly opening: readonly MetaEvent[]
   /** Sent between replay and live events. */
-  readonly caughtUp?: Meta
+  readonly caughtUp?: MetaEvent
 }
 
-export interface Meta {
+export interface MetaEvent {
   readonly event: string
   readonly [key: string]: unknown
 }
 
-export function metasOf(family: Family, state: State, position: StreamPosition): Metas {
+export function metaEventsOf(family: Family, state: State, position: StreamPosition): MetaEvents {
   if (isFinished(state.status) || state.status === 'paused') return { opening: [replay(state, position)] }
   const catchUp = position.missed === 0 ? [] : [catchUpMeta(state, position)]
   const live = subscribedMeta(family, state, position)
   return position.missed === 0 ? { opening: [live] } : { opening: catchUp, caughtUp: live }
 }
 
-function replay(state: State, position: StreamPosition): Meta {
+function replay(state: State, position: StreamPosition): MetaEvent {
   const status = statusNames[state.status]
   const { next: total } = state
   const message = `Run ${status}. Replaying ${position.missed} missed events (of ${total} total).`
@@ -56,7 +39,7 @@ function replay(state: State, position: StreamPosition): Meta {
   }
 }
 
-function catchUpMeta(state: State, position: StreamPosition): Meta {
+function catchUpMeta(state: State, position: StreamPosition): MetaEvent {
   return {
     event: 'catch_up',
     run_id: state.shownId,
@@ -68,7 +51,7 @@ function catchUpMeta(state: State, position: StreamPosition): Meta {
   }
 }
 
-function subscribedMeta(family: Family, state: State, position: StreamPosition): Meta {
+function subscribedMeta(family: Family, state: State, position: StreamPosition): MetaEvent {
   return {
     event: 'subscribed',
     run_id: state.shownId,
@@ -97,10 +80,10 @@ function gapText({ next, trimmedBefore }: State, { clamped, requested }: StreamP
   return clamped ? ` Event ${requested} does not exist; the last one is ${next - 1}.` : ''
 }
 
-export function encodeMetas(metas: readonly Meta[]): string {
+export function encodeMetaEvents(metas: readonly MetaEvent[]): string {
   return metas.map((data) => encodeFrame({ event: data.event, data })).join('')
 }
 
-export function notFound(id: string): Meta {
+export function notFound(id: string): MetaEvent {
   return { event: 'error', error: `Run ${id.slice(0, 100)} not found in buffer or database` }
 }
