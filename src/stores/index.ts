@@ -10,7 +10,7 @@ export type {
   ClaimableQuery,
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   Hint,
   HintListener,
   Lease,

@@ -14,7 +14,7 @@ import type {
   ClaimableQuery,
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   Hint,
   HintListener,
   Lease,
@@ -88,7 +88,7 @@ class MemoryStore implements Store {
       [...this.#entries.values()].map((entry) => ({ stored: stored(entry), bytes: entry.bytes })),
     )
     this.transfer = new MemoryTransfer({
-      kept: () =>
+      runs: () =>
         [...this.#entries.values()].map((entry) => ({ stored: stored(entry), ...idempotencyField(entry.idempotency) })),
       now: () => clock.now(),
       documents: this.documents,
@@ -203,7 +203,7 @@ class MemoryStore implements Store {
   }
 
   /** An expired lease still belongs to its owner until another worker claims the run. */
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     this.#served.note(owner, this.#clock.now() + ttlMs, components)
     const held = [...this.#entries.values()].filter((entry) => entry.lease?.owner === owner)
     for (const entry of held) entry.lease = { owner, until: this.#clock.now() + ttlMs }

@@ -7,7 +7,7 @@ import type {
   ClaimableQuery,
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   Hint,
   HintListener,
   LogWriter,
@@ -111,7 +111,7 @@ export class NodeStore implements Store {
     return this.#link.request(`claim ${id}`, () => this.#shared.claim(id, owner, ttlMs, options))
   }
 
-  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     this.owner = owner
     return this.#link.request('renew', () => this.#shared.renew(owner, ttlMs, components))
   }

@@ -5,7 +5,7 @@ import type { Run } from '../../src/core/model/run.ts'
 import type {
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   HintListener,
   NewRun,
   StopRequest,
@@ -60,7 +60,7 @@ export class SharedStore {
     return claimed
   }
 
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     const held = await this.memory.renew(owner, ttlMs, components)
     for (const { id } of held) this.#model.renewed(id, owner, this.#clock.now(), ttlMs)
     return held

@@ -41,7 +41,7 @@ export interface Lease {
 }
 
 /** A run that an owner holds, as a renewal found it. */
-export interface HeldRun {
+export interface LeasedRun {
   readonly id: string
   /** Epoch of the renewed claim: the response may be older than the owner's next claim of the same run. */
   readonly epoch: number
@@ -197,7 +197,7 @@ export interface Store {
    * Extends all leases of an owner, also expired ones that nobody took over, and returns the runs that it still holds. Must not queue
    * behind other calls: leases expire when it is late. `components`: what the owner serves, as long as its leases last. Default: all.
    */
-  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]>
+  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]>
   /** Releases a claim; no effect if the run is no longer held with this epoch. */
   release(id: string, epoch: number): Promise<void>
   /**

@@ -5,7 +5,7 @@
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { LocalExecutions } from './local-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
-import type { ClaimableQuery, HeldRun } from '../ports/store.ts'
+import type { ClaimableQuery, LeasedRun } from '../ports/store.ts'
 import { UnservedComponents } from './unserved-components.ts'
 
 /** Runs of one kind that one sweep ends at most. */
@@ -23,7 +23,7 @@ export class AbandonedRuns {
   readonly #unserved: UnservedComponents
   /** Leases of this node without an execution at the last renewal; and those that had none at the renewal before either. */
   #idle: ReadonlyMap<string, number> = new Map()
-  #strays: readonly HeldRun[] = []
+  #strays: readonly LeasedRun[] = []
 
   constructor(options: AbandonedRunsOptions) {
     this.#options = options
@@ -37,7 +37,7 @@ export class AbandonedRuns {
   }
 
   /** A lease of this node without an execution, at two renewals in a row, was left by a request that failed. */
-  noteStrays(held: readonly HeldRun[]): void {
+  noteStrays(held: readonly LeasedRun[]): void {
     const { executions } = this.#options
     const idle = held.filter(({ id }) => !executions.has(id) && !executions.gaveUp(id))
     this.#strays = idle.filter(({ id, epoch }) => this.#idle.get(id) === epoch)

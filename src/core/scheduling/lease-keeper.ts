@@ -2,7 +2,7 @@
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'
-import type { HeldRun } from '../ports/store.ts'
+import type { LeasedRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 
 /** Executions of this node by run: epoch, and how much of the log is durable. */
@@ -14,7 +14,7 @@ export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 
   readonly components: () => readonly string[]
   readonly executing: () => Executions
   /** A renewal was answered. `before`: what was executed when it was sent, which the answer may be older than. */
-  readonly renewed: (held: readonly HeldRun[], before: Executions) => void
+  readonly renewed: (held: readonly LeasedRun[], before: Executions) => void
 }
 
 /** After a failed renewal the next one follows within this part of a lease. */

@@ -15,7 +15,7 @@ import type { RunExecution, ExecutionEnd } from '../execution/run-execution.ts'
 import { storeUnavailable } from '../model/errors.ts'
 import { StartRetries } from '../recovery/start-retries.ts'
 import { SleepingRuns } from './sleeping-runs.ts'
-import type { HeldRun, StopRequest, StoredRun } from '../ports/store.ts'
+import type { LeasedRun, StopRequest, StoredRun } from '../ports/store.ts'
 import { type Suspicion, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
 import { eventLoop } from '../runtime/event-loop-tick.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -152,7 +152,7 @@ export class LocalExecutions {
   }
 
   /** Carries out stops, and drops executions that have lost their lease: only if the lost epoch is their current one (LOG-4). */
-  renewed(held: readonly HeldRun[], before: Executions): void {
+  renewed(held: readonly LeasedRun[], before: Executions): void {
     void this.#givenUp.release()
     const found = new Map(held.map((run) => [run.id, run]))
     for (const [id, { epoch, durable }] of before) {

@@ -6,10 +6,10 @@ import type { MemoryDocuments } from './documents.ts'
 
 /** The parts of the store that a transfer needs. */
 export interface TransferAccess {
-  readonly kept: () => readonly TransferredRun[]
+  readonly runs: () => readonly TransferredRun[]
   readonly now: () => number
   readonly documents: MemoryDocuments
-  readonly admit: (kept: TransferredRun, record: string) => void
+  readonly admit: (transferred: TransferredRun, record: string) => void
 }
 
 export class MemoryTransfer implements StoreTransfer {
@@ -20,12 +20,12 @@ export class MemoryTransfer implements StoreTransfer {
   }
 
   async workers(): Promise<readonly string[]> {
-    const leases = this.#access.kept().flatMap(({ stored }) => stored.lease ?? [])
+    const leases = this.#access.runs().flatMap(({ stored }) => stored.lease ?? [])
     return [...new Set(leases.filter(({ until }) => until > this.#access.now()).map(({ owner }) => owner))]
   }
 
   async runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {
-    const wanted = this.#access.kept().filter(({ stored: { run } }) => after === undefined || comesBefore(run, after))
+    const wanted = this.#access.runs().filter(({ stored: { run } }) => after === undefined || comesBefore(run, after))
     return wanted.toSorted((a, b) => (comesBefore(a.stored.run, b.stored.run) ? 1 : -1)).slice(0, limit)
   }
 

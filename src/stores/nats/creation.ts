@@ -74,7 +74,7 @@ export class Creation {
   /** Whether a run in its lane is finished or its creation was voided. */
   async isOver([id, number]: LaneEntry): Promise<boolean> {
     const tip = await this.#options.messages.tip(id)
-    if (tip !== undefined) return tip.head.gone !== undefined || isFinished(tip.head.status)
+    if (tip !== undefined) return tip.head.tombstone !== undefined || isFinished(tip.head.status)
     return this.#options.serverNow() - number / 1000 > CREATION_MS && this.#giveUp(id)
   }
 
@@ -140,7 +140,7 @@ export class Creation {
       id,
       (existing, tip) => {
         if (existing !== undefined) throw new HoldfastError('conflict', `run ${id}: the id is in use`)
-        if (tip?.head.gone === 'void')
+        if (tip?.head.tombstone === 'void')
           throw storeUnavailable(`run ${id}: its creation took too long and was voided by another node; start it again`)
         return { change, description, records }
       },
@@ -157,7 +157,7 @@ export class Creation {
       if (found === undefined) return undefined
       const current = await messages.read(found.id)
       if (current !== undefined) return { key: found, stored: stored(current) }
-      if ((await messages.tip(found.id))?.head.gone !== undefined) return { key: found }
+      if ((await messages.tip(found.id))?.head.tombstone !== undefined) return { key: found }
       if (performance.now() - since > CREATION_MS) await this.#giveUp(found.id)
     }
   }
@@ -173,7 +173,7 @@ export class Creation {
   async #giveUp(id: string): Promise<boolean> {
     const { written } = await this.#options.messages.change(id, (current, tip) =>
       current === undefined && tip === undefined
-        ? { change: { gone: 'void' }, description: { run: never(id) } }
+        ? { change: { tombstone: 'void' }, description: { run: never(id) } }
         : undefined,
     )
     return written

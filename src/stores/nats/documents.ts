@@ -25,6 +25,7 @@ interface Summary extends Omit<Document, 'body'> {
   readonly name: string
   /** Bytes of the body. Absent in messages of earlier versions. */
   readonly bytes?: number
+  /** Tombstone: the document was removed. Named `gone` in stored messages. */
   readonly gone?: true
 }
 
@@ -58,7 +59,7 @@ export class NatsDocuments implements Documents {
   readonly #options: NatsDocumentsOptions
   readonly #known = new Map<string, KnownDocument>()
   /** Tombstones of removed documents, and when each became known. */
-  readonly #gone = new Map<string, { readonly name: DocumentName; readonly seq: number; readonly at: number }>()
+  readonly #tombstones = new Map<string, { readonly name: DocumentName; readonly seq: number; readonly at: number }>()
   readonly #queue = new KeyedMutex()
 
   constructor(options: NatsDocumentsOptions) {
@@ -67,7 +68,7 @@ export class NatsDocuments implements Documents {
 
   /** Handles a message about a document, from any node. */
   receive(head: string, seq: number): void {
-    this.#learn({ ...(JSON.parse(head) as Summary), seq })
+    this.#apply({ ...(JSON.parse(head) as Summary), seq })
   }
 
   async get(owner: string, collection: string, id: string): Promise<Document | undefined> {
@@ -87,7 +88,7 @@ export class NatsDocuments implements Documents {
   }
 
   async remove(owner: string, collection: string, id: string): Promise<boolean> {
-    const removed = await this.#change({ owner, collection, id }, (before) => before && ('gone' as const))
+    const removed = await this.#change({ owner, collection, id }, (before) => before && ('tombstone' as const))
     return removed !== undefined
   }
 
@@ -123,16 +124,16 @@ export class NatsDocuments implements Documents {
 
   /** Removes tombstones that every node has seen. */
   async sweep(before: number): Promise<void> {
-    for (const [key, { name, seq, at }] of this.#gone) {
+    for (const [key, { name, seq, at }] of this.#tombstones) {
       if (at > before) break
       const { stream, subject } = this.#address(name)
       await this.#options.link.purge(stream, subject, seq + 1)
-      this.#gone.delete(key)
+      this.#tombstones.delete(key)
     }
   }
 
   /** Compare-and-set loop; undefined if there was nothing to change. */
-  #change<After extends Document | 'gone'>(
+  #change<After extends Document | 'tombstone'>(
     name: DocumentName,
     decide: (before: Document | undefined) => After | undefined,
   ): Promise<After | undefined> {
@@ -161,11 +162,11 @@ export class NatsDocuments implements Documents {
     name: DocumentName,
     own: string,
     current: CurrentDocument | undefined,
-    after: Document | 'gone',
+    after: Document | 'tombstone',
   ): Promise<'done' | 'stale' | 'unsure'> {
-    const data = Buffer.from(after === 'gone' ? '' : JSON.stringify(after.body))
+    const data = Buffer.from(after === 'tombstone' ? '' : JSON.stringify(after.body))
     const summary: Summary =
-      after === 'gone'
+      after === 'tombstone'
         ? { ...summaryOf({ ...current!.document!, ...name }, own), gone: true }
         : { ...summaryOf(after, own), bytes: data.length }
     const { link } = this.#options
@@ -176,7 +177,7 @@ export class NatsDocuments implements Documents {
       expected: current?.seq ?? 0,
     })
     if (published.kind === 'stale') return published.unsure ? 'unsure' : 'stale'
-    this.#learn({ ...summary, seq: published.seq })
+    this.#apply({ ...summary, seq: published.seq })
     return 'done'
   }
 
@@ -199,7 +200,7 @@ export class NatsDocuments implements Documents {
     const message = await this.#options.link.last(this.#address(name))
     if (message === undefined) return undefined
     const summary = JSON.parse(message.head) as Summary
-    this.#learn({ ...summary, seq: message.seq })
+    this.#apply({ ...summary, seq: message.seq })
     return { seq: message.seq, name: summary.name, document: documentOf(summary, message) }
   }
 
@@ -217,20 +218,20 @@ export class NatsDocuments implements Documents {
     return documents.flatMap((document) => document ?? [])
   }
 
-  #learn(summary: KnownDocument): void {
+  #apply(summary: KnownDocument): void {
     const key = keyOf(summary)
     const before = this.#known.get(key)
-    if ((before?.seq ?? this.#gone.get(key)?.seq ?? 0) >= summary.seq) return
+    if ((before?.seq ?? this.#tombstones.get(key)?.seq ?? 0) >= summary.seq) return
     this.#options.totals.add(summary.owner, {
       documents: (summary.gone ? 0 : 1) - (before === undefined ? 0 : 1),
       documentBytes: (summary.gone ? 0 : (summary.bytes ?? 0)) - (before?.bytes ?? 0),
     })
     if (summary.gone) {
       this.#known.delete(key)
-      this.#gone.set(key, { name: summary, seq: summary.seq, at: performance.now() })
+      this.#tombstones.set(key, { name: summary, seq: summary.seq, at: performance.now() })
     } else {
       this.#known.set(key, summary)
-      this.#gone.delete(key)
+      this.#tombstones.delete(key)
     }
   }
 

@@ -41,7 +41,7 @@ export interface Head {
   readonly lane?: string | undefined
   readonly wakeAt?: number | undefined
   /** Tombstone. `removed`: the run was deleted. `void`: its creation was voided, so it must never exist. */
-  readonly gone?: 'removed' | 'void' | undefined
+  readonly tombstone?: 'removed' | 'void' | undefined
   /** Sequences and record counts of preceding messages, newest first; see chains.ts. */
   readonly back: readonly number[]
 }
@@ -84,7 +84,7 @@ export function encodeHead(head: Head): string {
     r: head.status,
     l: head.lane,
     w: head.wakeAt,
-    z: head.gone,
+    z: head.tombstone,
     b: head.back.length > 0 ? head.back : undefined,
   })
 }
@@ -143,7 +143,7 @@ export function decodeHead(text: string): Head {
     status: encoded.r,
     lane: encoded.l,
     wakeAt: encoded.w,
-    gone: encoded.z,
+    tombstone: encoded.z,
     back: encoded.b ?? [],
   }
 }

@@ -5,11 +5,11 @@ import type { StoredRunPage, RunQuery, StoredRun } from '../../core/ports/store.
 import type { SizedRun } from '../../core/model/storage-usage.ts'
 import { UnreadableRun } from './alarms.ts'
 import { keptBytesOf } from './head.ts'
-import type { Entry, RunIndex } from './run-index.ts'
+import type { Entry, NatsRunIndex } from './run-index.ts'
 import type { CurrentRun, RunMessages, Tip } from './run-messages.ts'
 
 export interface ListingsOptions {
-  readonly index: RunIndex
+  readonly index: NatsRunIndex
   readonly messages: RunMessages
   readonly stored: (current: CurrentRun) => StoredRun
   /** Resolves when everything that any node has written so far is in the index. */

@@ -24,7 +24,8 @@ export async function readLog(
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     tip ??= await messages.tip(id)
     if (tip === undefined || after >= tip.head.next) tip = await messages.settledTip(id)
-    if (tip === undefined || tip.head.gone !== undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+    if (tip === undefined || tip.head.tombstone !== undefined)
+      throw new HoldfastError('not_found', `there is no run ${id}`)
     const { first, next } = tip.head
     assertReadable({ run: { id }, first, next }, after)
     if (after === next - 1) return undefined

@@ -18,7 +18,7 @@ export interface RetentionOptions {
 /** A finished run that keeps at most this much is rewritten as one message, and its other messages are purged. */
 const REWRITTEN_BYTES_MAX = 64 * 1024
 
-export class Retention {
+export class NatsRetention {
   readonly #options: RetentionOptions
 
   constructor(options: RetentionOptions) {
@@ -34,7 +34,7 @@ export class Retention {
       if (first <= head.first) return undefined
       const isOver = isFinished(head.status)
       const kept = isOver ? await readTail(messages, untrimmed, first, REWRITTEN_BYTES_MAX) : undefined
-      if (kept !== undefined) return { change: { first }, description, records: kept, anew: true }
+      if (kept !== undefined) return { change: { first }, description, records: kept, rewrite: true }
       // An estimate: how the bytes are spread over the messages is unknown without reading them.
       const share = (head.next - first) / (head.next - head.first)
       return { change: { first }, description, earlierBytes: Math.round(keptBytesOf(head) * share) }
@@ -54,7 +54,7 @@ export class Retention {
       if (before === undefined) return undefined
       const { status } = before.head
       if (!isFinished(status)) throw new HoldfastError('conflict', `run ${id} is ${status}: stop it first`)
-      return { change: { gone: 'removed' } }
+      return { change: { tombstone: 'removed' } }
     })
     if (!written || current === undefined) return written
     const { stream, subject } = layout.run(id)

@@ -20,7 +20,7 @@ export interface Entry extends Position {
   stop: true | undefined
 }
 
-export class RunIndex {
+export class NatsRunIndex {
   readonly #entries = new Map<string, Entry>()
   readonly #all = new SortedRuns<Entry>()
   readonly #byOwner = new Map<string, SortedRuns<Entry>>()
@@ -32,7 +32,7 @@ export class RunIndex {
   readonly #held = new Map<string, Set<Entry>>()
   readonly #turns = new FairOrder<Entry>()
   /** Tombstones of removed runs, and when each became known. */
-  readonly #gone = new Map<string, { readonly seq: number; readonly at: number }>()
+  readonly #tombstones = new Map<string, { readonly seq: number; readonly at: number }>()
   readonly #totals: OwnerTotals
 
   constructor(totals: OwnerTotals) {
@@ -51,15 +51,15 @@ export class RunIndex {
     const { back: _back, ...rest } = head
     const kept: Head = { ...rest, back: [] }
     const entry = this.#entries.get(head.id)
-    if (seq <= (entry?.seq ?? this.#gone.get(head.id)?.seq ?? 0)) return { isNews: false }
+    if (seq <= (entry?.seq ?? this.#tombstones.get(head.id)?.seq ?? 0)) return { isNews: false }
     const fault = entry && regressionFrom(entry.head, head)
     if (fault !== undefined) return { isNews: false, fault }
-    if (head.gone !== undefined) {
+    if (head.tombstone !== undefined) {
       if (entry !== undefined) this.#drop(entry)
-      this.#gone.set(head.id, { seq, at: performance.now() })
+      this.#tombstones.set(head.id, { seq, at: performance.now() })
       return { isNews: true, before: entry?.head }
     }
-    this.#gone.delete(head.id)
+    this.#tombstones.delete(head.id)
     if (entry === undefined) {
       this.#reindex(this.#add(kept, seq), undefined)
       return { isNews: true }
@@ -82,16 +82,16 @@ export class RunIndex {
   }
 
   /** Runs that were removed before a moment, with their tombstones. */
-  *goneBefore(moment: number): Generator<{ readonly id: string; readonly seq: number }> {
-    for (const [id, { seq, at }] of this.#gone) {
+  *tombstonesBefore(moment: number): Generator<{ readonly id: string; readonly seq: number }> {
+    for (const [id, { seq, at }] of this.#tombstones) {
       if (at > moment) return
-      this.#gone.delete(id)
+      this.#tombstones.delete(id)
       yield { id, seq }
     }
   }
 
   isGone(id: string): boolean {
-    return this.#gone.has(id)
+    return this.#tombstones.has(id)
   }
 
   /** The run that may execute in a lane. */
@@ -123,7 +123,7 @@ export class RunIndex {
   }
 
   isClaimable(head: Head, now: number, isHeld: (head: Head) => boolean): boolean {
-    if (head.gone !== undefined || !isReady(head, now) || isHeld(head)) return false
+    if (head.tombstone !== undefined || !isReady(head, now) || isHeld(head)) return false
     return head.stopped || head.lane === undefined || this.headOfLane(head.lane)?.id === head.id
   }
 
@@ -199,8 +199,8 @@ export class RunIndex {
 }
 
 /** Positions, events and epochs of a run only increase. A rewritten run starts at position 1, with all its events. */
-function regressionFrom(before: Head, { ordinal, next, epoch, gone }: Head): string | undefined {
-  if (gone !== undefined) return undefined
+function regressionFrom(before: Head, { ordinal, next, epoch, tombstone }: Head): string | undefined {
+  if (tombstone !== undefined) return undefined
   if (ordinal <= before.ordinal && ordinal !== 1) return `position ${ordinal} after position ${before.ordinal}`
   if (next < before.next) return `a log of ${next} events after one of ${before.next}`
   return epoch < before.epoch ? `a writer of epoch ${epoch} after one of ${before.epoch}` : undefined

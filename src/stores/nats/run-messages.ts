@@ -28,13 +28,13 @@ export interface CurrentRun extends Tip {
 
 /** The changes that the next message makes. */
 export interface Step {
-  readonly change?: Partial<Pick<Head, 'epoch' | 'lease' | 'stopped' | 'first' | 'gone' | 'number'>>
-  /** Bytes of earlier messages that are kept. Default: all of them; none with `anew`. */
+  readonly change?: Partial<Pick<Head, 'epoch' | 'lease' | 'stopped' | 'first' | 'tombstone' | 'number'>>
+  /** Bytes of earlier messages that are kept. Default: all of them; none with `rewrite`. */
   readonly earlierBytes?: number
   readonly description?: Description
   readonly records?: Pick<Slice, 'first' | 'count' | 'bytes'>
   /** Everything before this message can be purged. */
-  readonly anew?: boolean
+  readonly rewrite?: boolean
 }
 
 /** Called again after a lost race. Undefined: nothing to do. `tip` is set for removed runs too. */
@@ -149,7 +149,7 @@ export class RunMessages {
     let described = 0
     for (let tries = 0; tries < READS_MAX; tries++) {
       const tip = await this.tip(id, patienceMs)
-      if (tip === undefined || tip.head.gone !== undefined) return { tip }
+      if (tip === undefined || tip.head.tombstone !== undefined) return { tip }
       described = tip.head.described || tip.seq
       const current = await this.describe(tip, tip.message)
       if (current !== undefined) return { tip, current }
@@ -159,7 +159,7 @@ export class RunMessages {
 
   /** Undefined if the run was removed. */
   async describe({ head, seq }: Tip, message?: Message): Promise<CurrentRun | undefined> {
-    if (head.gone !== undefined) return undefined
+    if (head.tombstone !== undefined) return undefined
     const described = head.described || seq
     const key = `${head.id} ${described}`
     const known = this.#descriptions.get(key)
@@ -245,13 +245,13 @@ export class RunMessages {
   ): Promise<{ readonly kind: 'done'; readonly current: CurrentRun } | { readonly kind: 'stale' }> {
     const { link, layout, onWritten } = this.#options
     const description = step.description ?? current!.description
-    const isDescribed = step.description !== undefined || step.anew === true
-    const text = isDescribed && step.change?.gone === undefined ? JSON.stringify(description) : ''
+    const isDescribed = step.description !== undefined || step.rewrite === true
+    const text = isDescribed && step.change?.tombstone === undefined ? JSON.stringify(description) : ''
     const described = Buffer.from(text)
     const records = step.records?.bytes ?? EMPTY
     const content = described.length === 0 ? records : Buffer.concat([described, records])
     const parts = await this.#writeParts(id, content)
-    const ordinal = step.anew || current === undefined ? 1 : current.head.ordinal + 1
+    const ordinal = step.rewrite || current === undefined ? 1 : current.head.ordinal + 1
     const head: Head = {
       ...(current?.head ?? NEW),
       ...headOfRun(description.run),
@@ -273,7 +273,7 @@ export class RunMessages {
     if (published.kind === 'stale') return published
     const { seq } = published
     if (isDescribed) this.#descriptions.set(`${id} ${seq}`, { chars: text.length, value: description })
-    if (head.gone === undefined) this.chains.extend(id, head, seq)
+    if (head.tombstone === undefined) this.chains.extend(id, head, seq)
     else this.chains.forget(id)
     // Rewritten records are not new.
     const isNew = step.records !== undefined && head.next > (current?.head.next ?? 0)

@@ -11,7 +11,7 @@ import type {
   ClaimableQuery,
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   HintListener,
   LogWriter,
   NewRun,
@@ -39,13 +39,13 @@ import { Lanes } from './lanes.ts'
 import type { Layout } from './layout.ts'
 import type { Link } from './link.ts'
 import { Listings } from './listings.ts'
-import { Losses } from './losses.ts'
+import { LossDetector } from './loss-detector.ts'
 import { NatsTransfer } from './transfer.ts'
-import { News } from './news.ts'
+import { StreamApplier } from './stream-applier.ts'
 import { Owners } from './owners.ts'
 import { readLog } from './reader.ts'
-import { Retention } from './retention.ts'
-import { type Entry, RunIndex } from './run-index.ts'
+import { NatsRetention } from './retention.ts'
+import { type Entry, NatsRunIndex } from './run-index.ts'
 import { type CurrentRun, RunMessages, type Tip } from './run-messages.ts'
 
 export interface NatsStoreOptions {
@@ -80,7 +80,7 @@ export class NatsStore implements Store {
   readonly #layout: Layout
   readonly #now: () => number
   readonly #totals = new OwnerTotals()
-  readonly #index = new RunIndex(this.#totals)
+  readonly #index = new NatsRunIndex(this.#totals)
   readonly #hints = new Hints()
   readonly #messages: RunMessages
   readonly #commits: Commits
@@ -89,9 +89,9 @@ export class NatsStore implements Store {
   readonly #lanes: Lanes
   readonly #creation: Creation
   readonly #listings: Listings
-  readonly #retention: Retention
-  readonly #losses: Losses
-  readonly #news: News
+  readonly #retention: NatsRetention
+  readonly #lossDetector: LossDetector
+  readonly #applier: StreamApplier
   readonly #logs: readonly Follower[]
   readonly #states: readonly Follower[]
   readonly #ids: Ids = systemIds()
@@ -143,26 +143,26 @@ export class NatsStore implements Store {
       messages: this.#messages,
       stored: (current) => this.#stored(current),
       caughtUp: () => untilCaughtUp(this.#logs),
-      onUnreadable: () => void this.#losses.check(),
+      onUnreadable: () => void this.#lossDetector.check(),
     })
-    this.#losses = new Losses({
+    this.#lossDetector = new LossDetector({
       link,
       barriers,
       alarms,
       index: this.#index,
       followers: () => this.#logs,
       addressOf: (id) => layout.run(id),
-      onLost: (id) => this.#news.retract(id),
+      onLost: (id) => this.#applier.retract(id),
       onRewound: () => this.#messages.forgetAll(),
     })
-    this.#retention = new Retention({ link, layout, messages: this.#messages, keys: this.#keys })
+    this.#retention = new NatsRetention({ link, layout, messages: this.#messages, keys: this.#keys })
     this.transfer = new NatsTransfer({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#listings.oldest(limit, after),
       documents: this.documents,
       creation: this.#creation,
     })
-    this.#news = new News({
+    this.#applier = new StreamApplier({
       index: this.#index,
       hints: this.#hints,
       layout,
@@ -172,7 +172,7 @@ export class NatsStore implements Store {
       owners: this.#owners,
       isClaimable: (head) => this.#isClaimable(head),
     })
-    const { receive, receiveState } = this.#news
+    const { receive, receiveState } = this.#applier
     this.#logs = layout.logs.map((address) => new Follower({ link, address, onMessage: receive }))
     this.#states = layout.states.map((address) => new Follower({ link, address, onMessage: receiveState }))
     this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
@@ -182,7 +182,7 @@ export class NatsStore implements Store {
     const store = new NatsStore(options)
     try {
       await Promise.all([...store.#logs, ...store.#states].map((follower) => follower.start()))
-      store.#news.takeIn()
+      store.#applier.applyInitial()
       return store
     } catch (cause) {
       await store.close()
@@ -202,7 +202,7 @@ export class NatsStore implements Store {
 
   async get(id: string): Promise<StoredRun | undefined> {
     const current = await this.#messages.read(id)
-    if (current === undefined) this.#losses.expectKept(id)
+    if (current === undefined) this.#lossDetector.assertNotLost(id)
     return current && this.#stored(current)
   }
 
@@ -232,7 +232,7 @@ export class NatsStore implements Store {
     try {
       return await readLog(this.#messages, known && { ...known }, id, after, maxBytes)
     } catch (cause) {
-      if (isHoldfastError(cause, 'not_found')) this.#losses.expectKept(id)
+      if (isHoldfastError(cause, 'not_found')) this.#lossDetector.assertNotLost(id)
       throw cause
     }
   }
@@ -261,7 +261,7 @@ export class NatsStore implements Store {
     return written ? this.#stored(current!) : undefined
   }
 
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     await this.#owners.renew({ owner, until: this.#now() + ttlMs, ...(components && { components }) })
     return Promise.all(this.#index.heldBy(owner).map((entry) => this.#held(entry)))
   }
@@ -309,7 +309,7 @@ export class NatsStore implements Store {
 
   async #close(): Promise<void> {
     clearInterval(this.#sweeping)
-    this.#losses.close()
+    this.#lossDetector.close()
     const enough = new AbortController()
     const late = pause(CLOSE_MS, enough.signal)
     await Promise.race([Promise.all([this.#commits.idle(), Promise.allSettled(this.#underWay)]), late])
@@ -329,7 +329,7 @@ export class NatsStore implements Store {
   }
 
   /** A stop request that cannot be read now is reported by the next renewal. */
-  async #held({ id, head: { epoch, next }, stop: isStopped }: Entry): Promise<HeldRun> {
+  async #held({ id, head: { epoch, next }, stop: isStopped }: Entry): Promise<LeasedRun> {
     const known = isStopped === true ? await this.#known(id).catch(() => undefined) : undefined
     const stop = known?.description.stop
     return { id, epoch, next, ...(stop && { stop }) }
@@ -372,7 +372,7 @@ export class NatsStore implements Store {
 
   /** Called when a message of this node was acknowledged. */
   #written(tip: Tip, slice: Slice | undefined): void {
-    this.#news.learn(tip, slice)
+    this.#applier.apply(tip, slice)
     const { id, lane, status } = tip.head
     if (lane !== undefined && isFinished(status) && tip.head.next > tip.head.from)
       void this.#track(this.#lanes.leave(lane, id)).catch(() => {}) // the next run in the lane cleans up
@@ -386,7 +386,7 @@ export class NatsStore implements Store {
   async #sweep(): Promise<void> {
     const before = performance.now() - SWEEP_EVERY_MS
     try {
-      for (const { id, seq } of this.#index.goneBefore(before)) {
+      for (const { id, seq } of this.#index.tombstonesBefore(before)) {
         const { stream, subject } = this.#layout.run(id)
         await this.#link.purge(stream, subject, seq + 1)
       }

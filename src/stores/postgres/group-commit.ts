@@ -1,6 +1,6 @@
 /**
  * Group commit: one statement with the records of many runs, sent when the previous one is acknowledged. The batch size so
- * adapts to the load, and a lone event waits only for its own turn of the event loop. Runs are spread over two lanes, so that
+ * adapts to the load, and a lone event waits only for its own tick of the event loop. Runs are spread over two commit streams, so that
  * one commit is prepared here while the server works on the other.
  */
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
@@ -38,27 +38,27 @@ interface Batch {
 }
 
 /** Concurrent commits, each on its own connection. Two give a node about 1.5 times the throughput of one. */
-export const LANES = 2
+export const COMMIT_STREAMS = 2
 
 export class GroupCommit {
-  readonly #lanes: readonly Lane[]
+  readonly #streams: readonly CommitStream[]
 
   constructor(options: GroupCommitOptions) {
-    this.#lanes = Array.from({ length: LANES }, () => new Lane(options))
+    this.#streams = Array.from({ length: COMMIT_STREAMS }, () => new CommitStream(options))
   }
 
-  /** A run always uses the same lane, which keeps its appends in order. */
+  /** A run always uses the same commit stream, which keeps its appends in order. */
   appended(writer: PostgresWriter): void {
-    this.#lanes[writer.id.charCodeAt(writer.id.length - 1) % LANES]!.appended(writer)
+    this.#streams[writer.id.charCodeAt(writer.id.length - 1) % COMMIT_STREAMS]!.appended(writer)
   }
 
   /** Resolves when nothing is buffered or under way. */
   async idle(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.idle()))
+    await Promise.all(this.#streams.map((stream) => stream.idle()))
   }
 }
 
-class Lane {
+class CommitStream {
   readonly #options: GroupCommitOptions
   readonly #waiting = new Set<PostgresWriter>()
   #working: Promise<void> | undefined
@@ -77,7 +77,7 @@ class Lane {
   }
 
   async #work(): Promise<void> {
-    // Deferred, so that everything appended in this turn of the event loop joins the commit.
+    // Deferred, so that everything appended in this tick of the event loop joins the commit.
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#waiting.size > 0) await this.#commit(this.#take())
     this.#working = undefined

@@ -12,7 +12,7 @@ const ROWS_MAX = 512
 
 interface Row {
   readonly run: string
-  readonly kept: number
+  readonly retained: number
   readonly next: number
   readonly first: number | null
   readonly count: number
@@ -33,7 +33,7 @@ export async function readLog(
   const [head] = rows
   if (head === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
   const run = JSON.parse(head.run) as Run
-  assertReadable({ run, first: head.kept, next: head.next }, after)
+  assertReadable({ run, first: head.retained, next: head.next }, after)
   if (after === head.next - 1) return undefined
   const pieces = rows.map(({ first, count, data }) => ({
     first: first!,
@@ -54,7 +54,7 @@ const INTEGER_MAX = 2 ** 31 - 1
 
 /** From the row with the first wanted record, until the byte limit is reached. */
 function statement(schema: string): string {
-  return `SELECT r.run, h.first AS kept, h.next, l.first, l.count, convert_from(l.data, 'UTF8') AS data
+  return `SELECT r.run, h.first AS retained, h.next, l.first, l.count, convert_from(l.data, 'UTF8') AS data
     FROM ${schema}.heads h JOIN ${schema}.runs r ON r.id = h.id LEFT JOIN LATERAL (
       SELECT p.* FROM (
         SELECT q.first, q.count, q.data, sum(octet_length(q.data)) OVER (ORDER BY q.first) - octet_length(q.data) AS before

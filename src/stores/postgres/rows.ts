@@ -1,6 +1,6 @@
 /** Maps database rows to the types of the store port. */
 import type { Run } from '../../core/model/run.ts'
-import type { HeldRun, StopRequest, StoredRun } from '../../core/ports/store.ts'
+import type { LeasedRun, StopRequest, StoredRun } from '../../core/ports/store.ts'
 
 /** Columns of the view `stored` and of the functions' results. */
 export interface StoredRow {
@@ -23,7 +23,7 @@ export interface HeldRow {
   readonly stop: string | null
 }
 
-export function heldRun({ stop, ...held }: HeldRow): HeldRun {
+export function leasedRun({ stop, ...held }: HeldRow): LeasedRun {
   return { ...held, ...(stop !== null && { stop: stopOf(stop) }) }
 }
 

@@ -13,7 +13,7 @@ import type {
   ClaimableQuery,
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   Hint,
   HintListener,
   LogWriter,
@@ -29,13 +29,13 @@ import type {
 import { pause } from '../shared/pause.ts'
 import { connectionConfig, Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
-import { GroupCommit, LANES } from './group-commit.ts'
+import { GroupCommit, COMMIT_STREAMS } from './group-commit.ts'
 import { Listener } from './listener.ts'
 import { readLog } from './log.ts'
 import { PostgresTransfer } from './transfer.ts'
 import { decodeNotices } from './notices.ts'
 import { Notifier } from './notifier.ts'
-import { type HeldRow, heldRun, STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
+import { type HeldRow, leasedRun, STORED_COLUMNS, type StoredRow, storedRun } from './rows.ts'
 import { migrated } from './schema.ts'
 import { scopeOfBounds, type TimeBounds } from './time-bounds.ts'
 import { claimable, forgetTurns, unservedQuery } from './fair-order.ts'
@@ -94,7 +94,7 @@ export class PostgresStore implements Store {
     this.#now = now
     this.#database = database
     this.#reachability = reachability
-    this.#committing = new Database(pg, { url, reachability, connections: LANES, bounds })
+    this.#committing = new Database(pg, { url, reachability, connections: COMMIT_STREAMS, bounds })
     this.#renewing = new Database(pg, {
       url,
       reachability,
@@ -273,7 +273,7 @@ export class PostgresStore implements Store {
     return row && storedRun(row)
   }
 
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     const rows = await this.#renewing.query<HeldRow>(
       `WITH renewed AS (
          INSERT INTO ${this.#schema}.owners (owner, until, components)
@@ -283,7 +283,7 @@ export class PostgresStore implements Store {
          WHERE r.lease_owner = $1`,
       [owner, this.#now(), ttlMs, components ?? null],
     )
-    return rows.map(heldRun)
+    return rows.map(leasedRun)
   }
 
   async release(id: string, epoch: number): Promise<void> {

@@ -13,7 +13,7 @@ import type {
   ClaimableQuery,
   ClaimOptions,
   CreateResult,
-  HeldRun,
+  LeasedRun,
   HintListener,
   LogWriter,
   NewRun,
@@ -33,7 +33,7 @@ import { FileConnection, type FileConnectionOptions } from './file-connection.ts
 import { DamageRegister } from './runs/damage-register.ts'
 import { type DocumentAccess, SqliteDocuments } from './documents.ts'
 import { RunCatalog } from './runs/run-catalog.ts'
-import type { RunIndex } from './runs/run-index.ts'
+import type { ActiveRunIndex } from './runs/active-run-index.ts'
 import { SqliteTransfer } from './transfer.ts'
 import { SqliteWriter } from './runs/writer.ts'
 
@@ -71,7 +71,7 @@ export class SqliteStore implements Store {
       opened: (thread, opening) => this.#catalog.opened(thread, opening),
       durable: (active, slice) => this.#announce(active, slice),
       idle: (active) => this.#catalog.forget(active),
-      quarantined: (found) => this.#catalog.setApart(found),
+      quarantined: (found) => this.#catalog.quarantine(found),
       failed: (cause) => this.#drop(cause),
       stalled: (cause) => {
         for (const active of this.#active.all()) active.stall(cause)
@@ -103,7 +103,7 @@ export class SqliteStore implements Store {
     return store
   }
 
-  get #active(): RunIndex {
+  get #active(): ActiveRunIndex {
     return this.#catalog.active
   }
 
@@ -124,7 +124,7 @@ export class SqliteStore implements Store {
     this.#connection.assertHealthy()
     const { run, idempotency } = request
     const creating = idempotency && this.#catalog.creating(run.owner, idempotency.key)
-    const found = creating ?? (await this.#catalog.newcomer(run, idempotency?.key))
+    const found = creating ?? (await this.#catalog.checkCreation(run, idempotency?.key))
     if (found !== undefined) {
       const kind = found.fingerprint === idempotency!.fingerprint ? 'existing' : 'key_conflict'
       return { kind, stored: await found.stored() }
@@ -165,7 +165,7 @@ export class SqliteStore implements Store {
   async #remove(id: string): Promise<boolean> {
     this.#connection.assertHealthy()
     // It can be read until the removal is durable, and is kept here so that nothing more is written of it.
-    const active = await this.#catalog.loaded(id)
+    const active = await this.#catalog.load(id)
     const stored = active?.view()
     if (active === undefined || stored === undefined) return false
     if (!isFinished(stored.run.status) && stored.damage === undefined)
@@ -196,7 +196,7 @@ export class SqliteStore implements Store {
 
   async #trim(id: string, before: number): Promise<void> {
     this.#connection.assertHealthy()
-    const active = await this.#catalog.loaded(id)
+    const active = await this.#catalog.load(id)
     if (active === undefined || active.isRemoved || active.damage !== undefined) return
     const first = Math.min(before, active.next - 1)
     if (first <= active.first) return
@@ -220,10 +220,10 @@ export class SqliteStore implements Store {
     return stored
   }
 
-  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly HeldRun[]> {
+  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     const until = this.#clock.now() + ttlMs
     this.#served.note(owner, until, components)
-    const renewed: HeldRun[] = []
+    const renewed: LeasedRun[] = []
     for (const active of this.#active.all()) {
       if (active.lease?.owner !== owner) continue
       active.renew(until)
@@ -300,7 +300,7 @@ export class SqliteStore implements Store {
     this.#connection.assertHealthy()
     const { run, first, epoch, stop } = stored
     const creating = idempotency && this.#catalog.creating(run.owner, idempotency.key)
-    if ((creating ?? (await this.#catalog.newcomer(run, idempotency?.key))) !== undefined)
+    if ((creating ?? (await this.#catalog.checkCreation(run, idempotency?.key))) !== undefined)
       throw new HoldfastError('conflict', `run ${run.id}: its idempotency key is in use`)
     this.#connection.assertHealthy()
     const head: StoredRun = { run, first, next: first + 1, epoch, ...(stop !== undefined && { stop }) }

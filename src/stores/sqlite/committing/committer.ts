@@ -8,7 +8,7 @@ import { Compaction, type Segment, type Share } from './compaction.ts'
 import { DocumentWrites } from './document-writes.ts'
 import { assertInPlace, type FileIdentity, identityOf } from '../file/file-identity.ts'
 import { openDatabase, reopenDatabase } from '../file/database-file.ts'
-import { FencedError, Instance } from '../file/instance.ts'
+import { FencedError, FileInstance } from '../file/instance.ts'
 import { CommitRecord, type LostCommits, lostSince, readCommitRecord } from '../file/commit-record.ts'
 import { LogWrites } from './log-writes.ts'
 import type { CommitReply, CommitRequest, QuarantinedRun, ThreadOptions } from './committing-messages.ts'
@@ -32,7 +32,7 @@ export class Committer {
   readonly #path: string
   readonly #walWarningBytes: number
   readonly #database: DatabaseSync
-  readonly #instance: Instance
+  readonly #instance: FileInstance
   readonly #compaction = new Compaction()
   readonly #begin: StatementSync
   readonly #commit: StatementSync
@@ -62,7 +62,7 @@ export class Committer {
     this.#path = path
     this.#walWarningBytes = walWarningBytes
     this.identity = reopen ?? identityOf(path)!
-    this.#instance = new Instance(database, token)
+    this.#instance = new FileInstance(database, token)
     const openedBefore = this.#instance.current()
     // Before the log is read: earlier owners can write nothing from here on.
     if (reopen === undefined) this.#instance.take()
@@ -174,7 +174,7 @@ export class Committer {
     const damaged = this.#segments.trim(run, before)
     if (damaged === undefined) return
     const { first, count } = damaged
-    this.#setApart(run, { first, last: first + count - 1, reason: 'are not what was written' })
+    this.#quarantineRun(run, { first, last: first + count - 1, reason: 'are not what was written' })
   }
 
   #remove(run: number): void {
@@ -202,11 +202,11 @@ export class Committer {
       this.#segments.insert(run, segment)
     } catch (cause) {
       if (!isConstraintViolation(cause)) throw cause
-      this.#setApart(run, { first, last: first + count - 1, reason: 'were written twice' })
+      this.#quarantineRun(run, { first, last: first + count - 1, reason: 'were written twice' })
     }
   }
 
-  #setApart(number: number, damage: LogDamage): void {
+  #quarantineRun(number: number, damage: LogDamage): void {
     const id = this.#database.prepare('SELECT id FROM runs WHERE number = ?').get(number)?.['id'] as string | undefined
     if (id === undefined) return
     this.#quarantine.add(number, id, damage)

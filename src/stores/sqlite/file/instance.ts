@@ -15,7 +15,7 @@ export class FencedError extends Error {
   }
 }
 
-export class Instance {
+export class FileInstance {
   readonly #token: string
   readonly #select: StatementSync
   readonly #replace: StatementSync

@@ -5,7 +5,7 @@ import type { LogDamage } from '../../../core/ports/store.ts'
 import { DocumentReader } from './document-reader.ts'
 import { connectForReading } from '../file/database-file.ts'
 import { highestRunNumber } from '../tables/run-numbers.ts'
-import { type RunListing, RunReader } from './run-reader.ts'
+import { type RunListing, RunRowReader } from './run-row-reader.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
 import { segmentIn, type StoredSegment } from '../tables/segment.ts'
 import { UsageReader } from './usage-reader.ts'
@@ -16,14 +16,14 @@ export interface OpenResult {
   readonly unfinished: RunListing
 }
 
-export interface Newcomer {
+export interface CreationCheck {
   readonly isTaken: boolean
   readonly known: NumberedRun | undefined
 }
 
 export class Reader {
   readonly documents: DocumentReader
-  readonly runs: RunReader
+  readonly runs: RunRowReader
   readonly usage: UsageReader
   readonly #database: DatabaseSync
   readonly #segments: StatementSync
@@ -31,7 +31,7 @@ export class Reader {
   constructor(path: string) {
     this.#database = connectForReading(path)
     this.documents = new DocumentReader(this.#database)
-    this.runs = new RunReader(this.#database)
+    this.runs = new RunRowReader(this.#database)
     this.usage = new UsageReader(this.#database)
     this.#segments = this.#database.prepare(
       `SELECT * FROM segments WHERE run = ?1
@@ -62,7 +62,7 @@ export class Reader {
   }
 
   /** Conflicts of a new run: a run with its id, or with its idempotency key. */
-  newcomer(id: string, owner: string, key: string | undefined): Newcomer {
+  checkCreation(id: string, owner: string, key: string | undefined): CreationCheck {
     const known = key === undefined ? undefined : this.runs.byKey(owner, key)
     return { isTaken: known === undefined && this.runs.byId(id) !== undefined, known }
   }

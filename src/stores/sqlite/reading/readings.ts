@@ -10,7 +10,7 @@ export function readingsOf(reader: Reader) {
     opening: () => reader.opening(),
     page: (request: PageRequest, allocate?: Allocate) => readPage(reader, request, allocate),
     run: (id: string) => runs.byId(id),
-    newcomer: reader.newcomer.bind(reader),
+    checkCreation: reader.checkCreation.bind(reader),
     runByKey: runs.byKey.bind(runs),
     runs: runs.list.bind(runs),
     runsFollowing: runs.following.bind(runs),

@@ -195,7 +195,7 @@ export class ActiveRun {
   }
 
   /** Marks the run as damaged: it is not readable, and its worker is fenced. */
-  setApart(damage: LogDamage): void {
+  quarantine(damage: LogDamage): void {
     this.#damage ??= damage
     if (this.#durable !== undefined) this.#durable = { ...this.#durable, damage }
     this.#epoch++

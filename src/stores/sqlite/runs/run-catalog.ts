@@ -16,7 +16,7 @@ import { headOf, type LogHead, type PageRequest } from '../reading/log-page.ts'
 import type { QuarantinedRun } from '../committing/committing-messages.ts'
 import { damageError } from '../tables/quarantine.ts'
 import type { OpenResult } from '../reading/reader.ts'
-import { RunIndex } from './run-index.ts'
+import { ActiveRunIndex } from './active-run-index.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
 
 /** A run that has an idempotency key. */
@@ -28,20 +28,20 @@ interface KeyedRun {
 
 export class RunCatalog {
   /** The runs in memory. */
-  readonly active = new RunIndex()
+  readonly active = new ActiveRunIndex()
   readonly damage: DamageRegister
   readonly #connection: FileConnection
   /** Called when the lane of a run gets another head because that run was set apart. */
-  readonly #onSetApart: (active: ActiveRun) => void
+  readonly #onQuarantined: (active: ActiveRun) => void
   #highestNumber = 0
 
-  constructor(connection: FileConnection, damage: DamageRegister, onSetApart: (active: ActiveRun) => void) {
+  constructor(connection: FileConnection, damage: DamageRegister, onQuarantined: (active: ActiveRun) => void) {
     this.#connection = connection
     this.damage = damage
-    this.#onSetApart = onSetApart
+    this.#onQuarantined = onQuarantined
   }
 
-  /** The file was opened, perhaps anew. */
+  /** The file was opened, perhaps again. */
   opened(thread: CommittingThreadHandle, { highestNumber, damagedRuns, unfinished }: OpenResult): void {
     this.#highestNumber = highestNumber
     this.active.clear()
@@ -55,7 +55,7 @@ export class RunCatalog {
         continue
       }
       this.active.hold(active)
-      this.#quarantine({ number, id: stored.run.id, damage: stored.damage })
+      this.#quarantineForGood({ number, id: stored.run.id, damage: stored.damage })
     }
   }
 
@@ -67,16 +67,18 @@ export class RunCatalog {
   async get(id: string): Promise<StoredRun | undefined> {
     this.#connection.assertReadable()
     const active = this.active.get(id)
-    return active === undefined ? this.#noticed(await this.#connection.ask('run', id))?.stored : active.view()
+    return active === undefined
+      ? this.#quarantineIfDamaged(await this.#connection.ask('run', id))?.stored
+      : active.view()
   }
 
   async byKey(owner: string, key: string): Promise<KeyedRun | undefined> {
-    return this.creating(owner, key) ?? this.#keyed(await this.#connection.ask('runByKey', owner, key))
+    return this.creating(owner, key) ?? this.#toKeyedRun(await this.#connection.ask('runByKey', owner, key))
   }
 
   async list(query: RunQuery): Promise<StoredRunPage> {
     const found = await this.#connection.ask('runs', { ...query, limit: query.limit + 1 })
-    for (const run of found.runs) this.#noticed(run)
+    for (const run of found.runs) this.#quarantineIfDamaged(run)
     const page = found.runs.slice(0, query.limit)
     return {
       runs: page.flatMap(({ stored }) => (this.#isAnnounced(stored.run.id) ? [this.latest(stored)] : [])),
@@ -103,21 +105,21 @@ export class RunCatalog {
     const { id, after } = request
     const { head, slice, found } = await this.#connection.ask('page', request)
     if (head === undefined) throw noRun(id)
-    if (head.isNewlyLost) this.#quarantine({ number: head.number, id, damage: head.damage! })
+    if (head.isNewlyLost) this.#quarantineForGood({ number: head.number, id, damage: head.damage! })
     assertPageIn(id, head, after)
     if (found === undefined) return slice && pageOf(head, slice)
     const { damage, isLasting } = found
-    if (isLasting) this.#quarantine({ number: head.number, id, damage })
-    else this.setApart({ number: head.number, id, damage })
+    if (isLasting) this.#quarantineForGood({ number: head.number, id, damage })
+    else this.quarantine({ number: head.number, id, damage })
     throw damageError(id, damage)
   }
 
-  /** The run that has the idempotency key of one that is to be created. Throws if its id is taken. */
-  async newcomer({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
-    const { isTaken, known } = await this.#connection.ask('newcomer', id, owner, key)
+  /** Finds the run that already has a new run's idempotency key. Throws if the new run's id is taken. */
+  async checkCreation({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
+    const { isTaken, known } = await this.#connection.ask('checkCreation', id, owner, key)
     if (isTaken || (known === undefined && this.active.get(id) !== undefined))
       throw new HoldfastError('conflict', `run ${id} exists`)
-    return this.#keyed(known)
+    return this.#toKeyedRun(known)
   }
 
   /** One of those whose creation is not durable yet. */
@@ -129,8 +131,8 @@ export class RunCatalog {
     return undefined
   }
 
-  /** Brought into memory, to be changed; in its turn, so that nothing else changes it before. */
-  async loaded(id: string): Promise<ActiveRun | undefined> {
+  /** Loads a run into memory for a change. Call it under the run's mutex. */
+  async load(id: string): Promise<ActiveRun | undefined> {
     const known = this.active.get(id)
     if (known !== undefined) return known
     const found = await this.#connection.ask('run', id)
@@ -141,7 +143,7 @@ export class RunCatalog {
     return active
   }
 
-  /** A finished run whose records are all in segments is the file's business. */
+  /** A finished run whose records are all in segments is served from the file. */
   forget(active: ActiveRun): void {
     if (active.finished && active.tail.isEmpty && active.pending === 0) this.active.delete(active)
   }
@@ -161,30 +163,30 @@ export class RunCatalog {
   }
 
   /** Nobody reads or claims the run from now on. */
-  setApart({ id, damage }: QuarantinedRun): void {
+  quarantine({ id, damage }: QuarantinedRun): void {
     this.damage.found(id, damage)
     const active = this.active.get(id)
     if (active === undefined) return
-    active.setApart(damage)
-    this.active.setApart(active)
-    this.#onSetApart(active)
+    active.quarantine(damage)
+    this.active.quarantine(active)
+    this.#onQuarantined(active)
   }
 
-  /** Found here to be damaged: the run is set apart, and the file remembers it. */
-  #quarantine(found: QuarantinedRun): void {
-    this.setApart(found)
+  /** Also records the damage in the file, so that it survives a restart. */
+  #quarantineForGood(found: QuarantinedRun): void {
+    this.quarantine(found)
     const { isFailed, commits } = this.#connection
     if (!isFailed) void commits.quarantine(found).catch(() => {}) // it will be found again
   }
 
   /** The row of a run is damaged: it is quarantined, once. */
-  #noticed<Row extends NumberedRun | undefined>(found: Row): Row {
+  #quarantineIfDamaged<Row extends NumberedRun | undefined>(found: Row): Row {
     if (found?.isLost && !found.isMarked && !this.damage.has(found.stored.run.id))
-      this.#quarantine({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
+      this.#quarantineForGood({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
     return found
   }
 
-  #keyed(found: NumberedRun | undefined): KeyedRun | undefined {
+  #toKeyedRun(found: NumberedRun | undefined): KeyedRun | undefined {
     if (found === undefined) return undefined
     const { id } = found.stored.run
     const stored = async (): Promise<StoredRun> => {

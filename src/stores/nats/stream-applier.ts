@@ -9,11 +9,11 @@ import type { NatsDocuments } from './documents.ts'
 import { decodeHead, type Head } from './head.ts'
 import { isBarrier, type Layout, tokenIn } from './layout.ts'
 import type { Owners } from './owners.ts'
-import type { RunIndex } from './run-index.ts'
+import type { NatsRunIndex } from './run-index.ts'
 import type { Tip } from './run-messages.ts'
 
-export interface NewsOptions {
-  readonly index: RunIndex
+export interface StreamApplierOptions {
+  readonly index: NatsRunIndex
   readonly hints: Hints
   readonly layout: Layout
   readonly alarms: Alarms
@@ -23,12 +23,12 @@ export interface NewsOptions {
   readonly isClaimable: (head: Head) => boolean
 }
 
-export class News {
-  readonly #options: NewsOptions
+export class StreamApplier {
+  readonly #options: StreamApplierOptions
   /** Messages that existed when the store was opened, until all of them have arrived. */
   #found: Tip[] | undefined = []
 
-  constructor(options: NewsOptions) {
+  constructor(options: StreamApplierOptions) {
     this.#options = options
   }
 
@@ -40,9 +40,9 @@ export class News {
     if (isBarrier(subject) || (index.get(tokenIn(subject))?.seq ?? 0) >= seq) return
     const head = this.#decode(subject, text)
     if (head === undefined) return
-    if (head.gone === undefined) chains.extend(head.id, head, seq)
+    if (head.tombstone === undefined) chains.extend(head.id, head, seq)
     else chains.forget(head.id)
-    if (this.#found === undefined) this.learn({ head, seq }, undefined)
+    if (this.#found === undefined) this.apply({ head, seq }, undefined)
     else this.#found.push({ head, seq })
   }
 
@@ -58,7 +58,7 @@ export class News {
   }
 
   /** Called when all existing messages have arrived. Applies them in creation order, not in the order of last messages. */
-  takeIn(): void {
+  applyInitial(): void {
     const found = this.#found ?? []
     this.#found = undefined
     found.sort((a, b) => a.head.number - b.head.number || a.seq - b.seq)
@@ -69,12 +69,12 @@ export class News {
   }
 
   /** Applies a message to the index and emits hints. */
-  learn(tip: Tip, slice: Slice | undefined): void {
+  apply(tip: Tip, slice: Slice | undefined): void {
     const { index, hints, isClaimable } = this.#options
     const { isNews, before, fault } = index.apply(tip)
     const { head } = tip
     if (fault !== undefined) return this.#quarantine(head.id, fault)
-    if (!isNews || head.gone !== undefined) return
+    if (!isNews || head.tombstone !== undefined) return
     const isLeft = before === undefined || (before.lease !== undefined && head.lease === undefined)
     const claimable = isLeft && isClaimable(head)
     const stop = head.stopped && before?.stopped !== true

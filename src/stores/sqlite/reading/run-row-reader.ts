@@ -20,7 +20,7 @@ const PASSED_MAX = 1000
 /** Maximum runs that it reads one by one in a damaged table. */
 const ONE_BY_ONE_MAX = 10_000
 
-export class RunReader {
+export class RunRowReader {
   readonly #database: DatabaseSync
   readonly #byId: StatementSync
   readonly #byKey: StatementSync

@@ -10,13 +10,13 @@ import type { Follower } from './follower.ts'
 import { decodeHead } from './head.ts'
 import type { SubjectAddress } from './layout.ts'
 import type { Link } from './link.ts'
-import type { Entry, RunIndex } from './run-index.ts'
+import type { Entry, NatsRunIndex } from './run-index.ts'
 
-export interface LossesOptions {
+export interface LossDetectorOptions {
   readonly link: Link
   readonly barriers: Barriers
   readonly alarms: Alarms
-  readonly index: RunIndex
+  readonly index: NatsRunIndex
   readonly followers: () => readonly Follower[]
   readonly addressOf: (id: string) => SubjectAddress
   /** A run is lost or rolled back: cached state is invalid. */
@@ -31,15 +31,15 @@ const LOST_MAX = 100_000
 /** Runs that are confirmed with the leader concurrently. */
 const BATCH = 32
 
-export class Losses {
-  readonly #options: LossesOptions
+export class LossDetector {
+  readonly #options: LossDetectorOptions
   readonly #lost = new Set<string>()
   /** First sequence of each stream at the last check. */
   readonly #first = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
   #checking: Promise<void> | undefined
 
-  constructor(options: LossesOptions) {
+  constructor(options: LossDetectorOptions) {
     this.#options = options
     this.#timer = setInterval(() => void this.check(), LOOK_EVERY_MS).unref()
     options.link.onReconnect(() => void this.check())
@@ -50,7 +50,7 @@ export class Losses {
   }
 
   /** Throws if the run existed and was removed from outside. */
-  expectKept(id: string): void {
+  assertNotLost(id: string): void {
     if (this.#lost.has(id))
       throw new HoldfastError(
         'cursor_expired',
@@ -86,13 +86,13 @@ export class Losses {
     ]
     // A leader that has not applied all acknowledged messages yet would look the same.
     if (isBack || candidates.length > 0) await barriers.pass(address)
-    const { gone, changed } = await this.#confirm(candidates)
+    const { missing, changed } = await this.#confirm(candidates)
     if (isBack && (changed.length > 0 || (await link.state(stream)).last_seq < seen)) {
       this.#options.onRewound()
       await follower.rewind()
-      alarms.stream(stream, `stream ${stream} went back from message ${seen} to ${last}: ${gone} runs are lost`)
-    } else if (gone > 0) {
-      alarms.stream(stream, `${gone} runs are lost: stream ${stream} was purged by something other than Holdfast`)
+      alarms.stream(stream, `stream ${stream} went back from message ${seen} to ${last}: ${missing} runs are lost`)
+    } else if (missing > 0) {
+      alarms.stream(stream, `${missing} runs are lost: stream ${stream} was purged by something other than Holdfast`)
     }
     for (const id of changed) this.#options.onLost(id)
     this.#first.set(stream, first)
@@ -108,30 +108,30 @@ export class Losses {
   /** Checks each run with the leader, to rule out false alarms. */
   async #confirm(
     candidates: readonly Entry[],
-  ): Promise<{ readonly gone: number; readonly changed: readonly string[] }> {
-    let gone = 0
+  ): Promise<{ readonly missing: number; readonly changed: readonly string[] }> {
+    let missing = 0
     const changed: string[] = []
     for (let at = 0; at < candidates.length; at += BATCH)
       await Promise.all(
         candidates.slice(at, at + BATCH).map(async (entry) => {
-          const now = await this.#now(entry)
-          if (now === 'kept') return
-          if (now === 'gone') gone++
+          const state = await this.#stateOf(entry)
+          if (state === 'present') return
+          if (state === 'missing') missing++
           changed.push(entry.id)
         }),
       )
-    return { gone, changed }
+    return { missing, changed }
   }
 
-  async #now(entry: Entry): Promise<'kept' | 'gone' | 'earlier'> {
+  async #stateOf(entry: Entry): Promise<'present' | 'missing' | 'rolled_back'> {
     const { link, index, addressOf } = this.#options
     const { id, seq, head } = entry
     const found = await link.last(addressOf(id))
-    if (found !== undefined && found.seq > seq) return 'kept' // newer, or removed by Holdfast
-    if (found !== undefined && found.seq === seq && decodeHead(found.head).name === head.name) return 'kept'
+    if (found !== undefined && found.seq > seq) return 'present' // newer, or removed by Holdfast
+    if (found !== undefined && found.seq === seq && decodeHead(found.head).name === head.name) return 'present'
     index.forget(id, seq)
-    if (found !== undefined) return 'earlier'
+    if (found !== undefined) return 'rolled_back'
     if (this.#lost.size < LOST_MAX) this.#lost.add(id)
-    return 'gone'
+    return 'missing'
   }
 }

@@ -4,7 +4,7 @@ import { FairOrder } from '../../shared/fair-order.ts'
 import type { ActiveRun } from './active-run.ts'
 import { Lanes } from './lanes.ts'
 
-export class RunIndex {
+export class ActiveRunIndex {
   readonly #runs = new Map<string, ActiveRun>()
   readonly #lanes = new Lanes()
   readonly #turns = new FairOrder<ActiveRun>()
@@ -60,7 +60,7 @@ export class RunIndex {
   }
 
   /** The run must not execute from now on. */
-  setApart(active: ActiveRun): void {
+  quarantine(active: ActiveRun): void {
     this.#lanes.leave(active)
     this.#turns.remove(active)
   }
