@@ -16,7 +16,7 @@ const fickle = agent<unknown>({
       await context
         .stage('draft', async function* () {
           yield `draft ${attempt} `
-          await context.call(runWriter, attempt)
+          await context.call(scribe, attempt)
           yield 'signed'
           if (attempt === 1) throw new Error('again')
         })
@@ -42,9 +42,9 @@ const steady = agent<unknown>({
   },
 })
 
-const runWriter = agent<unknown>({
-  id: 'runWriter',
-  name: 'The runWriter',
+const scribe = agent<unknown>({
+  id: 'scribe',
+  name: 'The scribe',
   async *run(input) {
     yield createEvent('text.started', { message: 'm1' })
     yield createEvent('text.delta', { message: 'm1', text: `page ${String(input)} ` })
@@ -203,7 +203,7 @@ export function goldenComponents(): Component[] {
     forecaster,
     fickle,
     steady,
-    runWriter,
+    scribe,
     prefixes,
     everything,
     structured,
