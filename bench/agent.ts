@@ -3,7 +3,7 @@
 /** The input of a run. */
 export interface Work {
   readonly events: number
-  /** Unpaced: events per turn of the event loop. */
+  /** Unpaced: events per tick of the event loop. */
   readonly perTurn: number
   /** Interval between events; 0 means unpaced. */
   readonly intervalMs: number

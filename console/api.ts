@@ -107,12 +107,14 @@ export async function retryDeadLetter(session: Session, letter: DeadLetter, sign
   await ask(session, `${a2aPath}/dead-letters/${task}/${config}/retry`, signal, 'POST')
 }
 
-async function ask({ wire, key }: Session, path: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
+async function ask({ connection, key }: Session, path: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
   const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
-  const response = await wire.fetch(path, { method, headers, signal, cache: 'no-store' }).catch((cause: unknown) => {
-    if (signal.aborted) throw cause
-    throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
-  })
+  const response = await connection
+    .fetch(path, { method, headers, signal, cache: 'no-store' })
+    .catch((cause: unknown) => {
+      if (signal.aborted) throw cause
+      throw new ClientError('The server did not respond.', { code: 'connection', retryable: true })
+    })
   if (response.ok) return response
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; retryable?: boolean }
   const {

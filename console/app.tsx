@@ -15,7 +15,7 @@ const NAVIGATION = { '/': 'Runs', '/start': 'Start', '/break': 'Break it', '/ser
 export function App() {
   const { path } = useLocation()
   const session = useSession()
-  const { failing } = useSyncExternalStore(session.wire.subscribe, session.wire.state)
+  const { failing } = useSyncExternalStore(session.connection.subscribe, session.connection.state)
   const page = pageAt(path)
   const main = useRef<HTMLElement>(null)
   const shownPath = useRef(path)

@@ -2,7 +2,7 @@
 import { type Client, createClient } from 'holdfast/client'
 import { useSyncExternalStore } from 'react'
 import { serverUrl } from './mount-point.ts'
-import { Wire } from './wire.ts'
+import { FaultyConnection } from './faulty-connection.ts'
 
 const STORED = 'holdfast:key'
 
@@ -12,7 +12,7 @@ export interface Session {
   readonly isShared: boolean
   readonly client: Client
   /** The connections of this page. */
-  readonly wire: Wire
+  readonly connection: FaultyConnection
   /** The server requires a key, or another one. */
   readonly refused: boolean
 }
@@ -23,15 +23,15 @@ const shared = /^#share=(hfs_[\w.~-]+)$/.exec(location.hash)?.[1]
 let current = open(shared ?? sessionStorage.getItem(STORED) ?? undefined, shared !== undefined)
 
 function open(key: string | undefined, isShared = false): Session {
-  const wire = new Wire(refuse)
-  return { key, isShared, wire, refused: false, client: clientOn(wire, key) }
+  const connection = new FaultyConnection(refuse)
+  return { key, isShared, connection, refused: false, client: clientOn(connection, key) }
 }
 
-/** A client on a wire's connections. `alone`: shares none with other tabs. */
-export function clientOn(wire: Wire, key: string | undefined, alone = false): Client {
+/** A client on a connection's connections. `alone`: shares none with other tabs. */
+export function clientOn(connection: FaultyConnection, key: string | undefined, alone = false): Client {
   return createClient({
     url: serverUrl,
-    fetch: wire.fetch,
+    fetch: connection.fetch,
     retries: 1000, // a visible page keeps retrying
     ...(key !== undefined && { key }),
     ...(alone && { shareConnections: false as const }),

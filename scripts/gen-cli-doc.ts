@@ -33,8 +33,8 @@ export async function cliPage(): Promise<string> {
 
 function section(name: string, command: Command): string[] {
   const { about, examples, options } = command
-  const width = Math.max(0, ...examples.map(({ line }) => line.length))
-  const lines = examples.map(({ line, does }) => `${line.padEnd(width)}   # ${does}`)
+  const width = Math.max(0, ...examples.map(({ command }) => command.length))
+  const lines = examples.map(({ command, description }) => `${command.padEnd(width)}   # ${description}`)
   return [
     `## holdfast ${name}`,
     `    ${usageLine(name, command)}`,

@@ -35,7 +35,7 @@ export const mount: Scenario = {
   },
 }
 
-/** One event per turn of the event loop. */
+/** One event per tick of the event loop. */
 function alone(events: number): Load {
   return { runs: 100, subscribersPerRun: 1, work: { events, perTurn: 1, intervalMs: 0, phaseMs: 0, stampEvery: 0 } }
 }

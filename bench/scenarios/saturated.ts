@@ -8,7 +8,7 @@ export const saturated: Scenario = {
   name: 'saturated',
   about: '100 runs × 1 subscriber, as fast as it goes',
   async run(bench) {
-    bench.note('one event per turn of the event loop')
+    bench.note('one event per tick of the event loop')
     const one = await saturate(bench, 1)
     bench.note('eight events per turn')
     const eight = await saturate(bench, 8)

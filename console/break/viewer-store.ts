@@ -2,7 +2,7 @@
 import type { LoggedEvent } from 'holdfast/client'
 import { RunWatch, type ShownRun } from '../run/run-watch.ts'
 import { clientOn } from '../session.ts'
-import { Wire, type WireState } from '../wire.ts'
+import { FaultyConnection, type ConnectionState } from '../faulty-connection.ts'
 
 export interface Tally {
   /** Index of the last event. */
@@ -23,19 +23,19 @@ const STRIP_EVENTS = 240
 const LATE_MS = 700
 
 export class ViewerStore {
-  readonly wire: Wire
+  readonly connection: FaultyConnection
   readonly watch: RunWatch
   #tally: Tally = { last: -1, received: 0, caughtUp: 0, lost: 0, repeated: 0, strip: [] }
   /** Difference between the server's clock and ours, estimated from the fastest event. */
   #skew = Number.POSITIVE_INFINITY
 
   constructor(run: string, key: string | undefined) {
-    this.wire = new Wire()
-    this.watch = new RunWatch(clientOn(this.wire, key, true), run, (events) => this.#count(events))
+    this.connection = new FaultyConnection()
+    this.watch = new RunWatch(clientOn(this.connection, key, true), run, (events) => this.#count(events))
   }
 
   readonly subscribe = (listener: () => void): (() => void) => {
-    const leave = [this.watch.subscribe(listener), this.wire.subscribe(listener)]
+    const leave = [this.watch.subscribe(listener), this.connection.subscribe(listener)]
     return () => {
       for (const each of leave) each()
     }
@@ -49,8 +49,8 @@ export class ViewerStore {
     return this.#tally
   }
 
-  get connection(): WireState {
-    return this.wire.state()
+  get connectionState(): ConnectionState {
+    return this.connection.state()
   }
 
   #count(events: readonly LoggedEvent[]): void {

@@ -18,9 +18,9 @@ export function Viewer({ run, number, onClose }: ViewerProps) {
   const store = useMemo(() => new ViewerStore(run, key), [run, key])
   const [, redraw] = useReducer((times: number) => times + 1, 0)
   useEffect(() => store.subscribe(redraw), [store])
-  const { shown, tally, connection } = store
-  const now = useNow(200, connection.offlineUntil > 0 || connection.stalledUntil > 0)
-  const away = Math.max(connection.offlineUntil, connection.stalledUntil) - now
+  const { shown, tally, connectionState } = store
+  const now = useNow(200, connectionState.offlineUntil > 0 || connectionState.stalledUntil > 0)
+  const away = Math.max(connectionState.offlineUntil, connectionState.stalledUntil) - now
   return (
     <article className="viewer" aria-label={`Viewer ${number}`}>
       <header>
@@ -32,13 +32,13 @@ export function Viewer({ run, number, onClose }: ViewerProps) {
         </span>
       </header>
       <div className="buttons">
-        <button type="button" onClick={() => store.wire.cut()} disabled={shown.ended}>
+        <button type="button" onClick={() => store.connection.cut()} disabled={shown.ended}>
           Cut the connection
         </button>
-        <button type="button" onClick={() => store.wire.goOffline(AWAY_MS)} disabled={shown.ended}>
+        <button type="button" onClick={() => store.connection.goOffline(AWAY_MS)} disabled={shown.ended}>
           Offline for 5 s
         </button>
-        <button type="button" onClick={() => store.wire.stall(AWAY_MS)} disabled={shown.ended}>
+        <button type="button" onClick={() => store.connection.stall(AWAY_MS)} disabled={shown.ended}>
           Stop reading for 5 s
         </button>
         {onClose !== undefined && (
@@ -47,7 +47,7 @@ export function Viewer({ run, number, onClose }: ViewerProps) {
           </button>
         )}
       </div>
-      <Numbers tally={tally} reconnects={Math.max(0, connection.streams - 1)} />
+      <Numbers tally={tally} reconnects={Math.max(0, connectionState.streams - 1)} />
       <Strip tally={tally} />
       {shown.problem !== undefined && <Problem cause={shown.problem} />}
       <p className="viewer-text" tabIndex={0} role="region" aria-label={`What viewer ${number} has read`}>
@@ -65,11 +65,11 @@ const STATES = {
   ended: 'has all of it',
 } as const
 
-function stateOf({ shown, connection }: ViewerStore): keyof typeof STATES {
+function stateOf({ shown, connectionState }: ViewerStore): keyof typeof STATES {
   if (shown.ended) return 'ended'
-  if (connection.offlineUntil > 0) return 'offline'
-  if (connection.stalledUntil > 0) return 'stalled'
-  return connection.failing ? 'failing' : 'live'
+  if (connectionState.offlineUntil > 0) return 'offline'
+  if (connectionState.stalledUntil > 0) return 'stalled'
+  return connectionState.failing ? 'failing' : 'live'
 }
 
 function Numbers({ tally, reconnects }: { readonly tally: Tally; readonly reconnects: number }) {

@@ -54,9 +54,7 @@ export function WirePanel({ run, ended }: { readonly run: string; readonly ended
       </div>
       {problem !== undefined && <Problem cause={problem} />}
       {frames === undefined && problem === undefined && <Loading what="frames" />}
-      {frames?.whole === false && (
-        <p className="notice">These are the first of them; there are more than can be shown.</p>
-      )}
+      {frames?.whole === false && <p className="notice">Showing the first frames only.</p>}
       {frames !== undefined && frames.text === '' && <Empty title="No frames in this protocol yet" />}
       {frames !== undefined && frames.text !== '' && (
         <VirtualList

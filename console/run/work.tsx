@@ -88,10 +88,10 @@ export function MemberView({ block }: { readonly block: MemberBlock }) {
       <summary>
         <span className="member-name">{component}</span> <span className="step-kind">{memberKind}</span>
         <span className="state" data-state={state}>
-          {state === 'running' ? 'at work' : state === 'cut' ? 'cut off' : state}
+          {state === 'cut' ? 'cut off' : state}
         </span>
       </summary>
-      <p className="label">Was asked</p>
+      <p className="label">Input</p>
       <Value value={input} label={`Task of ${component}`} />
       {error !== undefined && <Value value={`${error.code}: ${error.message}`} label={`Error of ${component}`} />}
     </details>

@@ -4,8 +4,8 @@ import { helpText, type OptionTable, type OptionValues, parseOptions } from '../
 import type { CommandIo } from './io.ts'
 
 export interface Example {
-  readonly line: string
-  readonly does: string
+  readonly command: string
+  readonly description: string
 }
 
 export interface Command {
@@ -66,8 +66,10 @@ export function usageLine(name: string, { operands }: Command): string {
 }
 
 export function commandHelp(name: string, command: Command): string {
-  const width = Math.max(0, ...command.examples.map(({ line }) => line.length))
-  const examples = command.examples.map(({ line, does }) => `  ${line.padEnd(width)}   # ${does}\n`).join('')
+  const width = Math.max(0, ...command.examples.map(({ command }) => command.length))
+  const examples = command.examples
+    .map(({ command, description }) => `  ${command.padEnd(width)}   # ${description}\n`)
+    .join('')
   const options = helpText(command.options)
   return [
     `Usage: ${usageLine(name, command)}\n\n${command.about}\n`,

@@ -56,7 +56,7 @@ export class Components {
     const { components } = await this.#transport.json<{ components: ComponentInfo[] }>({
       path: '/components',
       signal,
-      answer: (body) => isListOf(body['components'], hasId),
+      validate: (body) => isListOf(body['components'], hasId),
     })
     return components
   }
@@ -66,9 +66,9 @@ export class Runs {
   readonly #transport: Transport
   readonly #follow: Follow
 
-  constructor(transport: Transport, how: Follow) {
+  constructor(transport: Transport, follow: Follow) {
     this.#transport = transport
-    this.#follow = how
+    this.#follow = follow
   }
 
   /** Starts a run. Retries after connection failures still start only one run. */
@@ -81,7 +81,7 @@ export class Runs {
       body: request,
       signal,
       onProblem,
-      answer: isRun,
+      validate: isRun,
     })
     return this.open(id)
   }
@@ -103,7 +103,7 @@ export class Runs {
       path: '/runs',
       query: { ...filter, status: status && [status].flat().join(',') },
       signal,
-      answer: ({ runs }) => isListOf(runs, isRun),
+      validate: ({ runs }) => isListOf(runs, isRun),
     })
   }
 

@@ -62,7 +62,7 @@ export class SessionStream implements AsyncIterable<LoggedEvent> {
     const watchdog = new Watchdog(this.#transport.idleTimeoutMs, signal)
     const cursor = this.#cursor === undefined ? {} : { after: this.#cursor }
     const headers = { accept: 'text/event-stream' }
-    const request: Request = { path: this.#path, query: cursor, headers, signal, answer: () => true }
+    const request: Request = { path: this.#path, query: cursor, headers, signal, validate: () => true }
     try {
       const response = await this.#transport.open(request, watchdog)
       if (response.body === null) return

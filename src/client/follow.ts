@@ -7,7 +7,7 @@ import { eventsIn, piecesOf } from '../sse/read.ts'
 import { type Backoff, type OnProblem, sleep } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError, GapError, LogChangedError } from './errors.ts'
 import {
-  type Answer,
+  type ResponseCheck,
   foreignAnswer,
   isTransient,
   connectionFailure,
@@ -29,7 +29,7 @@ export interface FollowOptions {
   /** Called with the state that later events continue, if the position starts with a snapshot. */
   readonly onSnapshot?: ((snapshot: SnapshotFrame) => void) | undefined
   /** Called on any data, including heartbeats. */
-  readonly onLife?: (() => void) | undefined
+  readonly onActivity?: (() => void) | undefined
   /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem | undefined
 }
@@ -80,7 +80,7 @@ const STEADY_MS = 2000
 /** Minimum duration of an empty page. */
 const EMPTY_PAGE_MS = 250
 
-const isPage: Answer = ({ events, cursor, done }) =>
+const isPage: ResponseCheck = ({ events, cursor, done }) =>
   Array.isArray(events) && typeof cursor === 'number' && typeof done === 'boolean'
 
 const terminals: readonly string[] = ['run.completed', 'run.failed', 'run.cancelled', 'run.rejected']
@@ -109,13 +109,13 @@ export async function* follow(
       throw new ConnectionError(`run ${position.run}: the stream ended before the run did`, { run: position.run })
     } catch (cause) {
       if (mayContinue(cause, position, options)) continue
-      if (!(cause instanceof ClientError) || !(isTransient(cause) || connection.mayReturn)) throw cause
+      if (!(cause instanceof ClientError) || !(isTransient(cause) || connection.shouldReconnect)) throw cause
       // A stream that fell silent was half-open, or a proxy buffers its data, heartbeats included. If a page has events that
       // the stream did not deliver, switch to pages.
-      const hasNews = connection.silent ? await connection.hasNews() : undefined
-      if (hasNews === true) by = 'page'
-      if (hasNews !== undefined || connection.wasSteady) backoff.progress()
-      if (hasNews === undefined) await backoff.pause(cause, options.signal)
+      const hasNewEvents = connection.silent ? await connection.hasNewEvents() : undefined
+      if (hasNewEvents === true) by = 'page'
+      if (hasNewEvents !== undefined || connection.wasSteady) backoff.progress()
+      if (hasNewEvents === undefined) await backoff.pause(cause, options.signal)
     }
   }
 }
@@ -154,7 +154,7 @@ export class Connection {
   /** The server reported the end of the log. */
   done = false
   /** It ended with a server notice that asks the client to reconnect. */
-  mayReturn = false
+  shouldReconnect = false
   /** The connection was idle for too long after it had started. */
   silent = false
   #openedAt: number | undefined
@@ -214,7 +214,7 @@ export class Connection {
   }
 
   /** Whether there are events after the cursor; undefined if that cannot be determined now. */
-  async hasNews(): Promise<boolean | undefined> {
+  async hasNewEvents(): Promise<boolean | undefined> {
     try {
       const { events } = await this.#read({ wait: 0, limit: 1 })
       return events.length > 0 || this.#position.start !== undefined
@@ -234,7 +234,7 @@ export class Connection {
 
   #alive(): void {
     this.#backoff.alive()
-    this.#options.onLife?.()
+    this.#options.onActivity?.()
   }
 
   async #read(query: NonNullable<Request['query']>, idleTimeoutMs = this.#transport.idleTimeoutMs): Promise<Page> {
@@ -257,7 +257,7 @@ export class Connection {
       query: { ...query, ...selected, ...startOf(this.#position) },
       signal: this.#options.signal,
       run,
-      answer: isPage,
+      validate: isPage,
     }
   }
 
@@ -289,11 +289,11 @@ export class Connection {
       throw new ConnectionError(`run ${run}: the server closed the stream: ${String(message['reason'])}`, { run })
     }
     if (event !== 'stream.failed') return undefined
-    this.mayReturn = message['retryable'] === true
+    this.shouldReconnect = message['retryable'] === true
     throw new ApiError(String(message['message']), {
       code: String(message['code']),
       status: 200,
-      retryable: this.mayReturn,
+      retryable: this.shouldReconnect,
       details: message['details'],
       run,
     })

@@ -13,7 +13,7 @@ import {
 } from './follow.ts'
 import { RunSnapshot, type SnapshotOptions } from './snapshot.ts'
 import { RunText } from './text.ts'
-import { type Answer, type Fields, hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
+import { type ResponseCheck, type Fields, hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
 import type {
   RequestOptions,
   Answers,
@@ -66,9 +66,9 @@ export function isRun({ id, status, events }: Fields): boolean {
   return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
 }
 
-const hasLinks: Answer = (body) => isListOf(body['links'], hasId)
+const hasLinks: ResponseCheck = (body) => isListOf(body['links'], hasId)
 
-const hasShares: Answer = (body) => isListOf(body['shares'], hasId)
+const hasShares: ResponseCheck = (body) => isListOf(body['shares'], hasId)
 
 /** Events of a run, each once, in order, whatever happens to connections and servers. It can be read once. */
 export class RunStream implements AsyncIterable<LoggedEvent> {
@@ -107,10 +107,10 @@ export class RunHandle {
   readonly #from: { events: number; text: number }
   #furthest: number
 
-  constructor(transport: Transport, how: Follow, id: string, after = -1) {
+  constructor(transport: Transport, follow: Follow, id: string, after = -1) {
     this.id = id
     this.#transport = transport
-    this.#follow = how
+    this.#follow = follow
     this.#furthest = checkCursor(after)
     this.#from = { events: after, text: after }
   }
@@ -179,7 +179,7 @@ export class RunHandle {
 
   /** What each protocol calls this run, and one position in the positions of all of them. Default: the end of the log. */
   links({ protocol, position, signal }: LinksOptions = {}): Promise<RunLinks> {
-    return this.#ask('/links', { query: { protocol, position }, answer: hasLinks }, { signal })
+    return this.#ask('/links', { query: { protocol, position }, validate: hasLinks }, { signal })
   }
 
   /** Creates a link that gives its holder access to this run only. Not retried once the server may have created it. */
@@ -189,7 +189,7 @@ export class RunHandle {
       {
         method: 'POST',
         body: { can, expiresInMs },
-        answer: (body) => hasId(body) && typeof body['path'] === 'string',
+        validate: (body) => hasId(body) && typeof body['path'] === 'string',
         repeat: 'refused',
       },
       { signal },
@@ -199,7 +199,7 @@ export class RunHandle {
 
   /** The links of this run that have not expired, without their secrets. */
   async shares(options?: RequestOptions): Promise<readonly ShareInfo[]> {
-    const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { answer: hasShares }, options)
+    const { shares } = await this.#ask<{ shares: ShareInfo[] }>('/shares', { validate: hasShares }, options)
     return shares
   }
 
@@ -248,7 +248,7 @@ export class RunHandle {
   /** About this run. Default: a GET that answers with the run. */
   #ask<Body>(rest: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `/runs/${encodeURIComponent(this.id)}${rest}`
-    return this.#transport.json<Body>({ path, run: this.id, signal, answer: this.#isThis, ...request })
+    return this.#transport.json<Body>({ path, run: this.id, signal, validate: this.#isThis, ...request })
   }
 }
 

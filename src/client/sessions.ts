@@ -41,7 +41,7 @@ export class Sessions {
       path: PATH,
       query: { ...query },
       signal,
-      answer: ({ sessions, total }) => isListOf(sessions, hasId) && typeof total === 'number',
+      validate: ({ sessions, total }) => isListOf(sessions, hasId) && typeof total === 'number',
     })
   }
 
@@ -75,6 +75,6 @@ export class Sessions {
 
   #ask<Body>(session: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `${PATH}/${encodeURIComponent(session)}`
-    return this.#transport.json<Body>({ path, signal, answer: ({ id }) => id === session, ...request })
+    return this.#transport.json<Body>({ path, signal, validate: ({ id }) => id === session, ...request })
   }
 }

@@ -21,7 +21,7 @@ export interface TransportOptions {
 }
 
 /** Recognizes our server's JSON response; `none` for 204. */
-export type Answer = ((body: Fields) => boolean) | 'none'
+export type ResponseCheck = ((body: Fields) => boolean) | 'none'
 
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -35,7 +35,7 @@ export interface Request {
   /** Id of the run concerned, for errors. */
   readonly run?: string
   /** Recognizes our server's response: anything else came from a proxy, a captive portal or another server. */
-  readonly answer: Answer
+  readonly validate: ResponseCheck
   /** `refused`: retry only after a response that guarantees that nothing was done. */
   readonly repeat?: 'always' | 'refused'
   /** Overrides the timeout for this request. */
@@ -44,7 +44,7 @@ export interface Request {
 }
 
 /** Removes what a path names. Not repeated once it may have been done: it would be answered with 404. */
-export const REMOVAL: Partial<Request> = { method: 'DELETE', answer: 'none', repeat: 'refused' }
+export const REMOVAL: Partial<Request> = { method: 'DELETE', validate: 'none', repeat: 'refused' }
 
 /** Statuses that a retry may change, from any hop on the path; CDNs have their own beyond 511. */
 function isTransientStatus(status: number): boolean {
@@ -170,12 +170,12 @@ export function connectionFailure(cause: unknown, { path, run, signal }: Request
 }
 
 /** The body, if our server sent it. */
-function checkedAnswer(text: string, response: Response, { path, run, answer }: Request): unknown {
-  if (answer === 'none') {
+function checkedAnswer(text: string, response: Response, { path, run, validate }: Request): unknown {
+  if (validate === 'none') {
     if (response.status === 204) return undefined
   } else {
     const body = parseJson(text)
-    if (isFields(body) && answer(body)) return body
+    if (isFields(body) && validate(body)) return body
   }
   throw foreignAnswer(response, path, run, text)
 }

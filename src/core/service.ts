@@ -97,8 +97,8 @@ export class Service {
     this.#removeCredentials = options.removeCredentials ?? (() => Promise.resolve(0))
   }
 
-  /** Begins to execute runs, including those that a dead worker left. */
-  begin(): void {
+  /** Starts to execute runs, including those that a dead worker left. */
+  startScheduling(): void {
     this.#dispatcher.start()
   }
 
@@ -127,7 +127,7 @@ export class Service {
     return this.#access.own(principal, id, 'read')
   }
 
-  /** The run that was started with an idempotency key, if the caller may read it. */
+  /** The run that was started with an idempotency key, if the principal may read it. */
   async findStarted(principal: Principal, idempotencyKey: string): Promise<StoredRun | undefined> {
     const found = await this.#store.findByKey(ownerKey(principal), idempotencyKey)
     return found === undefined ? undefined : this.get(principal, found.stored.run.id)
@@ -205,7 +205,7 @@ export class Service {
       throw new HoldfastError('not_found', `run ${id} has no share link ${share.slice(0, 100)}`)
   }
 
-  /** Removes a session that the caller has, with all its runs; those that have not ended are stopped first. */
+  /** Removes a session of the principal, with all its runs; those that have not ended are stopped first. */
   async removeSession(principal: Principal, session: string): Promise<void> {
     await this.#access.require(principal, 'remove')
     const owner = ownerKey(principal)
@@ -244,7 +244,7 @@ export class Service {
     return { ...report, apiKeys }
   }
 
-  /** The documents of the caller. */
+  /** The principal's documents. */
   documents(principal: Principal): OwnedDocuments {
     return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, {
       require: (action) => this.#access.requireSome(principal, action),
@@ -253,7 +253,7 @@ export class Service {
     })
   }
 
-  /** The documents of everybody: for the server's own work, never for an answer to a caller (SEC-1). */
+  /** The documents of everybody: for the server's own work, never for a response to a principal (SEC-1). */
   allDocuments(query: DocumentQuery): Promise<DocumentPage> {
     return listWithin(this.#store.documents, query, this.limits)
   }
@@ -269,14 +269,14 @@ export class Service {
   }
 
   /**
-   * Counts as one of the caller's streams until the returned function is called: for what a protocol holds open besides
+   * Counts as one of the principal's streams until the returned function is called: for what a protocol holds open besides
    * subscriptions. Throws `rate_limited` when there are too many.
    */
   holdStream(principal: Principal): () => void {
     return this.#quotas.openStream(actorOf(principal))
   }
 
-  /** Calls `end` when the caller's credential ends: for what a protocol holds open besides subscriptions. */
+  /** Calls `end` when the principal's credential ends: for what a protocol holds open besides subscriptions. */
   onCredentialEnd(principal: Principal, end: (error: HoldfastError) => void): () => void {
     return this.#access.onCredentialEnd(principal, end)
   }

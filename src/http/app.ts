@@ -46,8 +46,8 @@ async function serveInTurn(
   options: AppOptions,
   unclaimed: (() => void) | undefined,
 ): Promise<void> {
-  const turn = paceRequests()
-  if (turn !== undefined) await turn
+  const nextTick = paceRequests()
+  if (nextTick !== undefined) await nextTick
   if (!response.destroyed) await serveRequest(request, response, options, unclaimed)
 }
 

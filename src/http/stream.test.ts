@@ -6,7 +6,7 @@ import { until } from '../../test/support/until.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import type { Store } from '../core/ports/store.ts'
-import { Feeds } from '../core/delivery/subscription.ts'
+import { SubscriptionRegistry } from '../core/delivery/subscription-registry.ts'
 import { createMemoryStore } from '../stores/memory.ts'
 import { newRun, RunWriter } from '../testing/fixtures.ts'
 import { type StreamFormat, Streams } from './stream.ts'
@@ -89,7 +89,7 @@ describe('HTTP stream', () => {
     const client = await stage.connect()
     await client.has('event: run.started')
     stage.streams.closeAll('the tide is out')
-    expect(stage.feeds.size).toBe(0)
+    expect(stage.registry.size).toBe(0)
     expect(await client.ended()).toBe(true)
     expect(client.text.endsWith('\n\nnotice {"kind":"closing","reason":"the tide is out","cursor":1}\n\n')).toBe(true)
     expect(stage.streams.size).toBe(0)
@@ -130,9 +130,9 @@ describe('HTTP stream', () => {
   test('is released when its client disconnects', async () => {
     const stage = await setStage()
     const clients = [await stage.connect({ after: 0 }), await stage.connect({ after: 0 })]
-    expect([stage.streams.size, stage.feeds.size]).toEqual([2, 2])
+    expect([stage.streams.size, stage.registry.size]).toEqual([2, 2])
     clients[0]!.response.destroy()
-    await until('one of two streams is left', () => stage.streams.size === 1 && stage.feeds.size === 1)
+    await until('one of two streams is left', () => stage.streams.size === 1 && stage.registry.size === 1)
   })
 })
 
@@ -241,7 +241,7 @@ interface Stage {
   readonly store: Store
   readonly runWriter: RunWriter
   readonly streams: Streams
-  readonly feeds: Feeds
+  readonly registry: SubscriptionRegistry
   /** Of the connections that were opened, in order. */
   readonly responses: readonly ServerResponse[]
   /** What was thrown before a stream had begun. */
@@ -273,7 +273,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
   const runWriter = new RunWriter(store, clock, stored, [created.record])
-  const feeds = new Feeds(store, bounds)
+  const registry = new SubscriptionRegistry(store, bounds)
   const streams = new Streams(bounds, clock)
   const responses: ServerResponse[] = []
   const failures: unknown[] = []
@@ -281,7 +281,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
     responses.push(response)
     const after = Number(request.url!.slice(1))
     streams
-      .serve(response, format, async (stream) => feeds.open('run-1', after, stream))
+      .serve(response, format, async (stream) => registry.open('run-1', after, stream))
       .catch((cause: unknown) => {
         failures.push(cause)
         response.writeHead(418).end()
@@ -290,7 +290,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {
     streams.closeAll('the test is over')
-    feeds.close()
+    registry.close()
     const closed = new Promise((resolve) => server.close(resolve))
     server.closeAllConnections()
     await closed
@@ -311,7 +311,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
     store,
     runWriter,
     streams,
-    feeds,
+    registry,
     responses,
     failures,
     connect: ({ after = -1 } = {}) => connect(`http://127.0.0.1:${port}/${after}`),

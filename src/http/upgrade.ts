@@ -81,7 +81,7 @@ async function serveUpgrade(
   socket.on('error', () => {}) // the client disconnected; `close` follows
   try {
     const found = path === undefined ? undefined : await mounts.upgrade(path)
-    await paceRequests() // not before: all upgrades that waited for the protocol to load go on in the same turn
+    await paceRequests() // not before: all upgrades that waited for the protocol to load go on in the same tick
     if (socket.destroyed) return
     if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
     // A WebSocket can have side effects, and browsers send no preflight for it.

@@ -11,7 +11,7 @@ import type { Service } from '../core/service.ts'
 import type { StreamFormat } from './stream.ts'
 
 /** How a protocol encodes the frames of a view. */
-export interface Wire<Frame> extends Omit<StreamFormat, 'encode' | 'done'>, Encoding<Frame> {}
+export interface FrameFormat<Frame> extends Omit<StreamFormat, 'encode' | 'done'>, Encoding<Frame> {}
 
 /** What one subscriber gets of a view that it shares with others. */
 export interface ViewSelection<State, Frame> {
@@ -19,19 +19,19 @@ export interface ViewSelection<State, Frame> {
   /** The subscription must start after this event. Default: at the beginning. */
   readonly from?: Checkpoint<State>
   /** Whether the client still needs a frame, and so all that follow. Default: it needs all. */
-  readonly wanted?: (frame: Frame, log: number) => boolean
+  readonly isNeeded?: (frame: Frame, log: number) => boolean
   /** Whether one of the frames that may end a stream ends this one. Default: all of them do. */
   readonly ends?: (frame: Frame, log: number) => boolean
 }
 
 /** The frames of a step that one subscriber gets. */
-export interface TakenFrames<State, Frame> {
+export interface SelectedFrames<State, Frame> {
   readonly step: ViewStep<State, Frame>
   readonly begin: number
   readonly end: number
 }
 
-/** A subscriber's place in a view. It holds no frames. */
+/** A subscriber's position in a view. It holds no frames. */
 export class ViewCursor<State, Frame> {
   readonly #viewing: ViewSelection<State, Frame>
   #at: Checkpoint<State>
@@ -41,7 +41,7 @@ export class ViewCursor<State, Frame> {
   constructor(viewing: ViewSelection<State, Frame>) {
     this.#viewing = viewing
     this.#at = viewing.from ?? viewing.view.start
-    this.#hasBegun = viewing.wanted === undefined
+    this.#hasBegun = viewing.isNeeded === undefined
   }
 
   /** The state after all that was taken. */
@@ -54,17 +54,17 @@ export class ViewCursor<State, Frame> {
     return this.#ended
   }
 
-  take(slice: Slice): TakenFrames<State, Frame> {
+  take(slice: Slice): SelectedFrames<State, Frame> {
     const { view } = this.#viewing
     const step = view.step(this.#at, slice)
     this.#at = step.after
-    const begin = this.#hasBegun ? 0 : this.#firstWanted(step)
+    const begin = this.#hasBegun ? 0 : this.#firstNeeded(step)
     return { step, begin, end: this.#ended ? begin : this.#endOf(step, begin) }
   }
 
-  #firstWanted({ frames, logs }: ViewStep<State, Frame>): number {
-    const { wanted } = this.#viewing
-    const found = frames.findIndex((frame, index) => wanted!(frame, logs[index]!))
+  #firstNeeded({ frames, logs }: ViewStep<State, Frame>): number {
+    const { isNeeded } = this.#viewing
+    const found = frames.findIndex((frame, index) => isNeeded!(frame, logs[index]!))
     this.#hasBegun = found >= 0
     return this.#hasBegun ? found : frames.length
   }
@@ -78,28 +78,31 @@ export class ViewCursor<State, Frame> {
 }
 
 /** Frames of a view as a stream. Subscribers that take a whole step share its bytes. */
-export function viewFormat<State, Frame>(wire: Wire<Frame>, viewing: ViewSelection<State, Frame>): StreamFormat {
+export function viewFormat<State, Frame>(
+  format: FrameFormat<Frame>,
+  viewing: ViewSelection<State, Frame>,
+): StreamFormat {
   const cursor = new ViewCursor(viewing)
   return {
-    ...wire,
-    encode: (slice) => encodeTaken(viewing.view, wire, cursor.take(slice)),
+    ...format,
+    encode: (slice) => encodeSelected(viewing.view, format, cursor.take(slice)),
     done: () => cursor.ended,
-    notice: (notice) => wire.notice(notice),
+    notice: (notice) => format.notice(notice),
   }
 }
 
-export function encodeTaken<State, Frame>(
+export function encodeSelected<State, Frame>(
   view: SharedView<State, Frame>,
-  wire: Encoding<Frame>,
-  { step, begin, end }: TakenFrames<State, Frame>,
+  format: Encoding<Frame>,
+  { step, begin, end }: SelectedFrames<State, Frame>,
 ): Uint8Array | string {
   if (begin === end) return ''
-  if (end - begin === step.frames.length) return view.encode(step, wire)
-  return encodeFrames(wire, step.frames.slice(begin, end))
+  if (end - begin === step.frames.length) return view.encode(step, format)
+  return encodeFrames(format, step.frames.slice(begin, end))
 }
 
-export function encodeFrames<Frame>(wire: Encoding<Frame>, frames: readonly Frame[]): string {
-  return frames.map((frame) => wire.encode(frame)).join('')
+export function encodeFrames<Frame>(format: Encoding<Frame>, frames: readonly Frame[]): string {
+  return frames.map((frame) => format.encode(frame)).join('')
 }
 
 export interface FoldOptions<State> {
@@ -143,8 +146,8 @@ export async function foldRun<State>(
     for (const { event } of recordsOf(slice)) {
       state = projection.apply(state, event).state
       if (until?.(state, event) === true) return state
-      const turn = shareEventLoop()
-      if (turn !== undefined) await turn
+      const nextTick = shareEventLoop()
+      if (nextTick !== undefined) await nextTick
     }
     if (slice.closed) return state
     after = lastOf(slice)

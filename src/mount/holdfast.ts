@@ -9,7 +9,7 @@ import { componentsIn } from '../core/ports/component-source.ts'
 import { inProcessPaths } from '../server/protocol-paths.ts'
 import { type Chats, chatsOf } from './chats.ts'
 import { leaseInstance } from './instances.ts'
-import { checkOptions, type HoldfastOptions } from './options.ts'
+import { checkHoldfastOptions, type HoldfastOptions } from './options.ts'
 import { UnopenedInstance } from './unopened-instance.ts'
 import { untilIdle } from './until-idle.ts'
 
@@ -42,7 +42,7 @@ export interface Holdfast {
 
 /** Opens nothing yet. Throws `invalid_request` for invalid options. */
 export function holdfast(options: HoldfastOptions): Holdfast {
-  const checked = checkOptions(options)
+  const checked = checkHoldfastOptions(options)
   const lease = leaseInstance(checked)
   const { instance } = lease
   const unopened = new UnopenedInstance(checked)

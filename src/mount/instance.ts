@@ -106,7 +106,7 @@ export class Instance {
         a2a: { ...(url !== undefined && { url }), ...a2a },
       })
       engine.replaceComponents(this.#components) // may have changed meanwhile
-      engine.begin()
+      engine.start()
       this.#engine = engine
       return engine
     } catch (cause) {

@@ -61,7 +61,7 @@ export interface CheckedOptions {
 }
 
 /** Throws `invalid_request` or `unsupported`, with a message for the developer. */
-export function checkOptions(given: HoldfastOptions): CheckedOptions {
+export function checkHoldfastOptions(given: HoldfastOptions): CheckedOptions {
   checkAll('holdfast()', given, RULES)
   checkRequired('holdfast()', given, ['components'])
   const { signals } = process.getBuiltinModule('node:os').constants

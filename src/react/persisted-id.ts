@@ -8,7 +8,7 @@ export interface PersistedId {
 }
 
 /** In the URL: `?NAME=run_…`. The same URL shows the same run. */
-export function keptInUrl(name: string): PersistedId {
+export function urlPersistence(name: string): PersistedId {
   return {
     read: () => new URLSearchParams(location.search).get(name) ?? undefined,
     write(id) {
@@ -22,7 +22,7 @@ export function keptInUrl(name: string): PersistedId {
 }
 
 /** In the browser's storage: all tabs show the run that was started last. */
-export function keptInStorage(name: string): PersistedId {
+export function storagePersistence(name: string): PersistedId {
   const key = `holdfast:${name}`
   return {
     read: () => localStorage.getItem(key) ?? undefined,

@@ -1,7 +1,7 @@
 /** `useRun`: starts, shows, stops and answers a run; a reload or another tab shows the same run. */
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
-import { keptInStorage, keptInUrl } from './persisted-id.ts'
+import { storagePersistence, urlPersistence } from './persisted-id.ts'
 import { RunStore, type RunStoreState } from './run-store.ts'
 
 export interface UseRunOptions {
@@ -26,19 +26,19 @@ export interface RunState extends RunStoreState {
 }
 
 export function useRun({ client, component, session, persist = 'url', name = 'run' }: UseRunOptions): RunState {
-  const show = useMemo(() => {
-    const keptIn = { url: keptInUrl, localStorage: keptInStorage }
-    return new RunStore(client, persist === false ? undefined : keptIn[persist](name))
+  const store = useMemo(() => {
+    const persistence = { url: urlPersistence, localStorage: storagePersistence }
+    return new RunStore(client, persist === false ? undefined : persistence[persist](name))
   }, [client, persist, name])
-  const state = useSyncExternalStore(show.subscribe, show.state, show.initialState)
+  const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)
   const commands = useMemo(
     () => ({
-      start: (input: unknown) => show.start({ component, input, ...(session !== undefined && { session }) }),
-      stop: () => show.stop(),
-      answer: (answer: unknown, question?: string) => show.answer(answer, question),
-      clear: () => show.clear(),
+      start: (input: unknown) => store.start({ component, input, ...(session !== undefined && { session }) }),
+      stop: () => store.stop(),
+      answer: (answer: unknown, question?: string) => store.answer(answer, question),
+      clear: () => store.clear(),
     }),
-    [show, component, session],
+    [store, component, session],
   )
   return { ...state, ...commands }
 }

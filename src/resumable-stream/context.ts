@@ -56,7 +56,7 @@ const NAMES: Readonly<Record<keyof CreateResumableStreamContextOptions, true>> =
 
 /** Opens nothing yet. Throws `invalid_request` for invalid options. */
 export function createResumableStreamContext(options: CreateResumableStreamContextOptions): ResumableStreamContext {
-  checkOptions(options)
+  checkContextOptions(options)
   const { waitUntil, keyPrefix = 'resumable-stream' } = options
   const own =
     options.holdfast === undefined ? streamInstance(resumableStreams, options.store ?? DEFAULT_STORE) : undefined
@@ -120,7 +120,7 @@ export function createResumableStreamContext(options: CreateResumableStreamConte
   }
 }
 
-function checkOptions(options: CreateResumableStreamContextOptions): void {
+function checkContextOptions(options: CreateResumableStreamContextOptions): void {
   for (const name of Object.keys(options))
     if (!Object.hasOwn(NAMES, name))
       throw wrong(`unknown option ${name}: use ${Object.keys(NAMES).join(', ')}. There is no Redis to configure`)

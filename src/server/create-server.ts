@@ -82,7 +82,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     if (store !== options.store) await store.close()
     throw cause
   }
-  engine.begin()
+  engine.start()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     certificate?.close()

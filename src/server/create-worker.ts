@@ -73,7 +73,7 @@ export async function createWorker(options: WorkerOptions): Promise<Worker> {
   const { loopBlockedMs = defaultLimits.loopBlockedMs } = limits
   const loop = new EventLoopMonitor({ loopBlockedMs, logger })
   const stopHandlingUncaught = options.handleUncaught === false ? undefined : handleUncaughtErrors()
-  service.begin()
+  service.startScheduling()
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
     await service.drain()

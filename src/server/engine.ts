@@ -69,7 +69,7 @@ export interface Engine {
   /** Serves these from now on. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly ComponentOrSource[]): void
   /** Starts executing runs. */
-  begin(): void
+  start(): void
   /** Finishes or hands over running runs, while it still responds, if only to reject new work. */
   drain(): Promise<void>
   /** Ends all streams with the reason; clients reconnect. Resolves when the engine's own listeners are closed. */
@@ -191,11 +191,11 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       })
     },
     replaceComponents: (components) => sources.replaceFixed(componentsIn(components)),
-    begin() {
+    start() {
       loop = new EventLoopMonitor({ loopBlockedMs: limits.loopBlockedMs, logger })
       background.atEnd(() => loop!.close())
       if (options.handleUncaught !== false) background.atEnd(handleUncaughtErrors())
-      service.begin()
+      service.startScheduling()
       const retention = new Retention(store, limits, clock, logger, options.retention)
       background.beforeDrain(() => retention.close())
       background.later(() => mounts.loadAll().catch(() => {})) // the request that needs it gets the error

@@ -28,7 +28,7 @@ async function whileRunsEnd(store: Store, wait: () => Promise<void>): Promise<vo
     limits: { maxConcurrentRuns: 0, drainTimeoutMs: 0 },
     ...workIdentity(store),
   })
-  service.begin()
+  service.startScheduling()
   try {
     await wait()
   } finally {

@@ -154,9 +154,9 @@ const mountables: readonly Mountable[] = [
 
 async function loadConsole(deps: ProtocolParts): Promise<Protocol> {
   const { service, streams, auth, version, store, supervised, paths } = deps
-  const [{ consoleProtocol }, { wireViews }, { countOrphaned }] = await Promise.all([
+  const [{ consoleProtocol }, { protocolViews }, { countOrphaned }] = await Promise.all([
     import('../protocols/console/index.ts'),
-    import('./wire-views.ts'),
+    import('./protocol-views.ts'),
     import('./count-orphaned.ts'),
   ])
   return consoleProtocol({
@@ -171,7 +171,7 @@ async function loadConsole(deps: ProtocolParts): Promise<Protocol> {
       console: paths.get('console')!,
       a2a: paths.get('a2a') ?? defaultPath('a2a'),
     },
-    views: wireViews(service).filter(({ id }) =>
+    views: protocolViews(service).filter(({ id }) =>
       [...paths.keys()].some((name) => id === name || id.startsWith(`${name}-`)),
     ),
     orphaned: () => countOrphaned(store),

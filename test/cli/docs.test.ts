@@ -36,7 +36,7 @@ describe.each(Object.keys(catalogue))('holdfast %s', (name) => {
 
   test('--help shows examples that the command accepts', async () => {
     const command = await load()
-    for (const { line } of command.examples) {
+    for (const { command: line } of command.examples) {
       const [called, ...argv] = words(line)
       expect(Object.keys(catalogue)).toContain(called)
       const { options, operands } = await catalogue[called!]!.load()

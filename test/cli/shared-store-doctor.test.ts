@@ -13,16 +13,16 @@ const [postgres, single, cluster] = [await startPostgres(), await startNats(), a
 async function findingsOf(store: string): Promise<Record<string, string>> {
   const { stdout } = await call('doctor', '--store', store, '--json')
   const lines = stdout.trim().split('\n')
-  const findings = lines.map((line) => JSON.parse(line) as { about: string; state: string; says: string })
-  return Object.fromEntries(findings.map(({ about, state, says }) => [about, `${state}: ${says}`]))
+  const findings = lines.map((line) => JSON.parse(line) as { subject: string; state: string; message: string })
+  return Object.fromEntries(findings.map(({ subject, state, message }) => [subject, `${state}: ${message}`]))
 }
 
 describe('holdfast doctor on a NATS store', () => {
   test('reports that there is no store yet, and creates nothing', async () => {
     const store = `nats://user:hunter2@${single.address}?name=nothing`
     for (let times = 0; times < 2; times++) {
-      const { store: says } = await findingsOf(store)
-      expect(says).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*no streams yet/)
+      const { store: finding } = await findingsOf(store)
+      expect(finding).toMatch(/^note: nats:\/\/127\.0\.0\.1:\d+\?name=nothing: nats-server \d.*no streams yet/)
     }
   })
 

@@ -46,7 +46,7 @@ export async function writeUnderLoad(
   return { runWriters, durable: () => durable, done }
 }
 
-/** An event, and a flush that nobody waits for, at each turn of the event loop; until all are durable. */
+/** An event, and a flush that nobody waits for, at each tick of the event loop; until all are durable. */
 export async function flushEveryTurn(runWriter: RunWriter, count: number): Promise<void> {
   let turns = 0
   const flushes: Promise<void>[] = []

@@ -2,7 +2,7 @@
 import { connect } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
-import { Feeds } from '../../src/core/delivery/subscription.ts'
+import { SubscriptionRegistry } from '../../src/core/delivery/subscription-registry.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import { openNatsStore, type OpenNatsOptions } from '../../src/stores/nats/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
@@ -43,11 +43,11 @@ async function api<Answer extends object>(what: string, body: object, at: NatsSe
 
 /** How a subscription to a run ends, and how far it came. */
 function follow(store: Store, run: string): { readonly cursor: number; readonly ended: Promise<unknown> } {
-  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs: 100 })
-  onTestFinished(() => feeds.close())
+  const registry = new SubscriptionRegistry(store, { ...defaultLimits, pollIntervalMs: 100 })
+  onTestFinished(() => registry.close())
   const ended = Promise.withResolvers<unknown>()
   const sink = { write: () => true, finished: () => ended.resolve('finished'), failed: ended.resolve }
-  const subscription = feeds.open(run, -1, sink)
+  const subscription = registry.open(run, -1, sink)
   return Object.defineProperty({ ended: ended.promise, cursor: -1 }, 'cursor', { get: () => subscription.cursor })
 }
 

@@ -20,7 +20,7 @@ export interface Ready {
 export type ToProgram = 'begin' | 'end'
 
 export interface Measured {
-  /** CPU time of the longest turn of the event loop. */
+  /** CPU time of the longest tick of the event loop. */
   readonly longestMs: number
   /** Logged as errors. */
   readonly errors: readonly string[]

@@ -130,7 +130,7 @@ function openService(store: Store, clock: ReturnType<typeof createFakeClock>): S
     limits: { leaseMs: LEASE_MS, pollIntervalMs: 20, stopGraceMs: 50, drainTimeoutMs: 0 },
     ...workIdentity(store),
   })
-  service.begin()
+  service.startScheduling()
   return service
 }
 

@@ -13,7 +13,7 @@ import { longestTurnMs, threadCpuMs } from '../support/turns.ts'
 const RUNS = 60
 const EVENTS = 1500
 const QUESTIONS = 2500
-/** Of the time that reading the whole session takes: the most that one turn of the event loop may take for any of these. */
+/** Of the time that reading the whole session takes: the most that one tick of the event loop may take for any of these. */
 const TURN_SHARE_MAX = 0.5
 
 let server: Server

@@ -49,13 +49,13 @@ async function longestTurnOf(port: number, request: string, answer: string): Pro
   })
 }
 
-test('[SEC-2] a burst of requests on many connections takes several turns of the event loop', async () => {
+test('[SEC-2] a burst of requests on many connections takes several ticks of the event loop', async () => {
   const { port } = await serveNative({ auth: busy('keys') })
   const request = 'GET /runs/none HTTP/1.1\r\nhost: localhost\r\n\r\n'
   expect(await longestTurnOf(port, request, 'HTTP/1.1 404')).toBeLessThan(BOUND_MS)
 })
 
-test('[SEC-2] a burst of WebSocket upgrades takes several turns of the event loop', async () => {
+test('[SEC-2] a burst of WebSocket upgrades takes several ticks of the event loop', async () => {
   const { port } = await serveNative({ auth: busy('host') })
   const request = [
     'GET /agents/ws HTTP/1.1',
@@ -69,7 +69,7 @@ test('[SEC-2] a burst of WebSocket upgrades takes several turns of the event loo
   expect(await longestTurnOf(port, request, 'HTTP/1.1 101')).toBeLessThan(BOUND_MS)
 })
 
-test('[SEC-2] a burst of gRPC calls on one connection takes several turns of the event loop', async () => {
+test('[SEC-2] a burst of gRPC calls on one connection takes several ticks of the event loop', async () => {
   const server = await serveA2a({ auth: busy('keys'), a2a: { default: 'lab', grpcPort: 0 } })
   const session = connectHttp2(`http://${await grpcAddress(server)}`)
   onTestFinished(() => session.destroy())

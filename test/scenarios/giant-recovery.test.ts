@@ -13,7 +13,7 @@ const EVENTS = 60_000
 /** A slice is 10 ms, a twentieth of all. Reading the log in one piece takes about a half. */
 const SHARE_MAX = 1 / 5
 
-test('[RUN-5] no turn of the event loop is long while a run of 60,000 events is recovered', async () => {
+test('[RUN-5] no tick of the event loop is long while a run of 60,000 events is recovered', async () => {
   const store = createMemoryStore() // its reads resolve at once, so that only slices give others a turn
   await writeInterrupted(store)
   let isReplayed = false

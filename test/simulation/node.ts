@@ -41,7 +41,7 @@ export class SimNode {
     this.#world.scheduler.note(`node ${this.index} starts`)
     const started = new SimProcess(this.#world, this, this.#starts++)
     this.process = started
-    this.deliver(started, () => started.service.begin())
+    this.deliver(started, () => started.service.startScheduling())
   }
 
   /** The process is gone, with all that it waits for. */

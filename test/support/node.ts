@@ -59,7 +59,7 @@ export function openNode({
     ...(redact !== undefined && { redactor: redactorOf(undefined, redact)! }),
     ...workIdentity(opened),
   })
-  service.begin()
+  service.startScheduling()
   onTestFinished(() => service.drain())
   return new TestNode(service, opened)
 }

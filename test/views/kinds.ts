@@ -5,18 +5,18 @@ import { defaultLimits } from '../../src/core/model/limits.ts'
 import { updateFor } from '../../src/protocols/a2a/routes/streams.ts'
 import { taskKind } from '../../src/protocols/a2a/view/task-cursor.ts'
 import type { ChatFrame } from '../../src/ai-sdk/view/state.ts'
-import { sseWire } from '../../src/protocols/agentos/routes/follow.ts'
+import { sseFrameFormat } from '../../src/protocols/agentos/routes/follow.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
 import { chatKind as aiSdkKind } from '../../src/ai-sdk/view/projection.ts'
 import { agentKind } from '../../src/protocols/ag-ui/view/projection.ts'
-import { agentWire } from '../../src/protocols/ag-ui/wire/stream.ts'
+import { agentFrameFormat } from '../../src/protocols/ag-ui/wire/stream.ts'
 import { callKind } from '../../src/protocols/mcp/view/projection.ts'
-import { callWire } from '../../src/protocols/mcp/wire/stream.ts'
-import { chatWire as aiSdkWire } from '../../src/protocols/ai-sdk/wire/stream.ts'
+import { callFrameFormat } from '../../src/protocols/mcp/wire/stream.ts'
+import { chatFrameFormat as aiSdkFrameFormat } from '../../src/protocols/ai-sdk/wire/stream.ts'
 import { chatKind } from '../../src/protocols/openai/chat/projection.ts'
-import { chatWire } from '../../src/protocols/openai/chat/routes.ts'
+import { chatFrameFormat } from '../../src/protocols/openai/chat/routes.ts'
 import { responseKind } from '../../src/protocols/openai/responses/projection.ts'
-import { responseWire } from '../../src/protocols/openai/responses/stream.ts'
+import { responseFrameFormat } from '../../src/protocols/openai/responses/stream.ts'
 
 export interface TestedView {
   readonly kind: ViewKind<unknown, unknown>
@@ -51,10 +51,10 @@ function aiSdkPosition({ chunk, position, closes }: ChatFrame): number {
 }
 
 export const testedViews: readonly TestedView[] = [
-  tested(agentos, sseWire('run_x', defaultLimits), agentos.position, ({ index }) => index),
-  tested(chatKind({ part: 0, includeUsage: true, progress: true }), chatWire, () => 0),
-  tested(responseKind(0), responseWire, sequenceOf, sequenceOf),
-  tested(responseKind(1), responseWire, sequenceOf, sequenceOf),
+  tested(agentos, sseFrameFormat('run_x', defaultLimits), agentos.position, ({ index }) => index),
+  tested(chatKind({ part: 0, includeUsage: true, progress: true }), chatFrameFormat, () => 0),
+  tested(responseKind(0), responseFrameFormat, sequenceOf, sequenceOf),
+  tested(responseKind(1), responseFrameFormat, sequenceOf, sequenceOf),
   tested(
     taskKind,
     { key: 'test', encode: (frame) => `id: ${frame.sequence}\ndata: ${JSON.stringify(updateFor(frame))}\n\n` },
@@ -67,8 +67,8 @@ export const testedViews: readonly TestedView[] = [
     { leg: 0, restart: 1 },
   ].map((start) => {
     const kind = aiSdkKind({ ...start, tools: 'dynamic' })
-    return tested(kind, aiSdkWire, kind.position, aiSdkPosition)
+    return tested(kind, aiSdkFrameFormat, kind.position, aiSdkPosition)
   }),
-  tested(callKind, callWire({ id: 'run_x', session: 's' }), callKind.position, ({ position }) => position),
-  tested(agentKind, agentWire({ earlier: [] }), agentKind.position, ({ position }) => position),
+  tested(callKind, callFrameFormat({ id: 'run_x', session: 's' }), callKind.position, ({ position }) => position),
+  tested(agentKind, agentFrameFormat({ earlier: [] }), agentKind.position, ({ position }) => position),
 ]

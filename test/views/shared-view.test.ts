@@ -1,12 +1,13 @@
 /** Shared views against plain folds: whatever is kept or evicted, each subscriber gets the tail of the uncut stream. */
 import { describe, expect, test } from 'vitest'
-import { Feeds, type Sink, type Subscription } from '../../src/core/delivery/subscription.ts'
+import { SubscriptionRegistry } from '../../src/core/delivery/subscription-registry.ts'
+import type { Sink, Subscription } from '../../src/core/delivery/subscription.ts'
 import type { Checkpoint, SharedView } from '../../src/core/delivery/shared-view.ts'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
 import { lastOf, recordsOf, type Slice } from '../../src/core/model/record.ts'
 import type { Store, StoredRun } from '../../src/core/ports/store.ts'
-import { encodeTaken, ViewCursor } from '../../src/http/view.ts'
+import { encodeSelected, ViewCursor } from '../../src/http/view.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { overriding } from '../../src/testing/broken-stores.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
@@ -86,10 +87,10 @@ async function resumed(world: World, tested: TestedView, view: SharedView<unknow
   const end = await view.current(world.stored.next)
   const from = view.nearest({ event: end.index, frame: has + 1 })
   expect(kind.position(from.state)).toBeLessThanOrEqual(has + 1)
-  const cursor = new ViewCursor({ view, from, wanted: (frame) => positionOf!(frame) > has, ends: () => false })
+  const cursor = new ViewCursor({ view, from, isNeeded: (frame) => positionOf!(frame) > has, ends: () => false })
   let text = ''
   for await (const slice of slicesOf(world.store, world.stored, from.index))
-    text += textOf(encodeTaken(view, wire, cursor.take(slice)))
+    text += textOf(encodeSelected(view, wire, cursor.take(slice)))
   return text
 }
 
@@ -168,7 +169,7 @@ async function replayed({ store, stored }: World, { wire }: TestedView, view: Sh
   const cursor = new ViewCursor({ view, ends: () => false })
   let text = ''
   for await (const slice of slicesOf(store, stored, cursor.at.index))
-    text += textOf(encodeTaken(view, wire, cursor.take(slice)))
+    text += textOf(encodeSelected(view, wire, cursor.take(slice)))
   return text
 }
 
@@ -200,7 +201,7 @@ test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their 
     // A few views of this log fit, not all of them.
     const limits = limitsWith({ maxViewBytes: 400_000 })
     const views = new ViewCache(store, limits)
-    const feeds = new Feeds(store, limits, clock)
+    const registry = new SubscriptionRegistry(store, limits, clock)
     const writer = await writerOn(store, clock)
     const subscribers: Subscriber[] = []
     for (const event of randomEvents(random, 'run_x', LIVE_EVENTS)) {
@@ -209,14 +210,14 @@ test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their 
       await writer.flush()
       const stored = (await store.get('run_x'))!
       while (subscribers.length < (SUBSCRIBERS * writer.writer.next) / LIVE_EVENTS && !stored.run.finishedAt)
-        subscribers.push(await Subscriber.join(views, feeds, stored, random))
+        subscribers.push(await Subscriber.join(views, registry, stored, random))
       for (const subscriber of subscribers) subscriber.act(random)
       expect(views.bytes).toBeLessThanOrEqual(limits.maxViewBytes)
     }
     progress['subscribers'] = subscribers.length
     for (const subscriber of subscribers) subscriber.read()
     await until('all have read to the end', () => subscribers.every(({ closed }) => closed))
-    feeds.close()
+    registry.close()
     const world = { store, views, stored: (await store.get('run_x'))! }
     const wholes = new Map(
       await Promise.all(testedViews.map(async (each) => [each, await foldAll(world, each)] as const)),
@@ -249,14 +250,19 @@ class Subscriber implements Sink {
     this.#cursor = new ViewCursor({ view, from, ...wanted, ends: () => false })
   }
 
-  static async join(views: ViewCache, feeds: Feeds, stored: StoredRun, random: Random): Promise<Subscriber> {
+  static async join(
+    views: ViewCache,
+    registry: SubscriptionRegistry,
+    stored: StoredRun,
+    random: Random,
+  ): Promise<Subscriber> {
     const tested = random.pick(testedViews)
     const view = views.open(stored, tested.kind)
     const end = await view.current(stored.next)
     const has = random.between(-1, tested.countOf(end.state) - 1)
     const from = has < 0 ? view.start : view.nearest({ event: end.index, frame: has + 1 })
     const subscriber = new Subscriber(tested, has, view, from)
-    subscriber.#subscription = feeds.open(stored.run.id, from.index, subscriber)
+    subscriber.#subscription = registry.open(stored.run.id, from.index, subscriber)
     return subscriber
   }
 
@@ -276,7 +282,7 @@ class Subscriber implements Sink {
   }
 
   write(slice: Slice): boolean {
-    this.text += textOf(encodeTaken(this.#view, this.tested.wire, this.#cursor.take(slice)))
+    this.text += textOf(encodeSelected(this.#view, this.tested.wire, this.#cursor.take(slice)))
     return !this.#stalled
   }
 

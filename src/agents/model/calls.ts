@@ -6,7 +6,7 @@ import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { mapWithConcurrency } from './map-with-concurrency.ts'
 import { askApproval, askResult } from './questions.ts'
-import type { AskedCall } from './request.ts'
+import type { ModelToolCall } from './request.ts'
 import type { Sdk } from './sdk.ts'
 import { type LoopTool, outputFor, type ToolOutput } from './tools.ts'
 
@@ -25,7 +25,7 @@ export type CallOutcome =
   | { readonly state: 'denied'; readonly failure: Failure }
 
 /** A call, its tool, and the context that holds its ledger keys. */
-export interface ReadyCall extends AskedCall {
+export interface ReadyCall extends ModelToolCall {
   readonly tool: LoopTool
   /** The input after validation. */
   readonly checked: unknown
@@ -33,7 +33,7 @@ export interface ReadyCall extends AskedCall {
 }
 
 interface PlannedCall {
-  readonly call: AskedCall
+  readonly call: ModelToolCall
   readonly ready?: ReadyCall
   readonly handling: 'execute' | 'approve' | 'caller' | 'refuse'
   outcome?: CallOutcome
@@ -45,7 +45,7 @@ interface PlannedCall {
  */
 export async function* makeCalls(
   context: RunContext,
-  calls: readonly AskedCall[],
+  calls: readonly ModelToolCall[],
   options: CallsOptions,
 ): AsyncGenerator<Emission, CallResults, void> {
   const planned: PlannedCall[] = []
@@ -80,7 +80,7 @@ export interface CallResults {
 
 async function plan(
   context: RunContext,
-  call: AskedCall,
+  call: ModelToolCall,
   position: number,
   { tools, turn, messages }: CallsOptions,
 ): Promise<PlannedCall> {
@@ -112,15 +112,15 @@ function isApprovalNeeded(
   return context.step('needs-approval', () => tool.needsApproval!(checked, { call: id, messages }))
 }
 
-function refusedCall(call: AskedCall, message: string): PlannedCall {
+function refusedCall(call: ModelToolCall, message: string): PlannedCall {
   return { call, handling: 'refuse', outcome: { state: 'failed', failure: { code: 'invalid_request', message } } }
 }
 
-function callFields({ id, name, input }: AskedCall): { call: string; name: string; input: unknown } {
+function callFields({ id, name, input }: ModelToolCall): { call: string; name: string; input: unknown } {
   return { call: id, name, input: input ?? null }
 }
 
-function* resultEvents({ id: call, name }: AskedCall, outcome: CallOutcome): Generator<Emission> {
+function* resultEvents({ id: call, name }: ModelToolCall, outcome: CallOutcome): Generator<Emission> {
   if (outcome.state === 'done') yield createEvent('tool.completed', { call, name, output: outcome.value })
   else yield createEvent('tool.failed', { call, name, error: outcome.failure })
 }
@@ -160,7 +160,7 @@ async function askAll(planned: readonly PlannedCall[], sdk: Sdk): Promise<void> 
 }
 
 async function resultPart(
-  { id, name, input }: AskedCall,
+  { id, name, input }: ModelToolCall,
   tool: LoopTool | undefined,
   outcome: CallOutcome,
 ): Promise<ToolModelMessage['content'][number]> {

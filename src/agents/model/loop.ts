@@ -3,7 +3,7 @@ import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import { type CallResults, makeCalls } from './calls.ts'
 import { checkOutput, outputOf } from './output.ts'
-import { askModel, type AskedCall } from './request.ts'
+import { askModel, type ModelToolCall } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import type { ModelSettings } from './settings.ts'
@@ -45,12 +45,12 @@ export async function* loop(context: RunContext, options: LoopOptions): AsyncGen
 }
 
 /** Skips the tool calls of a truncated response: their input may be incomplete. */
-function cutShort(call: AskedCall, finish: string): AskedCall {
+function cutShort(call: ModelToolCall, finish: string): ModelToolCall {
   if (finish !== 'length' && finish !== 'content-filter') return call
   return { ...call, problem: `the call was not made, because the answer was cut short (${finish})` }
 }
 
-function endless(maxSteps: number, calls: readonly AskedCall[]): WorkError {
+function endless(maxSteps: number, calls: readonly ModelToolCall[]): WorkError {
   return new WorkError({
     code: 'agent_failed',
     message: `the model still called tools in turn ${maxSteps}, the last one allowed: raise maxSteps`,

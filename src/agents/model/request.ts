@@ -34,13 +34,13 @@ export interface ModelRequest {
 export interface ModelTurn {
   readonly content: Exclude<AssistantModelMessage['content'], string>
   readonly text: string
-  readonly calls: readonly AskedCall[]
+  readonly calls: readonly ModelToolCall[]
   readonly usage: Usage
   readonly finish: string
 }
 
 /** A tool call of the model; `problem` is set if the SDK could not parse it. */
-export interface AskedCall {
+export interface ModelToolCall {
   readonly id: string
   readonly name: string
   readonly input: unknown

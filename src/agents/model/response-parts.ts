@@ -3,7 +3,7 @@ import type { LanguageModelStreamPart as StreamPart, GeneratedFile } from 'ai'
 import { createEvent, WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
-import type { AskedCall, ModelTurn } from './request.ts'
+import type { ModelToolCall, ModelTurn } from './request.ts'
 import { outputFor } from './tools.ts'
 
 type Content = ModelTurn['content']
@@ -14,7 +14,7 @@ type Metadata = NonNullable<TextPart['providerOptions']>
 export class ResponseParts {
   readonly #request: string
   readonly #content: Content = []
-  readonly #calls: AskedCall[] = []
+  readonly #calls: ModelToolCall[] = []
   /** Texts in progress, by the provider's id. */
   readonly #open = new Map<string, { readonly message: string; readonly part: Writable<TextPart> }>()
   /** Names of tools whose input is being streamed. */

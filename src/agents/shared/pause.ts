@@ -1,7 +1,7 @@
 /** Abortable delay inside an agent; an abort rejects at once with the signal's reason. */
 import { setImmediate as nextTurn, setTimeout as timer } from 'node:timers/promises'
 
-/** 0 waits for one turn of the event loop. */
+/** 0 waits for one tick of the event loop. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     if (ms > 0) await timer(ms, undefined, signal === undefined ? {} : { signal })

@@ -6,7 +6,7 @@ import {
   checkFunction,
   checkName,
   checkNames,
-  checkOptions,
+  checkBlockOptions,
   fail,
   isComponent,
   nodeOf,
@@ -76,7 +76,7 @@ export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<
   const what = `step ${JSON.stringify(name)}`
   if (typeof run !== 'function' && !isComponent(run)) fail(`${what} needs a function or a component as its \`run\``)
   checkNames(what, definition, STEP_OPTIONS)
-  checkOptions(what, definition)
+  checkBlockOptions(what, definition)
   const kind = typeof run === 'function' ? 'function' : run.kind
   return { ...definition, type: 'step', kind }
 }

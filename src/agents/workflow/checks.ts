@@ -30,7 +30,7 @@ export function checkNames(what: string, definition: object, names: readonly str
   checkAll(what, definition, Object.fromEntries(names.map((name) => [name, anything])))
 }
 
-export function checkOptions(
+export function checkBlockOptions(
   what: string,
   { retry, review, timeoutMs, onError, confirm, question }: StepOptions,
 ): void {

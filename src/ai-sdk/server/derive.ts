@@ -6,7 +6,7 @@ import type { Chunk } from '../chunks.ts'
 /** Names of tools, by call: results name only the call. */
 export type ToolNames = Map<string, string>
 
-export function eventsOf(chunk: Chunk, tools: ToolNames): readonly Event[] {
+export function derivedEvents(chunk: Chunk, tools: ToolNames): readonly Event[] {
   switch (chunk.type) {
     case 'text-start':
       return [createEvent('text.started', { message: chunk.id })]

@@ -4,7 +4,7 @@ import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type Component, createEvent, type Emission, emitTogether } from '../../core/ports/component.ts'
 import { localSources, takeSource } from '../../mount/local-streams.ts'
 import type { Chunk } from '../chunks.ts'
-import { eventsOf, type ToolNames } from './derive.ts'
+import { derivedEvents, type ToolNames } from './derive.ts'
 
 /** Makes the stream. The signal is aborted when the run is stopped. */
 export type MakeChunks = (signal: AbortSignal) => Promise<ReadableStream<UIMessageChunk>>
@@ -56,7 +56,7 @@ function* emissionsOf(chunk: Chunk, tools: ToolNames): Generator<Emission> {
   for (const piece of piecesOf(chunk))
     yield emitTogether([
       createEvent('upstream.received', { protocol: 'ai-sdk', name: piece.type, data: piece }),
-      ...eventsOf(piece, tools),
+      ...derivedEvents(piece, tools),
     ])
 }
 

@@ -64,7 +64,7 @@ const NAMES: ReadonlySet<string> = new Set<keyof DurableStreamsOptions>(['store'
 
 /** Opens nothing yet. Throws `invalid_request` for invalid options. */
 export function createDurableStreams(options: DurableStreamsOptions = {}): DurableStreams {
-  checkOptions(options)
+  checkDurableOptions(options)
   const { waitUntil } = options
   const own =
     options.holdfast === undefined
@@ -106,7 +106,7 @@ function about({ principal }: ChatOwner = {}): ChatOptions {
   return { component: durableStreams.id, tools: 'static', ...(principal !== undefined && { principal }) }
 }
 
-function checkOptions(options: DurableStreamsOptions): void {
+function checkDurableOptions(options: DurableStreamsOptions): void {
   for (const name of Object.keys(options))
     if (!NAMES.has(name)) throw wrong(`unknown option ${name}: use ${[...NAMES].join(', ')}`)
   if (options.store !== undefined && options.holdfast !== undefined)

@@ -4,7 +4,7 @@ import { actorKey } from '../../core/structure/actors.ts'
 import type { ChatWriter } from './chat-writer.ts'
 import { newestChunks } from './chunk-list.ts'
 import { addCall, dynamicIn } from './project-tools.ts'
-import { askedCall, decisionOf } from '../../core/structure/asked-call.ts'
+import { questionToolCall, decisionOf } from '../../core/structure/question-tool-call.ts'
 
 export function pause(writer: ChatWriter, { data: { questions }, run, index }: LoggedEventOf<'run.paused'>): void {
   writer.closeText()
@@ -14,7 +14,7 @@ export function pause(writer: ChatWriter, { data: { questions }, run, index }: L
   const known = new Set(writer.state.waiting.map(({ id }) => id))
   for (const question of questions) if (!known.has(question.id)) ask(writer, question)
   writer.set({ waiting: questions, askedAt: index, pausedAt: writer.state.pausedAt ?? index })
-  const isForTools = questions.every((question) => askedCall(run, question) !== undefined)
+  const isForTools = questions.every((question) => questionToolCall(run, question) !== undefined)
   writer.close('pause', [
     { type: 'finish-step' },
     { type: 'finish', finishReason: isForTools ? 'tool-calls' : 'other' },
@@ -23,11 +23,11 @@ export function pause(writer: ChatWriter, { data: { questions }, run, index }: L
 
 function ask(writer: ChatWriter, question: Question): void {
   const { id, kind, prompt } = question
-  const call = askedCall(writer.event.run, question)
+  const call = questionToolCall(writer.event.run, question)
   if (call === undefined) return writer.emit({ type: 'data-holdfast-question', id, data: question })
-  const { toolCallId, toolName: name, input, isMade } = call
+  const { toolCallId, toolName: name, input, isSynthetic } = call
   const actor = actorKey(question.actor)
-  addCall(writer, toolCallId, { name, input, actor, recorded: false, ...(isMade && { about: { asks: true } }) })
+  addCall(writer, toolCallId, { name, input, actor, recorded: false, ...(isSynthetic && { about: { asks: true } }) })
   const { step } = writer.state.tools.get(toolCallId)!
   if (kind === 'approval')
     writer.emit({ type: 'tool-approval-request', approvalId: id, toolCallId, reason: prompt }, { step, actor })
@@ -36,12 +36,13 @@ function ask(writer: ChatWriter, question: Question): void {
 export function resume(writer: ChatWriter, { data: { answers }, run }: LoggedEventOf<'run.resumed'>): void {
   const { waiting, pausedAt = -1, leg: before, chunks } = writer.state
   const leg = before + 1
-  const isNewMessage = waiting.some((question) => askedCall(run, question) === undefined)
+  const isNewMessage = waiting.some((question) => questionToolCall(run, question) === undefined)
   const answered = new Map(writer.state.answered)
   for (const question of waiting)
-    for (const id of [question.id, askedCall(run, question)?.toolCallId]) if (id !== undefined) answered.set(id, leg)
+    for (const id of [question.id, questionToolCall(run, question)?.toolCallId])
+      if (id !== undefined) answered.set(id, leg)
   writer.set({ leg, answered, waiting: [], pausedAt: undefined, stepDue: true })
-  if (waiting.some((question) => askedCall(run, question) !== undefined)) writer.set({ hasResults: true })
+  if (waiting.some((question) => questionToolCall(run, question) !== undefined)) writer.set({ hasResults: true })
   // Calls of earlier messages that end later are shown again: a client finds only those of the current one.
   if (isNewMessage) writer.set({ message: { leg, restart: 0 }, tools: new Map() })
   const { view } = writer
@@ -58,7 +59,7 @@ export function resume(writer: ChatWriter, { data: { answers }, run }: LoggedEve
 }
 
 function answer(writer: ChatWriter, question: Question, given: unknown): void {
-  const call = askedCall(writer.event.run, question)
+  const call = questionToolCall(writer.event.run, question)
   const tool = call === undefined ? undefined : writer.state.tools.get(call.toolCallId)
   if (call === undefined || tool === undefined) return
   const { toolCallId } = call

@@ -1,7 +1,7 @@
 /** Projects tool calls: input as it is drafted, preliminary output, result. */
 import type { LoggedEventOf } from '../../core/model/event.ts'
 import type { ChatWriter, EmitOptions } from './chat-writer.ts'
-import { toolCallId } from '../../core/structure/asked-call.ts'
+import { toolCallId } from '../../core/structure/question-tool-call.ts'
 import type { OpenTool } from './state.ts'
 
 export function draftTool(writer: ChatWriter, { data, run, actor, index }: LoggedEventOf<'tool.drafted'>): void {

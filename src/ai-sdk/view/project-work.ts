@@ -1,7 +1,7 @@
 /** Projects steps and called components, as data parts that are updated in place. Their outputs are not repeated. */
 import type { LoggedEventOf } from '../../core/model/event.ts'
 import type { ChatWriter } from './chat-writer.ts'
-import { actorName } from '../../core/structure/asked-call.ts'
+import { actorName } from '../../core/structure/question-tool-call.ts'
 import type { OpenWork, WorkData } from './state.ts'
 
 type Started = LoggedEventOf<'step.started' | 'actor.started'>

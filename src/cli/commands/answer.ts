@@ -17,8 +17,8 @@ with true or false. If the run asks several questions, give all answers as one J
 
 ${VALUE_RULE}`,
   examples: [
-    { line: 'holdfast answer run_01k… true', does: 'approve' },
-    { line: 'holdfast answer run_01k… "the blue one" --follow', does: 'answer, and follow the run' },
+    { command: 'holdfast answer run_01k… true', description: 'approve' },
+    { command: 'holdfast answer run_01k… "the blue one" --follow', description: 'answer, and follow the run' },
   ],
   options: {
     ...targetOptions,

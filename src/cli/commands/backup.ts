@@ -14,8 +14,11 @@ its name. If single runs of the store are damaged, the copy has them and all oth
 
 The server keeps running, and its write-ahead log grows until the backup is done.`,
   examples: [
-    { line: 'holdfast backup backups/2026-11-17.db', does: 'of .holdfast/holdfast.db' },
-    { line: 'holdfast backup /mnt/backup/runs.db --store sqlite:/var/lib/holdfast/runs.db', does: 'of another store' },
+    { command: 'holdfast backup backups/2026-11-17.db', description: 'of .holdfast/holdfast.db' },
+    {
+      command: 'holdfast backup /mnt/backup/runs.db --store sqlite:/var/lib/holdfast/runs.db',
+      description: 'of another store',
+    },
   ],
   options: { store: targetOptions.store },
   async run({ values, operands: [to] }, io) {

@@ -16,9 +16,9 @@ export function completionOf(catalogue: Catalogue): Command {
     operands: ['SHELL'],
     about: `Prints a completion script for bash, zsh or fish. It completes commands, options and files.`,
     examples: [
-      { line: 'source <(holdfast completion bash)', does: 'in ~/.bashrc' },
-      { line: 'source <(holdfast completion zsh)', does: 'in ~/.zshrc, below compinit' },
-      { line: 'holdfast completion fish | source', does: 'in ~/.config/fish/config.fish' },
+      { command: 'source <(holdfast completion bash)', description: 'in ~/.bashrc' },
+      { command: 'source <(holdfast completion zsh)', description: 'in ~/.zshrc, below compinit' },
+      { command: 'holdfast completion fish | source', description: 'in ~/.config/fish/config.fish' },
     ],
     options: {},
     async run({ operands: [shell = ''] }, io) {

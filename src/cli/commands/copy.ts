@@ -31,12 +31,12 @@ Everything is verified by digest after the copy. To finish an interrupted copy, 
 target has different data under the same id, it is left unchanged and reported, and the command fails.`,
   examples: [
     {
-      line: 'holdfast copy --from sqlite:.holdfast/holdfast.db --to postgres://db.example/app',
-      does: 'move to many nodes',
+      command: 'holdfast copy --from sqlite:.holdfast/holdfast.db --to postgres://db.example/app',
+      description: 'move to many nodes',
     },
     {
-      line: 'holdfast copy --from postgres://db.example/app --to sqlite:copy.db',
-      does: 'move back, or inspect locally',
+      command: 'holdfast copy --from postgres://db.example/app --to sqlite:copy.db',
+      description: 'move back, or inspect locally',
     },
   ],
   options: {

@@ -16,9 +16,9 @@ export const demo: Command = {
   operands: [],
   about,
   examples: [
-    { line: 'holdfast demo', does: 'then, in another terminal:  holdfast run storyteller "the sea"' },
-    { line: 'holdfast demo --lab --supervise', does: 'with the lab agent; restarted when killed' },
-    { line: 'holdfast demo --lab --store memory:', does: 'with the lab agents, in memory only' },
+    { command: 'holdfast demo', description: 'then, in another terminal:  holdfast run storyteller "the sea"' },
+    { command: 'holdfast demo --lab --supervise', description: 'with the lab agent; restarted when killed' },
+    { command: 'holdfast demo --lab --store memory:', description: 'with the lab agents, in memory only' },
   ],
   options: configOptions,
   run: serveDemo,

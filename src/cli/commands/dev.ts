@@ -25,8 +25,8 @@ Timers, servers and other handles that a module opened stay open after a reload.
 node_modules are not reloaded: restart for those. Browser pages of localhost may use the server at any port. For
 production, use holdfast serve.`,
   examples: [
-    { line: 'holdfast dev agents.ts', does: 'edit agents.ts and start another run' },
-    { line: 'holdfast dev agents.ts --env-file .env.local', does: 'with the keys of another file than .env' },
+    { command: 'holdfast dev agents.ts', description: 'edit agents.ts and start another run' },
+    { command: 'holdfast dev agents.ts --env-file .env.local', description: 'with the keys of another file than .env' },
   ],
   options: configOptions,
   async run(argv, io) {

@@ -13,7 +13,9 @@ export const doctor = defineCommand({
   operands: [],
   about: `Checks versions, store, disk, port, server and network path, and says what is wrong and how to fix it. It changes
 nothing. If a run is running, it also checks that events arrive without delay. The exit code is 1 if something is wrong.`,
-  examples: [{ line: 'holdfast doctor --url https://agents.example.com', does: 'including proxies on the way' }],
+  examples: [
+    { command: 'holdfast doctor --url https://agents.example.com', description: 'including proxies on the way' },
+  ],
   options: {
     ...targetOptions,
     json: { fallback: 'false', parse: toSwitch, help: 'Print one JSON object per finding.' },
@@ -51,8 +53,8 @@ async function examine(values: TargetValues, env: Environment): Promise<Finding[
 
 const signs = { good: ['✓', 'green'], note: ['!', 'yellow'], bad: ['✗', 'red'] } as const
 
-function findingText({ about, state, says, next }: Finding, style: Style): string {
+function findingText({ subject, state, message, advice }: Finding, style: Style): string {
   const [sign, colour] = signs[state]
-  const advice = next === undefined ? '' : `${' '.repeat(13)}→ ${next}\n`
-  return `${style[colour](sign)} ${style.bold(about.padEnd(10))} ${says}\n${advice}`
+  const nextLine = advice === undefined ? '' : `${' '.repeat(13)}→ ${advice}\n`
+  return `${style[colour](sign)} ${style.bold(subject.padEnd(10))} ${message}\n${nextLine}`
 }

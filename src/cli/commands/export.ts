@@ -11,7 +11,9 @@ export const exportRun = defineCommand({
   about: `Writes the log of a finished run to standard output as NDJSON, one event per line, exactly as stored. holdfast import
 loads it into another store under the same id. Unfinished and trimmed runs are refused; use holdfast tail --json for
 those.`,
-  examples: [{ line: 'holdfast export run_01k… > run.ndjson', does: 'to archive, or to attach to a bug report' }],
+  examples: [
+    { command: 'holdfast export run_01k… > run.ndjson', description: 'to archive, or to attach to a bug report' },
+  ],
   options: { ...targetOptions },
   run: ({ values, operands }, io) =>
     withTarget(values, io.env, async (target) => {

@@ -58,14 +58,14 @@ the command opens the store: a SQLite file while no server uses it, a shared sto
 deleted bytes in free pages until they are overwritten; --vacuum removes them. Backups, log files and the audit log are
 not changed (docs/operations.md).`,
   examples: [
-    { line: 'holdfast forget --principal anna --dry-run', does: 'only report' },
+    { command: 'holdfast forget --principal anna --dry-run', description: 'only report' },
     {
-      line: 'holdfast forget --principal anna --stop --url https://agents.example --key hf_…',
-      does: 'at a running server',
+      command: 'holdfast forget --principal anna --stop --url https://agents.example --key hf_…',
+      description: 'at a running server',
     },
     {
-      line: 'holdfast forget --principal key:ci --store sqlite:x.db --auth-keys keys.json --vacuum',
-      does: 'in a SQLite file',
+      command: 'holdfast forget --principal key:ci --store sqlite:x.db --auth-keys keys.json --vacuum',
+      description: 'in a SQLite file',
     },
   ],
   options,

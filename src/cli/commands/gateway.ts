@@ -103,10 +103,10 @@ read by slow clients, and outlive connections and restarts of this process. The 
 What an upstream serves is discovered at start and every 30 seconds. An upstream that is down does not prevent the start: GET
 /health names it. With FILE, the components of a module are served too.`,
   examples: [
-    { line: 'holdfast gateway --upstream agentos=http://localhost:8000', does: 'in front of an agno server' },
+    { command: 'holdfast gateway --upstream agentos=http://localhost:8000', description: 'in front of an agno server' },
     {
-      line: 'holdfast gateway --upstream openai=http://localhost:11434/v1 --upstream a2a=http://localhost:9000',
-      does: 'in front of Ollama and an A2A agent',
+      command: 'holdfast gateway --upstream openai=http://localhost:11434/v1 --upstream a2a=http://localhost:9000',
+      description: 'in front of Ollama and an A2A agent',
     },
   ],
   options,

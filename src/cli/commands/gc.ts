@@ -35,8 +35,8 @@ Otherwise --retain and --retain-runs do nothing. --now trusts the clock as it is
 The command opens the store itself: a SQLite file while no server uses it, a shared store at any time. A server that is
 started with the same options does this every minute.`,
   examples: [
-    { line: 'holdfast gc --retain 30d --retain-size 10GB', does: 'by age and by size' },
-    { line: 'holdfast gc --vacuum', does: 'only shrink the file' },
+    { command: 'holdfast gc --retain 30d --retain-size 10GB', description: 'by age and by size' },
+    { command: 'holdfast gc --vacuum', description: 'only shrink the file' },
   ],
   options: {
     store: targetOptions.store,

@@ -21,7 +21,7 @@ it again does nothing.
 
 The command opens the store itself, so no server may be using a sqlite store. Servers have no import endpoint: otherwise
 anybody who may start runs could forge logs.`,
-  examples: [{ line: 'holdfast import run.ndjson --store sqlite:copy.db', does: 'into another store' }],
+  examples: [{ command: 'holdfast import run.ndjson --store sqlite:copy.db', description: 'into another store' }],
   options: {
     store: targetOptions.store,
     principal: { value: 'ID', fallback: 'local', parse: toText, help: 'Principal that owns the imported run.' },

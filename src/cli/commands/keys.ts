@@ -49,13 +49,13 @@ export const keysCommand: Command = {
 them. A new key is printed once, alone on standard output; the file holds only its hash. Running servers notice changes
 within a second.`,
   examples: [
-    { line: 'holdfast keys create ci', does: 'create a key and print it once' },
+    { command: 'holdfast keys create ci', description: 'create a key and print it once' },
     {
-      line: 'holdfast keys create viewer --principal key:ci --scopes runs:read --expires 90d',
-      does: 'a read-only key',
+      command: 'holdfast keys create viewer --principal key:ci --scopes runs:read --expires 90d',
+      description: 'a read-only key',
     },
-    { line: 'holdfast keys list --json', does: 'list all keys' },
-    { line: 'holdfast keys revoke ci', does: 'by name or id' },
+    { command: 'holdfast keys list --json', description: 'list all keys' },
+    { command: 'holdfast keys revoke ci', description: 'by name or id' },
   ],
   options,
   run: keys,

@@ -10,8 +10,8 @@ export const migrate = defineCommand({
 command to do it beforehand, with a backup at hand. Each step is one transaction. A store of a newer Holdfast is
 refused.`,
   examples: [
-    { line: 'holdfast migrate --store sqlite:runs.db', does: 'while no server uses it' },
-    { line: 'holdfast migrate --store postgres://db.example/app', does: 'even while servers use it' },
+    { command: 'holdfast migrate --store sqlite:runs.db', description: 'while no server uses it' },
+    { command: 'holdfast migrate --store postgres://db.example/app', description: 'even while servers use it' },
   ],
   options: { store: targetOptions.store },
   async run({ values }, io) {

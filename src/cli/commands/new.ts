@@ -25,8 +25,8 @@ application, next and react have a page. The directory must be new or empty. Def
 
 From a checkout or a tarball, which no registry has, the project depends on a packed copy in vendor/.`,
   examples: [
-    { line: 'holdfast new my-agents', does: 'then: cd my-agents, npm install, npm start' },
-    { line: 'holdfast new my-app --template next', does: 'then: cd my-app, npm install, npm run dev' },
+    { command: 'holdfast new my-agents', description: 'then: cd my-agents, npm install, npm start' },
+    { command: 'holdfast new my-app --template next', description: 'then: cd my-app, npm install, npm run dev' },
   ],
   options,
   run: writeProject,

@@ -16,8 +16,8 @@ export const replay = defineCommand({
   about: `Replays the events of a run with their original timing, or faster, as a terminal that followed the run would have shown
 them. A run that has not finished is replayed up to its last event. The exit code is the run's outcome.`,
   examples: [
-    { line: 'holdfast replay run_01k… --speed 4', does: 'four times as fast' },
-    { line: 'holdfast replay run_01k… --speed 0 > text.txt', does: 'without pauses' },
+    { command: 'holdfast replay run_01k… --speed 4', description: 'four times as fast' },
+    { command: 'holdfast replay run_01k… --speed 0 > text.txt', description: 'without pauses' },
   ],
   options: {
     ...targetOptions,

@@ -12,7 +12,7 @@ export const restore = defineCommand({
 store is kept beside the new one, with the time of the restore at the end of its name. SRC is not changed.
 
 Runs that were running when the backup was made are recovered by the next server, as after a crash.`,
-  examples: [{ line: 'holdfast restore backups/2026-11-17.db', does: 'into .holdfast/holdfast.db' }],
+  examples: [{ command: 'holdfast restore backups/2026-11-17.db', description: 'into .holdfast/holdfast.db' }],
   options: { store: targetOptions.store },
   async run({ values, operands: [from] }, io) {
     const config = values.store ?? defaultStore(io.env)

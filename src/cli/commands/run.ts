@@ -35,10 +35,13 @@ command with 6.
 
 ${VALUE_RULE}`,
   examples: [
-    { line: 'holdfast run storyteller "the sea"', does: 'start and follow' },
-    { line: 'holdfast run summarize - < page.txt > summary.txt', does: 'input from a file, text to another' },
-    { line: 'id=$(holdfast run publish "bees" --detach)', does: 'start only; follow it later with holdfast tail $id' },
-    { line: 'holdfast run assistant "hello" --file agents.ts', does: 'without a server' },
+    { command: 'holdfast run storyteller "the sea"', description: 'start and follow' },
+    { command: 'holdfast run summarize - < page.txt > summary.txt', description: 'input from a file, text to another' },
+    {
+      command: 'id=$(holdfast run publish "bees" --detach)',
+      description: 'start only; follow it later with holdfast tail $id',
+    },
+    { command: 'holdfast run assistant "hello" --file agents.ts', description: 'without a server' },
   ],
   options,
   async run({ values, operands }, io) {

@@ -32,10 +32,10 @@ export const runs = defineCommand({
   about: `Lists your runs, newest first. --watch updates the list until Ctrl-C. In a pipe, --watch prints a line when a run is
 created or its status changes.`,
   examples: [
-    { line: 'holdfast runs --status running,paused', does: 'unfinished runs' },
-    { line: 'holdfast runs --component publish --watch', does: 'runs of one component, live' },
-    { line: 'holdfast runs --status paused --version 2.1.0', does: 'paused runs of one version' },
-    { line: 'holdfast runs --json | jq .id', does: 'one run per line' },
+    { command: 'holdfast runs --status running,paused', description: 'unfinished runs' },
+    { command: 'holdfast runs --component publish --watch', description: 'runs of one component, live' },
+    { command: 'holdfast runs --status paused --version 2.1.0', description: 'paused runs of one version' },
+    { command: 'holdfast runs --json | jq .id', description: 'one run per line' },
   ],
   options: {
     ...targetOptions,

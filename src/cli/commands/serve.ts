@@ -17,10 +17,10 @@ build.
 Ctrl-C or SIGTERM drains the server: running runs may finish within --drain-timeout. The others are recovered by the next
 server that opens the store.`,
   examples: [
-    { line: 'holdfast serve agents.ts', does: 'local only, runs in .holdfast/holdfast.db' },
+    { command: 'holdfast serve agents.ts', description: 'local only, runs in .holdfast/holdfast.db' },
     {
-      line: 'holdfast serve agents.ts --host 0.0.0.0 --auth-keys .holdfast/keys.json',
-      does: 'for other machines, with API keys',
+      command: 'holdfast serve agents.ts --host 0.0.0.0 --auth-keys .holdfast/keys.json',
+      description: 'for other machines, with API keys',
     },
   ],
   options: configOptions,

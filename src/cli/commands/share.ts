@@ -14,10 +14,13 @@ export const share = defineCommand({
   about: `Prints a link that gives its holder access to one run and nothing else, in a browser, an EventSource or the client,
 until it expires or is revoked. The link is a secret and is not shown again.`,
   examples: [
-    { line: 'holdfast share run_01k…', does: 'read-only, for one day' },
-    { line: 'holdfast share run_01k… --can read,answer,stop --expires 7d', does: 'may also answer and stop the run' },
-    { line: 'holdfast share run_01k… --list', does: 'list links that have not expired' },
-    { line: 'holdfast share run_01k… --revoke 01k…', does: 'revoke the link with this id' },
+    { command: 'holdfast share run_01k…', description: 'read-only, for one day' },
+    {
+      command: 'holdfast share run_01k… --can read,answer,stop --expires 7d',
+      description: 'may also answer and stop the run',
+    },
+    { command: 'holdfast share run_01k… --list', description: 'list links that have not expired' },
+    { command: 'holdfast share run_01k… --revoke 01k…', description: 'revoke the link with this id' },
   ],
   options: {
     ...targetOptions,

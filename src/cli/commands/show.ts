@@ -16,7 +16,7 @@ export const show = defineCommand({
   operands: ['RUN'],
   about: `Shows a run's current state: input, steps, text, and its outcome or its open questions. It does not wait for the run;
 holdfast tail does. The exit code is 0 whatever the outcome of the run.`,
-  examples: [{ line: 'holdfast show run_01k… --json', does: 'the run as JSON, without its events' }],
+  examples: [{ command: 'holdfast show run_01k… --json', description: 'the run as JSON, without its events' }],
   options: { ...targetOptions, json: { fallback: 'false', parse: toSwitch, help: 'Print the run as JSON.' } },
   run: ({ values, operands }, io) =>
     withTarget(values, io.env, async (target) => {

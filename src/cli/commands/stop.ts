@@ -10,7 +10,9 @@ export const stop = defineCommand({
   operands: ['RUN'],
   about: `Requests a stop and waits for the run to end. The agent gets a grace period to clean up. Stopping a run twice, or one
 that has finished, changes nothing.`,
-  examples: [{ line: 'holdfast stop run_01k… --reason "wrong customer"', does: 'the reason is recorded in the log' }],
+  examples: [
+    { command: 'holdfast stop run_01k… --reason "wrong customer"', description: 'the reason is recorded in the log' },
+  ],
   options: {
     ...targetOptions,
     reason: { value: 'TEXT', parse: toText, help: 'Reason, recorded in the log.' },

@@ -10,8 +10,8 @@ export const tail = defineCommand({
   about: `Shows a run from its beginning, or after an event, and follows it to its end. It reconnects after a broken connection or
 a server restart and resumes from its cursor. Ctrl-C detaches and the run continues. The exit code is the run's outcome.`,
   examples: [
-    { line: 'holdfast tail run_01k…', does: 'the whole run, then live' },
-    { line: 'holdfast tail run_01k… --after 41 --json', does: 'events 42, 43 and so on, as JSON' },
+    { command: 'holdfast tail run_01k…', description: 'the whole run, then live' },
+    { command: 'holdfast tail run_01k… --after 41 --json', description: 'events 42, 43 and so on, as JSON' },
   ],
   options: {
     ...targetOptions,

@@ -34,7 +34,7 @@ processes share: servers accept requests, workers execute runs, and any of them 
 the components in its module, so each component needs a node that serves it.
 
 A sqlite store is for one process. A worker can open it while no server uses it, and executes the runs that are in it.`,
-  examples: [{ line: 'holdfast worker agents.ts --max-runs 50', does: 'at most fifty runs at once' }],
+  examples: [{ command: 'holdfast worker agents.ts --max-runs 50', description: 'at most fifty runs at once' }],
   options,
   async run(argv, io) {
     const config = readConfig(argv, io.env)

@@ -1,20 +1,20 @@
 /** One finding of `holdfast doctor`. */
 export interface Finding {
-  readonly about: string
+  readonly subject: string
   readonly state: 'good' | 'note' | 'bad'
-  readonly says: string
+  readonly message: string
   /** What to do next. */
-  readonly next?: string
+  readonly advice?: string
 }
 
-export function good(about: string, says: string): Finding {
-  return { about, state: 'good', says }
+export function good(subject: string, message: string): Finding {
+  return { subject, state: 'good', message }
 }
 
-export function note(about: string, says: string, next?: string): Finding {
-  return { about, state: 'note', says, ...(next !== undefined && { next }) }
+export function note(subject: string, message: string, advice?: string): Finding {
+  return { subject, state: 'note', message, ...(advice !== undefined && { advice }) }
 }
 
-export function bad(about: string, says: string, next: string): Finding {
-  return { about, state: 'bad', says, next }
+export function bad(subject: string, message: string, advice: string): Finding {
+  return { subject, state: 'bad', message, advice }
 }

@@ -167,7 +167,7 @@ export class SharedRun {
       signal,
       onGap: () => {}, // every reader detects it itself
       onLogChanged: () => this.#send('changed'),
-      onLife: () => this.#sendHeartbeat(),
+      onActivity: () => this.#sendHeartbeat(),
       onProblem: (problem) => this.#send(problem === undefined ? 'alive' : { failing: problem.message }),
     }
     const backoff = this.#transport.newBackoff(options.onProblem)

@@ -16,7 +16,8 @@ import { faultIn, readLog } from './read-log.ts'
 import { localPrincipal } from '../model/principal.ts'
 import { encodeRecord, type Slice, sliceOf } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
-import { Feeds, type Sink } from './subscription.ts'
+import { SubscriptionRegistry } from './subscription-registry.ts'
+import type { Sink } from './subscription.ts'
 
 const clock = createFakeClock()
 
@@ -31,10 +32,10 @@ async function writing(store: Store, id = 'run_1'): Promise<RunWriter> {
   return runWriter
 }
 
-function feedsOf(store: Store, pollIntervalMs = 20): Feeds {
-  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs, maxReadBytes: 1 })
-  onTestFinished(() => feeds.close())
-  return feeds
+function registryOf(store: Store, pollIntervalMs = 20): SubscriptionRegistry {
+  const registry = new SubscriptionRegistry(store, { ...defaultLimits, pollIntervalMs, maxReadBytes: 1 })
+  onTestFinished(() => registry.close())
+  return registry
 }
 
 /** All that a subscription delivers, and how it ends. */
@@ -58,7 +59,7 @@ describe.each(brokenReads)('[STO-2] [SEC-1] [LOG-5] with a store that $name', ({
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const sink = sinkOf()
-    feedsOf(breakStore(store)).open('run_1', -1, sink)
+    registryOf(breakStore(store)).open('run_1', -1, sink)
     await until('it failed', () => sink.failure !== undefined)
     expect(isHoldfastError(sink.failure, 'unavailable')).toBe(true)
     expect(runWriter.records.join('').startsWith(sink.texts.join(''))).toBe(true)
@@ -97,7 +98,7 @@ test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if th
     watch: (id, listener) => store.watch(id, (hint) => listener(hint.slice ? { ...hint, slice: foreign } : hint)),
   })
   const sink = sinkOf()
-  feedsOf(misleading).open('run_1', -1, sink)
+  registryOf(misleading).open('run_1', -1, sink)
   await until('it is at the end', () => sink.texts.length === 4)
   runWriter.text('c')
   await runWriter.flush()
@@ -116,7 +117,7 @@ test('[SUB-2] a log that became shorter than what was delivered ends the subscri
     read: (...parameters) => current.read(...parameters),
   })
   const sink = sinkOf()
-  feedsOf(failedOver).open('run_1', -1, sink)
+  registryOf(failedOver).open('run_1', -1, sink)
   await until('it is at the end', () => sink.texts.length === 4)
   current = behind
   await until('it failed', () => sink.failure !== undefined)

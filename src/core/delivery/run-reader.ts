@@ -12,7 +12,8 @@ import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { nextRecord } from './next-record.ts'
 import { readLog } from './read-log.ts'
-import { Feeds, type Sink, type Subscription } from './subscription.ts'
+import { SubscriptionRegistry } from './subscription-registry.ts'
+import type { Sink, Subscription } from './subscription.ts'
 
 /** The outcome of a run as its log says it. */
 export type RunOutcome = Extract<
@@ -32,7 +33,7 @@ export class RunReader {
   readonly #limits: Limits
   readonly #access: Access
   readonly #quotas: PrincipalQuotas
-  readonly #feeds: Feeds
+  readonly #subscriptions: SubscriptionRegistry
   readonly #closing = new AbortController()
 
   constructor(parts: NodeDeps, access: Access, quotas: PrincipalQuotas) {
@@ -41,17 +42,17 @@ export class RunReader {
     this.#limits = parts.limits
     this.#access = access
     this.#quotas = quotas
-    this.#feeds = new Feeds(parts.store, parts.limits, parts.clock)
+    this.#subscriptions = new SubscriptionRegistry(parts.store, parts.limits, parts.clock)
   }
 
   /** Open subscriptions. */
   get subscribers(): number {
-    return this.#feeds.size
+    return this.#subscriptions.size
   }
 
   /** Lag of the slowest subscription, in events. */
   get lag(): number {
-    return this.#feeds.lag
+    return this.#subscriptions.lag
   }
 
   get closed(): boolean {
@@ -85,7 +86,7 @@ export class RunReader {
     const subscribe = (sink: Sink): Subscription =>
       options.countsAsSubscriber
         ? this.#openStream(principal, id, after, sink)
-        : this.#access.whileCurrent(principal, (onClose) => this.#feeds.wait(id, after, sink, onClose))
+        : this.#access.whileCurrent(principal, (onClose) => this.#subscriptions.openUncounted(id, after, sink, onClose))
     return nextRecord(subscribe, options.timeoutMs, this.#parts.clock, ended)
   }
 
@@ -100,7 +101,7 @@ export class RunReader {
   /** Ends all waits, now and from now on. */
   close(): void {
     this.#closing.abort()
-    this.#feeds.close()
+    this.#subscriptions.close()
   }
 
   /** Counts as one of the caller's streams until it is closed. */
@@ -108,7 +109,7 @@ export class RunReader {
     const release = this.#quotas.openStream(actorOf(principal))
     try {
       return this.#access.whileCurrent(principal, (onClose) =>
-        this.#feeds.open(id, after, sink, () => {
+        this.#subscriptions.open(id, after, sink, () => {
           release()
           onClose()
         }),

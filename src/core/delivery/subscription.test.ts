@@ -10,7 +10,8 @@ import { defaultLimits, type Limits } from '../model/limits.ts'
 import { localPrincipal } from '../model/principal.ts'
 import { type Slice, sliceAfter, sliceBefore } from '../model/record.ts'
 import type { Hint, HintListener, Store } from '../ports/store.ts'
-import { Feeds, type Sink, type Subscription } from './subscription.ts'
+import { SubscriptionRegistry } from './subscription-registry.ts'
+import type { Sink, Subscription } from './subscription.ts'
 
 const RUN = 'run_1'
 const POLL_MS = 20
@@ -62,10 +63,10 @@ class Listener implements Sink {
   }
 }
 
-function openFeeds(store: Store, limits: Partial<Limits> = {}): Feeds {
-  const feeds = new Feeds(store, { ...defaultLimits, pollIntervalMs: POLL_MS, ...limits }, clock)
-  onTestFinished(() => feeds.close())
-  return feeds
+function openRegistry(store: Store, limits: Partial<Limits> = {}): SubscriptionRegistry {
+  const registry = new SubscriptionRegistry(store, { ...defaultLimits, pollIntervalMs: POLL_MS, ...limits }, clock)
+  onTestFinished(() => registry.close())
+  return registry
 }
 
 /** Long enough for a poll that looks although there were hints since the poll before. */
@@ -119,9 +120,9 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b')
-    const feeds = openFeeds(change(store), { maxReadBytes: 300 })
+    const registry = openRegistry(change(store), { maxReadBytes: 300 })
     const listeners = [-1, 0, 1, 2, 3].map((after) => ({ after, listener: new Listener() }))
-    for (const { after, listener } of listeners) feeds.open(RUN, after, listener)
+    for (const { after, listener } of listeners) registry.open(RUN, after, listener)
     await say(runWriter, 'c')
     await say(runWriter, 'd', 'e', 'f')
     await settle()
@@ -134,7 +135,7 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
       expect(listener.text).toBe(runWriter.records.slice(after + 1).join(''))
       expect(listener.ended).toBe('finished')
     }
-    expect(feeds.size).toBe(0)
+    expect(registry.size).toBe(0)
   })
 
   test('a subscription to a finished run delivers the rest and ends', async () => {
@@ -143,10 +144,10 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
     await say(runWriter, 'a')
     runWriter.complete()
     await runWriter.flush()
-    const feeds = openFeeds(store, { maxReadBytes: 1 })
+    const registry = openRegistry(store, { maxReadBytes: 1 })
     for (let after = -1; after < runWriter.records.length - 1; after++) {
       const listener = new Listener()
-      const subscription = feeds.open(RUN, after, listener)
+      const subscription = registry.open(RUN, after, listener)
       await settle()
       expect(listener.ended).toBe('finished')
       expect(listener.text).toBe(runWriter.records.slice(after + 1).join(''))
@@ -157,9 +158,9 @@ describe('[SUB-2] [LOG-5] a subscription delivers every record after its cursor,
   test('subscriptions at the tail share the same bytes', async () => {
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
-    const feeds = openFeeds(store)
+    const registry = openRegistry(store)
     const [left, right] = [new Listener(), new Listener()]
-    for (const listener of [left, right]) feeds.open(RUN, 1, listener)
+    for (const listener of [left, right]) registry.open(RUN, 1, listener)
     await settle()
     await say(runWriter, 'a')
     expect(left.slices[0]!.bytes).toBe(right.slices[0]!.bytes)
@@ -172,7 +173,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     const runWriter = await writing(store)
     const listener = new Listener()
     listener.room = 1
-    const subscription = openFeeds(store, { maxReadBytes: 400 }).open(RUN, -1, listener)
+    const subscription = openRegistry(store, { maxReadBytes: 400 }).open(RUN, -1, listener)
     await settle()
     expect(listener.room).toBe(0)
     for (let number = 0; number < 50; number++) await say(runWriter, `[${number}]`)
@@ -202,7 +203,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     })
     const listener = new Listener()
     listener.room = 1
-    const subscription = openFeeds(counting, { maxReadBytes: 1 }).open(RUN, -1, listener)
+    const subscription = openRegistry(counting, { maxReadBytes: 1 }).open(RUN, -1, listener)
     await settle()
     expect(reads).toEqual([-1, 0])
     listener.room = 1
@@ -235,7 +236,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
       },
     })
     const listener = Object.assign(new Listener(), { copiesRecords, room: 1 })
-    const subscription = openFeeds(slow, { maxReadBytes: 400 }).open(RUN, -1, listener)
+    const subscription = openRegistry(slow, { maxReadBytes: 400 }).open(RUN, -1, listener)
     while (listener.text.length < runWriter.records.join('').length) {
       await settle()
       listener.room = 1
@@ -251,11 +252,11 @@ describe('[SUB-1] a subscriber that does not read', () => {
   test('delays no other subscriber', async () => {
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
-    const feeds = openFeeds(store)
+    const registry = openRegistry(store)
     const [stuck, reading] = [new Listener(), new Listener()]
     stuck.room = 1
-    feeds.open(RUN, -1, stuck)
-    feeds.open(RUN, -1, reading)
+    registry.open(RUN, -1, stuck)
+    registry.open(RUN, -1, reading)
     for (let number = 0; number < 50; number++) await say(runWriter, `[${number}]`)
     await expectToHave(reading, runWriter.records)
     expect(stuck.slices).toHaveLength(1)
@@ -265,7 +266,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const listener = new Listener()
-    const subscription = openFeeds(store).open(RUN, 1, listener)
+    const subscription = openRegistry(store).open(RUN, 1, listener)
     await settle()
     listener.room = 1
     await say(runWriter, 'a')
@@ -280,11 +281,11 @@ describe('[SUB-1] a subscriber that does not read', () => {
   test('a subscriber that throws loses its own stream and no other', async () => {
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
-    const feeds = openFeeds(store, { pollIntervalMs: 60_000 })
+    const registry = openRegistry(store, { pollIntervalMs: 60_000 })
     const broken = new Listener()
     const working = new Listener()
-    feeds.open(RUN, 1, broken)
-    feeds.open(RUN, 1, working)
+    registry.open(RUN, 1, broken)
+    registry.open(RUN, 1, working)
     await settle()
     broken.write = () => {
       throw new Error('the socket is gone')
@@ -293,7 +294,7 @@ describe('[SUB-1] a subscriber that does not read', () => {
     expect(working.text).toBe(runWriter.records.slice(2).join(''))
     await settle()
     expect(broken.code).toBe('Error: the socket is gone')
-    expect(feeds.size).toBe(1)
+    expect(registry.size).toBe(1)
   })
 })
 
@@ -311,7 +312,7 @@ async function stalled(): Promise<{
   await runWriter.flush()
   const listener = new Listener()
   listener.room = 1
-  const subscription = openFeeds(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
+  const subscription = openRegistry(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
   await polls() // what was read ahead for it is let go
   expect(listener.room).toBe(0)
   return { store, runWriter, listener, subscription }
@@ -339,15 +340,15 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     const store = createMemoryStore({ clock })
     const runWriter = await writing(store)
     const listener = new Listener()
-    const feeds = openFeeds(withoutHints(store))
-    feeds.open(RUN, -1, listener)
+    const registry = openRegistry(withoutHints(store))
+    registry.open(RUN, -1, listener)
     await expectToHave(listener, runWriter.records)
     runWriter.complete()
     await runWriter.flush()
     await store.remove(RUN)
     await polls()
     expect(listener.code).toBe('not_found')
-    expect(feeds.size).toBe(0)
+    expect(registry.size).toBe(0)
   })
 
   test('a store that cannot be read ends the subscription with its error', async () => {
@@ -355,7 +356,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
     await writing(store)
     const listener = new Listener()
     const failing = overriding(store, { read: () => Promise.reject(new Error('the disk is gone')) })
-    openFeeds(failing).open(RUN, -1, listener)
+    openRegistry(failing).open(RUN, -1, listener)
     await settle()
     expect(listener.code).toBe('Error: the disk is gone')
   })
@@ -368,7 +369,7 @@ describe('[SUB-2] [SUB-3] a subscription that cannot continue fails with the rea
       get: (id) => (failures-- > 0 ? Promise.reject(new Error('not now')) : store.get(id)),
     })
     const listener = new Listener()
-    openFeeds(failing).open(RUN, 1, listener)
+    openRegistry(failing).open(RUN, 1, listener)
     await settle()
     await say(runWriter, 'a')
     await clock.pass(3 * POLL_MS)
@@ -385,8 +386,8 @@ describe('a closed subscription', () => {
     const reads = Promise.withResolvers<void>()
     const slow = overriding(store, { read: async (...parameters) => (await reads.promise, store.read(...parameters)) })
     const listener = new Listener()
-    const feeds = openFeeds(slow)
-    const subscription = feeds.open(RUN, -1, listener)
+    const registry = openRegistry(slow)
+    const subscription = registry.open(RUN, -1, listener)
     subscription.close()
     subscription.close()
     reads.resolve()
@@ -394,7 +395,7 @@ describe('a closed subscription', () => {
     subscription.resume()
     await polls()
     expect(listener).toMatchObject({ slices: [], ended: undefined })
-    expect(feeds.size).toBe(0)
+    expect(registry.size).toBe(0)
   })
 
   test('a subscription that its listener closes during delivery gets nothing more', async () => {
@@ -402,7 +403,7 @@ describe('a closed subscription', () => {
     const runWriter = await writing(store)
     await say(runWriter, 'a', 'b')
     const listener = new Listener()
-    const subscription = openFeeds(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
+    const subscription = openRegistry(store, { maxReadBytes: 1 }).open(RUN, -1, listener)
     const write = listener.write.bind(listener)
     listener.write = (slice) => (subscription.close(), write(slice))
     await polls()
@@ -421,27 +422,27 @@ describe('a closed subscription', () => {
         return () => (unwatch(), (watches -= 1))
       },
     })
-    const feeds = openFeeds(counting)
-    const subscriptions = [1, 2, 3].map(() => feeds.open(RUN, -1, new Listener()))
+    const registry = openRegistry(counting)
+    const subscriptions = [1, 2, 3].map(() => registry.open(RUN, -1, new Listener()))
     expect(watches).toBe(1)
     for (const subscription of subscriptions) subscription.close()
     expect(watches).toBe(0)
-    feeds.open(RUN, -1, new Listener())
+    registry.open(RUN, -1, new Listener())
     expect(watches).toBe(1)
   })
 
   test('makes room for another, up to the limit per run', async () => {
     const store = createMemoryStore({ clock })
     await writing(store)
-    const feeds = openFeeds(store, { maxSubscribersPerRun: 2 })
-    const [first] = [1, 2].map(() => feeds.open(RUN, -1, new Listener()))
-    const refused = (): Subscription => feeds.open(RUN, -1, new Listener())
+    const registry = openRegistry(store, { maxSubscribersPerRun: 2 })
+    const [first] = [1, 2].map(() => registry.open(RUN, -1, new Listener()))
+    const refused = (): Subscription => registry.open(RUN, -1, new Listener())
     expect(refused).toThrow(`run ${RUN} has 2 subscribers on this node`)
     expect(codeOf(refused)).toBe('rate_limited')
-    expect(feeds.size).toBe(2)
+    expect(registry.size).toBe(2)
     first!.close()
-    feeds.open(RUN, -1, new Listener())
-    expect(feeds.size).toBe(2)
+    registry.open(RUN, -1, new Listener())
+    expect(registry.size).toBe(2)
   })
 })
 
@@ -478,27 +479,27 @@ describe('[SUB-2] the service rejects a cursor', () => {
 test('the lag is that of the subscription furthest behind, and 0 when all are caught up', async () => {
   const store = createMemoryStore({ clock })
   const runWriter = await writing(store)
-  const feeds = openFeeds(store)
-  expect(feeds.lag).toBe(0)
+  const registry = openRegistry(store)
+  expect(registry.lag).toBe(0)
   const [quick, slow] = [new Listener(), new Listener()]
   slow.room = 1
-  feeds.open(RUN, -1, quick)
-  const held = feeds.open(RUN, -1, slow)
+  registry.open(RUN, -1, quick)
+  const held = registry.open(RUN, -1, slow)
   await expectToHave(slow, runWriter.records)
   await say(runWriter, 'a', 'b', 'c')
   await expectToHave(quick, runWriter.records)
-  expect(feeds.lag).toBe(3)
+  expect(registry.lag).toBe(3)
   slow.room = Infinity
   held.resume()
   await expectToHave(slow, runWriter.records)
-  expect(feeds.lag).toBe(0)
+  expect(registry.lag).toBe(0)
   slow.room = 1
   await say(runWriter, 'd')
   await say(runWriter, 'e')
   await settle()
-  expect(feeds.lag).toBe(1)
+  expect(registry.lag).toBe(1)
   held.close()
-  expect(feeds.lag).toBe(0)
+  expect(registry.lag).toBe(0)
 })
 
 describe('waitForMore', () => {
@@ -548,7 +549,7 @@ test('a feed does not poll a store that has not answered its last poll', async (
     },
   })
   await writing(store)
-  openFeeds(slow).open(RUN, 1, new Listener())
+  openRegistry(slow).open(RUN, 1, new Listener())
   for (const polled of [1, 2, 3]) {
     await clock.pass(3 * POLL_MS)
     expect(asked).toBe(polled)

@@ -2,14 +2,11 @@
  * Replay then tail, in one code path. A subscription is a cursor: it reads from the store when its sink has room, so it queues nothing.
  * Subscriptions at the tail share the bytes of each commit.
  */
-import type { Clock } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
-import type { Limits } from '../model/limits.ts'
 import { sliceFault, readLog } from './read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
 import type { Hint, Store } from '../ports/store.ts'
-import { repeatTimer } from '../runtime/timer.ts'
 
 /** A page with fewer bytes than this share of what a read may return was most likely the last one. */
 const FULL_PAGE_SHARE = 0.5
@@ -26,149 +23,6 @@ export interface Sink {
   finished(): void
   /** The log cannot be read on: trimmed, removed, or the store is gone. */
   failed(cause: unknown): void
-}
-
-/** The subscriptions of one node, by run. */
-export class Feeds {
-  readonly #store: Store
-  readonly #limits: Limits
-  readonly #feeds = new Map<string, Feed>()
-  readonly #stopPolling: () => void
-
-  constructor(store: Store, limits: Limits, clock?: Clock) {
-    this.#store = store
-    this.#limits = limits
-    this.#stopPolling = repeatTimer(() => this.#poll(), limits.pollIntervalMs, clock)
-  }
-
-  /** Delivers the records after an index, for as long as there are any to come. */
-  open(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
-    const size = this.#feeds.get(run)?.size ?? 0
-    if (size >= this.#limits.maxSubscribersPerRun) {
-      throw new HoldfastError(
-        'rate_limited',
-        `run ${run} has ${size} subscribers on this node, which is the limit: try again later`,
-        {
-          retryAfterMs: this.#limits.retryDelayMs,
-        },
-      )
-    }
-    return this.wait(run, after, sink, onClose)
-  }
-
-  /** Like `open`, for a caller that only waits for the next event: it does not count as a subscriber. */
-  wait(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
-    let feed = this.#feeds.get(run)
-    if (feed === undefined) {
-      feed = new Feed(this.#store, run, () => this.#feeds.delete(run))
-      this.#feeds.set(run, feed)
-    }
-    return feed.add(after, sink, this.#limits.maxReadBytes, onClose)
-  }
-
-  /** Open subscriptions. */
-  get size(): number {
-    let size = 0
-    for (const feed of this.#feeds.values()) size += feed.size
-    return size
-  }
-
-  /** Lag of the slowest subscription, in events. */
-  get lag(): number {
-    let lag = 0
-    for (const feed of this.#feeds.values()) lag = Math.max(lag, feed.lag)
-    return lag
-  }
-
-  close(): void {
-    this.#stopPolling()
-  }
-
-  /** Polls the log, because hints may be lost. */
-  #poll(): void {
-    for (const feed of this.#feeds.values()) {
-      feed.dropReadAhead()
-      void feed.poll()
-    }
-  }
-}
-
-/** All subscriptions of one run. */
-class Feed {
-  readonly #store: Store
-  readonly #run: string
-  readonly #subscriptions = new Set<Subscription>()
-  readonly #unwatch: () => void
-  readonly #onEmpty: () => void
-  #hinted = false
-  #polling = false
-
-  constructor(store: Store, run: string, onEmpty: () => void) {
-    this.#store = store
-    this.#run = run
-    this.#onEmpty = onEmpty
-    // Before anyone reads: what is appended in between wakes us (no event can come too early to be noticed).
-    this.#unwatch = store.watch(run, (hint) => this.#wake(hint))
-  }
-
-  get size(): number {
-    return this.#subscriptions.size
-  }
-
-  get lag(): number {
-    let lag = 0
-    for (const subscription of this.#subscriptions) lag = Math.max(lag, subscription.lag)
-    return lag
-  }
-
-  add(after: number, sink: Sink, maxReadBytes: number, onClose?: () => void): Subscription {
-    const subscription = new Subscription(this.#store, this.#run, after, sink, maxReadBytes, () => {
-      this.#remove(subscription)
-      onClose?.()
-    })
-    this.#subscriptions.add(subscription)
-    subscription.resume()
-    return subscription
-  }
-
-  dropReadAhead(): void {
-    for (const subscription of this.#subscriptions) subscription.dropReadAhead()
-  }
-
-  /** Asks once at a time, however long the store takes to answer. */
-  async poll(): Promise<void> {
-    const hinted = this.#hinted
-    this.#hinted = false
-    if (hinted || this.#polling) return
-    let next: number
-    this.#polling = true
-    try {
-      next = (await this.#store.get(this.#run))?.next ?? Infinity // a run that is gone is noticed by reading it
-    } catch {
-      return
-    } finally {
-      this.#polling = false
-    }
-    for (const subscription of this.#subscriptions) {
-      subscription.offer({ run: this.#run, next })
-      subscription.recheck(next)
-    }
-  }
-
-  #wake(hint: Hint): void {
-    this.#hinted = true
-    const { slice, ...rest } = hint
-    const isSound = slice === undefined || sliceFault(this.#run, slice.first - 1, slice) === undefined
-    const offered = isSound ? hint : rest // what is not sound is read instead
-    for (const subscription of this.#subscriptions) subscription.offer(offered)
-  }
-
-  #remove(subscription: Subscription): void {
-    this.#subscriptions.delete(subscription)
-    if (this.#subscriptions.size > 0) return
-    this.#unwatch()
-    this.#onEmpty()
-  }
 }
 
 export class Subscription {

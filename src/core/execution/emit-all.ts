@@ -19,8 +19,8 @@ export async function emitAll(
       const batch = batchOf(value)
       const wait =
         batch === undefined
-          ? host.put(encodeOrReplace(value, host.bounds, onUnserializable, actor))
-          : host.putTogether(encodeBatch(batch, host.bounds, actor))
+          ? host.append(encodeOrReplace(value, host.bounds, onUnserializable, actor))
+          : host.appendTogether(encodeBatch(batch, host.bounds, actor))
       if (wait !== undefined) await wait
     }
   } finally {

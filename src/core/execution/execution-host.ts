@@ -38,9 +38,9 @@ export interface ExecutionHost {
   /** Retracts what an actor, and with `below` the actors that it called, emitted from an index on. */
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
   /** Takes what an actor emitted; a promise if the actor should wait (backpressure). */
-  put(encoded: EncodedEvent): Promise<void> | undefined
+  append(encoded: EncodedEvent): Promise<void> | undefined
   /** Takes events that one commit is to have, and that are matched together in a replay. */
-  putTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined
+  appendTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined
   /** Adds the text of an actor that redaction has buffered, before other events of the actor. */
   settle(actor: Actor | undefined): void
   /** Like `settle`, at the end of an actor or of a step that emits. */
@@ -109,8 +109,8 @@ export function hostOf(execution: RunExecution): ExecutionHost {
       const data = { attempt: output.log.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
       await record(execution, { type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
     },
-    put: (encoded) => execution.putOfActor(() => execution.put(encoded)),
-    putTogether: (batch) => execution.putOfActor(() => execution.putTogether(batch)),
+    append: (encoded) => execution.appendOfActor(() => execution.append(encoded)),
+    appendTogether: (batch) => execution.appendOfActor(() => execution.appendTogether(batch)),
     settle: (actor) => settle(execution, actor, false),
     endOutput: (actor) => settle(execution, actor, true),
     redactBy: (options) => output.log.redactBy(options),

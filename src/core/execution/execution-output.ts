@@ -36,20 +36,20 @@ export class ExecutionOutput {
   }
 
   /** Adds one event; a promise when the producer should wait for it. `now` is when it was emitted. */
-  put(encoded: EncodedEvent, now: number): Promise<void> | undefined {
+  append(encoded: EncodedEvent, now: number): Promise<void> | undefined {
     const { redaction } = this.#log
-    if (redaction === undefined) this.#addNew(encoded)
-    else for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
+    if (redaction === undefined) this.#appendUnlessLogged(encoded)
+    else for (const redacted of redaction.push(encoded)) this.#appendUnlessLogged(redacted)
     return this.#backpressure(now)
   }
 
   /** Adds events that belong together: all of them, or none if the log has them. */
-  putTogether(batch: readonly EncodedEvent[], now: number): Promise<void> | undefined {
+  appendTogether(batch: readonly EncodedEvent[], now: number): Promise<void> | undefined {
     const { redaction } = this.#log
     // Redaction may hold text back, so that the log has it after the event of another batch.
     if (redaction !== undefined)
-      for (const encoded of batch) for (const redacted of redaction.push(encoded)) this.#addNew(redacted)
-    else if (this.#replay?.matchTogether(batch, this.#log) !== true) for (const encoded of batch) this.#add(encoded)
+      for (const encoded of batch) for (const redacted of redaction.push(encoded)) this.#appendUnlessLogged(redacted)
+    else if (this.#replay?.matchTogether(batch, this.#log) !== true) for (const encoded of batch) this.#append(encoded)
     return this.#backpressure(now)
   }
 
@@ -57,31 +57,31 @@ export class ExecutionOutput {
   settle(actor: Actor | undefined, isEnd: boolean): void {
     const { redaction } = this.#log
     if (redaction === undefined) return
-    for (const buffered of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#addNew(buffered)
+    for (const buffered of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#appendUnlessLogged(buffered)
   }
 
   /** Adds all buffered text. If the run is complete, retracts logged output that was not emitted again. */
   end(isComplete: boolean): void {
-    for (const buffered of this.#log.redaction?.endAll() ?? []) this.#addNew(buffered)
+    for (const buffered of this.#log.redaction?.endAll() ?? []) this.#appendUnlessLogged(buffered)
     if (isComplete) this.#replay?.retractAll(this.#log)
   }
 
   #backpressure(now: number): Promise<void> | undefined {
     if (this.#log.isUnderBackpressure) return this.#log.flush()
-    return this.#keepsTheThread(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
+    return this.#exceedsTimeSlice(now) ? new Promise((resolve) => eventLoop.soon(resolve)) : undefined
   }
 
-  #addNew(encoded: EncodedEvent): void {
-    if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)
+  #appendUnlessLogged(encoded: EncodedEvent): void {
+    if (this.#replay?.match(encoded, this.#log) !== true) this.#append(encoded)
   }
 
-  #add(encoded: EncodedEvent): void {
-    this.#log.add(encoded)
+  #append(encoded: EncodedEvent): void {
+    this.#log.appendEncoded(encoded)
     if (encoded.type === 'model.responded') this.#usage.note(eventOf(encoded.body))
   }
 
   /** An agent that never waits would starve all others. */
-  #keepsTheThread(now: number): boolean {
+  #exceedsTimeSlice(now: number): boolean {
     const tick = eventLoopTick()
     if (tick === this.#tick) return now - this.#tickStart >= TICK_MS_MAX
     this.#tick = tick

@@ -59,12 +59,12 @@ function contextOf({ execution, code, host }: RunningAgent): RunContext {
 function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefined {
   const { execution } = agent
   const batch = batchOf(emission)
-  if (batch !== undefined) return execution.putTogether(encodeBatch(batch, execution.output.log.bounds))
+  if (batch !== undefined) return execution.appendTogether(encodeBatch(batch, execution.output.log.bounds))
   const { onUnserializable = 'fail' } = execution.options.component
   const encoded = encodeOrReplace(emission, execution.output.log.bounds, onUnserializable)
   if (eventTable[encoded.type].effect === 'terminal')
     return conclude(agent, withFailureId(execution, emission as Event))
-  return execution.put(encoded)
+  return execution.append(encoded)
 }
 
 /** A failure that the agent emitted gets an id, under which the server log has it. */

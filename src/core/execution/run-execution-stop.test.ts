@@ -238,7 +238,7 @@ describe('[RUN-2] [RUN-3] a stopped run ends as cancelled', () => {
 
   test('a stop that races with completion leaves the run cancelled or completed, never both', async () => {
     const outcomes = new Set<string>()
-    // The stop is given when the agent has so many turns of the event loop left: none, so that it has ended, to more than it takes.
+    // The stop is given when the agent has so many ticks of the event loop left: none, so that it has ended, to more than it takes.
     for (let left = 0; left < 12; left++) {
       const node: TestNode = openNode({
         components: [

@@ -185,25 +185,25 @@ export class RunExecution {
   }
 
   /** Takes what the run's own agent emitted; a promise if it should wait (backpressure). */
-  put(encoded: EncodedEvent): Promise<void> | undefined {
+  append(encoded: EncodedEvent): Promise<void> | undefined {
     this.touch()
-    return this.output.put(encoded, this.activity.last)
+    return this.output.append(encoded, this.activity.last)
   }
 
   /** Takes events that one commit is to have. */
-  putTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined {
+  appendTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined {
     this.touch()
-    return this.output.putTogether(batch, this.activity.last)
+    return this.output.appendTogether(batch, this.activity.last)
   }
 
   /** Takes what an actor emitted, which does not come through the run's own iterator. */
-  putOfActor(put: () => Promise<void> | undefined): Promise<void> | undefined {
+  appendOfActor(append: () => Promise<void> | undefined): Promise<void> | undefined {
     const lost = async (cause: unknown): Promise<never> => {
       await this.fail(cause)
       throw runEndedError()
     }
     try {
-      return put()?.catch(lost)
+      return append()?.catch(lost)
     } catch (cause) {
       return lost(cause)
     }

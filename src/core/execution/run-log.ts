@@ -82,7 +82,7 @@ export class RunLog {
   }
 
   /** Adds an event that is already encoded and does not change the run. */
-  add({ type, body }: Pick<EncodedEvent, 'type' | 'body'>): void {
+  appendEncoded({ type, body }: Pick<EncodedEvent, 'type' | 'body'>): void {
     this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
   }
 
@@ -91,7 +91,7 @@ export class RunLog {
     const event = this.redaction === undefined ? unredacted : (this.redaction.event(unredacted) as Appended)
     const { type, body } = encodeEvent(event, this.bounds)
     if (eventTable[type].effect === 'content') {
-      this.add({ type, body })
+      this.appendEncoded({ type, body })
       return event
     }
     const index = this.#writer.next

@@ -2,7 +2,7 @@
 
 /** What is taken of the runtime's event loop. */
 export interface EventLoop {
-  /** Calls `act` in the next turn. */
+  /** Calls `act` in the next tick. */
   defer(act: () => void): void
   /** Calls `act` as soon as what waits now has had its turn. */
   soon(act: () => void): void

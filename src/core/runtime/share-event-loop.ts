@@ -1,17 +1,17 @@
 /**
  * Cooperative time slicing. An in-process store resolves at once, so long read loops would starve the event loop; they await
- * `shareEventLoop` before each step. Executing runs does not use it: a claimed run that waited for a later turn could be overtaken by
+ * `shareEventLoop` before each step. Executing runs does not use it: a claimed run that waited for a later tick could be overtaken by
  * runs that still fit into this one.
  */
 import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 
-/** How long reads may take in one turn of the event loop; the others wait for the next turn. */
+/** How long reads may take in one tick of the event loop; the others wait for the next tick. */
 const READS_MS = 10
-/** Requests get less: a burst arrives in one turn, and timers, commits and streams wait until it ends. */
+/** Requests get less: a burst arrives in one tick, and timers, commits and streams wait until it ends. */
 const REQUESTS_MS = 2
 /** Folding a long log is work for later requests: live streams of other runs go first. */
 const FOLDS_MS = 4
-/** Maximum waiting loops that are resumed in one turn. */
+/** Maximum waiting loops that are resumed in one tick. */
 const AT_ONCE_MAX = 64
 
 class LoopShare {
@@ -26,7 +26,7 @@ class LoopShare {
     this.#turnMs = turnMs
   }
 
-  /** Undefined while this turn has time left; else a promise that resolves in a later one. */
+  /** Undefined while this tick has time left; else a promise that resolves in a later one. */
   take(): Promise<void> | undefined {
     if (this.#hasTimeLeft()) return undefined
     return new Promise((resolve) => {
@@ -49,7 +49,7 @@ class LoopShare {
     for (; this.#scheduled < Math.min(this.#waiting.length, AT_ONCE_MAX); this.#scheduled++) eventLoop.defer(this.#goOn)
   }
 
-  /** Immediates of one turn run one after another, each followed by the continuations of its promise. */
+  /** Immediates of one tick run one after another, each followed by the continuations of its promise. */
   readonly #goOn = (): void => {
     this.#scheduled--
     if (this.#hasTimeLeft()) this.#waiting.shift()?.()
@@ -61,7 +61,7 @@ const reads = new LoopShare(READS_MS)
 const requests = new LoopShare(REQUESTS_MS)
 const folds = new LoopShare(FOLDS_MS)
 
-/** Undefined while this turn has time left; else a promise that resolves in a later one. */
+/** Undefined while this tick has time left; else a promise that resolves in a later one. */
 export function shareEventLoop(): Promise<void> | undefined {
   return reads.take()
 }

@@ -117,7 +117,7 @@ export class LocalExecutions {
     this.#sleeping.wakeSome()
   }
 
-  /** Executes a claimed run; an interrupted one when its turn among the suspects comes. Resolves when it has started or waits. */
+  /** Executes a claimed run; an interrupted one when the suspects before it have made progress. Resolves when it has started or waits. */
   async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
     if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.execute(claimed, continuation)
     return this.#contain([claimed])
@@ -203,7 +203,7 @@ export class LocalExecutions {
     this.#starting.add(id)
     this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
     try {
-      live = await this.#begin(claimed, continuation, suspicion)
+      live = await this.#startClaimed(claimed, continuation, suspicion)
       if (live === undefined) {
         this.#suspects.ended(id)
         this.#freeSlot(id)
@@ -243,7 +243,7 @@ export class LocalExecutions {
     else if (interrupted.length > 0) this.#suspects.add(interrupted)
   }
 
-  async #begin(
+  async #startClaimed(
     claimed: StoredRun,
     continuation: Continuation | undefined,
     suspicion: Suspicion | undefined,

@@ -165,7 +165,7 @@ export function isWork(entry: Entry): entry is WorkEntry {
   return entry.kind === 'tool' || entry.kind === 'step' || entry.kind === 'actor' || entry.kind === 'model'
 }
 
-/** Whether it is work in progress that stands. */
+/** Whether it is work in progress that is not retracted. */
 export function isOpen(entry: Entry): entry is WorkEntry {
   return isWork(entry) && !entry.retracted && (entry.state === 'running' || entry.state === 'drafting')
 }

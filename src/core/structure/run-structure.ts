@@ -39,9 +39,9 @@ export class RunStructure {
   readonly #entries: EntryList
   readonly #texts = new TextFold()
   readonly #work: WorkFold
-  /** Indexes of the output and work that stands, ascending, but for text. */
-  #standing: number[] = []
-  #maxStanding = STANDING_MIN
+  /** Indexes of the output and work that is not retracted, ascending, but for text. */
+  #live: number[] = []
+  #maxLive = LIVE_MIN
   /** Indexes of artifacts: a retraction may concern the end of one. */
   readonly #artifacts = new Set<number>()
   #attempt: number | undefined
@@ -63,7 +63,7 @@ export class RunStructure {
     structure.usage.restore(saved.usage)
     structure.#last = saved.time
     for (const entry of saved.entries) structure.#restore(entry)
-    structure.#standing.sort((one, other) => one - other)
+    structure.#live.sort((one, other) => one - other)
     return structure
   }
 
@@ -93,7 +93,7 @@ export class RunStructure {
     this.#entries.restore(entry)
     this.#work.restore(entry)
     if ('pieces' in saved && isText(entry)) this.#texts.restore(entry, marksOf(entry.index, saved.pieces as number[]))
-    if (RETRACTABLE.has(entry.kind) && !entry.retracted) this.#stand(entry)
+    if (RETRACTABLE.has(entry.kind) && !entry.retracted) this.#addLive(entry)
     if (entry.kind === 'attempt') this.#attempt = entry.state === 'running' ? entry.index : undefined
   }
 
@@ -135,7 +135,7 @@ export class RunStructure {
     this.usage.apply(event)
     this.#breakText(event)
     const entry = this.#fold(event)
-    if (entry?.index === index && RETRACTABLE.has(entry.kind)) this.#stand(entry)
+    if (entry?.index === index && RETRACTABLE.has(entry.kind)) this.#addLive(entry)
     this.#last = event.time
     return entry
   }
@@ -263,22 +263,22 @@ export class RunStructure {
     }
     if (this.#attempt !== undefined && workRetractedFrom(event, '') <= this.#attempt + 1)
       this.#endAttempt('cut', this.#last, true)
-    this.#retractStanding(event)
+    this.#retractLive(event)
     for (const index of this.#artifacts) this.#retractPieces(event, this.get(index))
     return this.#entries.begin(event, { kind: 'retraction', from: event.data.from, reason: event.data.reason })
   }
 
-  #retractStanding(event: DiscardedAttempt): void {
+  #retractLive(event: DiscardedAttempt): void {
     const lowest = retractedFrom(event, actorKey(event.actor))
     const staying: number[] = []
-    for (let last = this.#standing.at(-1); last !== undefined && last >= lowest; last = this.#standing.at(-1)) {
-      this.#standing.pop()
+    for (let last = this.#live.at(-1); last !== undefined && last >= lowest; last = this.#live.at(-1)) {
+      this.#live.pop()
       const entry = this.get(last)
       if (entry === undefined) continue
       if (isRetracted(entry, event)) this.#entries.put(markRetracted(entry, this.#last))
       else staying.push(last)
     }
-    for (const index of staying.toReversed()) this.#standing.push(index)
+    for (const index of staying.toReversed()) this.#live.push(index)
   }
 
   /** What an artifact had before the retraction stays. */
@@ -290,18 +290,18 @@ export class RunStructure {
     if (pieces !== undefined && pieces !== entry.pieces) this.#entries.change(entry, { pieces, whole: false })
   }
 
-  #stand({ index, kind }: Entry): void {
-    this.#standing.push(index)
+  #addLive({ index, kind }: Entry): void {
+    this.#live.push(index)
     if (kind === 'artifact') this.#artifacts.add(index)
-    if (this.#standing.length < this.#maxStanding) return
+    if (this.#live.length < this.#maxLive) return
     // Those that were forgotten leave their indexes behind.
-    this.#standing = this.#standing.filter((known) => this.get(known) !== undefined)
+    this.#live = this.#live.filter((known) => this.get(known) !== undefined)
     for (const known of this.#artifacts) if (this.get(known) === undefined) this.#artifacts.delete(known)
-    this.#maxStanding = 2 * this.#standing.length + STANDING_MIN
+    this.#maxLive = 2 * this.#live.length + LIVE_MIN
   }
 }
 
-const STANDING_MIN = 1000
+const LIVE_MIN = 1000
 
 const RETRACTABLE: ReadonlySet<Entry['kind']> = new Set([
   'tool',

@@ -41,7 +41,7 @@ export interface SavedArtifact extends Omit<ArtifactEntry, 'pieces'> {
   readonly pieces: readonly Omit<ArtifactPiece, 'previous'>[]
 }
 
-/** `marks`: the index and the position of each piece of a text that stands, by turns, by the entry's index. */
+/** `marks`: the index and the position of each piece of a text that is not retracted, alternating, by the entry's index. */
 export function* saveEntries(
   entries: readonly Entry[],
   marks: ReadonlyMap<number, readonly number[]>,

@@ -39,12 +39,12 @@ interface Segment {
 export class TextFold {
   readonly #segments = new Map<string, Segment[]>()
 
-  /** An actor's text and reasoning that stands. */
+  /** An actor's text and reasoning that is not retracted. */
   of(whose: string): TextEntry[] {
     return this.#segments.get(whose)?.map(({ entry }) => entry) ?? []
   }
 
-  /** Index and position of the pieces of each entry that stands, by the entry's index. */
+  /** Index and position of the pieces of each entry that is not retracted, by the entry's index. */
   marks(): ReadonlyMap<number, readonly number[]> {
     const found = new Map<number, readonly number[]>()
     for (const segments of this.#segments.values())
@@ -52,7 +52,7 @@ export class TextFold {
     return found
   }
 
-  /** Adds a saved entry that stands, after the others of its actor. */
+  /** Adds a saved entry that is not retracted, after the others of its actor. */
   restore(entry: TextEntry, marks: number[]): void {
     const segments = this.#segments.get(entry.actor)
     if (segments === undefined) this.#segments.set(entry.actor, [{ entry, marks }])

@@ -5,11 +5,11 @@ import type { Protocol } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import { toDetail } from './wire/errors.ts'
 import { AgentOs } from './requests/agent-os.ts'
-import type { ServerFacts } from './routes/os.ts'
+import type { AgentOsInfo } from './routes/os.ts'
 import { agentosRoutes } from './routes/index.ts'
 import { Sockets } from './socket/sockets.ts'
 
-export interface AgentOsOptions extends ServerFacts {
+export interface AgentOsOptions extends AgentOsInfo {
   readonly service: Service
   readonly streams: Streams
   readonly logger: Logger

@@ -5,7 +5,7 @@ import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/route.ts'
 import { SocketServer } from '../../http/socket-server.ts'
 import type { Streams } from '../../http/stream.ts'
-import { Chats } from './requests/chats.ts'
+import { ChatService } from './requests/chats.ts'
 import { CHAT_PATH, chatRoutes } from './routes/chat.ts'
 import { chatUpgrade } from './socket/upgrade.ts'
 import { toErrorText } from './wire/errors.ts'
@@ -18,7 +18,7 @@ export interface AiSdkParts {
 }
 
 export function aiSdkProtocol({ service, streams, logger, clock }: AiSdkParts): Protocol {
-  const chats = new Chats(service, clock)
+  const chats = new ChatService(service, clock)
   const sockets = new SocketServer(service.limits.maxBodyBytes)
   return {
     name: 'ai-sdk',

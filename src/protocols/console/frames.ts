@@ -7,7 +7,7 @@ import type { Service } from '../../core/service.ts'
 import { respondText } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 
-export interface WireView {
+export interface ProtocolView {
   readonly id: string
   /** Display name. */
   readonly title: string
@@ -17,7 +17,7 @@ export interface WireView {
 
 const FRAMES_CHARS_MAX = 1_000_000
 
-export async function serveFrames(call: Call, service: Service, views: readonly WireView[]): Promise<void> {
+export async function serveFrames(call: Call, service: Service, views: readonly ProtocolView[]): Promise<void> {
   const wanted = call.query.get('as') ?? ''
   const view = views.find(({ id }) => id === wanted)
   if (view === undefined) {

@@ -4,7 +4,7 @@ import { ISOLATION_HEADERS, respondText } from '../../http/respond.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
 import { toProblemResponse } from '../../http/problem.ts'
 import { type ConsoleFiles, openFiles } from './files.ts'
-import { serveFrames, type WireView } from './frames.ts'
+import { serveFrames, type ProtocolView } from './frames.ts'
 import { LiveRuns } from './live-runs.ts'
 import { mountedPage, type PagePaths } from './mounted-page.ts'
 import { describeServer, type ServerFacts } from './server-facts.ts'
@@ -12,7 +12,7 @@ import { describeServer, type ServerFacts } from './server-facts.ts'
 export interface ConsoleOptions extends ServerFacts {
   readonly service: Service
   /** Views of other protocols. */
-  readonly views: readonly WireView[]
+  readonly views: readonly ProtocolView[]
   readonly paths: PagePaths
   readonly files?: ConsoleFiles
 }

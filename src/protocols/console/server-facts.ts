@@ -5,7 +5,7 @@ import type { Service } from '../../core/service.ts'
 import { respondJson } from '../../http/respond.ts'
 import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
-import type { WireView } from './frames.ts'
+import type { ProtocolView } from './frames.ts'
 
 export interface ServerFacts {
   readonly version: string
@@ -30,7 +30,7 @@ export async function describeServer(
   call: Call,
   service: Service,
   facts: ServerFacts,
-  views: readonly WireView[],
+  views: readonly ProtocolView[],
 ): Promise<void> {
   requirePermission(call.principal, 'admin')
   const { version, auth, storeName, streams, supervised } = facts

@@ -9,7 +9,7 @@ export interface Append {
 }
 
 /**
- * Collects the records that are appended in one turn of the event loop and commits them as one batch, as a store with a disk
+ * Collects the records that are appended in one tick of the event loop and commits them as one batch, as a store with a disk
  * does.
  */
 export class MemoryWriter implements LogWriter {

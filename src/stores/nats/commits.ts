@@ -29,7 +29,7 @@ export class Commits {
   }
 
   /**
-   * Deferred, so that everything appended in this turn of the event loop joins. All runs start together, so their messages are
+   * Deferred, so that everything appended in this tick of the event loop joins. All runs start together, so their messages are
    * sent in one write.
    */
   #turn(): Promise<void> {

@@ -7,7 +7,7 @@ import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Notice, Stream, StreamFormat, Streams } from '../../../http/stream.ts'
-import { encodeTaken, type Wire } from '../../../http/view.ts'
+import { encodeSelected, type FrameFormat } from '../../../http/view.ts'
 import { HEARTBEAT } from '../../../sse/index.ts'
 import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import type { TaskFrame } from '../view/projection.ts'
@@ -38,14 +38,14 @@ export async function serveTask(
   const { run, beginning } = task
   const { first } = await service.get(caller.principal, run.id)
   const cursor = await TaskCursor.open(service, { run, first }, beginning)
-  const wire = taskWire(run, frameEncoding(caller, task, words), words.error)
+  const frameFormat = taskFrameFormat(run, frameEncoding(caller, task, words), words.error)
   const format: StreamFormat = {
-    ...wire,
+    ...frameFormat,
     encode(slice) {
       const { snapshot, taken } = cursor.take(slice)
-      const rest = taken === undefined ? '' : encodeTaken(cursor.view, wire, taken)
+      const rest = taken === undefined ? '' : encodeSelected(cursor.view, frameFormat, taken)
       if (snapshot === undefined) return rest
-      return wire.encode(snapshot) + (typeof rest === 'string' ? rest : decoder.decode(rest))
+      return frameFormat.encode(snapshot) + (typeof rest === 'string' ? rest : decoder.decode(rest))
     },
     done: () => cursor.ended,
   }
@@ -81,7 +81,11 @@ function frameEncoding(caller: OperationCaller, task: TaskStream, words: StreamW
   }
 }
 
-export function taskWire(run: Run, encoding: Encoding<TaskFrame>, error: StreamWords['error']): Wire<TaskFrame> {
+export function taskFrameFormat(
+  run: Run,
+  encoding: Encoding<TaskFrame>,
+  error: StreamWords['error'],
+): FrameFormat<TaskFrame> {
   return {
     contentType: 'text/event-stream',
     headers: { 'holdfast-run': run.id },

@@ -4,7 +4,7 @@ import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
-import type { TakenFrames } from '../../../http/view.ts'
+import type { SelectedFrames } from '../../../http/view.ts'
 import { type TaskFold, type TaskFrame, taskProjection } from './projection.ts'
 import { snapshotFrame, type StreamStart } from './stream-start.ts'
 
@@ -20,7 +20,7 @@ export const taskKind: ViewKind<TaskFold, TaskFrame> = {
 export interface TaskFrames {
   /** The task when the stream starts, for this subscriber alone. */
   readonly snapshot?: TaskFrame
-  readonly taken?: TakenFrames<TaskFold, TaskFrame>
+  readonly taken?: SelectedFrames<TaskFold, TaskFrame>
 }
 
 export class TaskCursor {
@@ -94,7 +94,7 @@ export class TaskCursor {
     return sequence <= this.#included && !last
   }
 
-  #step(slice: Slice, from: number): TakenFrames<TaskFold, TaskFrame> {
+  #step(slice: Slice, from: number): SelectedFrames<TaskFold, TaskFrame> {
     const step = this.view.step(this.#at, slice)
     this.#at = step.after
     // Frames that were held when the snapshot was taken.

@@ -1,5 +1,5 @@
 /** Starts a run, continues one with an answer, or attaches to one that is known. */
-import { askedCall } from '../../../core/structure/asked-call.ts'
+import { questionToolCall } from '../../../core/structure/question-tool-call.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
@@ -118,7 +118,7 @@ function resultsIn(messages: readonly GivenMessage[]): ReadonlyMap<string, Given
 
 function resultAnswers(results: ReadonlyMap<string, GivenMessage>): Given {
   return (run, question) => {
-    const call = askedCall(run, question)
+    const call = questionToolCall(run, question)
     const result = call === undefined ? undefined : results.get(toCallId(run, call.toolCallId))
     if (result === undefined) return undefined
     return { answer: result.error === undefined ? parsed(textOf(result)) : { error: result.error } }

@@ -1,5 +1,5 @@
 /** Projects questions and answers. A run of this protocol ends where its run pauses; the answer begins the next one. */
-import { type AskedCall, askedCall } from '../../../core/structure/asked-call.ts'
+import { type QuestionToolCall, questionToolCall } from '../../../core/structure/question-tool-call.ts'
 import type { EventType, LoggedEvent, Question } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import type { Interrupt, Outcome, RunFinished } from '../wire/events.ts'
@@ -37,8 +37,8 @@ export function resume(writer: AgentWriter, { data: { answers } }: Logged<'run.r
 /** A call that the client executed, or that was made for a question, has its answer as its result. */
 function showAnswer(writer: AgentWriter, question: Question, answer: unknown): void {
   const { run } = writer.event
-  const call = askedCall(run, question)
-  if (call !== undefined && answer !== undefined && (question.kind === 'tool' || call.isMade))
+  const call = questionToolCall(run, question)
+  if (call !== undefined && answer !== undefined && (question.kind === 'tool' || call.isSynthetic))
     answerCall(writer, idOf(run, call), answer)
 }
 
@@ -54,14 +54,14 @@ export function pausedEnd(state: AgentState): RunFinished {
 
 /** The call that a client is to approve or to execute. */
 function showCall(writer: AgentWriter, run: string, question: Question): void {
-  const call = askedCall(run, question)
+  const call = questionToolCall(run, question)
   if (call === undefined) return
   const { toolName: name, input } = call
   addCall(writer, idOf(run, call), { name, input, recorded: false, actor: actorKey(question.actor) })
 }
 
 function outcomeOf({ run, waiting }: AgentState): Outcome {
-  const calls = waiting.map((question) => ({ question, call: askedCall(run, question) }))
+  const calls = waiting.map((question) => ({ question, call: questionToolCall(run, question) }))
   if (calls.every(({ question, call }) => question.kind === 'tool' && call !== undefined))
     return { type: 'success', pendingToolCallIds: calls.map(({ call }) => idOf(run, call!)) }
   const interrupts = calls.map(({ question, call }) => toInterrupt(run, question, call))
@@ -71,7 +71,7 @@ function outcomeOf({ run, waiting }: AgentState): Outcome {
 function toInterrupt(
   run: string,
   { id, kind, prompt, schema, deadline, details, actor }: Question,
-  call: AskedCall | undefined,
+  call: QuestionToolCall | undefined,
 ): Interrupt {
   return {
     id: toInterruptId(run, id),
@@ -85,7 +85,7 @@ function toInterrupt(
   }
 }
 
-function idOf(run: string, { toolCallId }: AskedCall): string {
+function idOf(run: string, { toolCallId }: QuestionToolCall): string {
   return toCallId(run, toolCallId)
 }
 

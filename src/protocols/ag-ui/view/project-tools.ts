@@ -1,5 +1,5 @@
 /** Projects tool calls: arguments as they are drafted, progress, result. */
-import { toolCallId } from '../../../core/structure/asked-call.ts'
+import { toolCallId } from '../../../core/structure/question-tool-call.ts'
 import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
 import { toCallId, toMessageId } from '../wire/ids.ts'
 import type { AgentWriter } from './agent-writer.ts'

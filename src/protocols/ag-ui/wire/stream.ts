@@ -1,6 +1,6 @@
 /** Stream format: server-sent events, one per AG-UI event. */
 import type { StreamFormat } from '../../../http/stream.ts'
-import { encodeFrames, encodeTaken, ViewCursor, type Wire } from '../../../http/view.ts'
+import { encodeFrames, encodeSelected, ViewCursor, type FrameFormat } from '../../../http/view.ts'
 import type { AgentStream } from '../requests/attach.ts'
 import type { AgentFrame } from '../view/state.ts'
 import type { AgUiEvent } from './events.ts'
@@ -10,7 +10,7 @@ const CONTENT_TYPE = 'text/event-stream; charset=utf-8'
 /** What a client is told about events that name its run, or repeat its messages. */
 type Personal = Pick<AgentStream, 'runId' | 'earlier'>
 
-export function agentWire({ runId, earlier }: Personal): Wire<AgentFrame> {
+export function agentFrameFormat({ runId, earlier }: Personal): FrameFormat<AgentFrame> {
   return {
     contentType: CONTENT_TYPE,
     preamble: ': open\n\n',
@@ -25,23 +25,23 @@ export function agentWire({ runId, earlier }: Personal): Wire<AgentFrame> {
 
 export function agentFormat(stream: AgentStream): StreamFormat & { readonly after: number } {
   const { view, from, leg = 0, after = -1, snapshot = [], results = new Set() } = stream
-  const wire = agentWire(stream)
+  const frameFormat = agentFrameFormat(stream)
   const cursor = new ViewCursor({
     view,
     ...(from !== undefined && { from }),
-    ...((leg > 0 || after >= 0) && { wanted: (frame: AgentFrame) => frame.leg >= leg && frame.position > after }),
+    ...((leg > 0 || after >= 0) && { isNeeded: (frame: AgentFrame) => frame.leg >= leg && frame.position > after }),
   })
   return {
-    ...wire,
+    ...frameFormat,
     headers: runHeaders(stream),
-    preamble: wire.preamble + encodeSnapshot(stream, snapshot),
+    preamble: frameFormat.preamble + encodeSnapshot(stream, snapshot),
     after: cursor.at.index,
     encode(slice) {
       const taken = cursor.take(slice)
       const frames = taken.step.frames.slice(taken.begin, taken.end)
-      if (!frames.some(({ event }) => isPersonal(event, results))) return encodeTaken(view, wire, taken)
+      if (!frames.some(({ event }) => isPersonal(event, results))) return encodeSelected(view, frameFormat, taken)
       return encodeFrames(
-        wire,
+        frameFormat,
         frames.filter(({ event }) => !isKnownResult(event, results)),
       )
     },

@@ -6,7 +6,7 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/stream.ts'
-import { encodeFrames, encodeTaken, type TakenFrames, ViewCursor, type Wire } from '../../../http/view.ts'
+import { encodeFrames, encodeSelected, type SelectedFrames, ViewCursor, type FrameFormat } from '../../../http/view.ts'
 import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetaEvents, type MetaEvent } from '../view/meta-events.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -21,7 +21,7 @@ export interface Follow {
   /** Where the subscription starts. Default: at the beginning of the log. */
   readonly from?: Checkpoint<State>
   /** Frames that the client still needs. Default: all. */
-  readonly wanted?: (frame: Frame) => boolean
+  readonly isNeeded?: (frame: Frame) => boolean
   /** Sent first. */
   readonly opening?: readonly MetaEvent[]
   /** Sent after the replay if the run is unfinished. */
@@ -32,7 +32,7 @@ export async function follow(call: Call, os: AgentOs, what: Follow): Promise<voi
   const { service, streams } = os
   const { id } = what.known.run
   const cursor = new FollowCursor(os, what)
-  const format = followFormat(cursor, what, sseWire(id, service.limits, encodeMetaEvents(what.opening ?? [])))
+  const format = followFormat(cursor, what, sseFrameFormat(id, service.limits, encodeMetaEvents(what.opening ?? [])))
   const subscribe = (stream: Stream): Promise<Subscription> =>
     service.subscribe(call.principal, id, cursor.after, stream)
   await streams.serve(call.response, format, subscribe)
@@ -43,11 +43,11 @@ export async function followFrom(os: AgentOs, known: LogAtOpen, since: number): 
   if (since === 0) return { known }
   const view = os.views.open(known)
   await view.verify()
-  return { known, from: view.nearest({ event: since }), wanted: ({ log }) => log >= since }
+  return { known, from: view.nearest({ event: since }), isNeeded: ({ log }) => log >= since }
 }
 
 /** Frames of a slice, and where the replay ends in it. */
-interface FollowedFrames extends TakenFrames<State, Frame> {
+interface FollowedFrames extends SelectedFrames<State, Frame> {
   /** The frame before which the stream says that it is live. */
   readonly live?: number
 }
@@ -59,14 +59,14 @@ export class FollowCursor {
   readonly #marksLive: boolean
   readonly #cursor: ViewCursor<State, Frame>
 
-  constructor(os: AgentOs, { known, from, wanted, caughtUp }: Follow) {
+  constructor(os: AgentOs, { known, from, isNeeded, caughtUp }: Follow) {
     this.view = os.views.open(known)
     this.#known = known
     this.#marksLive = caughtUp !== undefined
     this.#cursor = new ViewCursor({
       view: this.view,
       ...(from !== undefined && { from }),
-      ...(wanted !== undefined && { wanted }),
+      ...(isNeeded !== undefined && { isNeeded }),
       ends: (_frame, log) => log >= known.next,
     })
   }
@@ -92,21 +92,21 @@ export class FollowCursor {
   }
 }
 
-function followFormat(cursor: FollowCursor, { caughtUp }: Follow, wire: Wire<Frame>): StreamFormat {
+function followFormat(cursor: FollowCursor, { caughtUp }: Follow, frameFormat: FrameFormat<Frame>): StreamFormat {
   return {
-    ...wire,
+    ...frameFormat,
     encode(slice) {
       const { live, ...taken } = cursor.take(slice)
-      if (live === undefined) return encodeTaken(cursor.view, wire, taken)
+      if (live === undefined) return encodeSelected(cursor.view, frameFormat, taken)
       const { step, begin, end } = taken
-      const text = (from: number, to: number): string => encodeFrames(wire, step.frames.slice(from, to))
+      const text = (from: number, to: number): string => encodeFrames(frameFormat, step.frames.slice(from, to))
       return `${text(begin, live)}${encodeMetaEvents([caughtUp!])}${text(live, end)}`
     },
     done: () => cursor.done,
   }
 }
 
-export function sseWire(run: string, { retryDelayMs }: Limits, opening = ''): Wire<Frame> {
+export function sseFrameFormat(run: string, { retryDelayMs }: Limits, opening = ''): FrameFormat<Frame> {
   return {
     contentType: 'text/event-stream; charset=utf-8',
     headers: { 'holdfast-run': run },

@@ -5,11 +5,11 @@ import { componentDetail, componentSummary } from '../wire/components.ts'
 import { families, type Family } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { checkpointRoutes } from './checkpoints.ts'
-import { osRoutes, type ServerFacts } from './os.ts'
+import { osRoutes, type AgentOsInfo } from './os.ts'
 import { runRoutes } from './runs.ts'
 import { sessionRoutes } from './sessions.ts'
 
-export function agentosRoutes(os: AgentOs, facts: ServerFacts): Route[] {
+export function agentosRoutes(os: AgentOs, facts: AgentOsInfo): Route[] {
   const all = Object.values(families).flatMap((family) => [
     ...componentRoutes(os, family),
     ...runRoutes(os, family),

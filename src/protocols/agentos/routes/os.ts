@@ -7,7 +7,7 @@ import { componentSummary, DB_ID, modelNamed } from '../wire/components.ts'
 import { families } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 
-export interface ServerFacts {
+export interface AgentOsInfo {
   readonly auth: AuthScheme
   readonly version: string
 }
@@ -26,7 +26,7 @@ const AUTH_MODES: Readonly<Record<AuthScheme, string>> = {
   host: 'jwt',
 }
 
-export function osRoutes(os: AgentOs, facts: ServerFacts): Route[] {
+export function osRoutes(os: AgentOs, facts: AgentOsInfo): Route[] {
   return [
     { ...get('/info', () => infoOf(os, facts)), public: true },
     get('/config', () => configOf(os)),
@@ -39,7 +39,7 @@ function get(path: string, body: () => unknown): Route {
   return { method: 'GET', path, handle: ({ response }) => respondJson(response, 200, body()) }
 }
 
-function infoOf(os: AgentOs, { auth, version }: ServerFacts): object {
+function infoOf(os: AgentOs, { auth, version }: AgentOsInfo): object {
   return {
     os_id: OS_ID,
     name: OS_NAME,

@@ -51,7 +51,7 @@ export function resumeAfter(os: AgentOs, stored: StoredRun, state: State, { last
   return {
     known,
     from: os.views.open(stored).nearest({ event: state.last, frame: lastIndex + 1 }),
-    wanted: ({ index }) => index > lastIndex,
+    isNeeded: ({ index }) => index > lastIndex,
   }
 }
 

@@ -1,7 +1,7 @@
 /** Answers in messages: approvals and tool results in the last assistant message, words and data in a user message. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
-import { askedCall } from '../../../core/structure/asked-call.ts'
+import { questionToolCall } from '../../../core/structure/question-tool-call.ts'
 import { isToolPart, textOf } from './messages.ts'
 import type { UiMessage } from './shapes.ts'
 
@@ -36,7 +36,7 @@ export function answersFrom(run: string, waiting: readonly Question[], given: Re
   const answers: Record<string, unknown> = {}
   const missing: string[] = []
   for (const question of waiting) {
-    const call = askedCall(run, question)
+    const call = questionToolCall(run, question)
     const answer =
       question.kind === 'approval' ? given.approvals.get(question.id) : given.results.get(call?.toolCallId ?? '')
     if (answer === undefined) missing.push(question.prompt)
@@ -56,7 +56,7 @@ export function answersInWords(run: string, waiting: readonly Question[], messag
   const [only, ...others] = waiting
   if (only === undefined || others.length > 0 || !SPOKEN.has(only.kind)) return undefined
   const text = textOf(message)
-  return askedCall(run, only) !== undefined || text === '' ? undefined : { [only.id]: text }
+  return questionToolCall(run, only) !== undefined || text === '' ? undefined : { [only.id]: text }
 }
 
 const SPOKEN: ReadonlySet<Question['kind']> = new Set(['input', 'choice'])

@@ -29,7 +29,7 @@ export interface FoundStream {
   readonly isNamed?: boolean
 }
 
-export class Chats {
+export class ChatService {
   readonly service: Service
   readonly #clock: Clock
 

@@ -12,7 +12,7 @@ import type { Run } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import { jsonBytes } from '../../../http/respond.ts'
 import { foldRun } from '../../../http/view.ts'
-import type { Chats, ToolParts } from './chats.ts'
+import type { ChatService, ToolParts } from './chats.ts'
 
 export interface ChatHistory {
   readonly messages: readonly StoredUIMessage[]
@@ -25,7 +25,7 @@ const RUNS_MAX = 100
 
 /** The newest messages that fit into one response, oldest first. */
 export async function historyOf(
-  chats: Chats,
+  chats: ChatService,
   principal: Principal,
   component: Component,
   { session, tools }: { readonly session: string; readonly tools: ToolParts },
@@ -46,7 +46,12 @@ export async function historyOf(
 
 const NONE: RunMessages = { rewrites: false, drafts: [] }
 
-async function messagesIn({ service }: Chats, principal: Principal, run: Run, tools: ToolParts): Promise<RunMessages> {
+async function messagesIn(
+  { service }: ChatService,
+  principal: Principal,
+  run: Run,
+  tools: ToolParts,
+): Promise<RunMessages> {
   try {
     return messagesOf(run, await foldRun(service, principal, run.id, userMessagesProjection(tools)))
   } catch (cause) {

@@ -8,7 +8,7 @@ import { type MessageNote, NOTE } from '../../../ai-sdk/view/history.ts'
 import { parseMessageId } from '../../../ai-sdk/ids.ts'
 import type { ChatStream } from '../wire/stream.ts'
 import { type Answers, answersFrom, answersInWords, type Resolutions, resolutionsIn } from './answers.ts'
-import type { Chats, ToolParts } from './chats.ts'
+import type { ChatService, ToolParts } from './chats.ts'
 import { invalid, newMessages, toMessages } from './messages.ts'
 import type { ChatBody, UiMessage } from './shapes.ts'
 
@@ -25,7 +25,7 @@ export interface SentMessage {
   readonly session: string
 }
 
-export async function send(chats: Chats, request: SendRequest): Promise<SentMessage> {
+export async function send(chats: ChatService, request: SendRequest): Promise<SentMessage> {
   const messages = messagesIn(request.body)
   const last = messages.at(-1)!
   if (last.role === 'assistant') return continueRun(chats, request, last)
@@ -40,7 +40,7 @@ function messagesIn({ messages, message }: ChatBody): readonly UiMessage[] {
 }
 
 async function start(
-  chats: Chats,
+  chats: ChatService,
   { principal, component, body, tools, idempotencyKey }: SendRequest,
   messages: readonly UiMessage[],
 ): Promise<SentMessage> {
@@ -62,7 +62,7 @@ async function start(
  * left of the conversation.
  */
 async function inputOf(
-  chats: Chats,
+  chats: ChatService,
   { principal, component, body }: Pick<SendRequest, 'principal' | 'component' | 'body'>,
   messages: readonly UiMessage[],
 ): Promise<unknown> {
@@ -90,7 +90,7 @@ function isRewrite({ trigger, messageId }: ChatBody): boolean {
 }
 
 /** The last message of the assistant answers what its run asked. A repeated answer gets the same stream again. */
-async function continueRun(chats: Chats, request: SendRequest, last: UiMessage): Promise<SentMessage> {
+async function continueRun(chats: ChatService, request: SendRequest, last: UiMessage): Promise<SentMessage> {
   const stored = await askingRun(chats, request, last)
   const { tools } = request
   const given = resolutionsIn(last)
@@ -104,7 +104,7 @@ async function continueRun(chats: Chats, request: SendRequest, last: UiMessage):
 }
 
 async function askingRun(
-  chats: Chats,
+  chats: ChatService,
   { principal, component, body }: SendRequest,
   { id = '' }: UiMessage,
 ): Promise<StoredRun> {
@@ -125,7 +125,11 @@ function legOf(answered: ReadonlyMap<string, number>, { approvals, results }: Re
   return legs.length === 0 ? undefined : Math.max(...legs)
 }
 
-async function answerInWords(chats: Chats, request: SendRequest, message: UiMessage): Promise<SentMessage | undefined> {
+async function answerInWords(
+  chats: ChatService,
+  request: SendRequest,
+  message: UiMessage,
+): Promise<SentMessage | undefined> {
   const { principal, component, body, tools } = request
   if (body.id === undefined || isRewrite(body)) return undefined
   const [newest] = await chats.unfinished(principal, component, body.id)
@@ -138,7 +142,7 @@ async function answerInWords(chats: Chats, request: SendRequest, message: UiMess
 
 /** Of two clients that answer at once, both follow what the first one said. */
 async function answer(
-  chats: Chats,
+  chats: ChatService,
   { principal, component, tools }: SendRequest,
   { run: { id } }: StoredRun,
   answers: Answers,

@@ -7,7 +7,7 @@ import { respondEmpty, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import { stopWhenGone } from '../../../http/stop-when-gone.ts'
 import type { Streams } from '../../../http/stream.ts'
-import { type Chats, isUnfinished } from '../requests/chats.ts'
+import { type ChatService, isUnfinished } from '../requests/chats.ts'
 import { historyOf } from '../requests/history.ts'
 import { readStartIndex, toolsIn } from '../requests/query.ts'
 import { send } from '../requests/send.ts'
@@ -19,7 +19,7 @@ const loadShapes = (): Promise<typeof import('../requests/shapes.ts')> => import
 
 export const CHAT_PATH = '/ai/{component}/chat'
 
-export function chatRoutes(chats: Chats, streams: Streams): Route[] {
+export function chatRoutes(chats: ChatService, streams: Streams): Route[] {
   const path = CHAT_PATH
   return [
     { method: 'POST', path, handle: (call) => sendMessage(call, chats, streams) },
@@ -29,7 +29,7 @@ export function chatRoutes(chats: Chats, streams: Streams): Route[] {
   ]
 }
 
-async function sendMessage(call: Call, chats: Chats, streams: Streams): Promise<void> {
+async function sendMessage(call: Call, chats: ChatService, streams: Streams): Promise<void> {
   const { service } = chats
   const component = chats.component(componentIn(call))
   const { parseBody, chatBody } = await loadShapes()
@@ -46,7 +46,7 @@ async function sendMessage(call: Call, chats: Chats, streams: Streams): Promise<
   await follow(call, chats, streams, stream)
 }
 
-async function resumeStream(call: Call, chats: Chats, streams: Streams): Promise<void> {
+async function resumeStream(call: Call, chats: ChatService, streams: Streams): Promise<void> {
   const component = chats.component(componentIn(call))
   const found = await chats.find(call.principal, component, call.params['chat']!)
   if (found === undefined) return respondEmpty(call.response, 204)
@@ -54,21 +54,21 @@ async function resumeStream(call: Call, chats: Chats, streams: Streams): Promise
   await follow(call, chats, streams, await chats.resume(found, wanted))
 }
 
-async function follow(call: Call, { service }: Chats, streams: Streams, stream: ChatStream): Promise<void> {
+async function follow(call: Call, { service }: ChatService, streams: Streams, stream: ChatStream): Promise<void> {
   const format = chatFormat(stream)
   await streams.serve(call.response, format, (sink) =>
     service.subscribe(call.principal, stream.leg.run, format.after, sink),
   )
 }
 
-async function listMessages(call: Call, chats: Chats): Promise<void> {
+async function listMessages(call: Call, chats: ChatService): Promise<void> {
   const component = chats.component(componentIn(call))
   const wanted = { session: call.params['chat']!, tools: toolsIn(call.query) }
   respondJson(call.response, 200, await historyOf(chats, call.principal, component, wanted))
 }
 
 /** Stops what the chat is doing. A stop that names another run than those changes nothing. */
-async function stop(call: Call, chats: Chats): Promise<void> {
+async function stop(call: Call, chats: ChatService): Promise<void> {
   const { principal } = call
   const component = chats.component(componentIn(call))
   const { parseBody, stopBody } = await loadShapes()

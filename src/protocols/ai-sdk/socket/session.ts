@@ -11,7 +11,7 @@ import { SocketInbox } from '../../../http/socket-inbox.ts'
 import { closeCodes, SocketOutbox } from '../../../http/socket-outbox.ts'
 import type { SocketPeer } from '../../../http/socket-server.ts'
 import type { UpgradeCall } from '../../../http/upgrade.ts'
-import { type Chats, isUnfinished, type ToolParts } from '../requests/chats.ts'
+import { type ChatService, isUnfinished, type ToolParts } from '../requests/chats.ts'
 import { send } from '../requests/send.ts'
 import type { SocketRequest } from '../requests/shapes.ts'
 import type { ChatStream } from '../wire/stream.ts'
@@ -29,13 +29,13 @@ export interface ChatPeer {
 
 export class ChatSession implements SocketPeer {
   readonly #socket: WebSocket
-  readonly #chats: Chats
+  readonly #chats: ChatService
   readonly #peer: ChatPeer
   readonly #admit: UpgradeCall['admit']
   readonly #outbox: SocketOutbox
   readonly #feeds = new Map<string, ChatFeed>()
 
-  constructor(socket: WebSocket, chats: Chats, peer: ChatPeer, call: Pick<UpgradeCall, 'admit'>) {
+  constructor(socket: WebSocket, chats: ChatService, peer: ChatPeer, call: Pick<UpgradeCall, 'admit'>) {
     this.#socket = socket
     this.#chats = chats
     this.#peer = peer

@@ -5,15 +5,15 @@ import { bearerIn } from '../../../http/bearer.ts'
 import { componentIn } from '../../../http/find-component.ts'
 import type { SocketServer } from '../../../http/socket-server.ts'
 import type { Upgrade, UpgradeCall } from '../../../http/upgrade.ts'
-import type { Chats } from '../requests/chats.ts'
+import type { ChatService } from '../requests/chats.ts'
 import { toolsIn } from '../requests/query.ts'
 import { ChatSession } from './session.ts'
 
-export function chatUpgrade(chats: Chats, server: SocketServer, logger: Logger, path: string): Upgrade {
+export function chatUpgrade(chats: ChatService, server: SocketServer, logger: Logger, path: string): Upgrade {
   return { path, handle: (call) => open(call, chats, server, logger) }
 }
 
-async function open(call: UpgradeCall, chats: Chats, server: SocketServer, logger: Logger): Promise<void> {
+async function open(call: UpgradeCall, chats: ChatService, server: SocketServer, logger: Logger): Promise<void> {
   const { request, params } = call
   const query = new URLSearchParams(request.url?.split('?', 2)[1] ?? '')
   const bearer = tokenIn(request, query)

@@ -1,7 +1,7 @@
 /** A subscriber's place in a chat: which frames it gets, and where its stream ends. */
 import type { Slice } from '../../../core/model/record.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
-import { type TakenFrames, ViewCursor } from '../../../http/view.ts'
+import { type SelectedFrames, ViewCursor } from '../../../http/view.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 export interface ChatCursorOptions {
@@ -17,7 +17,7 @@ export interface ChatCursorOptions {
 /** Frames of a slice. `shared`: all frames of a step, whose bytes subscribers share. */
 export interface ChatFrames {
   readonly frames: readonly ChatFrame[]
-  readonly shared?: TakenFrames<ChatState, ChatFrame>
+  readonly shared?: SelectedFrames<ChatState, ChatFrame>
 }
 
 export class ChatCursor {
@@ -30,7 +30,7 @@ export class ChatCursor {
       ...(from !== undefined && { from }),
       // What closed a stream at an earlier pause has the numbers of what follows the answer.
       ...(position > 0 && {
-        wanted: (frame: ChatFrame, log: number) =>
+        isNeeded: (frame: ChatFrame, log: number) =>
           frame.position >= position && (frame.closes !== true || log >= pausesFrom),
       }),
       ends: ({ end }, log) => end !== 'pause' || log >= pausesFrom,

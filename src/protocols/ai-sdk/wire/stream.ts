@@ -1,11 +1,11 @@
 /** Stream format: server-sent events of the UI message stream, version 1. */
 import type { Notice, StreamFormat } from '../../../http/stream.ts'
-import { encodeFrames, encodeTaken, type Wire } from '../../../http/view.ts'
+import { encodeFrames, encodeSelected, type FrameFormat } from '../../../http/view.ts'
 import { ChatCursor, type ChatCursorOptions } from './chat-cursor.ts'
 import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
 import { type Leg, toStreamId } from '../../../ai-sdk/ids.ts'
 
-export const chatWire: Wire<ChatFrame> = {
+export const chatFrameFormat: FrameFormat<ChatFrame> = {
   contentType: 'text/event-stream; charset=utf-8',
   // The comments of the AI SDK's own streams.
   preamble: ': stream-open\n\n',
@@ -29,7 +29,7 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
   const cursor = new ChatCursor(stream)
   const { leg, restart = 0, tail, view } = stream
   return {
-    ...chatWire,
+    ...chatFrameFormat,
     headers: {
       'x-vercel-ai-ui-message-stream': 'v1',
       'x-workflow-run-id': toStreamId(leg),
@@ -41,7 +41,9 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
     after: cursor.after,
     encode(slice) {
       const { frames, shared } = cursor.take(slice)
-      return shared === undefined ? encodeFrames(chatWire, frames) : encodeTaken(view, chatWire, shared)
+      return shared === undefined
+        ? encodeFrames(chatFrameFormat, frames)
+        : encodeSelected(view, chatFrameFormat, shared)
     },
     done: () => (cursor.end === 'cut' ? 'aborted' : cursor.end !== undefined),
   }

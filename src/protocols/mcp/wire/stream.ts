@@ -35,7 +35,7 @@ export interface CallStream extends Omit<CallDialogue, 'run'> {
 }
 
 /** All that there is to see of a run, for the console. */
-export function callWire(run: CallState['run']): Wire<CallFrame> {
+export function callFrameFormat(run: CallState['run']): Wire<CallFrame> {
   return wireOf({ run, name: { run: run.id, request: 1, progress: 1, elicits: true }, leg: 0, era: 'legacy' })
 }
 

@@ -43,7 +43,7 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
     includeUsage: body.stream_options?.include_usage === true,
     progress: wantsProgress(call, maxChars),
   })
-  await followRun(call, service, streams, run, { kind, wire: chatWire, headers })
+  await followRun(call, service, streams, run, { kind, frameFormat: chatFrameFormat, headers })
 }
 
 async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartOptions> {
@@ -92,7 +92,7 @@ async function completeAtOnce(
   respondError(call.response, toVerdictResponse(verdict, headers))
 }
 
-export const chatWire = {
+export const chatFrameFormat = {
   ...streamHead,
   key: 'sse',
   encode: ({ data, event }: ChatFrame) => encodeData(data, event),

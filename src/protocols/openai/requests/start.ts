@@ -9,7 +9,7 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import { encodeHeader } from '../../../http/header-text.ts'
 import type { Call } from '../../../http/route.ts'
 import type { Streams } from '../../../http/stream.ts'
-import { viewFormat, type Wire } from '../../../http/view.ts'
+import { viewFormat, type FrameFormat } from '../../../http/view.ts'
 import { type CallerResult, continueWith } from './caller-results.ts'
 import { refusal } from '../wire/errors.ts'
 import { type Part, toConversationId } from '../wire/ids.ts'
@@ -137,11 +137,11 @@ export function headersOf(run: Run, created = true): Record<string, string> {
 
 export interface FollowedView<State, Frame> {
   readonly kind: ViewKind<State, Frame>
-  readonly wire: Omit<Wire<Frame>, 'headers'>
+  readonly frameFormat: Omit<FrameFormat<Frame>, 'headers'>
   readonly headers: Readonly<Record<string, string>>
   /** Where the subscription starts, and the frames from there that the client needs. Default: all. */
   readonly from?: Checkpoint<State>
-  readonly wanted?: (frame: Frame) => boolean
+  readonly isNeeded?: (frame: Frame) => boolean
 }
 
 /** Streams a run until its part ends. */
@@ -150,10 +150,10 @@ export async function followRun<State, Frame>(
   service: Service,
   streams: Streams,
   run: Run,
-  { kind, wire, headers, ...viewing }: FollowedView<State, Frame>,
+  { kind, frameFormat, headers, ...viewing }: FollowedView<State, Frame>,
 ): Promise<void> {
   const view = service.views.open({ run, first: 0 }, kind)
-  const format = viewFormat({ ...wire, headers }, { view, ...viewing })
+  const format = viewFormat({ ...frameFormat, headers }, { view, ...viewing })
   const { index } = viewing.from ?? view.start
   await streams.serve(call.response, format, (stream) => service.subscribe(call.principal, run.id, index, stream))
 }

@@ -28,11 +28,11 @@ export function followResponse(
 ): Promise<void> {
   return followRun(call, service, streams, run, {
     kind: responseKind(part.number),
-    wire: responseWire,
+    frameFormat: responseFrameFormat,
     headers,
     ...(resumed !== undefined && {
       from: resumed.from,
-      wanted: ({ sequence }: ResponseFrame) => sequence > resumed.after,
+      isNeeded: ({ sequence }: ResponseFrame) => sequence > resumed.after,
     }),
   })
 }
@@ -51,7 +51,7 @@ export function readStartingAfter(query: URLSearchParams, state: ResponseState):
   })
 }
 
-export const responseWire = {
+export const responseFrameFormat = {
   ...streamHead,
   key: 'sse',
   encode: ({ data }: ResponseFrame) => (data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)),

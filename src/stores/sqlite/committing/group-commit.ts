@@ -1,6 +1,6 @@
 /**
  * Group commit: a commit starts when the previous one ends, and takes everything accepted meanwhile. The number of events per
- * sync so adapts to the load, and a lone event waits only for its own turn of the event loop. A large batch is handed to the
+ * sync so adapts to the load, and a lone event waits only for its own tick of the event loop. A large batch is handed to the
  * thread in advance, so that the disk does not wait for its encoding. While the event loop is saturated, small commits are
  * delayed a little (`Pace`).
  */
@@ -175,7 +175,7 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#scheduled || !this.#canStart || (this.#startTimer !== undefined && !this.#isLarge)) return
     this.#scheduled = true
-    // Deferred, so that everything accepted in this turn of the event loop joins.
+    // Deferred, so that everything accepted in this tick of the event loop joins.
     setImmediate(() => {
       this.#scheduled = false
       this.#startInTime()

@@ -1,12 +1,12 @@
 /** Which tool call a question is about, for protocols that show questions as tool calls. */
 import type { Actor, Question } from '../model/event.ts'
 
-export interface AskedCall {
+export interface QuestionToolCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: unknown
   /** The question names no call of the log: its part is made for it. */
-  readonly isMade: boolean
+  readonly isSynthetic: boolean
 }
 
 /** Calls are unique within an actor. */
@@ -20,16 +20,24 @@ export function actorName(run: string, actor: Actor): string {
 }
 
 /** The call that is to be approved or executed. Undefined for questions that are answered in words. */
-export function askedCall(run: string, { id, kind, actor, prompt, details }: Question): AskedCall | undefined {
+export function questionToolCall(
+  run: string,
+  { id, kind, actor, prompt, details }: Question,
+): QuestionToolCall | undefined {
   if (kind !== 'approval' && kind !== 'tool') return undefined
   const { tool, input, call, name } = (details ?? {}) as Record<string, unknown>
   if (typeof tool === 'string') {
-    const isMade = typeof call !== 'string'
-    return { toolCallId: isMade ? id : toolCallId(run, actor, call), toolName: tool, input: input ?? null, isMade }
+    const isSynthetic = typeof call !== 'string'
+    return {
+      toolCallId: isSynthetic ? id : toolCallId(run, actor, call),
+      toolName: tool,
+      input: input ?? null,
+      isSynthetic,
+    }
   }
   if (kind === 'tool') return undefined
   const toolName = typeof name === 'string' ? name : 'approval'
-  return { toolCallId: id, toolName, input: input ?? { prompt }, isMade: true }
+  return { toolCallId: id, toolName, input: input ?? { prompt }, isSynthetic: true }
 }
 
 /** An answer to an approval, in any of the forms that a component accepts. */

@@ -1,6 +1,6 @@
 /** Fault-injecting `fetch` of one viewer: its connections can be cut, blocked for a while, or left unread. */
 
-export interface WireState {
+export interface ConnectionState {
   /** Number of event streams opened. */
   readonly streams: number
   readonly cuts: number
@@ -12,17 +12,17 @@ export interface WireState {
   readonly failing: boolean
 }
 
-export class Wire {
+export class FaultyConnection {
   readonly #onRefused: () => void
   readonly #listeners = new Set<() => void>()
   #open = new AbortController()
-  #state: WireState = { streams: 0, cuts: 0, offlineUntil: 0, stalledUntil: 0, failing: false }
+  #state: ConnectionState = { streams: 0, cuts: 0, offlineUntil: 0, stalledUntil: 0, failing: false }
 
   constructor(onRefused: () => void = () => {}) {
     this.#onRefused = onRefused
   }
 
-  readonly state = (): WireState => this.#state
+  readonly state = (): ConnectionState => this.#state
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener)
@@ -77,7 +77,7 @@ export class Wire {
     while (this.#state.offlineUntil > Date.now() && signal?.aborted !== true) await pause(LOOK_MS)
   }
 
-  /** Forwards a body, but reads nothing while the wire is stalled. */
+  /** Forwards a body, but reads nothing while the connection is stalled. */
   #unread(body: ReadableStream<Uint8Array>, cut: AbortSignal): ReadableStream<Uint8Array> {
     const reader = body.getReader()
     return new ReadableStream<Uint8Array>({
@@ -96,7 +96,7 @@ export class Wire {
     return this.#state.stalledUntil - Date.now()
   }
 
-  #set(changes: Partial<WireState>): void {
+  #set(changes: Partial<ConnectionState>): void {
     this.#state = { ...this.#state, ...changes }
     for (const listener of this.#listeners) listener()
   }
