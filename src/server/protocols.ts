@@ -92,7 +92,7 @@ interface Mountable {
 const mountables: readonly Mountable[] = [
   {
     name: 'native',
-    errorForm: async () => (await import('../protocols/native/errors.ts')).toProblem,
+    errorForm: async () => (await import('../protocols/native/wire/errors.ts')).toProblem,
     load: loadNative,
   },
   {

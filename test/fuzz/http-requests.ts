@@ -6,7 +6,7 @@ import { chatBody as uiChatBody, stopBody } from '../../src/protocols/ai-sdk/req
 import { methods } from '../../src/protocols/a2a/requests/methods.ts'
 import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/requests/shapes.ts'
 import { callParams, initializeParams, updateParams } from '../../src/protocols/mcp/requests/shapes.ts'
-import { openApiDocument } from '../../src/protocols/native/openapi.ts'
+import { openApiDocument } from '../../src/protocols/native/wire/openapi.ts'
 import { chatBody } from '../../src/protocols/openai/chat/shapes.ts'
 import { addBody, conversationBody, conversationUpdate } from '../../src/protocols/openai/conversations/shapes.ts'
 import { compactBody, responseBody } from '../../src/protocols/openai/responses/shapes.ts'

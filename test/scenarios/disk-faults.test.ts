@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { READING_THREAD } from '../../src/stores/sqlite/reading/reading-thread-handle.ts'
-import type { RunShape } from '../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../src/protocols/native/wire/shapes.ts'
 import { INSTALL_MS } from '../support/apt.ts'
 import { assertSeenIsInLog, checkedEnd, numbersIn, standingTexts } from '../support/checker.ts'
 import { blockReads, breakSyncs, ensureStrace, makeRoom, onSmallDisk, timesOpen } from '../support/disk-faults.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/ports/store.ts'
-import type { RunShape } from '../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../src/protocols/native/wire/shapes.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import type { RunShape } from '../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../src/protocols/native/wire/shapes.ts'
 import { checkedEnd } from '../support/checker.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { type Answer, call, postRun, readLog, type Target, untilFinished } from '../support/http.ts'

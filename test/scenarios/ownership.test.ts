@@ -6,7 +6,7 @@ import { systemClock } from '../../src/core/ports/clock.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import { Streams } from '../../src/http/stream.ts'
 import { nativeProtocol } from '../../src/protocols/native/index.ts'
-import type { RunShape } from '../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../src/protocols/native/wire/shapes.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import {

@@ -1,6 +1,6 @@
 /** A minimal client of the native protocol. */
 import { EventParser } from '../../src/sse/index.ts'
-import type { RunShape } from '../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../src/protocols/native/wire/shapes.ts'
 import { EventStream, type EventStreamOptions } from './event-stream.ts'
 import { until } from './until.ts'
 

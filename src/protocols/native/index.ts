@@ -6,11 +6,11 @@ import { respondJson } from '../../http/respond.ts'
 import type { Protocol, Route } from '../../http/route.ts'
 import type { LinkedProtocol } from '../../http/run-link.ts'
 import type { Streams } from '../../http/stream.ts'
-import { toProblem } from './errors.ts'
-import { type LinkedPaths, NativeLinks } from './links.ts'
-import { nativeRoutes } from './routes.ts'
-import { runLinksRoute } from './run-links.ts'
-import { toComponent } from './wire.ts'
+import { toProblem } from './wire/errors.ts'
+import { type LinkedPaths, NativeLinks } from './wire/links.ts'
+import { nativeRoutes } from './routes/index.ts'
+import { runLinksRoute } from './routes/run-links.ts'
+import { toComponent } from './wire/responses.ts'
 
 const atRoot: LinkedPaths = new Map([
   ['native', ''],
@@ -44,7 +44,7 @@ function componentsRoute(service: Service, version: string, links: NativeLinks):
       const format = call.query.get('format')
       if (format === null) return respondJson(call.response, 200, { components: service.components().map(toComponent) })
       if (format !== 'openapi') throw new HoldfastError('invalid_request', 'format must be openapi')
-      const { openApiDocument } = await import('./openapi.ts')
+      const { openApiDocument } = await import('./wire/openapi.ts')
       respondJson(call.response, 200, openApiDocument(version, links.base(call), service.components()))
     },
   }
@@ -57,7 +57,7 @@ function openApiRoute(version: string, links: NativeLinks, service: Service | un
     path: '/openapi.json',
     public: true,
     async handle(call) {
-      const { openApiDocument } = await import('./openapi.ts')
+      const { openApiDocument } = await import('./wire/openapi.ts')
       respondJson(call.response, 200, openApiDocument(version, links.base(call), service?.components()))
     },
   }

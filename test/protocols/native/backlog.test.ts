@@ -1,6 +1,6 @@
 /** A store whose compaction is behind, as clients see it. */
 import { expect, test } from 'vitest'
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { openSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { type Answer, call, postRun } from '../../support/http.ts'
 import { serveInProcess } from '../../support/in-process.ts'

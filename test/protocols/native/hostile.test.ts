@@ -1,7 +1,7 @@
 /** Hostile headers, paths and queries are refused, and the server survives. */
 import { Agent, request as httpRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { problemShape } from '../../../src/protocols/native/shapes.ts'
+import { problemShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { call, followRun, startRun, untilFinished } from '../../support/http.ts'
 import { expectGoesOn, HEADER_BYTES_MAX, narrow } from './hostile.ts'
 import { exchange, open, requestText, statusOf } from './raw.ts'

@@ -8,7 +8,7 @@ import { defaultLimits } from '../../../src/core/model/limits.ts'
 import type { Route } from '../../../src/http/route.ts'
 import { Streams } from '../../../src/http/stream.ts'
 import { nativeProtocol } from '../../../src/protocols/native/index.ts'
-import { openApiDocument } from '../../../src/protocols/native/openapi.ts'
+import { openApiDocument } from '../../../src/protocols/native/wire/openapi.ts'
 import {
   componentShape,
   eventShape,
@@ -19,7 +19,7 @@ import {
   sessionShape,
   startBody,
   stopBody,
-} from '../../../src/protocols/native/shapes.ts'
+} from '../../../src/protocols/native/wire/shapes.ts'
 import { createKey } from '../../../src/server/auth/keys.ts'
 import { version } from '../../../src/server/version.ts'
 import { followRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'

@@ -1,6 +1,6 @@
 /** Looking at one run over the native protocol, stopping it, answering it, removing it. */
 import { describe, expect, test } from 'vitest'
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { EventStream } from '../../support/event-stream.ts'
 import { call, getRun, readEvents, readLog, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { serveNative } from './serve.ts'

@@ -1,6 +1,6 @@
 /** Finding runs over the native protocol. */
 import { describe, expect, test } from 'vitest'
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { call, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { type NativeServer, serveNative } from './serve.ts'
 import type { RunPage } from './shapes.ts'

@@ -1,6 +1,6 @@
 /** Starting runs over the native protocol. */
 import { describe, expect, test } from 'vitest'
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { EventStream } from '../../support/event-stream.ts'
 import { call, eventsIn, postRun, readLog, startRun, untilFinished } from '../../support/http.ts'
 import { serveNative } from './serve.ts'

@@ -1,5 +1,5 @@
 /** What answers look like to a test. */
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 
 export interface Problem {
   readonly code: string

@@ -1,6 +1,6 @@
 /** Runs and their clients while their server is killed many times. Everything that clients receive is kept and checked later. */
 import { setTimeout as wait } from 'node:timers/promises'
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { call, FINISHED, followRun, getRun, postRun, stopRun, untilStatus } from '../../support/http.ts'
 import { ServerProcess, startServer } from '../../support/process.ts'
 import type { Random } from '../../support/random.ts'

@@ -1,5 +1,5 @@
 /** Judges a campaign: every run that was accepted, against its log and everything that clients saw of it. */
-import type { RunShape } from '../../../src/protocols/native/shapes.ts'
+import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 import { assertSeenIsInLog, checkedEnd, numbersIn, type Recorded, standingTexts } from '../../support/checker.ts'
 import { call, getRun, readLog, type Target } from '../../support/http.ts'
 import type { AcceptedRun } from './campaign.ts'

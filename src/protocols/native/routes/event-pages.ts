@@ -1,14 +1,14 @@
 /** `GET /runs/{id}/events?format=json`: the log in pages, with long-polling. */
-import { START } from '../../core/model/cursor.ts'
-import { lastOf, rawRecords } from '../../core/model/record.ts'
-import { isFinished } from '../../core/model/run.ts'
-import type { StoredRun } from '../../core/ports/store.ts'
-import type { KnownRun, Service } from '../../core/service.ts'
-import { respondText } from '../../http/respond.ts'
-import type { Call } from '../../http/route.ts'
-import type { EventFilter } from './event-filter.ts'
-import { readNumber } from '../../http/read-number.ts'
-import type { EncodedSnapshot } from './snapshot.ts'
+import { START } from '../../../core/model/cursor.ts'
+import { lastOf, rawRecords } from '../../../core/model/record.ts'
+import { isFinished } from '../../../core/model/run.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import type { KnownRun, Service } from '../../../core/service.ts'
+import { respondText } from '../../../http/respond.ts'
+import type { Call } from '../../../http/route.ts'
+import type { EventFilter } from '../requests/event-filter.ts'
+import { readNumber } from '../../../http/read-number.ts'
+import type { EncodedSnapshot } from '../view/snapshot.ts'
 
 export interface PageStart {
   /** Default: before the earliest event that was not trimmed. */

@@ -1,14 +1,14 @@
 /** `GET /runs/{id}/links`: what each protocol calls a run, and one position in the positions of all of them. */
-import { assertReadable, START } from '../../core/model/cursor.ts'
-import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
-import type { StoredRun } from '../../core/ports/store.ts'
-import type { Service } from '../../core/service.ts'
-import type { LogCursor } from '../../core/delivery/shared-view.ts'
-import { respondJson } from '../../http/respond.ts'
-import type { Call, Route } from '../../http/route.ts'
-import type { LinkedProtocol, RunLink } from '../../http/run-link.ts'
-import type { NativeLinks } from './links.ts'
-import type { LinkShape, LinksShape } from './shapes.ts'
+import { assertReadable, START } from '../../../core/model/cursor.ts'
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import type { Service } from '../../../core/service.ts'
+import type { LogCursor } from '../../../core/delivery/shared-view.ts'
+import { respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import type { LinkedProtocol, RunLink } from '../../../http/run-link.ts'
+import type { NativeLinks } from '../wire/links.ts'
+import type { LinkShape, LinksShape } from '../wire/shapes.ts'
 
 interface OpenLink extends RunLink, Pick<LinkedProtocol, 'protocol' | 'place'> {}
 

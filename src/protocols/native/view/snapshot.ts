@@ -1,8 +1,8 @@
 /** A run's structure at an index of its log, as the native protocol shows it. */
-import type { StoredRun } from '../../core/ports/store.ts'
-import { isFinished } from '../../core/model/run.ts'
-import type { Service } from '../../core/service.ts'
-import { checkedCursorOf } from './checked-cursor.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { isFinished } from '../../../core/model/run.ts'
+import type { Service } from '../../../core/service.ts'
+import { checkedCursorOf } from '../requests/checked-cursor.ts'
 
 export interface EncodedSnapshot {
   /** Index of the last event that it contains. */

@@ -1,28 +1,28 @@
 /** Routes of the native protocol: the log itself, for our client and for curl. */
-import { HoldfastError } from '../../core/model/errors.ts'
-import { cursorOf } from '../../core/model/page.ts'
-import type { Principal } from '../../core/model/principal.ts'
-import { isFinished, type RunStatus } from '../../core/model/run.ts'
-import type { Service } from '../../core/service.ts'
-import { shareActions } from '../../core/access/share-links.ts'
-import type { StoredRun } from '../../core/ports/store.ts'
-import { readJson } from '../../http/body.ts'
-import { type HealthFields, healthRoutes } from '../../http/health.ts'
-import { readIdempotencyKey } from '../../http/idempotency-key.ts'
-import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
-import type { Call, Route } from '../../http/route.ts'
-import type { Streams } from '../../http/stream.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { cursorOf } from '../../../core/model/page.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import { isFinished, type RunStatus } from '../../../core/model/run.ts'
+import type { Service } from '../../../core/service.ts'
+import { shareActions } from '../../../core/access/share-links.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { readJson } from '../../../http/body.ts'
+import { type HealthFields, healthRoutes } from '../../../http/health.ts'
+import { readIdempotencyKey } from '../../../http/idempotency-key.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import type { Streams } from '../../../http/stream.ts'
 import { follow, serveEvents } from './events.ts'
 import { forgetRoute } from './forget.ts'
-import type { NativeLinks } from './links.ts'
-import { readNumber } from '../../http/read-number.ts'
+import type { NativeLinks } from '../wire/links.ts'
+import { readNumber } from '../../../http/read-number.ts'
 import { sessionRoutes } from './sessions.ts'
 import { shareRoutes } from './shares.ts'
-import type { RunShape } from './shapes.ts'
-import { toRun } from './wire.ts'
+import type { RunShape } from '../wire/shapes.ts'
+import { toRun } from '../wire/responses.ts'
 
 /** Loaded lazily, because zod loads more slowly than the server starts. */
-const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
+const loadShapes = (): Promise<typeof import('../wire/shapes.ts')> => import('../wire/shapes.ts')
 
 export function nativeRoutes(
   service: Service,

@@ -1,11 +1,11 @@
 /** `/runs/{id}/shares`: share links to one run. */
-import type { Service } from '../../core/service.ts'
-import type { Share } from '../../core/access/share-links.ts'
-import { readJson } from '../../http/body.ts'
-import { respondEmpty, respondJson } from '../../http/respond.ts'
-import type { Call, Route } from '../../http/route.ts'
-import type { NativeLinks } from './links.ts'
-import type { ShareShape } from './shapes.ts'
+import type { Service } from '../../../core/service.ts'
+import type { Share } from '../../../core/access/share-links.ts'
+import { readJson } from '../../../http/body.ts'
+import { respondEmpty, respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import type { NativeLinks } from '../wire/links.ts'
+import type { ShareShape } from '../wire/shapes.ts'
 
 /** Default lifetime of a link. */
 const EXPIRES_MS = 24 * 3_600_000
@@ -21,7 +21,7 @@ export function shareRoutes(service: Service, links: NativeLinks): Route[] {
 async function createShare(call: Call, service: Service, links: NativeLinks): Promise<void> {
   const id = call.params['id']!
   await service.get(call.principal, id)
-  const { parseBody, shareBody } = await import('./shapes.ts')
+  const { parseBody, shareBody } = await import('../wire/shapes.ts')
   const body = parseBody(shareBody, (await readJson(call.request, service.limits.maxBodyBytes)) ?? {})
   const { share, token } = await service.share(call.principal, id, {
     can: body.can ?? ['read'],

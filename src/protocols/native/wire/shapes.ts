@@ -1,9 +1,9 @@
 /** Request and response schemas of the native protocol, which are public contract. Loaded lazily. */
 import { z } from 'zod'
-import { HoldfastError } from '../../core/model/errors.ts'
-import { defaultLimits } from '../../core/model/limits.ts'
-import type { RunStatus } from '../../core/model/run.ts'
-import { shareActions } from '../../core/access/share-links.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { defaultLimits } from '../../../core/model/limits.ts'
+import type { RunStatus } from '../../../core/model/run.ts'
+import { shareActions } from '../../../core/access/share-links.ts'
 
 const name = z.string().min(1).max(defaultLimits.maxNameChars)
 

@@ -2,10 +2,10 @@
  * Which events of a log a stream delivers: some types, some actors. The terminal event and retractions are always delivered, because
  * without them a reader would take what it has for complete, or for valid.
  */
-import { type EventType, eventTable, isTerminal } from '../../core/model/event.ts'
-import { HoldfastError } from '../../core/model/errors.ts'
-import { type RawRecord, rawRecords, recordsOf, type Slice } from '../../core/model/record.ts'
-import type { Run } from '../../core/model/run.ts'
+import { type EventType, eventTable, isTerminal } from '../../../core/model/event.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import { type RawRecord, rawRecords, recordsOf, type Slice } from '../../../core/model/record.ts'
+import type { Run } from '../../../core/model/run.ts'
 
 /** Maximum names in one parameter. */
 const NAMES_MAX = 100

@@ -1,6 +1,6 @@
 /** The OpenAPI document of the native protocol. A test compares it with the route table. */
 import { z } from 'zod'
-import type { Component } from '../../core/ports/component.ts'
+import type { Component } from '../../../core/ports/component.ts'
 import { type ComponentBodies, componentBodies } from './component-bodies.ts'
 import {
   componentShape,

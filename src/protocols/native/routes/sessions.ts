@@ -1,13 +1,13 @@
 /** `/native/sessions`: lists, shows, renames and removes sessions. `/sessions` is AgentOS's (decision 16). */
-import { type Document, SESSIONS } from '../../core/model/document.ts'
-import { HoldfastError } from '../../core/model/errors.ts'
-import type { Service } from '../../core/service.ts'
-import { readJson } from '../../http/body.ts'
-import { jsonBytes, respondEmpty, respondJson } from '../../http/respond.ts'
-import type { Call, Route } from '../../http/route.ts'
-import { readNumber } from '../../http/read-number.ts'
-import { sessionEventsRoute } from './session-events/route.ts'
-import type { SessionShape } from './shapes.ts'
+import { type Document, SESSIONS } from '../../../core/model/document.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Service } from '../../../core/service.ts'
+import { readJson } from '../../../http/body.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import { readNumber } from '../../../http/read-number.ts'
+import { sessionEventsRoute } from '../session-events/route.ts'
+import type { SessionShape } from '../wire/shapes.ts'
 
 export function sessionRoutes(service: Service): Route[] {
   return [
@@ -54,7 +54,7 @@ async function getSession(call: Call, service: Service): Promise<void> {
 
 async function renameSession(call: Call, service: Service): Promise<void> {
   const id = call.params['id']!
-  const { parseBody, renameBody } = await import('./shapes.ts')
+  const { parseBody, renameBody } = await import('../wire/shapes.ts')
   const { name } = parseBody(renameBody, await readJson(call.request, service.limits.maxBodyBytes))
   const renamed = await service.documents(call.principal).update(SESSIONS, id, () => ({ title: name }))
   if (renamed === undefined) throw noSession(id)

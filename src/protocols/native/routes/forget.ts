@@ -1,13 +1,13 @@
 /** `POST /admin/forget`: deletes all data of a principal and streams its progress. */
-import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
-import type { RemovalCount } from '../../core/access/forget.ts'
-import type { Service } from '../../core/service.ts'
-import { readJson } from '../../http/body.ts'
-import { logFailure } from '../../http/log-failure.ts'
-import { ISOLATION_HEADERS } from '../../http/respond.ts'
-import type { Call, Route } from '../../http/route.ts'
-import { toProblem } from './errors.ts'
-import type { ForgottenShape } from './shapes.ts'
+import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { RemovalCount } from '../../../core/access/forget.ts'
+import type { Service } from '../../../core/service.ts'
+import { readJson } from '../../../http/body.ts'
+import { logFailure } from '../../../http/log-failure.ts'
+import { ISOLATION_HEADERS } from '../../../http/respond.ts'
+import type { Call, Route } from '../../../http/route.ts'
+import { toProblem } from '../wire/errors.ts'
+import type { ForgottenShape } from '../wire/shapes.ts'
 
 /** Interval of progress lines. */
 const PROGRESS_MS = 1000
@@ -17,7 +17,7 @@ export function forgetRoute(service: Service): Route {
 }
 
 async function forget(call: Call, service: Service): Promise<void> {
-  const { parseBody, forgetBody } = await import('./shapes.ts')
+  const { parseBody, forgetBody } = await import('../wire/shapes.ts')
   const body = parseBody(forgetBody, await readJson(call.request, service.limits.maxBodyBytes))
   const { principal: id, tenant, stop = false, dryRun = false } = body
   const who = { id, ...(tenant !== undefined && { tenant }) }

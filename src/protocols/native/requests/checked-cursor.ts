@@ -2,13 +2,13 @@
  * Cursors with a checksum: `41~cbf43926`, the index and the CRC-32 of the record's bytes. After a restored backup or a lossy failover,
  * an index alone could point to a different event.
  */
-import { parseCursor } from '../../core/model/cursor.ts'
-import { HoldfastError } from '../../core/model/errors.ts'
-import type { Principal } from '../../core/model/principal.ts'
-import { type RawRecord, rawRecords, recordText, sliceBefore } from '../../core/model/record.ts'
-import type { Service } from '../../core/service.ts'
-import type { StoredRun } from '../../core/ports/store.ts'
-import { checksumOf } from '../../sse/checksum.ts'
+import { parseCursor } from '../../../core/model/cursor.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
+import type { Principal } from '../../../core/model/principal.ts'
+import { type RawRecord, rawRecords, recordText, sliceBefore } from '../../../core/model/record.ts'
+import type { Service } from '../../../core/service.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
+import { checksumOf } from '../../../sse/checksum.ts'
 
 export interface CheckedCursor {
   readonly index: number

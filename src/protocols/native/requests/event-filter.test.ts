@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Actor, Event } from '../../core/model/event.ts'
-import { encodeBody, encodeRecord, type Slice, sliceOf } from '../../core/model/record.ts'
+import type { Actor, Event } from '../../../core/model/event.ts'
+import { encodeBody, encodeRecord, type Slice, sliceOf } from '../../../core/model/record.ts'
 import { EventFilter } from './event-filter.ts'
 
 const RUN = { id: 'run_1', component: 'lead' }

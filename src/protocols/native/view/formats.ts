@@ -1,12 +1,12 @@
 /** Stream formats of the log: server-sent events and NDJSON. */
-import type { HoldfastError } from '../../core/model/errors.ts'
-import type { Limits } from '../../core/model/limits.ts'
-import { lastOf, type RawRecord, recordText, type Slice } from '../../core/model/record.ts'
-import type { Notice, StreamFormat } from '../../http/stream.ts'
-import { encodeFrame, encodeRetry, HEARTBEAT } from '../../sse/index.ts'
-import { checkedCursorOf } from './checked-cursor.ts'
-import type { EventFilter } from './event-filter.ts'
-import { envelopes, lastRecord } from './wire.ts'
+import type { HoldfastError } from '../../../core/model/errors.ts'
+import type { Limits } from '../../../core/model/limits.ts'
+import { lastOf, type RawRecord, recordText, type Slice } from '../../../core/model/record.ts'
+import type { Notice, StreamFormat } from '../../../http/stream.ts'
+import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
+import { checkedCursorOf } from '../requests/checked-cursor.ts'
+import type { EventFilter } from '../requests/event-filter.ts'
+import { envelopes, lastRecord } from '../wire/responses.ts'
 
 export interface LogFormat extends StreamFormat {
   records(records: readonly RawRecord[]): Uint8Array | string
