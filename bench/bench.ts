@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build } from './built.ts'
+import { build } from './build.ts'
 import type { Figure } from './figures.ts'
 import { ClientProcess, Processes, ServerProcess } from './processes.ts'
 import type { StoreCommand } from './store-load.ts'

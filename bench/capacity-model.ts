@@ -1,5 +1,5 @@
 /** Capacity model: computes the machines for a number of concurrent runs from measured figures. */
-import type { Measured, StoreName } from './measured.ts'
+import type { Measured, StoreName } from './measurements.ts'
 
 /** The workload. */
 export interface Demand {

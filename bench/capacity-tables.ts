@@ -1,7 +1,7 @@
 /** Tables of the capacity model, for the terminal and docs/scale.md. */
 import { type Capacity, capacityOf, type Demand, type Machines } from './capacity-model.ts'
 import { markdown, show } from './figures.ts'
-import { type Measured, type StoreName, storeNames } from './measured.ts'
+import { type Measured, type StoreName, storeNames } from './measurements.ts'
 
 type Row = readonly [name: string, unit: string, value: (capacity: Capacity) => number]
 

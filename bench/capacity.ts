@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { defaultDemand, defaultMachines, type Demand, type Machines } from './capacity-model.ts'
 import { boundsTable, capacityTable } from './capacity-tables.ts'
-import { documented } from './documented.ts'
-import { readMeasured } from './measured.ts'
+import { documented } from './update-docs.ts'
+import { readMeasured } from './measurements.ts'
 
 const { store: _, ...demand } = defaultDemand
 const defaults: Readonly<Record<string, number>> = { ...demand, ...defaultMachines }

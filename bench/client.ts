@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Work } from './agent.ts'
-import { answer, ready } from './answering.ts'
+import { answer, ready } from './ipc-child.ts'
 import { followRequest, positionBefore, startBody, startRequest } from './follow-request.ts'
 import type { ClientCommand, Delivered, Load, Resume } from './messages.ts'
 import { StreamReader } from './stream-reader.ts'

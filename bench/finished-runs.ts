@@ -1,6 +1,6 @@
 /** Fills a database with finished runs, in a separate process. */
 import { openSqliteStore } from '../src/stores/sqlite/index.ts'
-import { answer, ready } from './answering.ts'
+import { answer, ready } from './ipc-child.ts'
 import { OpenRun } from './open-run.ts'
 
 export interface FinishedRuns {

@@ -1,6 +1,6 @@
 /** The table of measured figures, for the bench's output and docs/scale.md. */
 import { markdown, show } from './figures.ts'
-import { type Measured, type MeasuredStore, storeNames } from './measured.ts'
+import { type Measured, type MeasuredStore, storeNames } from './measurements.ts'
 
 type Row = readonly [name: string, unit: string, value: (store: MeasuredStore) => number | undefined]
 

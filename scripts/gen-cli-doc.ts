@@ -6,7 +6,7 @@ import { type Command, usageLine } from '../src/cli/command.ts'
 import { exitTable } from '../src/cli/exit-codes.ts'
 import { configOptions } from '../src/server/config-options.ts'
 import { flagName, type OptionTable } from '../src/server/options.ts'
-import { targetOptions } from '../src/cli/target.ts'
+import { targetOptions } from '../src/cli/target/target.ts'
 import { root } from './command.ts'
 
 export const cliPagePath = join(root, 'docs', 'cli.md')

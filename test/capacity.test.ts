@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { capacityOf, defaultDemand, defaultMachines, type Demand, type Machines } from '../bench/capacity-model.ts'
-import { documented } from '../bench/documented.ts'
-import { type Measured, type MeasuredStore, readMeasured } from '../bench/measured.ts'
+import { documented } from '../bench/update-docs.ts'
+import { type Measured, type MeasuredStore, readMeasured } from '../bench/measurements.ts'
 
 /** Round figures. */
 const STORE: MeasuredStore = {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { agent } from '../../src/agents/agent.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { ready } from '../answering.ts'
+import { ready } from '../ipc-child.ts'
 
 const [directory] = process.argv.slice(2)
 const speaker = agent({

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { TaskState } from '@a2a-js/sdk'
 import { AgentEvent, type AgentExecutor, DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server'
 import { jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express'
-import { ready } from '../answering.ts'
+import { ready } from '../ipc-child.ts'
 
 const status = (state: TaskState) => ({ state, message: undefined, timestamp: new Date().toISOString() })
 

@@ -1,6 +1,6 @@
 /** Control protocol of all measured servers. */
 import type { Gate } from '../agent.ts'
-import { answer, ready } from '../answering.ts'
+import { answer, ready } from '../ipc-child.ts'
 import type { ServerCommand, Usage } from '../messages.ts'
 
 export function takeCommands(port: number, gate: Gate, stop: () => Promise<void> | void): void {

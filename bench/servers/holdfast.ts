@@ -1,6 +1,6 @@
 /** The Holdfast server with durable commits, and the agent as a component. */
 import { agent } from '../../src/agents/agent.ts'
-import { boundYoungGeneration } from '../../src/cli/young-generation.ts'
+import { boundYoungGeneration } from '../../src/cli/serving/young-generation.ts'
 import { configOptions } from '../../src/server/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { openStore } from '../../src/server/open-store.ts'

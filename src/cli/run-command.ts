@@ -3,10 +3,10 @@ import { isHoldfastError, detailOf } from '../core/model/errors.ts'
 import { version } from '../server/version.ts'
 import { catalogue } from './catalogue.ts'
 import { commandHelp } from './command.ts'
-import { readEnvFiles } from './env-files.ts'
+import { readEnvFiles } from './loading/env-files.ts'
 import { DONE, FAILED, MISUSED, UNAVAILABLE } from './exit-codes.ts'
 import type { CommandIo } from './io.ts'
-import { isSupervised } from './supervised.ts'
+import { isSupervised } from './serving/supervised.ts'
 import { safeIo } from './terminal/safe-output.ts'
 
 export async function runCommand(argv: readonly string[], given: CommandIo): Promise<number> {

@@ -1,7 +1,7 @@
 /** Nothing that an agent does outside of its run ends the process, in a server of the command line and in an embedded one. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { isOwnDefect } from '../../src/cli/uncaught-errors.ts'
+import { isOwnDefect } from '../../src/cli/serving/uncaught-errors.ts'
 import { drained, states, stream } from '../protocols/a2a/serve.ts'
 import { answerRun, call, readEvents, startRun, stopRun, untilFinished, untilStatus } from '../support/http.ts'
 import { type ServerProcess, startServer } from '../support/process.ts'

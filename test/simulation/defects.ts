@@ -185,7 +185,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'lost-hint-never-noticed',
-    file: SUBSCRIPTION,
+    file: 'src/core/delivery/subscription-registry.ts',
     search: 'if (hinted || this.#polling) return',
     replace: 'if (hinted || this.#subscriptions.size >= 0) return',
     invariant: 'SUB-2',
@@ -291,8 +291,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'output-repeated-after-a-crash',
     file: 'src/core/execution/execution-output.ts',
-    search: 'if (this.#replay?.match(encoded, this.#log) !== true) this.#add(encoded)',
-    replace: 'this.#add(encoded)',
+    search: 'if (this.#replay?.match(encoded, this.#log) !== true) this.#append(encoded)',
+    replace: 'this.#append(encoded)',
     invariant: 'RUN-5',
     seed: 1,
   },

@@ -2,13 +2,13 @@
 import type { Answers, RunInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { toSwitch, toText } from '../../server/option-values.ts'
-import { loadComponents } from '../load-components.ts'
+import { loadComponents } from '../loading/load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
-import { followRun } from '../follow.ts'
+import { followRun } from '../display/follow.ts'
 import { argumentValue, VALUE_RULE, valueOptions } from '../argument-value.ts'
-import { targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 export const answer = defineCommand({
   operands: ['RUN', 'ANSWER'],

@@ -1,9 +1,9 @@
 /** `holdfast backup DEST`: writes a verified copy of a store, even while it is in use. */
 import { backUpStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
-import { reportDamage } from '../copied-damage.ts'
-import { copyProgress } from '../copy-progress.ts'
-import { defaultStore, storeText, targetOptions } from '../target.ts'
+import { reportDamage } from '../transfer/copied-damage.ts'
+import { copyProgress } from '../transfer/copy-progress.ts'
+import { defaultStore, storeText, targetOptions } from '../target/target.ts'
 import { size } from '../terminal/text.ts'
 
 export const backup = defineCommand({

@@ -9,8 +9,8 @@ import { toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
-import { stderrLogger } from '../stderr-logger.ts'
-import { storeText } from '../target.ts'
+import { stderrLogger } from '../logging/stderr-logger.ts'
+import { storeText } from '../target/target.ts'
 import { type CopyReport, copyStore } from '../transfer/copy-store.ts'
 
 /** A node that was just stopped counts as active until its last lease expires. */

@@ -4,9 +4,9 @@ import { configOptions } from '../../server/config-options.ts'
 import { readConfig } from '../../server/config.ts'
 import { loadStore } from '../../server/open-store.ts'
 import type { Command } from '../command.ts'
-import type { ProtocolUrls } from '../host.ts'
+import type { ProtocolUrls } from '../serving/host.ts'
 import type { CommandIo } from '../io.ts'
-import { lazyLogger } from '../lazy-logger.ts'
+import { lazyLogger } from '../logging/lazy-logger.ts'
 
 const about = `Serves ready-made components: the agents storyteller and clerk (which has a tool that needs approval), the team
 newsroom, the workflow publish, and with --lab the lab agent (docs/lab.md). They need no key and no network. Set
@@ -29,14 +29,14 @@ async function serveDemo(argv: readonly string[], io: CommandIo): Promise<number
   if (config.positionals.length > 0) {
     throw new HoldfastError('invalid_request', `demo takes no file; holdfast serve ${config.positionals[0]} serves one`)
   }
-  if (config.supervise) return (await import('../supervise.ts')).supervise('demo', argv, config, io)
+  if (config.supervise) return (await import('../serving/supervise.ts')).supervise('demo', argv, config, io)
   // First, so that the store's thread starts while this one loads the rest. Errors surface where it is awaited.
   const open = await loadStore(config.store, lazyLogger(config.logLevel))
   const store = open()
   store.catch(() => {})
   const { demoModel } = await import('../demo/model.ts')
   const model = demoModel(config.model, io.env)
-  const { hostServer } = await import('../host.ts')
+  const { hostServer } = await import('../serving/host.ts')
   const { demoComponents } = await import('../demo/components.ts')
   const lab = config.lab ? (await import('../../agents/lab/kinds.ts')).labComponents() : []
   const components = [...demoComponents(model), ...lab]

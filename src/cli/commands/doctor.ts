@@ -6,7 +6,7 @@ import { examinePort, examineStore, examineVersions } from '../doctor/machine.ts
 import { examineProxyVariables, examineServer } from '../doctor/network.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
-import { defaultStore, defaultUrl, problemOf, type TargetValues, targetOptions } from '../target.ts'
+import { defaultStore, defaultUrl, problemOf, type TargetValues, targetOptions } from '../target/target.ts'
 import type { Environment } from '../../server/options.ts'
 
 export const doctor = defineCommand({

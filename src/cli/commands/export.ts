@@ -2,9 +2,9 @@
 import { isFinished } from '../../core/model/run.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
-import { targetOptions } from '../target.ts'
+import { targetOptions } from '../target/target.ts'
 import { logLines } from '../transfer/log-lines.ts'
-import { withTarget } from '../with-target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 export const exportRun = defineCommand({
   operands: ['RUN'],

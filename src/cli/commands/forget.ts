@@ -13,13 +13,13 @@ import { toSwitch, toText } from '../../server/option-values.ts'
 import type { Environment, OptionTable, OptionValues } from '../../server/options.ts'
 import { vacuumStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
-import { copyProgress } from '../copy-progress.ts'
+import { copyProgress } from '../transfer/copy-progress.ts'
 import { DONE } from '../exit-codes.ts'
-import { forgetAtServer } from '../forget-at-server.ts'
+import { forgetAtServer } from '../target/forget-at-server.ts'
 import type { CommandIo } from '../io.ts'
-import { stderrLogger } from '../stderr-logger.ts'
-import { defaultStore, defaultUrl, problemOf, storeText, targetOptions } from '../target.ts'
-import { withAdvice } from '../with-target.ts'
+import { stderrLogger } from '../logging/stderr-logger.ts'
+import { defaultStore, defaultUrl, problemOf, storeText, targetOptions } from '../target/target.ts'
+import { withAdvice } from '../target/with-target.ts'
 
 const options = {
   ...targetOptions,

@@ -10,10 +10,10 @@ import type { Server } from '../../server/create-server.ts'
 import { toChoice, toCount, toDuration, toSwitch } from '../../server/option-values.ts'
 import { type Environment, parseOptions } from '../../server/options.ts'
 import type { Command } from '../command.ts'
-import { hostServer, type ProtocolUrls } from '../host.ts'
+import { hostServer, type ProtocolUrls } from '../serving/host.ts'
 import type { CommandIo } from '../io.ts'
-import { loadComponents } from '../load-components.ts'
-import { supervise } from '../supervise.ts'
+import { loadComponents } from '../loading/load-components.ts'
+import { supervise } from '../serving/supervise.ts'
 
 const protocols = ['agentos', 'openai', 'a2a'] as const
 type Protocol = (typeof protocols)[number]

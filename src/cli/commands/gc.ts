@@ -12,12 +12,12 @@ import { toSwitch } from '../../server/option-values.ts'
 import { Retention, type RetentionSettings, SWEEP_FAILED } from '../../server/retention/retention.ts'
 import { vacuumStore } from '../../server/store-backup.ts'
 import { defineCommand } from '../command.ts'
-import { copyProgress } from '../copy-progress.ts'
+import { copyProgress } from '../transfer/copy-progress.ts'
 import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
-import { stderrLogger } from '../stderr-logger.ts'
+import { stderrLogger } from '../logging/stderr-logger.ts'
 import { size } from '../terminal/text.ts'
-import { defaultStore, storeText, targetOptions } from '../target.ts'
+import { defaultStore, storeText, targetOptions } from '../target/target.ts'
 
 export const gc = defineCommand({
   operands: [],

@@ -2,7 +2,7 @@
 import { migrateStore, type SchemaChange } from '../../server/store-maintenance.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
-import { defaultStore, storeText, targetOptions } from '../target.ts'
+import { defaultStore, storeText, targetOptions } from '../target/target.ts'
 
 export const migrate = defineCommand({
   operands: [],

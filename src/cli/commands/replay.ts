@@ -6,8 +6,8 @@ import { defineCommand } from '../command.ts'
 import { isEnd } from '../display/lines.ts'
 import { presenterFor } from '../display/presenter.ts'
 import { codeOfEnd, DETACHED, DONE } from '../exit-codes.ts'
-import { targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 const SPEED_MAX = 1_000_000
 

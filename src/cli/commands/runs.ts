@@ -10,8 +10,8 @@ import { Screen } from '../terminal/screen.ts'
 import { isTerminal, type Style, styleOf } from '../terminal/style.ts'
 import { tableLines } from '../terminal/table.ts'
 import { duration, inOneLine } from '../terminal/text.ts'
-import { type Target, targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { type Target, targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 const colours: Readonly<Record<RunStatus, keyof Style>> = {
   queued: 'dim',

@@ -5,9 +5,9 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config-options.ts'
 import { type Config, readConfig } from '../../server/config.ts'
 import type { Command } from '../command.ts'
-import { loadComponents } from '../load-components.ts'
-import { hostServer, type ProtocolUrls } from '../host.ts'
-import { supervise } from '../supervise.ts'
+import { loadComponents } from '../loading/load-components.ts'
+import { hostServer, type ProtocolUrls } from '../serving/host.ts'
+import { supervise } from '../serving/supervise.ts'
 
 export const serve: Command = {
   operands: ['FILE'],

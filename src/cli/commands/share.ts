@@ -6,8 +6,8 @@ import { toDuration, toList, toSwitch, toText } from '../../server/option-values
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
-import { targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 export const share = defineCommand({
   operands: ['RUN'],

@@ -9,8 +9,8 @@ import type { CommandIo } from '../io.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { printable } from '../../core/model/printable.ts'
 import { duration, inOneLine } from '../terminal/text.ts'
-import { type Target, targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { type Target, targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 export const show = defineCommand({
   operands: ['RUN'],

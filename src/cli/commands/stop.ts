@@ -3,8 +3,8 @@ import { isFinished } from '../../core/model/run.ts'
 import { toDuration, toText } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
-import { targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 export const stop = defineCommand({
   operands: ['RUN'],

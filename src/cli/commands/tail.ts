@@ -1,9 +1,9 @@
 /** `holdfast tail`: follows an existing run. */
 import { toCount, toSwitch } from '../../server/option-values.ts'
 import { defineCommand } from '../command.ts'
-import { followRun } from '../follow.ts'
-import { targetOptions } from '../target.ts'
-import { withTarget } from '../with-target.ts'
+import { followRun } from '../display/follow.ts'
+import { targetOptions } from '../target/target.ts'
+import { withTarget } from '../target/with-target.ts'
 
 export const tail = defineCommand({
   operands: ['RUN'],

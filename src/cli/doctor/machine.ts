@@ -8,7 +8,7 @@ import { inspectSqlite, type StoreCondition } from '../../server/store-maintenan
 import { version } from '../../server/version.ts'
 import { checkNodeVersion } from '../node-version.ts'
 import { size } from '../terminal/text.ts'
-import { storeText } from '../target.ts'
+import { storeText } from '../target/target.ts'
 import { bad, type Finding, good, note } from './finding.ts'
 
 export function examineVersions(): Finding[] {

@@ -1,6 +1,6 @@
 /** Streams the stored lines of a finished run's log, reconnecting as needed. */
 import { detailOf } from '../../core/model/errors.ts'
-import type { Target } from '../target.ts'
+import type { Target } from '../target/target.ts'
 
 const TRIES_MAX = 10
 /** A complete log never pauses this long. */

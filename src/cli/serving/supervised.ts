@@ -1,5 +1,5 @@
 /** Marks a process that `--supervise` started. */
-import type { CommandIo } from './io.ts'
+import type { CommandIo } from '../io.ts'
 
 /** Not prefixed with HOLDFAST, which is reserved for options. */
 const NAME = 'SUPERVISED_BY_HOLDFAST'

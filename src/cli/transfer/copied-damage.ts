@@ -1,7 +1,7 @@
 /** Reports damage that a copy of a store has, because the store has it. */
-import type { CopyReport } from '../server/store-backup.ts'
-import { DONE, FAILED } from './exit-codes.ts'
-import type { CommandIo } from './io.ts'
+import type { CopyReport } from '../../server/store-backup.ts'
+import { DONE, FAILED } from '../exit-codes.ts'
+import type { CommandIo } from '../io.ts'
 
 /** Lists the damage; returns the exit code. */
 export function reportDamage({ problems, problemCount }: CopyReport['damage'], io: CommandIo): number {

@@ -9,7 +9,7 @@ const SETTLE_MS = 60
 const GENERATION = 'holdfast-generation'
 
 /** This package's own modules are never reloaded, even when it runs from source. */
-const OWN = new URL('..', import.meta.url).href
+const OWN = new URL('../..', import.meta.url).href
 
 export class ModuleReloader {
   readonly #files = new Set<string>()

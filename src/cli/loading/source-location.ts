@@ -1,7 +1,7 @@
 /** A source location, and its code frame. */
 import { readFileSync } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
-import { printable } from '../core/model/printable.ts'
+import { printable } from '../../core/model/printable.ts'
 
 export interface SourceLocation {
   readonly path: string

@@ -1,8 +1,8 @@
 /** `--env-file`: environment variables from files, for the configuration and for the agents' own code. */
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
-import { HoldfastError, messageOf } from '../core/model/errors.ts'
-import type { Environment } from '../server/options.ts'
+import { HoldfastError, messageOf } from '../../core/model/errors.ts'
+import type { Environment } from '../../server/options.ts'
 
 /** What `holdfast dev` reads without the flag. */
 const BY_DEFAULT = '.env'

@@ -1,7 +1,7 @@
 /** Updates the tables of docs/scale.md, each between two comments, from the measured figures. */
 import { defaultDemand, defaultMachines } from './capacity-model.ts'
 import { boundsTable, capacityTable } from './capacity-tables.ts'
-import type { Measured } from './measured.ts'
+import type { Measured } from './measurements.ts'
 import { storesTable } from './measured-table.ts'
 
 export function documented(text: string, measured: Measured): string {

@@ -2,10 +2,10 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Component } from '../core/ports/component.ts'
-import { HoldfastError } from '../core/model/errors.ts'
+import type { Component } from '../../core/ports/component.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
 import { describeLoadError } from './load-error.ts'
-import { acceptModuleSyntax } from '../agents/shared/module-syntax.ts'
+import { acceptModuleSyntax } from '../../agents/shared/module-syntax.ts'
 import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 export async function loadComponents(file: string): Promise<Component[]> {

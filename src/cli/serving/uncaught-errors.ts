@@ -2,10 +2,10 @@
  * Handles uncaught errors outside of runs. Errors of components and their packages are logged and do not end the process. A defect of
  * Holdfast itself may leave it unable to commit or respond, so the process exits and the next one recovers the runs.
  */
-import type { Logger } from '../core/ports/logger.ts'
-import { TokenBuckets } from '../core/runtime/token-bucket.ts'
-import { currentExecution } from '../server/uncaught-errors.ts'
-import { FAILED } from './exit-codes.ts'
+import type { Logger } from '../../core/ports/logger.ts'
+import { TokenBuckets } from '../../core/runtime/token-bucket.ts'
+import { currentExecution } from '../../server/uncaught-errors.ts'
+import { FAILED } from '../exit-codes.ts'
 
 /** Limits the log output of code that throws repeatedly. */
 const LOGGED_BURST = 100
@@ -36,7 +36,7 @@ export function surviveUncaughtErrors(logger: Logger): () => void {
 }
 
 /** The folder of Holdfast's own code. */
-const ROOT = new URL('..', import.meta.url).href
+const ROOT = new URL('../..', import.meta.url).href
 /** Components that come with Holdfast. */
 const COMPONENTS = [`${ROOT}agents/`, `${ROOT}cli/demo/`]
 

@@ -1,8 +1,8 @@
 /** Asks a running server to forget a principal, and reads its progress. */
-import { ApiError, ConnectionError } from '../client/index.ts'
-import { detailOf } from '../core/model/errors.ts'
-import type { ForgetResult } from '../core/service.ts'
-import type { RemovalCount } from '../core/access/forget.ts'
+import { ApiError, ConnectionError } from '../../client/index.ts'
+import { detailOf } from '../../core/model/errors.ts'
+import type { ForgetResult } from '../../core/service.ts'
+import type { RemovalCount } from '../../core/access/forget.ts'
 
 export interface ForgetAtServer {
   readonly url: string

@@ -1,17 +1,17 @@
 /** The target of a command: a server, or a store that no server uses. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { type Client, createClient } from '../client/index.ts'
-import type { Component } from '../core/ports/component.ts'
-import { detailOf } from '../core/model/errors.ts'
-import type { RedactOptions } from '../core/redaction/redaction.ts'
-import { redactByName } from '../core/redaction/redactions.ts'
-import { configOptions, type StoreConfig } from '../server/config-options.ts'
-import { toProtocolPaths } from '../server/protocol-paths.ts'
-import { natsText } from '../server/nats-address.ts'
-import { withoutPassword } from '../server/postgres-address.ts'
-import { toText, toWebAddress } from '../server/option-values.ts'
-import type { Environment, OptionTable, OptionValues } from '../server/options.ts'
+import { type Client, createClient } from '../../client/index.ts'
+import type { Component } from '../../core/ports/component.ts'
+import { detailOf } from '../../core/model/errors.ts'
+import type { RedactOptions } from '../../core/redaction/redaction.ts'
+import { redactByName } from '../../core/redaction/redactions.ts'
+import { configOptions, type StoreConfig } from '../../server/config-options.ts'
+import { toProtocolPaths } from '../../server/protocol-paths.ts'
+import { natsText } from '../../server/nats-address.ts'
+import { withoutPassword } from '../../server/postgres-address.ts'
+import { toText, toWebAddress } from '../../server/option-values.ts'
+import type { Environment, OptionTable, OptionValues } from '../../server/options.ts'
 import { onlyOwnRuns } from './own-runs.ts'
 
 export const targetOptions = {
@@ -131,9 +131,9 @@ async function openLocal(
     )
   }
   const [{ createServer }, { openStore }, { securityKeyAuthenticator }] = await Promise.all([
-    import('../server/create-server.ts'),
-    import('../server/open-store.ts'),
-    import('../server/auth/security-key.ts'),
+    import('../../server/create-server.ts'),
+    import('../../server/open-store.ts'),
+    import('../../server/auth/security-key.ts'),
   ])
   const since = Date.now()
   const opened = await openStore(config).catch((cause: unknown) => {

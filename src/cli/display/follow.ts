@@ -1,13 +1,13 @@
 /** Follows a run for the user: shows it, handles Ctrl-C, and returns the exit code for its outcome. */
-import type { RunHandle, LoggedEvent } from '../client/index.ts'
-import type { RunStatus } from '../core/model/run.ts'
-import { isEnd } from './display/lines.ts'
-import { type Presenter, presenterFor } from './display/presenter.ts'
-import { codeOfEnd, DETACHED, PAUSED } from './exit-codes.ts'
-import type { CommandIo } from './io.ts'
-import { isTerminal } from './terminal/style.ts'
-import { inOneLine } from './terminal/text.ts'
-import type { Target } from './target.ts'
+import type { RunHandle, LoggedEvent } from '../../client/index.ts'
+import type { RunStatus } from '../../core/model/run.ts'
+import { isEnd } from './lines.ts'
+import { type Presenter, presenterFor } from './presenter.ts'
+import { codeOfEnd, DETACHED, PAUSED } from '../exit-codes.ts'
+import type { CommandIo } from '../io.ts'
+import { isTerminal } from '../terminal/style.ts'
+import { inOneLine } from '../terminal/text.ts'
+import type { Target } from '../target/target.ts'
 
 export interface FollowOptions {
   readonly json: boolean

@@ -1,6 +1,6 @@
 /** Restricts a store to the runs that a command executes itself. */
-import type { Component } from '../core/ports/component.ts'
-import type { Store } from '../core/ports/store.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { Store } from '../../core/ports/store.ts'
 
 /** Only runs of these components that were created since then are claimable. Others wait for a server. */
 export function onlyOwnRuns(store: Store, components: readonly Component[], since: number): Store {

@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { constants } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Config } from '../server/config.ts'
-import { FAILED, UNAVAILABLE } from './exit-codes.ts'
-import type { CommandIo } from './io.ts'
+import type { Config } from '../../server/config.ts'
+import { FAILED, UNAVAILABLE } from '../exit-codes.ts'
+import type { CommandIo } from '../io.ts'
 import { SUPERVISED } from './supervised.ts'
 
 /** Maximum consecutive restarts of a server that dies immediately. */
