@@ -1,21 +1,15 @@
 /** The composition root: wires a store, components and protocols together. It serves requests that others receive. */
-import { ComponentSources } from '../core/component-sources.ts'
+import { ComponentSources, type ComponentSourcesOptions } from '../core/component-sources.ts'
 import { componentsIn, type ComponentOrSource, sourcesIn } from '../core/ports/component-source.ts'
-import { Audit } from '../core/access/audit.ts'
 import { AuditedService } from '../core/access/audited-service.ts'
-import { type Clock, systemClock, systemIds } from '../core/ports/clock.ts'
-import { CallerCredentials } from '../core/access/caller-credentials.ts'
-import { CredentialWatch } from '../core/access/credential-watch.ts'
-import { HoldfastError } from '../core/model/errors.ts'
+import { systemClock, systemIds } from '../core/ports/clock.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { silentLogger } from '../core/ports/logger.ts'
-import type { Authenticator, Principal } from '../core/model/principal.ts'
+import type { Principal } from '../core/model/principal.ts'
 import { redactingLogger } from '../core/redaction/redacting-logger.ts'
 import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
-import type { SecretBox } from '../core/ports/secret-box.ts'
-import type { Service } from '../core/service.ts'
-import { ShareLinks } from '../core/access/share-links.ts'
+import type { Service, ServiceOptions } from '../core/service.ts'
 import { AddressLimit } from '../http/address-limit.ts'
 import { type App, createApp } from '../http/app.ts'
 import { toBasePath } from '../http/base-path.ts'
@@ -25,25 +19,19 @@ import { RequestRate } from '../http/request-rate.ts'
 import { Streams } from '../http/stream.ts'
 import { TrustedProxies } from '../http/trusted-proxies.ts'
 import { createUpgradeListener, type UpgradeListener } from '../http/upgrade.ts'
-import { loggedAudit } from './audit-sinks.ts'
-import { auditedAuthenticator } from './auth/audited.ts'
-import { hostAuthenticator } from './auth/host.ts'
-import { sharedAuthenticator } from './auth/shared.ts'
-import { openAuthenticator } from './auth/index.ts'
+import { Background } from './background.ts'
 import type { CertificateFiles } from './certificate-files.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './open-grpc.ts'
 import { openPassthrough } from './open-passthrough.ts'
 import { openPushes } from './open-pushes.ts'
+import { openSecurity, type Security } from './open-security.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols.ts'
 import { warnOfOrigins } from './warn-of-origins.ts'
 import { Retention } from './retention/retention.ts'
-import { createSecretBox, KEY_BYTES } from './secret-box.ts'
-import { parseSecretKey } from './secret-keys.ts'
 import { refuseAnyHost } from './refuse-any-host.ts'
-import { shareSigner, storeHash } from './share-signer.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
@@ -85,77 +73,32 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const redactor = redactorOf(undefined, options.redact)
   const { logger: plainLogger = silentLogger } = options
   const logger = redactor === undefined ? plainLogger : redactingLogger(plainLogger, redactor)
-  const { supervised = false } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(componentsIn(options.components))
   refuseAnyHost(options.a2a)
-  const secrets = secretsFor(options)
-  const checked = await authenticatorFor(options, clock, secrets)
-  const audit = new Audit(clock, [
-    ...(checked.scheme === 'none' ? [] : [loggedAudit(logger)]),
-    ...(options.audit === undefined ? [] : [options.audit]),
-  ])
-  const shares = new ShareLinks({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
-  const authenticator = auditedAuthenticator(sharedAuthenticator(checked, shares), audit)
-  const credentials = new CredentialWatch(authenticator, clock)
-  const callerCredentials = forwardsCredentials(options) ? new CallerCredentials(store.documents, secrets) : undefined
-  for (const source of sourcesIn(options.components))
-    source.attach?.({ credentialOf: async (run) => callerCredentials?.of(run) })
-  const sources = new ComponentSources({
-    registry,
-    sources: sourcesIn(options.components),
-    fixed: componentsIn(options.components),
-    clock,
-    logger,
-  })
+  const security = await openSecurity(options, { clock, ids, limits, logger })
+  const { secrets, authenticator } = security
+  const sources = openSources(options, { registry, clock, logger }, security)
+  const background = new Background()
   let loop: EventLoopMonitor | undefined
-  const service = new AuditedService(
-    {
-      store,
-      registry,
-      clock,
-      ids,
-      logger,
-      limits,
-      credentials,
-      shares,
-      removeCredentials: (who, how) => authenticator.removeCredentials?.(who, how) ?? Promise.resolve(0),
-      eventLoop: () => loop?.health() ?? { delayMs: 0, blocks: 0 },
-      upstreams: () => sources.health(),
-      ...(redactor !== undefined && { redactor }),
-      ...(callerCredentials !== undefined && { callerCredentials }),
-      ...workIdentity(store),
-    },
-    audit,
+  const service = openService(
+    { store, registry, clock, ids, logger, limits },
+    { security, redactor, sources, eventLoop: () => loop?.health() ?? { delayMs: 0, blocks: 0 } },
   )
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const proxies = new TrustedProxies(options.trustProxy ?? [])
   const rate = new RequestRate(limits, auth !== 'none', clock)
   const a2aOptions = { ...options.a2a, ...(secrets !== undefined && { secrets }) }
+  const grpcDeps = { service, ids, authenticator, proxies, rate, logger, version }
   const { grpc, a2a } =
     listener === undefined || !paths.has('a2a')
       ? { a2a: a2aOptions }
-      : await openGrpcBinding(a2aOptions, {
-          service,
-          ids,
-          authenticator,
-          proxies,
-          rate,
-          logger,
-          version,
-          path: paths.get('a2a')!,
-          ...listener,
-        })
+      : await openGrpcBinding(a2aOptions, { ...grpcDeps, path: paths.get('a2a')!, ...listener })
+  const { supervised = false } = options
   const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, paths }
-  const startedAt = new Date(clock.now()).toISOString()
-  const passed = await openPassthrough(sourcesIn(options.components), service, paths)
-  const mounts = new Mounts(
-    await firstProtocol(deps, startedAt),
-    [...mountedProtocols(deps, startedAt), ...passed.mounts],
-    passed.fallback,
-  )
+  const mounts = await openMounts(options, deps, new Date(clock.now()).toISOString())
   const cors: Cors = {
     origins: options.corsOrigins ?? [],
     loopback: options.corsLoopback ?? false,
@@ -164,7 +107,6 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
   const stallMs = limits.subscriberStallTimeoutMs
   const logins = new AddressLimit({ maxPerAddress: limits.maxLoginsPerAddress, maxTotal: limits.maxLogins })
-  const background = new Background()
   await sources.start()
   let own: Promise<Mounts> | undefined
   return {
@@ -227,78 +169,56 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   }
 }
 
+/** Sources of components, which are given the credentials that they may forward. */
+function openSources(
+  { components }: EngineOptions,
+  deps: Pick<ComponentSourcesOptions, 'registry' | 'clock' | 'logger'>,
+  { callerCredentials }: Security,
+): ComponentSources {
+  const sources = sourcesIn(components)
+  for (const source of sources) source.attach?.({ credentialOf: async (run) => callerCredentials?.of(run) })
+  return new ComponentSources({ ...deps, sources, fixed: componentsIn(components) })
+}
+
+interface ServiceParts {
+  readonly security: Security
+  readonly redactor: ServiceOptions['redactor'] | undefined
+  readonly eventLoop: NonNullable<ServiceOptions['eventLoop']>
+  readonly sources: ComponentSources
+}
+
+function openService(
+  base: Pick<ServiceOptions, 'store' | 'registry' | 'clock' | 'ids' | 'logger' | 'limits'>,
+  { security, redactor, sources, eventLoop }: ServiceParts,
+): Service {
+  const { audit, shares, authenticator, credentials, callerCredentials } = security
+  return new AuditedService(
+    {
+      ...base,
+      credentials,
+      shares,
+      removeCredentials: (who, how) => authenticator.removeCredentials?.(who, how) ?? Promise.resolve(0),
+      eventLoop,
+      upstreams: () => sources.health(),
+      ...(redactor !== undefined && { redactor }),
+      ...(callerCredentials !== undefined && { callerCredentials }),
+      ...workIdentity(base.store),
+    },
+    audit,
+  )
+}
+
+async function openMounts({ components }: EngineOptions, deps: ProtocolParts, startedAt: string): Promise<Mounts> {
+  const passed = await openPassthrough(sourcesIn(components), deps.service, deps.paths)
+  return new Mounts(
+    await firstProtocol(deps, startedAt),
+    [...mountedProtocols(deps, startedAt), ...passed.mounts],
+    passed.fallback,
+  )
+}
+
 /** What code of this process uses, also if nobody else is served. */
 async function inProcess(deps: ProtocolParts, chosen: ProtocolPaths): Promise<Mounts> {
   const paths = inProcessPaths(chosen)
   return new Mounts(await firstProtocol({ ...deps, paths }, ''), mountedProtocols({ ...deps, paths }))
-}
-
-/** Delay of work that may wait, so that it does not slow down the first requests. */
-const LATER_MS = 1000
-
-/** What an engine does besides serving, and how each part of it ends. */
-class Background {
-  readonly #timers = new Set<NodeJS.Timeout>()
-  readonly #started = new Set<Promise<unknown>>()
-  readonly #beforeDrain: (() => Promise<unknown>)[] = []
-  readonly #atEnd: (() => unknown)[] = []
-
-  later(work: () => Promise<unknown>): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer)
-      const started = work().finally(() => this.#started.delete(started))
-      this.#started.add(started)
-    }, LATER_MS)
-    timer.unref()
-    this.#timers.add(timer)
-  }
-
-  beforeDrain(stop: () => Promise<unknown>): void {
-    this.#beforeDrain.push(stop)
-  }
-
-  atEnd(stop: () => unknown): void {
-    this.#atEnd.push(stop)
-  }
-
-  async stop(): Promise<void> {
-    for (const timer of this.#timers) clearTimeout(timer)
-    await Promise.allSettled(this.#started)
-    for (const stop of this.#beforeDrain.splice(0)) await stop()
-  }
-
-  async end(): Promise<void> {
-    for (const stop of this.#atEnd.splice(0)) await stop()
-  }
-}
-
-/** `authenticate` comes first; `auth` decides about requests for which it returns null. */
-async function authenticatorFor(
-  { authenticate, auth, store }: EngineOptions,
-  clock: Clock,
-  secrets: SecretBox | undefined,
-): Promise<Authenticator> {
-  const digest = storeHash(store, 'caller', secrets)
-  const hash = async (text: string): Promise<string> => (await digest(text)).toString('base64url')
-  const others = await openAuthenticator(auth ?? {}, clock, hash)
-  if (authenticate === undefined) return others
-  return hostAuthenticator(authenticate, others.scheme === 'none' ? undefined : others)
-}
-
-/** Whether upstreams get the credentials of callers. Throws if they should and there are none. */
-function forwardsCredentials({ auth = {}, components }: EngineOptions): boolean {
-  const isOn = 'passthrough' in auth && auth.passthrough === true
-  const source = sourcesIn(components).find((each) => each.forwardsCredentials === true)
-  if (source !== undefined && !isOn)
-    throw new HoldfastError(
-      'invalid_request',
-      `the upstream ${source.name} gets the caller's credential, which this server only has with auth: { passthrough: true }`,
-    )
-  return isOn
-}
-
-function secretsFor({ secretKeys = [], store }: EngineOptions): SecretBox | undefined {
-  if (secretKeys.length > 0) return createSecretBox(secretKeys.map(parseSecretKey))
-  if (store.capabilities.durable) return undefined
-  return createSecretBox([process.getBuiltinModule('node:crypto').randomBytes(KEY_BYTES)])
 }
