@@ -246,8 +246,8 @@ class Subscriber implements Sink {
     this.tested = tested
     this.has = has
     this.#view = view
-    const wanted = has < 0 ? {} : { wanted: (frame: unknown) => tested.positionOf!(frame) > has }
-    this.#cursor = new ViewCursor({ view, from, ...wanted, ends: () => false })
+    const needed = has < 0 ? {} : { isNeeded: (frame: unknown) => tested.positionOf!(frame) > has }
+    this.#cursor = new ViewCursor({ view, from, ...needed, ends: () => false })
   }
 
   static async join(

@@ -253,7 +253,7 @@ function resume(reply: Reply, { time }: LoggedEvent): ReplyUpdate {
   const fresh = {
     textPieces: undefined,
     sent: undefined,
-    ahead: '',
+    unconfirmedText: '',
     usage: undefined,
     finish: undefined,
     diverged: false,
