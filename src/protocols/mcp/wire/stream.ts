@@ -1,7 +1,7 @@
 /** The stream of one request: progress, questions to the client's user, and the response at the end. */
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { StreamFormat } from '../../../http/stream.ts'
-import { viewFormat, type Wire } from '../../../http/view.ts'
+import { viewFormat, type FrameFormat } from '../../../http/view.ts'
 import { keyOf, toElicitation } from '../view/elicitation.ts'
 import type { CallFrame, CallState } from '../view/projection.ts'
 import { metaOf, type ToolResult, waitingResult } from '../view/result.ts'
@@ -35,23 +35,26 @@ export interface CallStream extends Omit<CallDialogue, 'run'> {
 }
 
 /** All that there is to see of a run, for the console. */
-export function callFrameFormat(run: CallState['run']): Wire<CallFrame> {
-  return wireOf({ run, name: { run: run.id, request: 1, progress: 1, elicits: true }, leg: 0, era: 'legacy' })
+export function callFrameFormat(run: CallState['run']): FrameFormat<CallFrame> {
+  return frameFormatOf({ run, name: { run: run.id, request: 1, progress: 1, elicits: true }, leg: 0, era: 'legacy' })
 }
 
 export function callFormat(stream: CallStream): StreamFormat & { readonly first: number } {
   const { view, after = -1, from = view.start, primes, name, leg, era } = stream
-  const wire = wireOf({ ...stream, run: view.run })
-  const format = viewFormat(primes ? { ...wire, preamble: `${eventId(stream, after)}data: \n\n` } : wire, {
-    view,
-    from,
-    ...(after >= 0 && { wanted: (frame: CallFrame) => frame.position > after }),
-    ends: (frame) => frame.kind === 'result' || !(isInline({ name, era }) || isAnswered(frame, leg)),
-  })
+  const frameFormat = frameFormatOf({ ...stream, run: view.run })
+  const format = viewFormat(
+    primes ? { ...frameFormat, preamble: `${eventId(stream, after)}data: \n\n` } : frameFormat,
+    {
+      view,
+      from,
+      ...(after >= 0 && { isNeeded: (frame: CallFrame) => frame.position > after }),
+      ends: (frame) => frame.kind === 'result' || !(isInline({ name, era }) || isAnswered(frame, leg)),
+    },
+  )
   return { ...format, headers: { 'holdfast-run': name.run }, first: from.index }
 }
 
-function wireOf(dialogue: CallDialogue): Wire<CallFrame> {
+function frameFormatOf(dialogue: CallDialogue): FrameFormat<CallFrame> {
   const { name, leg, era, meta = null } = dialogue
   return {
     contentType: 'text/event-stream; charset=utf-8',

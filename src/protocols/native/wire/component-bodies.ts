@@ -1,7 +1,7 @@
 /** The body of `POST /runs` for each component whose input has a JSON Schema, for the OpenAPI document. */
 import type { Component } from '../../../core/ports/component.ts'
 import { schemasOf } from '../../../core/schema/component-schemas.ts'
-import { nestedSchema } from '../../core/schema/nested-schema.ts'
+import { nestedSchema } from '../../../core/schema/nested-schema.ts'
 
 export interface ComponentBodies {
   /** By name of the schema. */
