@@ -76,7 +76,7 @@ export function continueText(
   if (newest?.id !== textArtifactId(undefined, message) || !newest.isText || newest.pieces !== undefined)
     return undefined
   return {
-    newest: { ...newest, closed: false, said: addPieces(newest.said, first, texts) },
+    newest: { ...newest, closed: false, plainText: addPieces(newest.plainText, first, texts) },
     older: artifacts?.older,
   }
 }
