@@ -112,7 +112,7 @@ export function addReceived(
 ): Artifacts | undefined {
   const known = find(artifacts, fields.artifactId)
   const before = append ? known : undefined
-  let content: Content = { said: before?.said, pieces: before?.pieces }
+  let content: Content = { plainText: before?.plainText, pieces: before?.pieces }
   for (const part of parts) content = contentWith(content, index, part)
   const received = { ...before?.received, ...fields }
   const artifact: ArtifactFold = {
