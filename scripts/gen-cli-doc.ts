@@ -33,8 +33,8 @@ export async function cliPage(): Promise<string> {
 
 function section(name: string, command: Command): string[] {
   const { about, examples, options } = command
-  const width = Math.max(0, ...examples.map(({ command }) => command.length))
-  const lines = examples.map(({ command, description }) => `${command.padEnd(width)}   # ${description}`)
+  const width = Math.max(0, ...examples.map((example) => example.command.length))
+  const lines = examples.map(({ command: line, description }) => `${line.padEnd(width)}   # ${description}`)
   return [
     `## holdfast ${name}`,
     `    ${usageLine(name, command)}`,

@@ -66,9 +66,9 @@ export function usageLine(name: string, { operands }: Command): string {
 }
 
 export function commandHelp(name: string, command: Command): string {
-  const width = Math.max(0, ...command.examples.map(({ command }) => command.length))
+  const width = Math.max(0, ...command.examples.map((example) => example.command.length))
   const examples = command.examples
-    .map(({ command, description }) => `  ${command.padEnd(width)}   # ${description}\n`)
+    .map(({ command: line, description }) => `  ${line.padEnd(width)}   # ${description}\n`)
     .join('')
   const options = helpText(command.options)
   return [

@@ -66,9 +66,9 @@ export class Runs {
   readonly #transport: Transport
   readonly #follow: Follow
 
-  constructor(transport: Transport, follow: Follow) {
+  constructor(transport: Transport, followLog: Follow) {
     this.#transport = transport
-    this.#follow = follow
+    this.#follow = followLog
   }
 
   /** Starts a run. Retries after connection failures still start only one run. */

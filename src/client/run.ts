@@ -107,10 +107,10 @@ export class RunHandle {
   readonly #from: { events: number; text: number }
   #furthest: number
 
-  constructor(transport: Transport, follow: Follow, id: string, after = -1) {
+  constructor(transport: Transport, followLog: Follow, id: string, after = -1) {
     this.id = id
     this.#transport = transport
-    this.#follow = follow
+    this.#follow = followLog
     this.#furthest = checkCursor(after)
     this.#from = { events: after, text: after }
   }

@@ -3,7 +3,7 @@
  * Subscriptions at the tail share the bytes of each commit.
  */
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
-import { sliceFault, readLog } from './read-log.ts'
+import { readLog } from './read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
 import type { Hint, Store } from '../ports/store.ts'
