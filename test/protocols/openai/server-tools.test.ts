@@ -89,3 +89,29 @@ test('OpenAI: every item that begins also ends, also in a failed run', async () 
   const failed = frames.find(({ type }) => type === 'response.failed')!
   expect(failed.response!.output.at(-1)!.status).toBe('incomplete')
 })
+
+test('OpenAI: with Holdfast-Tools: function_call, tools of the server are items of Open Responses, streamed, retrieved and sent back', async () => {
+  const server = await serveOpenAi({ components: [busy] })
+  const defaultHeaders = { 'holdfast-tools': 'function_call' }
+  const client = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0, defaultHeaders })
+  const streamed = await client.responses.stream({ model: 'busy', input: 'go' }).finalResponse()
+  const items = streamed.output as readonly { type: string; call_id?: string; output?: string }[]
+  expect(new Set(items.map(({ type }) => type))).toEqual(new Set(['message', 'function_call', 'function_call_output']))
+  const results = items.filter(({ type }) => type === 'function_call_output')
+  expect(results.toSorted((left, right) => (left.call_id! < right.call_id! ? -1 : 1))).toMatchObject([
+    { call_id: 'c1', output: 'found', status: 'completed' },
+    { call_id: 'c2', output: '{"error":"no such key"}', status: 'completed' },
+  ])
+  const plain = new OpenAI({ baseURL: server.base, apiKey: 'none', maxRetries: 0 })
+  expect((await plain.responses.retrieve(streamed.id)).output).toEqual(
+    (await client.responses.create({ model: 'busy', input: 'go' })).output.map((item, at) => ({
+      ...item,
+      id: streamed.output[at]!.id,
+    })),
+  )
+  const input = [...(streamed.output as never[]), { role: 'user' as const, content: 'again' }]
+  expect((await plain.responses.create({ model: 'busy', input })).status).toBe('completed')
+  await expect(
+    plain.responses.create({ model: 'busy', input: 'go' }, { headers: { 'holdfast-tools': 'none' } }),
+  ).rejects.toMatchObject({ status: 400 })
+})

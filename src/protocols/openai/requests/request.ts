@@ -10,6 +10,7 @@ import { notFound, refusal } from '../wire/errors.ts'
 export const SESSION_HEADER = 'holdfast-session'
 export const DISCONNECT_HEADER = 'holdfast-disconnect'
 const PROGRESS_HEADER = 'holdfast-progress'
+export const TOOLS_HEADER = 'holdfast-tools'
 
 /** Who asks for something, by HTTP or on a WebSocket. */
 export interface Requester extends Pick<Call, 'principal' | 'signal'> {
@@ -53,6 +54,14 @@ export function disconnectPolicy(
 
 export function wantsProgress(call: Requester, maxChars: number): boolean {
   return header(call, PROGRESS_HEADER, maxChars) === 'tools'
+}
+
+/** Whether tools that the server executes are shown as `function_call` items, as Open Responses knows them. */
+export function wantsFunctionCalls(call: Requester, maxChars: number): boolean {
+  const wanted = header(call, TOOLS_HEADER, maxChars)
+  if (wanted === undefined || wanted === 'mcp_call') return false
+  if (wanted === 'function_call') return true
+  throw refusal(`${TOOLS_HEADER} must be mcp_call or function_call`, { param: TOOLS_HEADER })
 }
 
 /** Digest that identifies a repeated request. */

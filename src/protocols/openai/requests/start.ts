@@ -26,6 +26,8 @@ export interface RunOrigin {
   readonly previous?: string
   /** The caller named a conversation. */
   readonly conversation?: true
+  /** How tools that the server executes are shown. Default: `mcp_call`. */
+  readonly tools?: 'function_call'
   /** Request fields to echo. */
   readonly echo?: Readonly<Record<string, unknown>>
 }

@@ -13,7 +13,14 @@ import { refusal, toVerdictResponse, waitingVerdict } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import { textInput } from '../../../http/text-input.ts'
-import { disconnectPolicy, findComponent, header, type Requester, SESSION_HEADER } from '../requests/request.ts'
+import {
+  disconnectPolicy,
+  findComponent,
+  header,
+  type Requester,
+  SESSION_HEADER,
+  wantsFunctionCalls,
+} from '../requests/request.ts'
 import {
   type RunOrigin,
   assertUntrimmed,
@@ -98,7 +105,10 @@ async function wishesFor(
     body: given,
     session,
     metadata: body.metadata ?? {},
-    about: aboutFor(body),
+    about: {
+      ...aboutFor(body),
+      ...(wantsFunctionCalls(call, service.limits.maxNameChars) && { tools: 'function_call' as const }),
+    },
   }
 }
 

@@ -3,15 +3,7 @@ import type { LoggedEvent } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
-import {
-  callerCall,
-  type CallerCall,
-  type Piece,
-  applyEvent,
-  applyTexts,
-  type ToolResult,
-  type ToolUse,
-} from '../view/reply.ts'
+import { callerCall, type Piece, applyEvent, applyTexts, type ToolResult, type ToolUse } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
@@ -113,7 +105,7 @@ class Draft {
         return this.#emitResponse('response.in_progress')
       case 'calls':
         this.#closeItems('completed')
-        for (const call of piece.calls) this.#callCaller(call)
+        for (const { id, name, arguments: given } of piece.calls) this.#addCall(id, name, given)
         return this.#complete('stop', piece.at)
       case 'completed':
         this.#closeItems('completed')
@@ -222,11 +214,15 @@ class Draft {
     this.#endItem(index, { type: 'reasoning', id: this.#idAt(index), summary: [summaryPart(text)] })
   }
 
-  /** As an MCP call, which clients show but do not execute. */
+  /** As an MCP call, which clients show but do not execute; as a function call for clients of Open Responses that asked for it. */
   #beginTool({ call, name, input }: ToolUse): void {
     this.#endMessage('completed')
     this.#endReasoning()
     const given = JSON.stringify(input ?? {})
+    if (this.state.about?.tools === 'function_call') {
+      const index = this.#addCall(call, name, given)
+      return this.#set({ tools: new Map(this.state.tools).set(call, index) })
+    }
     // Without arguments, which clients assemble from the following deltas.
     const index = this.#addItem('mcp', (id) => mcpCall(id, name, '', 'in_progress'))
     const items = this.state.items.with(index, mcpCall(this.#idAt(index), name, given, 'in_progress'))
@@ -243,13 +239,28 @@ class Draft {
     const tools = new Map(this.state.tools)
     tools.delete(call)
     this.#set({ tools })
+    if (this.state.items[index]!.type === 'function_call') return this.#addResult(call, result)
     const position = { item_id: this.#idAt(index), output_index: index }
     this.#emit('error' in result ? 'response.mcp_call.failed' : 'response.mcp_call.completed', position)
     const status = 'error' in result ? 'failed' : 'completed'
     this.#endItem(index, mcpCall(this.#idAt(index), name, JSON.stringify(input ?? {}), status, result))
   }
 
-  #callCaller({ id: call, name, arguments: given }: CallerCall): void {
+  /** A call that the server executes has its result in the same response. */
+  #addResult(call: string, result: ToolResult): void {
+    const output = 'error' in result ? JSON.stringify({ error: result.error }) : outputText(result.output)
+    const item = (id: string, status: ItemStatus): OutputItem => ({
+      type: 'function_call_output',
+      id,
+      call_id: call,
+      output,
+      status,
+    })
+    const index = this.#addItem('fco', (id) => item(id, 'in_progress'))
+    this.#endItem(index, item(this.#idAt(index), 'completed'))
+  }
+
+  #addCall(call: string, name: string, given: string): number {
     const item = (id: string, status: ItemStatus, written: string): OutputItem => ({
       type: 'function_call',
       id,
@@ -263,6 +274,7 @@ class Draft {
     this.#emit('response.function_call_arguments.delta', { ...position, delta: given })
     this.#emit('response.function_call_arguments.done', { ...position, name, arguments: given })
     this.#endItem(index, item(this.#idAt(index), 'completed', given))
+    return index
   }
 
   /** Closes open items at the end, because clients reject responses with open items. */

@@ -29,6 +29,13 @@ export type OutputItem =
       readonly status: ItemStatus
     }
   | {
+      readonly type: 'function_call_output'
+      readonly id: string
+      readonly call_id: string
+      readonly output: string
+      readonly status: ItemStatus
+    }
+  | {
       readonly type: 'mcp_call'
       readonly id: string
       readonly server_label: string

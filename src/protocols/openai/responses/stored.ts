@@ -91,7 +91,7 @@ export function itemLookup(service: Service, principal: Principal): ItemLookup {
   return async (id) => {
     const missing = (): HoldfastError =>
       notFound(`Item with id '${id.slice(0, 200)}' not found.`, { param: 'input', code: 'item_not_found' })
-    const [, name, number] = /^(?:msg|rs|fc|mcp)_(.+)_(\d{1,6})$/.exec(id) ?? []
+    const [, name, number] = /^(?:msg|rs|fc|fco|mcp)_(.+)_(\d{1,6})$/.exec(id) ?? []
     if (name === undefined) throw missing()
     const response = `resp_${name}`
     let reading = responses.get(response)

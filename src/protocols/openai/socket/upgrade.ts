@@ -4,11 +4,14 @@ import type { Service } from '../../../core/service.ts'
 import { bearerIn } from '../../../http/bearer.ts'
 import type { SocketServer } from '../../../http/socket-server.ts'
 import type { Upgrade, UpgradeCall } from '../../../http/upgrade.ts'
-import { DISCONNECT_HEADER, SESSION_HEADER } from '../requests/request.ts'
+import { DISCONNECT_HEADER, SESSION_HEADER, TOOLS_HEADER } from '../requests/request.ts'
 import { ResponseSession } from './session.ts'
 
 /** As long as a connection to OpenAI lasts. */
 const LIFETIME_MS = 60 * 60 * 1000
+
+/** Headers of the handshake that are about every response. */
+const CONNECTION_HEADERS = [SESSION_HEADER, DISCONNECT_HEADER, TOOLS_HEADER]
 
 export function responsesUpgrade(service: Service, server: SocketServer, logger: Logger): Upgrade {
   return { path: '/v1/responses', handle: (call) => open(call, service, server, logger) }
@@ -23,7 +26,7 @@ async function open(call: UpgradeCall, service: Service, server: SocketServer, l
   const release = service.holdStream(principal)
   call.socket.once('close', release)
   // An idempotency key of the handshake would be that of every response.
-  const headers = { [SESSION_HEADER]: given[SESSION_HEADER], [DISCONNECT_HEADER]: given[DISCONNECT_HEADER] }
+  const headers = Object.fromEntries(CONNECTION_HEADERS.map((name) => [name, given[name]]))
   const peer = { principal, request: { headers }, logger, admit: call.admit, lifetimeMs: LIFETIME_MS }
   await server.accept(call, (socket) => new ResponseSession(socket, service, peer))
 }

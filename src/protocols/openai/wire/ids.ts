@@ -41,7 +41,7 @@ export function parseResponseId(id: string): Part | undefined {
 
 /** The part of an item; undefined if it is not a run's item. */
 export function parseItemId(id: string): Part | undefined {
-  const [, name] = /^(?:msg|rs|fc|mcp|in)_(.+)_\d{1,6}$/.exec(id) ?? []
+  const [, name] = /^(?:msg|rs|fc|fco|mcp|in)_(.+)_\d{1,6}$/.exec(id) ?? []
   return name === undefined ? undefined : parseResponseId(`resp_${name}`)
 }
 
