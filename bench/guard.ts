@@ -1,7 +1,9 @@
 /**
  * `npm run bench:guard`: fails if a ratio to plain node:http has become clearly worse. Ratios of CPU time, measured in one run, so that
  * they hold on a busy machine, too. A figure below its floor is measured again: only one that stays below it is a regression.
+ * `--slow MICROSECONDS` makes every event of Holdfast cost so much more CPU, to show that the guard notices.
  */
+import { parseArgs } from 'node:util'
 import { Bench, type Scenario } from './bench.ts'
 import { markdown, show } from './figures.ts'
 import { fanOut } from './scenarios/fan-out.ts'
@@ -15,6 +17,16 @@ const FLOORS: ReadonlyMap<string, number> = new Map([
   ['1,000 subscribers, eight per turn: deliveries per CPU-second, of B', 2],
 ])
 const ATTEMPTS_MAX = 3
+
+const SLOW_US_MAX = 10_000
+
+const { values } = parseArgs({ options: { slow: { type: 'string', default: '0' } } })
+const slowUs = Number(values.slow)
+if (!(slowUs >= 0 && slowUs <= SLOW_US_MAX)) {
+  console.error(`--slow takes microseconds from 0 to ${SLOW_US_MAX}, not "${values.slow}"`)
+  process.exit(2)
+}
+process.env['HOLDFAST_BENCH_SLOW_US'] = String(slowUs)
 
 const best = new Map<string, number>()
 const bench = new Bench({ quick: true, profile: undefined, save: false })
