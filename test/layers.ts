@@ -23,7 +23,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'agents/ai-agent': ['core', 'agents/shared', 'agents/model'],
   'agents/team': ['core', 'agents/shared', 'agents/model'],
   'agents/remote-a2a': ['core', 'agents/shared', 'a2a', 'client'],
-  'agents/upstream': ['core', 'sse', 'agents/shared', 'agents/remote-a2a', 'agents/remote-agentos'],
+  'agents/upstream': ['core', 'sse', 'agents/shared', 'agents/model', 'agents/remote-a2a', 'agents/remote-agentos'],
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
   'stores/*': ['core', 'stores/shared'],

@@ -34,6 +34,8 @@ export class ResponsesProvider {
   readonly seen: Seen[] = []
   readonly generations: Generation[] = []
   #expired = false
+  /** Also generates responses that are not in the background. */
+  allowsForeground = false
   readonly #server = createServer((request, response) => void this.#serve(request, response))
   /** Error responses for the next starts, in order. */
   readonly refusals: { readonly status: number; readonly headers?: Record<string, string> }[] = []
@@ -92,6 +94,11 @@ export class ResponsesProvider {
     for (const generation of this.generations) this.#cut(generation)
   }
 
+  /** Adds an event to the last started response. */
+  add(type: string, data: object): void {
+    this.#add(this.last, type, data)
+  }
+
   /** Disconnects all clients. */
   drop(): void {
     this.#cut(this.last)
@@ -116,6 +123,10 @@ export class ResponsesProvider {
       body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
     }
     this.seen.push(seen)
+    if (pathname.endsWith('/models'))
+      return void response
+        .setHeader('content-type', 'application/json')
+        .end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }))
     const [, id, command] = /\/responses(?:\/([^/]+)(\/cancel)?)?$/.exec(pathname) ?? []
     if (id === undefined) return this.#start(seen, response)
     const known = this.generations.find((generation) => generation.id === id)
@@ -134,7 +145,8 @@ export class ResponsesProvider {
   #start({ body }: Seen, response: ServerResponse): void {
     const refusal = this.refusals.shift()
     if (refusal !== undefined) return refuse(response, refusal.status, 'not now', refusal.headers)
-    if (body['background'] !== true || body['store'] !== true || body['stream'] !== true)
+    const isBackground = body['background'] === true && body['store'] === true && body['stream'] === true
+    if (!isBackground && !this.allowsForeground)
       return refuse(response, 400, 'this provider only generates in the background')
     const generation: Generation = {
       id: `resp_${this.generations.length + this.started}`,

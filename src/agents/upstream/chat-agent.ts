@@ -12,6 +12,7 @@ import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
 import { type ChatChunk, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
 import { assertTrustworthy, type AnswerPolicies } from './answer-policy.ts'
 import { parsedInput, ChatOutput } from './chat-output.ts'
+import { isForwardedResponse, type ResponsesMode, runResponse } from './response-agent.ts'
 
 export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies {
   /** Its base URLs end in `/v1` for most servers. */
@@ -25,6 +26,8 @@ export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies
   readonly recovery?: 'fail' | 'retry'
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
   readonly sessionHeader?: string
+  /** Requests of Responses clients are sent to `/responses`. Default: to `/chat/completions`, like all others. */
+  readonly responses?: ResponsesMode
   readonly requestTimeoutMs?: number
   readonly idleTimeoutMs?: number
   /** Throws if the upstream cannot take a run now. */
@@ -43,7 +46,8 @@ export function chatUpstream(definition: ChatUpstreamDefinition): Component {
   const { recovery = 'fail', assertAdmits = () => {} } = definition
   const settings: Settings = { ...defaults, ...definition }
   return {
-    ...commonOf({ ...definition, recovery }),
+    // Stored responses can be re-attached; chat completions decide for themselves.
+    ...commonOf({ ...definition, recovery: settings.responses === undefined ? recovery : 'resume' }),
     kind: 'agent',
     input: conversationInput,
     admit: assertAdmits,
@@ -52,6 +56,10 @@ export function chatUpstream(definition: ChatUpstreamDefinition): Component {
 }
 
 async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
+  if (isForwardedResponse(input))
+    return yield* withSlot(settings.traffic, context.signal, (slot) => runResponse(settings, input, context, slot))
+  if (settings.responses !== undefined && settings.recovery !== 'retry' && context.attempt > 1)
+    throw new WorkError({ code: 'interrupted', message: 'the gateway was interrupted', retryable: true })
   let body = await chatBody(input, context, settings.sessionHeader !== undefined)
   for (let turn = 1; turn <= TURNS_MAX; turn++) {
     const output = yield* streamAnswer(settings, body, context, turn)

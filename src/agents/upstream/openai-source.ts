@@ -12,6 +12,11 @@ export interface OpenAiUpstreamOptions extends UpstreamOptions, AnswerPolicies {
   readonly recovery?: 'fail' | 'retry'
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
   readonly sessionHeader?: string
+  /**
+   * It also has `/responses`: requests of Responses clients go there. `background` starts them in the background, so that a stream that
+   * breaks is resumed; `stream` fetches their outcome instead. Default: they are sent as chat completions.
+   */
+  readonly responses?: 'stream' | 'background'
   /** Ids of its models, instead of those that it lists at `/models`. */
   readonly models?: readonly string[]
 }
@@ -22,10 +27,11 @@ export const openAiRules: OptionRules<OpenAiUpstreamOptions> = {
   recovery: oneOf('fail', 'retry'),
   ...answerRules,
   sessionHeader: aString,
+  responses: oneOf('stream', 'background'),
 }
 
 export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
-  const { headers, models, recovery, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
+  const { headers, models, recovery, responses, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
   const { onEmptyAnswer, onIncompleteAnswer, onErrorAnswer } = options
   return {
     protocol: 'openai',
@@ -37,6 +43,7 @@ export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
     component: ({ id: model }, common) =>
       chatUpstream({
         ...common,
+        ...(responses !== undefined && { responses, upstream: { ...common.upstream, responses: true as const } }),
         model,
         recovery: recovery ?? 'fail',
         ...(onEmptyAnswer !== undefined && { onEmptyAnswer }),

@@ -85,6 +85,12 @@ const gatewayOptions = {
     parse: toDuration,
     help: 'Silence of an upstream after which a run is re-attached or fails.',
   },
+  'upstream-responses': {
+    value: 'NAME[=stream]',
+    repeats: true,
+    parse: toResponsesModes,
+    help: 'The OpenAI-compatible upstream NAME also has /responses: requests of Responses clients go there, in the background, so that broken streams are resumed; with =stream in the foreground. Once per upstream. Default: they are sent as chat completions.',
+  },
   'upstream-recovery': {
     value: 'POLICY',
     fallback: 'fail',
@@ -118,6 +124,8 @@ What an upstream serves is discovered at start and every 30 seconds. An upstream
     if (config.supervise) return supervise('gateway', argv, config, io)
     checkNames('upstream-replica', values['upstream-replica'] ?? [], values.upstream)
     checkNames('passthrough', values.passthrough ?? [], values.upstream)
+    const withResponses = values.upstream.filter(({ protocol }) => protocol === 'openai')
+    checkNames('upstream-responses', values['upstream-responses'] ?? [], withResponses)
     checkNames('on-disconnect', values['on-disconnect'], values.upstream)
     const sources = values.upstream.map((each) => sourceOf(each, values, io.env))
     const [file, ...others] = positionals
@@ -160,6 +168,19 @@ function toPassed(text: string): readonly GivenPassthrough[] {
     const [, name, where] = /^([\w-]{1,40})(=prefix)?$/.exec(given) ?? []
     if (name === undefined) throw new Error(`${JSON.stringify(given)} is not NAME or NAME=prefix`)
     return { name, passthrough: where === undefined ? 'root' : 'prefix' }
+  })
+}
+
+interface GivenResponses {
+  readonly name: string
+  readonly responses: 'stream' | 'background'
+}
+
+function toResponsesModes(text: string): readonly GivenResponses[] {
+  return text.split(/[\s,]+/).map((given) => {
+    const [, name, mode] = /^([\w-]{1,40})(=stream)?$/.exec(given) ?? []
+    if (name === undefined) throw new Error(`${JSON.stringify(given)} is not NAME or NAME=stream`)
+    return { name, responses: mode === undefined ? 'background' : 'stream' }
   })
 }
 
@@ -217,6 +238,7 @@ interface Settings {
   readonly 'on-disconnect': readonly GivenPolicy[]
   readonly auth?: 'passthrough' | undefined
   readonly passthrough?: readonly GivenPassthrough[] | undefined
+  readonly 'upstream-responses'?: readonly GivenResponses[] | undefined
   readonly 'upstream-recovery': 'fail' | 'retry'
   readonly 'upstream-idle-timeout': number
 }
@@ -244,10 +266,19 @@ function sourceOf({ protocol, name, url }: GivenUpstream, settings: Settings, en
     case 'agentos':
       return upstream.agentos(url, { ...common, recovery: settings['upstream-recovery'] })
     case 'openai':
-      return upstream.openai(url, { ...common, recovery: settings['upstream-recovery'] })
+      return upstream.openai(url, {
+        ...common,
+        recovery: settings['upstream-recovery'],
+        ...responsesOf(name, settings),
+      })
     case 'a2a':
       return upstream.a2a(url, common)
   }
+}
+
+function responsesOf(name: string, settings: Settings): Partial<Omit<GivenResponses, 'name'>> {
+  const { responses } = settings['upstream-responses']?.find((each) => each.name === name) ?? {}
+  return responses === undefined ? {} : { responses }
 }
 
 function whatToTry({ console }: ProtocolUrls, { service }: Server, { stderr }: CommandIo): string {

@@ -52,6 +52,8 @@ export interface UpstreamInfo {
   readonly name: string
   /** Its id there. Clients may use it too, with the upstream's prefix. */
   readonly id: string
+  /** It also speaks OpenAI's Responses API. */
+  readonly responses?: true
 }
 
 /** A component's description, available without running it. */

@@ -28,6 +28,8 @@ export interface RunOrigin {
   readonly conversation?: true
   /** How tools that the server executes are shown. Default: `mcp_call`. */
   readonly tools?: 'function_call'
+  /** The upstream got the request itself. */
+  readonly forwarded?: true
   /** Request fields to echo. */
   readonly echo?: Readonly<Record<string, unknown>>
 }

@@ -35,7 +35,7 @@ import { toResponse } from './object.ts'
 import { responseProjection } from './projection.ts'
 import type { ResponseBody } from './shapes.ts'
 import { isEnded } from './state.ts'
-import { findResponse, itemLookup } from './stored.ts'
+import { findResponse, itemLookup, readResponse } from './stored.ts'
 import { followResponse } from './stream.ts'
 
 export async function createResponse(call: Call, service: Service, streams: Streams): Promise<void> {
@@ -93,6 +93,11 @@ async function wishesFor(
   isKept?: (id: string) => boolean,
 ): Promise<StartOptions> {
   const session = await sessionOf(call, service, body, isKept)
+  const forwarded = await forwardedBody(call, service, component, body, given, isKept)
+  if (forwarded !== undefined) {
+    const about = { ...aboutFor(body), forwarded: true as const }
+    return { component, input: () => forwarded, body: given, session, metadata: body.metadata ?? {}, about }
+  }
   if (body.previous_response_id !== undefined) refuseUnknownCalls(body.input)
   const { messages, caller } = await toConversation(body, itemLookup(service, call.principal))
   return {
@@ -110,6 +115,27 @@ async function wishesFor(
       ...(wantsFunctionCalls(call, service.limits.maxNameChars) && { tools: 'function_call' as const }),
     },
   }
+}
+
+/** The whole request, for an upstream that speaks the same protocol. It does not know conversations of this server. */
+async function forwardedBody(
+  call: Requester,
+  service: Service,
+  component: Component,
+  body: ResponseBody,
+  given: unknown,
+  isKept?: (id: string) => boolean,
+): Promise<object | undefined> {
+  const isOurs =
+    body.conversation !== undefined || header(call, SESSION_HEADER, service.limits.maxNameChars) !== undefined
+  if (component.upstream?.responses !== true || isOurs) return undefined
+  const { model: _model, stream: _stream, background: _background, ...response } = given as Record<string, unknown>
+  const { previous_response_id: previous } = body
+  if (previous === undefined) return { response }
+  const found = await findResponse(service, call.principal, previous, () => previousMissing(previous), isKept)
+  const { relay } = await readResponse(service, call.principal, previous, found, true)
+  if (relay?.id === undefined) return undefined
+  return { response: { ...response, previous_response_id: relay.id } }
 }
 
 /** Results of calls that neither the previous response nor the request has. */

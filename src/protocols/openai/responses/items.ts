@@ -168,11 +168,23 @@ export function toInputItems(part: Part, input: unknown): object[] {
 
 function messagesOf(input: unknown): object[] {
   if (typeof input === 'string') return [inputMessage('user', [{ type: 'input_text', text: input }])]
-  const { messages, results, text } = (input ?? {}) as Record<string, unknown>
+  const { messages, results, text, response } = (input ?? {}) as Record<string, unknown> & Partial<ForwardedInput>
+  if (typeof response === 'object') return forwardedItems(response.input)
   if (Array.isArray(messages)) return (messages as Message[]).flatMap(toItems)
   if (Array.isArray(results)) return (results as { call: string; output: unknown }[]).map(resultItem)
   const inputText = typeof text === 'string' ? text : JSON.stringify(input)
   return [inputMessage('user', [{ type: 'input_text', text: inputText }])]
+}
+
+/** Input of a run whose upstream got the request itself. */
+interface ForwardedInput {
+  readonly response: { readonly input?: unknown }
+}
+
+/** The items as the client sent them to the upstream. */
+function forwardedItems(input: unknown): object[] {
+  if (Array.isArray(input)) return input as object[]
+  return typeof input === 'string' ? messagesOf(input) : []
 }
 
 function inputMessage(role: string, content: object[]): object {

@@ -4,9 +4,12 @@ import type { Usage } from '../../../core/model/event.ts'
 import { textFrom } from '../../../core/structure/text-pieces.ts'
 import { isAllSent } from '../view/reply.ts'
 import { toConversationId, toItemId, toResponseId } from '../wire/ids.ts'
+import { relayedResponse } from './relay.ts'
 import type { OutputItem, ResponseState } from './state.ts'
 
 export function toResponse(state: ResponseState): object {
+  const relayed = relayedResponse(state)
+  if (relayed !== undefined) return relayed
   const { reply, about, created, status, error, reason, waiting } = state
   const caller = callerIn(state.input)
   return {

@@ -1,5 +1,5 @@
 /** Projects a log to response events. Sequence numbers are counted in the fold, so they are the same on every node. */
-import type { LoggedEvent } from '../../../core/model/event.ts'
+import type { LoggedEvent, LoggedEventOf } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Projection } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
@@ -7,6 +7,7 @@ import { callerCall, type Piece, applyEvent, applyTexts, type ToolResult, type T
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toItemId, toResponseId } from '../wire/ids.ts'
 import { messageItem, textPart, toResponse } from './object.ts'
+import { isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
 import { beginResponse, isEnded, type ItemStatus, type OutputItem, type ResponseState } from './state.ts'
 
 export interface ResponseFrame {
@@ -21,15 +22,19 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
     initial: (run) => beginResponse(run, part),
     apply(before, event) {
       const { reply, pieces } = applyEvent(before.reply, event)
-      const draft = new Draft({ ...before, reply, ...noted(before, event) })
-      for (const piece of pieces) draft.add(piece)
+      const relay = relayAfter(before.relay, event)
+      const draft = new Draft({ ...before, relay, reply, ...noted(before, event) })
+      if (event.type === 'upstream.received') draft.relay(event)
+      for (const piece of pieces) draft.add(piece, isRelayed(relay, event, piece))
       return { state: draft.state, frames: draft.frames }
     },
     applyTexts(before, texts) {
-      const { message, reasoning, cut, sequence } = before
+      const { message, reasoning, cut, sequence, relay } = before
       // Each text then gives one delta.
       const reply =
-        message === undefined || reasoning !== undefined || cut ? undefined : applyTexts(before.reply, texts)
+        message === undefined || reasoning !== undefined || cut || relay !== undefined
+          ? undefined
+          : applyTexts(before.reply, texts)
       return reply && { ...before, reply, sequence: sequence + texts.texts.length }
     },
   }
@@ -72,13 +77,28 @@ type Changes = { -readonly [Key in keyof ResponseState]?: ResponseState[Key] }
 class Draft {
   readonly state: { -readonly [Key in keyof ResponseState]: ResponseState[Key] }
   readonly frames: ResponseFrame[] = []
+  #isMuted = false
 
   /** Changes `state`: it must be the draft's own. */
   constructor(state: ResponseState) {
     this.state = state
   }
 
-  add(piece: Piece): void {
+  /** Shows an event of the upstream as it came. */
+  relay(event: LoggedEventOf<'upstream.received'>): void {
+    const { relay, fields } = received(this.state, event)
+    this.#set({ relay })
+    if (fields !== undefined) this.#emit(event.data.name, fields)
+  }
+
+  /** `isShown`: the upstream's own event shows the piece. */
+  add(piece: Piece, isShown: boolean): void {
+    this.#isMuted = isShown
+    this.#apply(piece)
+    this.#isMuted = false
+  }
+
+  #apply(piece: Piece): void {
     switch (piece.type) {
       case 'created':
         this.#set({ created: piece.created })
@@ -108,7 +128,7 @@ class Draft {
         for (const { id, name, arguments: given } of piece.calls) this.#addCall(id, name, given)
         return this.#complete('stop', piece.at)
       case 'completed':
-        this.#closeItems('completed')
+        this.#closeItemsAs('completed')
         return this.#complete(piece.finish, piece.at)
       case 'failed':
         return this.#fail(piece.status, piece.verdict)
@@ -123,10 +143,19 @@ class Draft {
   }
 
   #emit(type: string, fields: object, last = false): void {
-    const { sequence, cut } = this.state
-    if (cut) return
+    if (this.state.cut || this.#isMuted) return
+    this.#begin()
+    const { sequence } = this.state
     this.frames.push({ sequence, data: { type, sequence_number: sequence, ...fields }, last })
     this.state.sequence = sequence + 1
+  }
+
+  /** The start, if the upstream has sent none. */
+  #begin(): void {
+    const { relay } = this.state
+    if (relay === undefined || relay.hasStarted) return
+    this.#set({ relay: { ...relay, hasStarted: true } })
+    this.#emitResponse('response.created')
   }
 
   #emitResponse(type: string): void {
@@ -288,15 +317,23 @@ class Draft {
     this.#set({ tools: new Map() })
   }
 
+  /** Items of the upstream were closed by its own events, or are closed by the error that follows. */
+  #closeItemsAs(status: ItemStatus): void {
+    this.#isMuted = this.state.relay?.isVerbatim === true
+    this.#closeItems(status)
+    this.#isMuted = false
+  }
+
   #complete(finish: 'stop' | 'length' | 'content_filter', at: number): void {
     if (finish === 'stop') this.#set({ status: 'completed', completedAt: at })
     else this.#set({ status: 'incomplete', reason: finish === 'length' ? 'max_output_tokens' : 'content_filter' })
-    this.#emitResponse(finish === 'stop' ? 'response.completed' : 'response.incomplete')
+    const type = finish === 'stop' ? 'response.completed' : 'response.incomplete'
+    this.#emit(type, relayedEnd(this.state, type) ?? { response: toResponse(this.state) })
     this.#emitDone()
   }
 
   #fail(status: 'failed' | 'cancelled', verdict: Verdict): void {
-    this.#closeItems('incomplete')
+    this.#closeItemsAs('incomplete')
     this.#set({ status, error: verdict.error, verdict })
     this.#emitResponse('response.failed')
     this.#emitError(verdict.error, false)

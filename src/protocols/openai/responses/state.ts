@@ -4,6 +4,7 @@ import type { Run } from '../../../core/model/run.ts'
 import { type Reply, beginReply } from '../view/reply.ts'
 import type { ErrorObject, Verdict } from '../wire/errors.ts'
 import { type RunOrigin, aboutOf } from '../requests/start.ts'
+import { beginningRelay, type ResponseRelay } from './relay.ts'
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete'
 
@@ -74,6 +75,8 @@ export interface ResponseState {
   readonly sequence: number
   /** The stream ended before the run. */
   readonly cut: boolean
+  /** Only for a response of an upstream with the Responses API. */
+  readonly relay: ResponseRelay | undefined
 }
 
 export function beginResponse(run: Run, part: number): ResponseState {
@@ -100,6 +103,7 @@ export function beginResponse(run: Run, part: number): ResponseState {
     tools: new Map(),
     sequence: 0,
     cut: false,
+    relay: about?.forwarded === true && part === 0 ? beginningRelay : undefined,
   }
 }
 
