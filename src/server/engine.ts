@@ -30,7 +30,6 @@ import { openSecurity, type Security } from './open-security.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols.ts'
 import { warnOfOrigins } from './warn-of-origins.ts'
-import { Retention } from './retention/retention.ts'
 import { refuseAnyHost } from './refuse-any-host.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
@@ -138,8 +137,12 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       background.atEnd(() => loop!.close())
       if (options.handleUncaught !== false) background.atEnd(handleUncaughtErrors())
       service.startScheduling()
-      const retention = new Retention(store, limits, clock, logger, options.retention)
-      background.beforeDrain(() => retention.close())
+      // Its first sweep comes a minute later.
+      background.later(async () => {
+        const { Retention } = await import('./retention/retention.ts')
+        const retention = new Retention(store, limits, clock, logger, options.retention)
+        background.beforeDrain(() => retention.close())
+      })
       background.later(() => mounts.loadAll().catch(() => {})) // the request that needs it gets the error
       if (paths.has('a2a'))
         background.later(async () => {

@@ -9,7 +9,7 @@ import { markOf, parseEnvelope, type RawRecord } from '../model/record.ts'
 import { isFinished, type Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
-import { RunStructure } from '../structure/run-structure.ts'
+import type { RunStructure } from '../structure/run-structure.ts'
 import { isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
 import type { ViewCache } from './view-cache.ts'
@@ -131,7 +131,9 @@ export class SharedStructure {
       const { index, envelope } = folded.last
       if (await isInLog(store, run.id, { index, mark: markOf(envelope) })) return folded
     }
-    return { structure: new RunStructure(), last: undefined, bytes: 0, snapshot: undefined }
+    // Loaded lazily: a server starts faster without it.
+    const structures = await import('../structure/run-structure.ts')
+    return { structure: new structures.RunStructure(), last: undefined, bytes: 0, snapshot: undefined }
   }
 
   #tooLarge(): HoldfastError {

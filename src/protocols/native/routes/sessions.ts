@@ -6,17 +6,22 @@ import { readJson } from '../../../http/body.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import { readNumber } from '../../../http/read-number.ts'
-import { sessionEventsRoute } from '../session-events/route.ts'
 import type { SessionShape } from '../wire/shapes.ts'
 
 export function sessionRoutes(service: Service): Route[] {
   return [
     { method: 'GET', path: '/native/sessions', handle: (call) => listSessions(call, service) },
-    sessionEventsRoute(service),
+    { method: 'GET', path: '/native/sessions/{id}/events', handle: (call) => serveSessionEvents(call, service) },
     { method: 'GET', path: '/native/sessions/{id}', handle: (call) => getSession(call, service) },
     { method: 'PATCH', path: '/native/sessions/{id}', handle: (call) => renameSession(call, service) },
     { method: 'DELETE', path: '/native/sessions/{id}', handle: (call) => removeSession(call, service) },
   ]
+}
+
+/** Loaded lazily: few servers need it, and none before its first request. */
+async function serveSessionEvents(call: Call, service: Service): Promise<void> {
+  const { serve } = await import('../session-events/route.ts')
+  await serve(call, service)
 }
 
 const LIMIT = 50

@@ -4,18 +4,14 @@ import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import type { HttpResponse } from '../../../http/exchange.ts'
 import { ISOLATION_HEADERS, respondText } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
+import type { Call } from '../../../http/route.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
 import { toProblem } from '../wire/errors.ts'
 import { readNumber } from '../../../http/read-number.ts'
 import { beginning, decodeCursor } from './cursor.ts'
 import { type Batch, SessionFollower } from './follower.ts'
 
-export function sessionEventsRoute(service: Service): Route {
-  return { method: 'GET', path: '/native/sessions/{id}/events', handle: (call) => serve(call, service) }
-}
-
-async function serve(call: Call, service: Service): Promise<void> {
+export async function serve(call: Call, service: Service): Promise<void> {
   const { principal, query, params, request } = call
   const after = request.headers['last-event-id']?.toString() ?? query.get('after') ?? undefined
   const cursor = after === undefined || after === 'end' ? beginning : decodeCursor(after)
