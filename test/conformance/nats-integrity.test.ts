@@ -70,7 +70,7 @@ describe('[STO-2] [SEC-1] NATS: a leader that returns another run’s messages',
     divert((seq) => (seq > 8 && seq % 2 === 1 ? seq + 1 : undefined), 'leader')
     await expect(readRecords(store, hit.id)).rejects.toMatchObject({ code: 'unavailable', status: 503 })
     await expect(readRecords(store, hit.id)).rejects.toMatchObject({
-      detail: expect.stringContaining('quarantined: the NATS servers returned'),
+      internalMessage: expect.stringContaining('quarantined: the NATS servers returned'),
     })
     expect(await readRecords(store, sound.id)).toEqual(sound.records)
     expect(store.health()).toMatchObject({
@@ -108,7 +108,7 @@ describe('[STO-2] [LOG-2] NATS: a run that goes backwards in its stream', () => 
     expect(await ended.promise).toMatchObject({ code: 'unavailable' })
     await expect(store.get(hit.id)).rejects.toMatchObject({ code: 'unavailable' })
     await expect(store.read(hit.id, -1, 1000).then(() => undefined)).rejects.toMatchObject({
-      detail: expect.stringContaining('position 3 after position 3'),
+      internalMessage: expect.stringContaining('position 3 after position 3'),
     })
     await expect(store.claim(hit.id, 'other', 1000)).rejects.toMatchObject({ code: 'unavailable' })
     hit.text('too late')
@@ -128,7 +128,7 @@ describe('[STO-2] [LOG-2] NATS: a run that goes backwards in its stream', () => 
     await publish(`${name}.log.0.${hit.id}`, undefined, 'hello')
     await publish(`${name}.state.0.document.x`, undefined, 'hello')
     await expect(store.get(hit.id)).rejects.toMatchObject({
-      detail: expect.stringContaining('which Holdfast did not write'),
+      internalMessage: expect.stringContaining('which Holdfast did not write'),
     })
     expect(await readRecords(store, sound.id)).toEqual(sound.records)
     await until('it is told', () => store.health().alarms?.some((text) => /messages were ignored/.test(text)))

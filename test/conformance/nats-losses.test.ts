@@ -158,7 +158,7 @@ describe('NATS: a stream that has reached its limit', () => {
       code: 'unavailable',
       status: 503,
       message: 'the store is full: a limit of JetStream is reached',
-      detail: expect.stringContaining('maximum bytes exceeded'),
+      internalMessage: expect.stringContaining('maximum bytes exceeded'),
     })
     await api(`STREAM.UPDATE.${name}-log-0`, { ...config, max_bytes: -1 })
     await waiting

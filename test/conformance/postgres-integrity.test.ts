@@ -30,7 +30,7 @@ test('[STO-2] [SEC-1] PostgreSQL: a record of another run in the middle of a row
   ])
   await expect(readRecords(store, runWriter.id)).rejects.toMatchObject({
     code: 'unavailable',
-    detail: expect.stringMatching(`run ${runWriter.id}: .*belongs to another run or index`) as unknown,
+    internalMessage: expect.stringMatching(`run ${runWriter.id}: .*belongs to another run or index`) as unknown,
   })
   expect(await readRecords(store, other.id)).toEqual(other.records)
 })

@@ -142,7 +142,7 @@ test('[STO-2] the error names the store and what it returned', async () => {
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
   await expect(readLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({
     message: 'the store is unavailable',
-    detail: 'run run_1: the memory store returned invalid records: expected event 3, found event 1',
+    internalMessage: 'run run_1: the memory store returned invalid records: expected event 3, found event 1',
   })
 })
 

@@ -46,7 +46,9 @@ describe('[LOG-2] SQLite: a database file in use', () => {
     rmSync(path)
     await expect(create(store, 'run-2')).rejects.toMatchObject({
       code: 'unavailable',
-      detail: expect.stringContaining('the database file was removed or renamed while it was in use') as string,
+      internalMessage: expect.stringContaining(
+        'the database file was removed or renamed while it was in use',
+      ) as string,
     })
     expect(store.health()).toEqual({ ok: false, reason: expect.stringContaining('was removed') as string })
     await expect(create(store, 'run-3')).rejects.toMatchObject({ code: 'unavailable' })
@@ -87,7 +89,7 @@ describe('[LOG-2] SQLite: a database file in use', () => {
     renameSync(`${path}.copy`, path)
     await expect(create(store, 'run-2')).rejects.toMatchObject({
       code: 'unavailable',
-      detail: expect.stringContaining('was replaced by another one') as string,
+      internalMessage: expect.stringContaining('was replaced by another one') as string,
     })
     await until('it was tried to open the file again', () => opening.mock.calls.length >= 4 || store.health().ok)
     expect(store.health().ok).toBe(false)

@@ -42,7 +42,7 @@ test('SQLite: reads are refused while the stand-in stalls, and work once the rea
   const pending = thread.ask('size')
   isStalled = true
   thread.standInStalled(stall)
-  const refusal = { code: 'unavailable', detail: `the store cannot be read: ${stall}` }
+  const refusal = { code: 'unavailable', internalMessage: `the store cannot be read: ${stall}` }
   await expect(pending).rejects.toMatchObject(refusal)
   await expect(thread.ask('size')).rejects.toMatchObject(refusal)
   await until('the thread reads', () => thread.ask('size').catch(() => false))
