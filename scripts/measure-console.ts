@@ -88,7 +88,7 @@ async function search(context: BrowserContext): Promise<void> {
 async function longRun(context: BrowserContext): Promise<void> {
   const client = createClient({ url: server.url })
   const { id } = await client.runs.start({ component: 'lab', input: 'ask "Go on?"; text 10000 every 1' })
-  for await (const { type } of client.runs.stream(id)) if (type === 'run.paused') break
+  for await (const { type } of client.runs.events(id)) if (type === 'run.paused') break
   await watchPace(context)
   const page = await context.newPage()
   await page.goto(`${server.url}/console/runs/${id}?panel=log&event=0`)

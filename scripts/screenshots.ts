@@ -110,7 +110,7 @@ async function makeRuns(): Promise<Runs> {
       .open(id)
       .result()
       .catch(() => {})
-  for await (const { type } of client.runs.stream(approval)) if (type === 'run.paused') break
+  for await (const { type } of client.runs.events(approval)) if (type === 'run.paused') break
   return { workflow, team, approval }
 }
 

@@ -42,7 +42,6 @@ export {
   parallel,
   type ParallelNode,
   type QuestionOptions,
-  type Retry,
   type Review,
   router,
   type RouterNode,

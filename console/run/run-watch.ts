@@ -87,7 +87,7 @@ export class RunWatch {
     const after = this.#events.at(-1)?.index ?? -1
     const onGap = ({ earliest }: { earliest: number }): void => void (this.#earliest = earliest)
     try {
-      for await (const event of this.#client.runs.stream(this.#id, { after, signal, onGap })) {
+      for await (const event of this.#client.runs.events(this.#id, { after, signal, onGap })) {
         if (signal.aborted) return
         if (this.#pending.push(event) === 1) setTimeout(() => this.#flush(), this.#togetherMs())
       }

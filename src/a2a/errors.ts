@@ -18,7 +18,7 @@ export type A2aErrorCode =
   | 'forbidden'
   | 'agent_error'
 
-export interface A2aErrorFacts {
+export interface A2aErrorOptions {
   readonly code: A2aErrorCode
   /** The binding's own code: JSON-RPC code, HTTP status or gRPC status. */
   readonly wireCode: number
@@ -31,7 +31,7 @@ export class A2aError extends ClientError {
   override readonly code: A2aErrorCode
   readonly wireCode: number
 
-  constructor(message: string, { code, wireCode, details }: A2aErrorFacts) {
+  constructor(message: string, { code, wireCode, details }: A2aErrorOptions) {
     super(message, { code, retryable: false, details })
     this.code = code
     this.wireCode = wireCode
@@ -42,8 +42,8 @@ export class A2aError extends ClientError {
 export class ProtocolError extends ClientError {
   override readonly name = 'ProtocolError'
 
-  constructor(message: string) {
-    super(message, { code: 'protocol_violation', retryable: false })
+  constructor(message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, { code: 'protocol_violation', retryable: false, ...options })
   }
 }
 

@@ -133,8 +133,8 @@ export function refusalOf({ response, text }: FullResponse, url: string): ApiErr
 export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text)
-  } catch {
-    throw new ProtocolError(`the agent sent ${what} that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`)
+  } catch (cause) {
+    throw new ProtocolError(`the agent sent ${what} that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`, { cause })
   }
 }
 

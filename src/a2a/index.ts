@@ -11,7 +11,7 @@ export {
   type StreamSettings,
   type SubscribeSettings,
 } from './client.ts'
-export { A2aError, type A2aErrorCode, type A2aErrorFacts, ProtocolError } from './errors.ts'
+export { A2aError, type A2aErrorCode, type A2aErrorOptions, ProtocolError } from './errors.ts'
 export { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 export type { HeaderSource, HeaderValues } from './exchange.ts'
 export { RESUME_EXTENSION } from './resume.ts'

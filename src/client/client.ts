@@ -108,7 +108,7 @@ export class Runs {
   }
 
   /** Events of a run from a cursor to its end. */
-  stream(id: string, options?: EventsOptions): RunStream {
+  events(id: string, options?: EventsOptions): RunStream {
     return this.open(id).events(options)
   }
 

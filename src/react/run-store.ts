@@ -171,7 +171,7 @@ export class RunStore {
     }
     const onProblem: OnProblem = (connection) => report({ connection })
     try {
-      for await (const event of this.#client.runs.stream(id, { signal, onGap, onLogChanged, onProblem })) {
+      for await (const event of this.#client.runs.events(id, { signal, onGap, onLogChanged, onProblem })) {
         batch.push(event)
         timer ??= setTimeout(() => flush(), TOGETHER_MS)
       }

@@ -394,7 +394,7 @@ export const configOptions = {
     env: 'HOLDFAST_VIEW_CACHE',
     fallback: `${defaultLimits.maxViewBytes / 2 ** 20}MiB`,
     parse: toSize,
-    help: 'Memory for views of AgentOS, OpenAI, A2A and the AI SDK, estimated from what they keep of their logs. The least recently used are read again. 0 keeps none.',
+    help: 'Memory for views of every protocol except native, estimated from what they keep of their logs. The least recently used are read again. 0 keeps none.',
   },
   'max-attempts': {
     value: 'N',

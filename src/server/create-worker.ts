@@ -17,6 +17,7 @@ import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
 
 export interface WorkerOptions {
+  /** No sources of components, unlike a server: a worker executes only what it has the code for. */
   readonly components: readonly Component[]
   /** `postgres://…`, `nats://…`, `sqlite:PATH`, or an open store. `close` closes it. */
   readonly store: string | Store

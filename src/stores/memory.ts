@@ -35,6 +35,7 @@ import { type Append, MemoryWriter } from './memory/writer.ts'
 import { OwnerTotals } from './shared/owner-totals.ts'
 import { ServedComponents } from './shared/served-components.ts'
 import { FairOrder } from './shared/fair-order.ts'
+import { claimedAgain, expectsEvent, hasEnded, noRun } from './shared/refusals.ts'
 
 export interface MemoryStoreOptions {
   /** Measures leases and dates documents. */
@@ -164,7 +165,7 @@ class MemoryStore implements Store {
 
   async read(id: string, after: number, maxBytes: number): Promise<Slice | undefined> {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+    if (entry === undefined) throw noRun(id)
     const next = nextOf(entry)
     assertReadable(stored(entry), after)
     const start = after + 1 - entry.first
@@ -277,10 +278,10 @@ class MemoryStore implements Store {
   /** Atomic: appends the whole batch or nothing (LOG-1, LOG-3, LOG-4). */
   #commit(id: string, epoch: number, first: number, batch: readonly Append[]): void {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
-    if (isFinished(entry.run.status)) throw new HoldfastError('closed', `run ${id} has its terminal event`)
-    if (epoch !== entry.epoch) throw new HoldfastError('fenced', `run ${id}: epoch ${epoch} is not ${entry.epoch}`)
-    if (first !== nextOf(entry)) throw new HoldfastError('fenced', `run ${id}: ${first} is not the next index`)
+    if (entry === undefined) throw noRun(id)
+    if (isFinished(entry.run.status)) throw hasEnded(id)
+    if (epoch !== entry.epoch) throw claimedAgain(id, entry.epoch, epoch)
+    if (first !== nextOf(entry)) throw expectsEvent(id, nextOf(entry), first)
     const records = batch.map((append) => append.record)
     let logBytes = 0
     for (const { record, change } of batch) {

@@ -18,7 +18,7 @@ async function follow(id: string, options?: ClientOptions): Promise<void> {
   const events = (seen[id] = [] as LoggedEvent[])
   try {
     const watching = options === undefined ? client : createClient(options)
-    for await (const event of watching.runs.stream(id)) events.push(event)
+    for await (const event of watching.runs.events(id)) events.push(event)
     ended[id] = 'whole'
   } catch (cause) {
     ended[id] = String(cause)

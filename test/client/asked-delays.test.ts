@@ -17,7 +17,7 @@ test.each(['-1000', '"soon"', 'null', '{}'])(
     })
     const timers = vi.spyOn(globalThis, 'setTimeout')
     try {
-      await expect(collect(client.runs.stream('run_1'))).rejects.toThrow(ConnectionError)
+      await expect(collect(client.runs.events('run_1'))).rejects.toThrow(ConnectionError)
       const delays = timers.mock.calls.map(([, delay]) => delay)
       expect(delays).toContainEqual(expect.closeTo(RETRY_MS * 0.75, -1.5))
     } finally {

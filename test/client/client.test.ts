@@ -229,7 +229,7 @@ describe('client: a cursor', () => {
   test('is exposed by a stream, which can be read once', async () => {
     const client = createClient(await serveNative())
     const { id } = await client.runs.start({ component: 'lab', input: 'text 5' })
-    const stream = client.runs.stream(id, { after: 1 })
+    const stream = client.runs.events(id, { after: 1 })
     const events = await collect(stream)
     expect(events[0]!.index).toBe(2)
     expect(stream.cursor).toBe(events.at(-1)!.index)
@@ -240,8 +240,8 @@ describe('client: a cursor', () => {
     const client = createClient(await serveNative())
     const run = await client.runs.start({ component: 'lab', input: 'text 5' })
     await run.result()
-    await expect(collect(client.runs.stream(run.id, { after: 99 }))).rejects.toMatchObject({ code: 'cursor_invalid' })
-    for (const after of [-7, 1.5, Number.NaN]) expect(() => client.runs.stream(run.id, { after })).toThrow(RangeError)
+    await expect(collect(client.runs.events(run.id, { after: 99 }))).rejects.toMatchObject({ code: 'cursor_invalid' })
+    for (const after of [-7, 1.5, Number.NaN]) expect(() => client.runs.events(run.id, { after })).toThrow(RangeError)
   })
 })
 
@@ -288,7 +288,7 @@ describe('client: credentials', () => {
     expect(asked.length).toBeGreaterThan(1)
     await expect(createClient({ url }).runs.get(run.id)).rejects.toMatchObject({ code: 'unauthenticated', status: 401 })
     await expect(createClient({ url, key: other }).runs.get(run.id)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(collect(createClient({ url, key: other }).runs.stream(run.id))).rejects.toMatchObject({
+    await expect(collect(createClient({ url, key: other }).runs.events(run.id))).rejects.toMatchObject({
       code: 'not_found',
     })
   })

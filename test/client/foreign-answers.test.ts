@@ -80,7 +80,7 @@ describe.each(foreign)('client: %s', (_name, make) => {
     await untilFinished(server, id)
     const log = eventsIn(await readLog(server, id))
     const client = createClient({ url: server.url, retryDelayMs: 1, fetch: first(3, make, isStream) })
-    expect(await collect(client.runs.stream(id))).toEqual(log)
+    expect(await collect(client.runs.events(id))).toEqual(log)
   })
 
   test('a request that gets only foreign responses fails with a ConnectionError that has what was received', async () => {
@@ -93,7 +93,7 @@ describe.each(foreign)('client: %s', (_name, make) => {
       () => client.sessions.list(),
       () => client.sessions.get('session'),
       () => client.sessions.rename('session', 'name'),
-      () => collect(client.runs.stream('run_1')),
+      () => collect(client.runs.events('run_1')),
       () => client.runs.open('run_1').result(),
       () => client.runs.stop('run_1'),
       () => client.runs.answer('run_1', { answer: 1 }),
@@ -163,7 +163,7 @@ test('client: a fetch, a body and a key that never resolve and ignore their sign
     headers: { 'content-type': 'text/event-stream' },
   })
   for (const options of [{ fetch: () => never }, { fetch: async () => silent.clone() }, { key: () => never }])
-    await expect(collect(createClient({ ...stuck, ...options }).runs.stream('run_1'))).rejects.toBeInstanceOf(
+    await expect(collect(createClient({ ...stuck, ...options }).runs.events('run_1'))).rejects.toBeInstanceOf(
       ConnectionError,
     )
 })
@@ -176,7 +176,7 @@ test('client: a server that reports the same trimmed events again and again is n
       { status: 410 },
     )
   const client = createClient({ url: 'http://127.0.0.1:1', fetch: async () => (requests++, trimmed()) })
-  await expect(collect(client.runs.stream('run_1', { onGap: () => {} }))).rejects.toMatchObject({
+  await expect(collect(client.runs.events('run_1', { onGap: () => {} }))).rejects.toMatchObject({
     code: 'cursor_expired',
   })
   expect(requests).toBe(2)
@@ -199,14 +199,14 @@ test('client: a changed log is reported, also after a stream that fell silent', 
     return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
   }
   const client = createClient({ url: server.url, retryDelayMs: 1, idleTimeoutMs: 200, fetch: changing })
-  expect((await collect(client.runs.stream(id, { onLogChanged: () => {} }))).at(-1)).toEqual(log.at(-1))
+  expect((await collect(client.runs.events(id, { onLogChanged: () => {} }))).at(-1)).toEqual(log.at(-1))
 })
 
 test('client: 204 ends the loop of a reader that has the whole log', async () => {
   const server = await serveNative()
   const { id } = await startRun(server, 'text 3')
   const { events } = await untilFinished(server, id)
-  expect(await collect(createClient({ url: server.url }).runs.stream(id, { after: events - 1 }))).toEqual([])
+  expect(await collect(createClient({ url: server.url }).runs.events(id, { after: events - 1 }))).toEqual([])
 })
 
 test.each([500, 502, 511, 520, 522, 524, 529, 599])('client: status %d of a CDN is retried', async (status) => {
@@ -242,7 +242,7 @@ describe('client: a frame damaged in transit', () => {
       return new Response(changed, response)
     }
     const client = createClient({ url: server.url, retryDelayMs: 1, fetch: noisy })
-    expect(await collect(client.runs.stream(id))).toEqual(log)
+    expect(await collect(client.runs.events(id))).toEqual(log)
     expect(damaged).toBe(1)
   })
 })

@@ -53,7 +53,7 @@ describe('client: after the store was restored from a backup', () => {
     const path = temporaryDatabase()
     const server = await serveInProcess({ path })
     const { id } = await startRun(server, 'text 2; ask Go on?; text 20')
-    for await (const event of createClient({ url: server.url }).runs.stream(id)) if (event.type === 'run.paused') break
+    for await (const event of createClient({ url: server.url }).runs.events(id)) if (event.type === 'run.paused') break
     const backup = temporaryDatabase()
     await server.close()
     copyFileSync(path, backup)
@@ -84,7 +84,7 @@ describe('client: after the store was restored from a backup', () => {
   test('a stream fails and never mixes events of two logs', async () => {
     const { id, client } = await restored()
     const reading = (async () => {
-      for await (const _ of client.runs.stream(id));
+      for await (const _ of client.runs.events(id));
     })()
     await expect(reading).rejects.toBeInstanceOf(LogChangedError)
   })

@@ -96,7 +96,7 @@ describe('client: a stream', () => {
     let requests = 0
     const counting: typeof fetch = (input, init) => (requests++, fetch(input, init))
     const client = createClient({ url: proxy.url, retries: 4, retryDelayMs: 1, fetch: counting })
-    const error = await collect(client.runs.stream(id)).catch((cause: unknown) => cause)
+    const error = await collect(client.runs.events(id)).catch((cause: unknown) => cause)
     expect(error).toBeInstanceOf(ApiError)
     expect(error).toMatchObject({ code: 'http_502', retryable: true, run: id })
     expect(requests).toBe(5)
@@ -112,7 +112,7 @@ describe('client: a stream', () => {
     const faults = Array.from({ length: 12 }, () => [broken, broken, { after: { bytes: 420, by: 'cut' as const } }])
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder(faults.flat()) })
     const client = createClient({ url: proxy.url, retries: 3, retryDelayMs: 1 })
-    expect(await collect(client.runs.stream(id))).toHaveLength(11)
+    expect(await collect(client.runs.events(id))).toHaveLength(11)
   })
 
   test('waits at least as long as Retry-After asks', async () => {
@@ -124,7 +124,7 @@ describe('client: a stream', () => {
       refused = performance.now()
       return new Response('', { status: 429, headers: { 'retry-after': '1' } })
     }
-    await collect(createClient({ url: server.url, retryDelayMs: 1, fetch: patient }).runs.stream(id))
+    await collect(createClient({ url: server.url, retryDelayMs: 1, fetch: patient }).runs.events(id))
     // A timer may be a millisecond early.
     expect(performance.now() - refused).toBeGreaterThan(990)
   })
@@ -137,7 +137,7 @@ describe('client: a stream', () => {
     const proxy = await startFaultProxy(() => server.url, { draw: inOrder([cut, cut, cut]) })
     // With a delay of its own it would not come back within the test.
     const client = createClient({ url: proxy.url, retryDelayMs: 3_600_000 })
-    expect(await collect(client.runs.stream(id))).toHaveLength(13)
+    expect(await collect(client.runs.events(id))).toHaveLength(13)
   })
 
   test('[SUB-3] a half-open stream is detected by its idle timeout', async () => {
@@ -200,7 +200,7 @@ describe('client: a log as the network delivers it', () => {
       return new Response(spoil(await response.text()), { headers: response.headers })
     }
     const client = createClient({ url: server.url, fetch: spoiling, retryDelayMs: 1 })
-    expect(await collect(client.runs.stream(id))).toEqual(eventsIn(await readLog(server, id)))
+    expect(await collect(client.runs.events(id))).toEqual(eventsIn(await readLog(server, id)))
   })
 })
 
@@ -212,12 +212,12 @@ describe('client: a gap in the log', () => {
     await server.store.trim(id, 4)
     const client = createClient(server)
     for (const after of [undefined, 1]) {
-      const read = collect(client.runs.stream(id, after === undefined ? {} : { after }))
+      const read = collect(client.runs.events(id, after === undefined ? {} : { after }))
       const error = await read.catch((cause: unknown) => cause)
       expect(error).toBeInstanceOf(GapError)
       expect(error).toMatchObject({ code: 'gap', earliest: 4, run: id })
     }
-    expect((await collect(client.runs.stream(id, { after: 3 })))[0]!.index).toBe(4)
+    expect((await collect(client.runs.events(id, { after: 3 })))[0]!.index).toBe(4)
   })
 
   test('[SUB-2] is reported to a listener, and the stream continues behind it', async () => {
@@ -228,7 +228,7 @@ describe('client: a gap in the log', () => {
     const client = createClient(server)
     for (const options of [{}, { after: 1 }]) {
       const gaps: unknown[] = []
-      const events = await collect(client.runs.stream(id, { ...options, onGap: (gap) => gaps.push(gap) }))
+      const events = await collect(client.runs.events(id, { ...options, onGap: (gap) => gaps.push(gap) }))
       expect(gaps).toEqual([{ run: id, earliest: 4 }])
       expect(events[0]!.index).toBe(4)
     }

@@ -80,7 +80,7 @@ describe.each(['unbroken', 'breaking'] as const)('client: over %s connections', 
   test('[SUB-2] a filtered loop has every selected event once', async () => {
     const server = await serveNative()
     const id = await paused(server)
-    const loop = collect(clientOf(server).runs.stream(id, { types: ['tool.*', 'run.paused'] }))
+    const loop = collect(clientOf(server).runs.events(id, { types: ['tool.*', 'run.paused'] }))
     await answerRun(server, id, 'yes')
     const log = await readEvents(server, id)
     expect(await loop).toEqual(log.filter(({ type }) => /^tool\.|^run\.(paused|completed)$/.test(type)))

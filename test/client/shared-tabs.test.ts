@@ -48,7 +48,7 @@ const isPage = (url: string): boolean => url.includes('format=json')
 async function holdStreams(client: Client, ids: readonly string[]): Promise<Promise<unknown>[]> {
   let paused = 0
   const loops = ids.map(async (id) => {
-    for await (const event of client.runs.stream(id)) if (event.type === 'run.paused') paused++
+    for await (const event of client.runs.events(id)) if (event.type === 'run.paused') paused++
   })
   await until('four streams are held', () => paused === STREAMS)
   return loops
@@ -72,11 +72,11 @@ test('shared tabs: a run that waits for its retry does not delay other runs', as
   const loops = await holdStreams(client, ids)
   const waiting = new AbortController()
   const slow = collect(
-    client.runs.stream(failing, { signal: waiting.signal, onProblem: (problem) => problems.push(problem) }),
+    client.runs.events(failing, { signal: waiting.signal, onProblem: (problem) => problems.push(problem) }),
   ).catch((cause: unknown) => cause)
   await until('it was refused, and says so', () => refused === 1 && problems.length > 0)
   expect(problems[0]).toMatchObject({ retrying: true, run: failing })
-  expect((await collect(client.runs.stream(well))).at(-1)).toMatchObject({ type: 'run.completed' })
+  expect((await collect(client.runs.events(well))).at(-1)).toMatchObject({ type: 'run.completed' })
   waiting.abort(new Error('enough'))
   expect(await slow).toMatchObject({ message: 'enough' })
   await release()
@@ -98,10 +98,10 @@ test('shared tabs: a page that never arrives delays other runs for less than the
   const client = tab({ url, fetch: deaf, shareConnections: 'stall', idleTimeoutMs })
   const loops = await holdStreams(client, ids)
   const waiting = new AbortController()
-  const slow = collect(client.runs.stream(stalled, { signal: waiting.signal })).catch((cause: unknown) => cause)
+  const slow = collect(client.runs.events(stalled, { signal: waiting.signal })).catch((cause: unknown) => cause)
   await until('it stalls', () => stalls > 0)
   const elapsed = startLoopTime()
-  expect((await collect(client.runs.stream(well))).at(-1)).toMatchObject({ type: 'run.completed' })
+  expect((await collect(client.runs.events(well))).at(-1)).toMatchObject({ type: 'run.completed' })
   expect(elapsed()).toBeLessThan(idleTimeoutMs)
   waiting.abort(new Error('enough'))
   await slow
@@ -116,7 +116,7 @@ test('shared tabs: without locks, as in a sandboxed frame, each stream has its o
   const refuse = (): Promise<never> => Promise.reject(new DOMException('access to locks is denied', 'SecurityError'))
   vi.stubGlobal('navigator', { locks: { request: refuse, query: refuse } })
   const client = tab({ url: server.url })
-  expect(await collect(client.runs.stream(id))).toEqual(eventsIn(await readLog(server, id)))
+  expect(await collect(client.runs.events(id))).toEqual(eventsIn(await readLog(server, id)))
 })
 
 test('shared tabs: all readers of a tab restart when the log has changed', async () => {
@@ -130,7 +130,7 @@ test('shared tabs: all readers of a tab restart when the log has changed', async
       seen = []
       changes.push(number)
     }
-    for await (const event of client.runs.stream(id, { onLogChanged })) {
+    for await (const event of client.runs.events(id, { onLogChanged })) {
       seen.push(event.type)
       if (event.type === 'run.paused') paused[number] = true
     }
@@ -173,7 +173,7 @@ test('shared tabs: a reader that waits for its retry takes events from the leadi
   const leading = tab({ url: server.url, shareConnections: 'told' })
   let told = 0
   const led = (async () => {
-    for await (const event of leading.runs.stream(id)) if (event.type === 'run.paused') told++
+    for await (const event of leading.runs.events(id)) if (event.type === 'run.paused') told++
   })()
   await until('a tab leads', () => told === 1)
   let pages = 0
@@ -183,7 +183,7 @@ test('shared tabs: a reader that waits for its retry takes events from the leadi
       ? fetch(input, init)
       : Promise.resolve(new Response('', { status: 503, headers: { 'retry-after': '300' } }))
   const following = tab({ url: server.url, shareConnections: 'told', fetch: once })
-  const events = collect(following.runs.stream(id))
+  const events = collect(following.runs.events(id))
   await until('its second page was refused', () => pages === 2)
   await answerRun(server, id, true)
   expect((await events).at(-1)).toMatchObject({ type: 'run.completed' })
@@ -208,13 +208,13 @@ test('shared tabs: a tab does not take the lead from itself', async () => {
   const client = tab({ url: server.url, fetch: busy, shareConnections: 'steal', idleTimeoutMs: 1000 })
   const waiting = new AbortController()
   const loops = held.map(({ id: run }) =>
-    collect(client.runs.stream(run, { signal: waiting.signal })).catch(() => undefined),
+    collect(client.runs.events(run, { signal: waiting.signal })).catch(() => undefined),
   )
   await until('four streams are held', async () => {
     const { held: locks = [] } = await navigator.locks.query()
     return locks.filter(({ name }) => name!.includes(':stream:')).length >= STREAMS
   })
-  const following = collect(client.runs.stream(id, { signal: waiting.signal })).catch(() => undefined)
+  const following = collect(client.runs.events(id, { signal: waiting.signal })).catch(() => undefined)
   await until('it has looked twice', () => looks >= 2)
   const steals = requests.mock.calls.filter(([, options]) => options.steal === true)
   expect(steals).toEqual([])

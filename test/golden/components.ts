@@ -79,7 +79,7 @@ const prefixes = workflow({
     parallel({
       name: 'both',
       branches: [
-        step({ name: 'facts', run: talking('facts', 1), retry: { attempts: 2, backoffMs: 1 }, input: () => null }),
+        step({ name: 'facts', run: talking('facts', 1), retries: 1, retryDelayMs: 1, input: () => null }),
         step({ name: 'facts-more', run: talking('facts-more', 0), input: () => null }),
       ],
     }),

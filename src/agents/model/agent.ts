@@ -25,7 +25,7 @@ export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {
   /** Tool calls of one turn that run concurrently. Default: 8. */
   readonly concurrency?: number
   /** How often a failed or interrupted request is retried; 0: never. Default: 2. */
-  readonly modelRetries?: number
+  readonly retries?: number
   /** Delay before the first retry; doubles up to 30 seconds. Default: 500. */
   readonly retryDelayMs?: number
   /** Default: the model's own. */
@@ -43,7 +43,7 @@ export const modelAgentRules: OptionRules<Omit<ModelAgentDefinition, 'run'>> = {
   output: anything,
   maxSteps: aCount,
   concurrency: aCount,
-  modelRetries: anAmount,
+  retries: anAmount,
   retryDelayMs: anAmount,
   settings: anObject,
   history: historyRule,

@@ -60,7 +60,7 @@ export const modelInput = fromCheck<ModelInput>((input) => {
 export function messagesOf(input: unknown): ModelMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   if (typeof input !== 'object' || input === null) {
-    if (input === null || input === undefined) throw refusal('the agent needs an input: a text, or `{ "text": … }`')
+    if (input === null || input === undefined) throw refusal('the agent needs an input: a string, or `{ "text": … }`')
     return [{ role: 'user', content: JSON.stringify(input) }]
   }
   if ('messages' in input) return conversationOf(input.messages)
@@ -95,7 +95,7 @@ function conversationOf(messages: unknown): ModelMessage[] {
     if (role !== 'user' && role !== 'assistant' && role !== 'tool')
       throw refusal(`\`messages[${position}].role\` is not user, assistant or tool`)
     if (typeof content !== 'string' && !Array.isArray(content))
-      throw refusal(`\`messages[${position}].content\` is neither a text nor a list of parts`)
+      throw refusal(`\`messages[${position}].content\` is neither a string nor a list of parts`)
   }
   return messages as ModelMessage[]
 }

@@ -110,7 +110,7 @@ test('background mode: a run that is handed over at shutdown continues with the 
 
 test('background mode: a broken connection is resumed from the last number, without a gap', async () => {
   const provider = await openResponsesProvider()
-  const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
+  const node = openNode({ components: [agentOf(provider, { retries: 0 })] })
   const id = await halfAnswered(node, provider)
   provider.drop()
   provider.say(...WORDS.slice(2))
@@ -125,7 +125,7 @@ test('background mode: a broken connection is resumed from the last number, with
 
 test('background mode: an answer that the provider no longer has is requested anew, and its text retracted', async () => {
   const provider = await openResponsesProvider()
-  const { id, world } = await crashed(provider, { modelRetries: 0 })
+  const { id, world } = await crashed(provider, { retries: 0 })
   provider.forget()
   const second = world.worker()
   await started(provider, 2)
@@ -158,7 +158,7 @@ describe('background mode: an answer that the provider no longer streams', () =>
 
   test('is fetched when the connection breaks, and only the rest is emitted', async () => {
     const provider = await openResponsesProvider()
-    const node = openNode({ components: [agentOf(provider, { modelRetries: 0 })] })
+    const node = openNode({ components: [agentOf(provider, { retries: 0 })] })
     const id = await halfAnswered(node, provider)
     provider.expire()
     provider.say(...WORDS.slice(2))
@@ -199,7 +199,7 @@ describe('background mode: an answer that the provider no longer streams', () =>
 
   test('is requested anew if it was cancelled meanwhile', async () => {
     const provider = await openResponsesProvider()
-    const { id, world } = await crashed(provider, { modelRetries: 0 })
+    const { id, world } = await crashed(provider, { retries: 0 })
     provider.last.status = 'cancelled'
     provider.expire()
     const second = world.worker()
@@ -212,7 +212,7 @@ describe('background mode: an answer that the provider no longer streams', () =>
 
 test('[RUN-3] background mode: an answer that failed at the provider meanwhile is retried like any other', async () => {
   const provider = await openResponsesProvider()
-  const { id, world } = await crashed(provider, { modelRetries: 1 })
+  const { id, world } = await crashed(provider, { retries: 1 })
   provider.fail('out of luck')
   const second = world.worker()
   await started(provider, 2)

@@ -122,7 +122,7 @@ describe('[RUN-1] model agent: recovery', () => {
           await hang(signal)
           throw Object.assign(new Error('busy'), { isRetryable: true })
         },
-        { modelRetries: 1, retryDelayMs: 1 },
+        { retries: 1, retryDelayMs: 1 },
       ),
       'model.requested',
       2,

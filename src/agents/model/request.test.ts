@@ -67,7 +67,7 @@ describe('[RUN-3] model agent: an answer is complete only when its provider says
     ['one that ended with an error', [...text('half'), finish('error')], /because of an error/],
   ])('%s is requested again, and finally fails the run', async (_, parts, message) => {
     const { model, prompts } = streaming(parts)
-    const log = await logOf(model, { modelRetries: 1 })
+    const log = await logOf(model, { retries: 1 })
     expect(prompts).toHaveLength(2)
     expect(textOf(log)).toBe('')
     expect(log.at(-1)!.type).toBe('run.failed')

@@ -81,7 +81,7 @@ describe('model agent: a stream that breaks off', () => {
   })
 
   test('[RUN-3] fails the run if no retry is configured, and never counts as an answer', async () => {
-    const log = await logOf([() => breaksOff()], { modelRetries: 0 })
+    const log = await logOf([() => breaksOff()], { retries: 0 })
     expect(requestsIn(log)).toBe(1)
     expect(textOf(log)).toBe('')
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error: { message: 'socket hang up' } } })

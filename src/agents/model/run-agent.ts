@@ -29,7 +29,7 @@ export async function* runModelAgent(
       maxSteps: definition.maxSteps ?? MAX_STEPS,
       concurrency: definition.concurrency ?? CONCURRENCY,
       retry: {
-        retries: definition.modelRetries ?? RETRIES,
+        retries: definition.retries ?? RETRIES,
         delayMs: definition.retryDelayMs ?? RETRY_DELAY_MS,
       },
     })

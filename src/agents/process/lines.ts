@@ -38,7 +38,7 @@ export async function* linesOf(
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r$/, '')
-  } catch {
-    throw new LineError('a line is not UTF-8')
+  } catch (cause) {
+    throw new LineError('a line is not UTF-8', { cause })
   }
 }

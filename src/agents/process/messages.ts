@@ -41,8 +41,8 @@ function objectOf(line: string): Record<string, unknown> {
   let message: unknown
   try {
     message = JSON.parse(line)
-  } catch {
-    throw new MessageError(`the process wrote a line that is not JSON: ${preview(line)}`)
+  } catch (cause) {
+    throw new MessageError(`the process wrote a line that is not JSON: ${preview(line)}`, { cause })
   }
   if (!isObject(message)) throw new MessageError(`the process wrote a line that is not a JSON object: ${preview(line)}`)
   return message

@@ -6,8 +6,8 @@ export async function* textOf(source: AsyncIterable<Uint8Array>): AsyncGenerator
   const decode = (bytes?: Uint8Array): string => {
     try {
       return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true })
-    } catch {
-      throw new LineError('the output is not UTF-8')
+    } catch (cause) {
+      throw new LineError('the output is not UTF-8', { cause })
     }
   }
   for await (const chunk of source) {

@@ -6,27 +6,14 @@ import type { Failure } from '../../core/model/event.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
 import { eventsIn, piecesOf } from '../../sse/read.ts'
 import { pause } from './pause.ts'
-
-/** How a run fails because of the server that does its work, not because of what its agent did. */
-export type UpstreamCode =
-  | 'upstream_unreachable'
-  | 'upstream_http_error'
-  | 'upstream_protocol_error'
-  | 'upstream_too_large'
-  | 'upstream_cut'
-  | 'upstream_idle'
-  | 'upstream_incomplete'
-  | 'upstream_empty'
-  | 'upstream_error'
-  | 'upstream_stalled'
-  | 'upstream_lost_run'
-  | 'upstream_overloaded'
+import type { UpstreamCode } from './upstream-codes.ts'
 
 interface RemoteErrorOptions {
   readonly code?: UpstreamCode
   readonly status?: number
   readonly safeToResend?: boolean
   readonly retryAfterMs?: number | undefined
+  readonly cause?: unknown
 }
 
 /** A failed request or stream that may succeed later. */
@@ -40,8 +27,8 @@ export class RemoteError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(message: string, options: RemoteErrorOptions = {}) {
-    const { code = 'upstream_cut', status, safeToResend = false, retryAfterMs } = options
-    super(message)
+    const { code = 'upstream_cut', status, safeToResend = false, retryAfterMs, cause } = options
+    super(message, cause === undefined ? undefined : { cause })
     this.code = code
     this.status = status
     this.safeToResend = safeToResend
@@ -141,10 +128,11 @@ export async function readJson(response: Response): Promise<unknown> {
   const text = await readText(response)
   try {
     return JSON.parse(text)
-  } catch {
-    throw new RemoteError(`an answer that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`, {
+  } catch (cause) {
+    throw new RemoteError(`the upstream sent a response that is not JSON: ${text.slice(0, REFUSAL_CHARS_MAX)}`, {
       code: 'upstream_protocol_error',
       status: response.status,
+      cause,
     })
   }
 }

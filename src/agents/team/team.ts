@@ -55,7 +55,7 @@ export interface TeamDefinition extends Omit<CommonDefinition, 'output'> {
   /** Members that work concurrently. Default: 8. */
   readonly concurrency?: number
   /** How often a failed or interrupted request to the leader's model is retried; 0: never. Default: 2. */
-  readonly modelRetries?: number
+  readonly retries?: number
   /** Delay before the first retry; doubles up to 30 seconds. Default: 500. */
   readonly retryDelayMs?: number
   /** Conversation history for the leader. Default: the session's earlier runs of this team. */
@@ -75,7 +75,7 @@ const RULES: OptionRules<TeamDefinition> = {
   maxSteps: aCount,
   maxDelegations: aCount,
   concurrency: aCount,
-  modelRetries: anAmount,
+  retries: anAmount,
   retryDelayMs: anAmount,
   settings: anObject,
   history: historyRule,
@@ -156,12 +156,12 @@ async function* delegate(
 function leader(
   definition: TeamDefinition,
 ): Pick<LoopOptions, 'model' | 'instructions' | 'output' | 'settings' | 'maxSteps' | 'retry'> {
-  const { model, output, settings, maxSteps = MAX_STEPS, modelRetries, retryDelayMs } = definition
+  const { model, output, settings, maxSteps = MAX_STEPS, retries = RETRIES, retryDelayMs } = definition
   return {
     model: modelInUse(model),
     instructions: instructionsOf(definition),
     maxSteps,
-    retry: { retries: modelRetries ?? RETRIES, delayMs: retryDelayMs ?? RETRY_DELAY_MS },
+    retry: { retries, delayMs: retryDelayMs ?? RETRY_DELAY_MS },
     ...(output !== undefined && { output }),
     ...(settings !== undefined && { settings }),
   }

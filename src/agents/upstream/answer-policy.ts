@@ -1,7 +1,7 @@
 /** Policies for answers that look wrong but may be right: an empty one, one without a finish reason, one with an error. */
 import { WorkError } from '../../core/ports/component.ts'
 import { oneOf, type OptionRules } from '../../core/model/check-options.ts'
-import type { UpstreamCode } from '../shared/remote.ts'
+import type { UpstreamCode } from '../shared/upstream-codes.ts'
 import type { ChatOutput } from './chat-output.ts'
 
 export type AnswerPolicy = 'fail' | 'accept'

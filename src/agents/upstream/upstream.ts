@@ -7,7 +7,7 @@ import { type UpstreamOptions, upstreamRules } from './options.ts'
 import { UpstreamSource } from './source.ts'
 
 export const upstream = {
-  /** An AgentOS of agno: its agents, teams and workflows. `url`: without a path, such as `http://localhost:7777`. */
+  /** An AgentOS of agno: its agents, teams and workflows. `url`: without a path, such as `http://localhost:8000`. */
   agentos: (url: string, options: AgentOsUpstreamOptions = {}): UpstreamSource => {
     checkOptions('upstream.agentos', options, agentOsRules)
     return new UpstreamSource(url, agentOsKind(options), options)

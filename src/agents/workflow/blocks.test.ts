@@ -161,7 +161,7 @@ describe('workflow: a parallel block', () => {
     const isTalking = Promise.withResolvers<void>()
     const hangs = step({
       name: 'hangs',
-      retry: { attempts: 3 },
+      retries: 2,
       run: (_: unknown, { signal }) =>
         new Promise<string>((_resolve, reject) => {
           signal.addEventListener('abort', () => {

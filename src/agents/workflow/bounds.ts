@@ -18,8 +18,8 @@ export const ATTEMPTS_MAX = 20
 
 export { TIMER_MAX_MS } from '../../core/runtime/timer.ts'
 
-export const BACKOFF_MS = 500
-export const BACKOFF_MAX_MS = 60_000
+export const RETRY_DELAY_MS = 500
+export const RETRY_DELAY_MAX_MS = 60_000
 
 /** How often a rejected step is repeated. */
 export const REVIEW_ROUNDS = 3

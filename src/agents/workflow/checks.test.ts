@@ -19,21 +19,17 @@ describe('workflow: a definition is rejected', () => {
       'step "a" needs',
     ],
     [
-      'with no try',
-      () => step({ name: 'a', run: () => 1, retry: { attempts: 0 } }),
-      'retry.attempts of step "a" must be',
+      'with less than no retry',
+      () => step({ name: 'a', run: () => 1, retries: -1 }),
+      'retries of step "a" must be a whole number from 0 to',
     ],
     ['with no time', () => step({ name: 'a', run: () => 1, timeoutMs: 0 }), 'timeoutMs of step "a" must be'],
     ['with too long a time', () => step({ name: 'a', run: () => 1, timeoutMs: 2 ** 31 }), 'from 1 to 2147483647'],
-    [
-      'with no wait',
-      () => step({ name: 'a', run: () => 1, retry: { attempts: 2, backoffMs: -1 } }),
-      'retry.backoffMs of',
-    ],
+    ['with no wait', () => step({ name: 'a', run: () => 1, retries: 1, retryDelayMs: -1 }), 'retryDelayMs of'],
     [
       'with an unknown remedy',
       () => step({ name: 'a', run: () => 1, onError: 'ignore' as never }),
-      'fail, skip or pause',
+      'fail, skip or ask',
     ],
     [
       'with nothing to ask',

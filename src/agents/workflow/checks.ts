@@ -15,10 +15,10 @@ export function checkName(what: string, name: unknown): void {
   if (RESERVED.test(name)) fail(`the name ${JSON.stringify(name)} has one of / # ~ %, which names of steps cannot have`)
 }
 
-/** A whole number from 1 to `max`. */
-export function checkBound(what: string, value: unknown, max: number): void {
-  if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > max)
-    fail(`${what} must be a whole number from 1 to ${max}, not ${String(value)}`)
+/** A whole number from `min` to `max`. */
+export function checkBound(what: string, value: unknown, max: number, min = 1): void {
+  if (!Number.isInteger(value) || (value as number) < min || (value as number) > max)
+    fail(`${what} must be a whole number from ${min} to ${max}, not ${String(value)}`)
 }
 
 export function checkFunction(what: string, value: unknown): void {
@@ -32,19 +32,19 @@ export function checkNames(what: string, definition: object, names: readonly str
 
 export function checkBlockOptions(
   what: string,
-  { retry, review, timeoutMs, onError, confirm, question }: StepOptions,
+  { retries, retryDelayMs, maxRetryDelayMs, review, timeoutMs, onError, confirm, question }: StepOptions,
 ): void {
   if (timeoutMs !== undefined) checkBound(`timeoutMs of ${what}`, timeoutMs, TIMER_MAX_MS)
-  if (retry !== undefined) checkBound(`retry.attempts of ${what}`, retry.attempts, ATTEMPTS_MAX)
-  for (const name of ['backoffMs', 'maxBackoffMs'] as const)
-    if (retry?.[name] !== undefined) checkBound(`retry.${name} of ${what}`, retry[name], TIMER_MAX_MS)
+  if (retries !== undefined) checkBound(`retries of ${what}`, retries, ATTEMPTS_MAX - 1, 0)
+  for (const [name, value] of Object.entries({ retryDelayMs, maxRetryDelayMs }))
+    if (value !== undefined) checkBound(`${name} of ${what}`, value, TIMER_MAX_MS)
   if (typeof review === 'object' && review.rounds !== undefined)
     checkBound(`review.rounds of ${what}`, review.rounds, REVIEW_ROUNDS_MAX)
   if (onError !== undefined && !['fail', 'skip', 'ask'].includes(onError))
     fail(`onError of ${what} must be fail, skip or ask, not ${onError}`)
   for (const [name, asked] of Object.entries({ confirm, question, review }))
     if (asked !== undefined && typeof (typeof asked === 'object' ? asked.prompt : asked) !== 'string')
-      fail(`${name} of ${what} needs a text to ask, or an object with a prompt`)
+      fail(`${name} of ${what} needs a string to ask, or an object with a prompt`)
 }
 
 /** A step unchanged, or a component as a step named after its id. */

@@ -14,14 +14,6 @@ export interface StepContext extends RunContext, WorkflowContext {
   readonly answer?: unknown
 }
 
-export interface Retry {
-  /** Maximum attempts, including the first. */
-  readonly attempts: number
-  /** Delay before the second attempt; doubles each time. */
-  readonly backoffMs?: number
-  readonly maxBackoffMs?: number
-}
-
 /** How a failure is handled after the last attempt: end the workflow, skip the step, or ask a person. */
 export type OnError = 'fail' | 'skip' | 'ask'
 
@@ -49,8 +41,12 @@ export interface Review extends QuestionOptions {
 export interface StepOptions {
   /** For people. Default: none. */
   readonly description?: string
-  /** Default: no retries. */
-  readonly retry?: Retry
+  /** How often a failed step is tried again. Default: 0. */
+  readonly retries?: number
+  /** Delay before the first retry; it doubles each time. Default: 500. */
+  readonly retryDelayMs?: number
+  /** Longest delay. Default: 60,000. */
+  readonly maxRetryDelayMs?: number
   /** Timeout of one attempt, including waits for people inside it. Default: none. */
   readonly timeoutMs?: number
   /** Default: `fail`. */

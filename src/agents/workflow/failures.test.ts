@@ -18,7 +18,7 @@ function flaky(failures: number): () => number {
 
 describe('workflow: a step with retries', () => {
   test('has a step of its own for every attempt', async () => {
-    const tries = step({ name: 's', run: flaky(2), retry: { attempts: 3, backoffMs: 1 } })
+    const tries = step({ name: 's', run: flaky(2), retries: 2, retryDelayMs: 1 })
     const log = await logOf(workflow({ id: 'w', steps: [tries] }))
     expect(resultOf(log)).toBe(3)
     expect(storyOf(log)).toEqual([
@@ -36,7 +36,8 @@ describe('workflow: a step with retries', () => {
     const work = flaky(1)
     const tries = step({
       name: 's',
-      retry: { attempts: 2, backoffMs: 1 },
+      retries: 1,
+      retryDelayMs: 1,
       async *run() {
         yield 'a'
         const times = work()
@@ -52,7 +53,7 @@ describe('workflow: a step with retries', () => {
   })
 
   test('fails with its last failure and its position when all attempts failed', async () => {
-    const tries = step({ name: 's', run: flaky(5), retry: { attempts: 2, backoffMs: 1 } })
+    const tries = step({ name: 's', run: flaky(5), retries: 1, retryDelayMs: 1 })
     const log = await logOf(workflow({ id: 'w', steps: [steps('in', [tries])] }))
     expect(failureOf(log)).toMatchObject({
       code: 'agent_failed',
@@ -66,7 +67,9 @@ describe('workflow: a step with retries', () => {
     const times: number[] = []
     const tries = step({
       name: 's',
-      retry: { attempts: 4, backoffMs: 20, maxBackoffMs: 40 },
+      retries: 3,
+      retryDelayMs: 20,
+      maxRetryDelayMs: 40,
       run() {
         times.push(performance.now())
         if (times.length < 4) throw new Error('no')
@@ -82,7 +85,8 @@ describe('workflow: a step with retries', () => {
     let times = 0
     const refuses = step({
       name: 's',
-      retry: { attempts: 3, backoffMs: 1 },
+      retries: 2,
+      retryDelayMs: 1,
       run: (_: unknown, context) => (times++, context.reject('not this one')),
     })
     const log = await logOf(workflow({ id: 'w', steps: [refuses] }))
@@ -115,7 +119,8 @@ describe('workflow: an attempt that times out', () => {
     const slow = step({
       name: 's',
       timeoutMs: 20,
-      retry: { attempts: 2, backoffMs: 1 },
+      retries: 1,
+      retryDelayMs: 1,
       run: () => (++times === 1 ? new Promise<number>(() => {}) : Promise.resolve(times)),
     })
     expect(resultOf(await logOf(workflow({ id: 'w', steps: [slow] })))).toBe(2)

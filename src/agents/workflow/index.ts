@@ -36,7 +36,6 @@ export type {
   WorkflowContext,
   LoopContext,
   OnError,
-  Retry,
   Review,
   StepContext,
   StepFunction,

@@ -19,7 +19,7 @@ describe('[RUN-1] workflow: after a crash', () => {
         return time
       },
     })
-    const flow = workflow({ id: 'w', steps: [step({ name: 's', run: flaky, retry: { attempts: 2, backoffMs: 1 } })] })
+    const flow = workflow({ id: 'w', steps: [step({ name: 's', run: flaky, retries: 1, retryDelayMs: 1 })] })
     const log = await logAfterCrash(flow, '', has('text try2 '))
     expect(resultOf(log)).toBe(3)
     expect(storyOf(log)).toEqual([
@@ -43,7 +43,8 @@ describe('[RUN-1] workflow: after a crash', () => {
     let times = 0
     const tries = step({
       name: 's',
-      retry: { attempts: 2, backoffMs: 60_000 },
+      retries: 1,
+      retryDelayMs: 60_000,
       run(): number {
         if (++times === 1) throw new Error('not yet')
         return times

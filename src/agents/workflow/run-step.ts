@@ -3,8 +3,8 @@ import { createEvent, RejectedError, WorkError } from '../../core/ports/componen
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'
 import { attempt, type AttemptInput } from './attempt.ts'
-import { BACKOFF_MAX_MS, BACKOFF_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
-import type { Retry, StepNode } from './definition.ts'
+import { RETRY_DELAY_MAX_MS, RETRY_DELAY_MS, RETRIES_BY_HAND_MAX, REVIEW_ROUNDS } from './bounds.ts'
+import type { StepNode } from './definition.ts'
 import { type QuestionContext, confirm, question, remedy, review } from './human-input.ts'
 import { idIn, orAborted, type WorkflowPosition } from './position.ts'
 
@@ -81,7 +81,7 @@ type StepSettlement = { readonly output: unknown } | { readonly failure: Failure
 
 async function tryAll(doing: StepInProgress, human: AttemptInput, round: number): Promise<StepSettlement> {
   const { position, node, input, index, asker } = doing
-  const { attempts, ...backoff }: Retry = node.retry ?? { attempts: 1 }
+  const attempts = 1 + (node.retries ?? 0)
   for (let number = 1; ; number++) {
     position.signal.throwIfAborted()
     const details = {
@@ -99,7 +99,7 @@ async function tryAll(doing: StepInProgress, human: AttemptInput, round: number)
     const failure = explain(position, result.thrown)
     if (last) return { failure }
     // Failures of an earlier execution have already waited.
-    if (result.fresh) await orAborted(position.signal, own.sleep(wait(backoff, number)))
+    if (result.fresh) await orAborted(position.signal, own.sleep(wait(node, number)))
   }
 }
 
@@ -113,10 +113,10 @@ function explain(position: WorkflowPosition, thrown: unknown): Failure {
 }
 
 function wait(
-  { backoffMs = BACKOFF_MS, maxBackoffMs = BACKOFF_MAX_MS }: Omit<Retry, 'attempts'>,
+  { retryDelayMs = RETRY_DELAY_MS, maxRetryDelayMs = RETRY_DELAY_MAX_MS }: StepNode,
   failed: number,
 ): number {
-  return Math.min(backoffMs * 2 ** (failed - 1), maxBackoffMs)
+  return Math.min(retryDelayMs * 2 ** (failed - 1), maxRetryDelayMs)
 }
 
 async function skip({ position, node, asker }: StepInProgress, reason: string): Promise<StepOutcome> {

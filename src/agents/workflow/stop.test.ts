@@ -10,7 +10,8 @@ describe('[RUN-2] workflow: a stop', () => {
       step({
         name,
         onError: 'skip',
-        retry: { attempts, backoffMs: 1 },
+        retries: attempts - 1,
+        retryDelayMs: 1,
         run: (_: unknown, { signal }) => aborted(signal).finally(() => heard.push(name)),
       })
     const talks = step({
@@ -35,7 +36,8 @@ describe('[RUN-2] workflow: a stop', () => {
   test('ends the delay between two attempts', async () => {
     const fails = step({
       name: 'fails',
-      retry: { attempts: 2, backoffMs: 60_000 },
+      retries: 1,
+      retryDelayMs: 60_000,
       run: () => Promise.reject(new Error('no')),
     })
     const node = openNode({ components: [workflow({ id: 'w', steps: [fails] })] })

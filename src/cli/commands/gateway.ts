@@ -1,4 +1,4 @@
-/** `holdfast gateway --upstream NAME=URL`: serves the components of other servers. */
+/** `holdfast gateway --upstream PROTOCOL[:NAME]=URL`: serves the components of other servers. */
 import { readFile } from 'node:fs/promises'
 import type { UpstreamOptions } from '../../agents/upstream/options.ts'
 import { upstream } from '../../agents/upstream/upstream.ts'
@@ -59,7 +59,7 @@ const gatewayOptions = {
     value: 'COUNT',
     fallback: '5',
     parse: toCount(0, 1_000_000),
-    help: 'Failures in a row after which a replica is not asked for 10 seconds. If all are left alone, starts get 503. 0 turns it off.',
+    help: 'Failures in a row after which the circuit of a replica is open for 10 seconds. While every circuit is open, starts get 503. 0 turns it off.',
   },
   passthrough: {
     value: 'NAME[=prefix]',

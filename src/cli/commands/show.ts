@@ -61,7 +61,7 @@ async function read(
   const lines: Line[] = []
   let input: unknown
   let earliest = 0
-  for await (const event of client.runs.stream(id, { onGap: (gap) => (earliest = gap.earliest) })) {
+  for await (const event of client.runs.events(id, { onGap: (gap) => (earliest = gap.earliest) })) {
     if (event.type === 'run.created') input = event.data.input
     text.apply(event)
     lines.push(...tree.apply(event))

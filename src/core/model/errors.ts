@@ -8,6 +8,8 @@ export interface ErrorEntry {
   readonly retryable: boolean
   /** What it means, for the documentation. */
   readonly meaning: string
+  /** Between a store and the engine: clients never see it. */
+  readonly internal?: true
 }
 
 export const errorTable = {
@@ -117,8 +119,8 @@ export const errorTable = {
     meaning: 'The code of the component no longer fits the log of the run; details say where.',
   },
   // What a store refuses. Callers of the service never see them.
-  fenced: { status: 500, retryable: false, meaning: 'The writer lost its lease to another worker.' },
-  closed: { status: 500, retryable: false, meaning: 'The log already has its terminal event.' },
+  fenced: { status: 500, retryable: false, meaning: 'The writer lost its lease to another worker.', internal: true },
+  closed: { status: 500, retryable: false, meaning: 'The log already has its terminal event.', internal: true },
 } as const satisfies Record<string, ErrorEntry>
 
 export type ErrorCode = keyof typeof errorTable

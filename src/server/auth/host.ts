@@ -36,7 +36,7 @@ const ID_CHARS_MAX = 1000
 function checkPrincipal(principal: Principal): Principal {
   const { id, tenant } = principal
   if (!isName(id) || (tenant !== undefined && !isName(tenant)))
-    throw new HoldfastError('internal', 'authenticate returned a principal whose id or tenant is not a text')
+    throw new HoldfastError('internal', 'authenticate returned a principal whose id or tenant is not a string')
   if (isReservedId(id))
     throw new HoldfastError('internal', `authenticate returned the reserved id ${JSON.stringify(id.slice(0, 100))}`)
   const { share: _share, ...rest } = principal

@@ -122,5 +122,5 @@ function expiryOf({ exp }: JWTPayload, { clockTolerance }: { readonly clockToler
 function claim(payload: JWTPayload, name: string): string {
   const value = Object.hasOwn(payload, name) ? payload[name] : undefined
   if (typeof value === 'string' && value.length > 0 && value.length <= CLAIM_CHARS_MAX) return value
-  throw credentialRefused(new Error(`the claim ${name} is not a text of 1 to ${CLAIM_CHARS_MAX} characters`))
+  throw credentialRefused(new Error(`the claim ${name} is not a string of 1 to ${CLAIM_CHARS_MAX} characters`))
 }

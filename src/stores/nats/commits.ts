@@ -2,10 +2,10 @@
  * Appends. Each run with buffered records has one message under way; it holds everything that was buffered when the previous
  * one was acknowledged. The batch size so adapts to the load, and a lone event does not wait.
  */
-import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { BatchWriter, Part } from '../shared/batch-writer.ts'
 import type { CurrentRun, RunMessages, Step } from './run-messages.ts'
+import { claimedAgain, expectsEvent, hasEnded, noRun } from '../shared/refusals.ts'
 
 export interface CommitsOptions {
   readonly messages: RunMessages
@@ -80,10 +80,9 @@ export class Commits {
 
 /** A batch that does not fit is refused as a whole (LOG-1, LOG-3, LOG-4). */
 function expectToFit({ writer: { id, epoch }, first }: Part, current: CurrentRun | undefined): void {
-  if (current === undefined) throw new HoldfastError('not_found', `there is no run ${id}`)
+  if (current === undefined) throw noRun(id)
   const { head } = current
-  if (isFinished(head.status)) throw new HoldfastError('closed', `run ${id} has its terminal event`)
-  if (head.epoch !== epoch)
-    throw new HoldfastError('fenced', `run ${id} was claimed again (${head.epoch}, not ${epoch})`)
-  if (head.next !== first) throw new HoldfastError('fenced', `run ${id} expects event ${head.next}, not ${first}`)
+  if (isFinished(head.status)) throw hasEnded(id)
+  if (head.epoch !== epoch) throw claimedAgain(id, head.epoch, epoch)
+  if (head.next !== first) throw expectsEvent(id, head.next, first)
 }

@@ -76,6 +76,6 @@ export function storeError(cause: unknown): HoldfastError {
   if (!isFull(cause)) return storeUnavailable(detail, options)
   return new HoldfastError('unavailable', 'the store is full: a limit of JetStream is reached', {
     ...options,
-    internalMessage: detail,
+    internalMessage: `${detail}; raise max_file_store (or max_memory_store) of the servers, or shorten retention`,
   })
 }

@@ -6,6 +6,7 @@ import { isFinished } from '../../core/model/run.ts'
 import { joinAfter } from '../shared/join-after.ts'
 import { UnreadableRun } from './alarms.ts'
 import type { RunMessages, Tip } from './run-messages.ts'
+import { noRun } from '../shared/refusals.ts'
 
 /** Messages requested concurrently, in growing batches, since one is often enough. */
 const BATCHES = [1, 4, 16, 64]
@@ -24,8 +25,7 @@ export async function readLog(
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     tip ??= await messages.tip(id)
     if (tip === undefined || after >= tip.head.next) tip = await messages.settledTip(id)
-    if (tip === undefined || tip.head.tombstone !== undefined)
-      throw new HoldfastError('not_found', `there is no run ${id}`)
+    if (tip === undefined || tip.head.tombstone !== undefined) throw noRun(id)
     const { first, next } = tip.head
     assertReadable({ run: { id }, first, next }, after)
     if (after === next - 1) return undefined

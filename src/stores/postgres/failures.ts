@@ -30,7 +30,7 @@ export function storeError(cause: unknown, retryAfterMs: number): HoldfastError 
   if (/^(22|54)/.test(sqlStateOf(cause) ?? ''))
     return new HoldfastError(
       'invalid_request',
-      'PostgreSQL cannot store this value: a text or number in it does not fit',
+      'PostgreSQL cannot store this value: a string or number in it does not fit',
       {
         cause,
         internalMessage: detailOf(cause),

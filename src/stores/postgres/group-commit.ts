@@ -8,6 +8,7 @@ import type { Slice } from '../../core/model/record.ts'
 import { isFinished } from '../../core/model/run.ts'
 import type { Database, Statement } from './database.ts'
 import type { Part, PostgresWriter } from './writer.ts'
+import { claimedAgain, expectsEvent, hasEnded, noRun } from '../shared/refusals.ts'
 
 export interface GroupCommitOptions {
   readonly database: Database
@@ -169,11 +170,7 @@ function batchOf(parts: readonly Part[]): Batch {
 }
 
 function refusalOf({ writer: { id, epoch }, first }: Part, answer: CommitReply | undefined): HoldfastError {
-  if (answer === undefined || answer.epoch === null) return new HoldfastError('not_found', `there is no run ${id}`)
-  if (answer.closed === true) return new HoldfastError('closed', `run ${id} has its terminal event`)
-  const problem =
-    answer.epoch === epoch
-      ? `expects event ${answer.next}, not ${first}`
-      : `was claimed again (${answer.epoch}, not ${epoch})`
-  return new HoldfastError('fenced', `run ${id} ${problem}`)
+  if (answer === undefined || answer.epoch === null || answer.next === null) return noRun(id)
+  if (answer.closed === true) return hasEnded(id)
+  return answer.epoch === epoch ? expectsEvent(id, answer.next, first) : claimedAgain(id, answer.epoch, epoch)
 }

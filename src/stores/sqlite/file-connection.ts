@@ -164,7 +164,7 @@ export class FileConnection {
   }
 
   #unwritable(reason: string): HoldfastError {
-    return this.#unavailable(`the store takes no writes: ${reason}`)
+    return this.#unavailable(`writes to the store fail: ${reason}`)
   }
 
   #unavailable(message: string): HoldfastError {
@@ -190,7 +190,11 @@ export class FileConnection {
     if (this.#failure === undefined || fenced) {
       this.#failure = message
       this.#watch.stop()
-      this.#options.logger.error({ store: this.#options.lock.path, reason: message }, 'the store takes no writes')
+      const { lock, logger, reopenIntervalMs } = this.#options
+      const next = fenced
+        ? 'not reopened, because another process owns the file'
+        : `reopening every ${reopenIntervalMs} ms`
+      logger.error({ store: lock.path, reason: message }, `writes to the store fail; ${next}`)
       this.#listener.failed(this.#unwritable(message))
     }
     if (!this.#closed && !this.#fenced)
@@ -216,7 +220,7 @@ export class FileConnection {
       return this.#fail({ message: detailOf(cause), fenced: cause instanceof FencedError })
     }
     this.#failure = undefined
-    this.#options.logger.info({ store: this.#options.lock.path }, 'the store takes writes again')
+    this.#options.logger.info({ store: this.#options.lock.path }, 'writes to the store work again')
     this.#listener.reopened()
   }
 }

@@ -109,7 +109,7 @@ test('#102921: a failed response without streaming had the status completed', as
 test('#32086: a model that broke off in the middle was reported as a clean stop', async () => {
   const broken = modelAgent({
     id: 'broken',
-    modelRetries: 0,
+    retries: 0,
     model: scriptedModel({
       script: async function* () {
         yield 'Half of '

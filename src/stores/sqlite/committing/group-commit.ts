@@ -234,7 +234,7 @@ export class GroupCommit {
   #ended(reply: CommitReply): void {
     const { batch, controls, compact } = this.#underWay.shift()!
     if (reply.kind === 'failed') return this.fail(reply, controls)
-    if (reply.kind !== 'committed') throw new Error('the committing thread is out of step')
+    if (reply.kind !== 'committed') throw new Error(`unexpected reply ${reply.kind} from the committing thread`)
     this.#startInTime() // before delivering this one, so that the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
@@ -297,7 +297,7 @@ export class GroupCommit {
   fail(failure: CommitFailure, controls: readonly Control[] = []): void {
     const { message } = failure
     this.failure = message
-    const cause = storeUnavailable(`the store takes no writes: ${message}`)
+    const cause = storeUnavailable(`writes to the store fail: ${message}`)
     const inAdvance = this.#underWay.splice(0).flatMap((commit) => commit.controls)
     for (const control of [...controls, ...inAdvance, ...this.#controls]) control.reject(cause)
     this.#onQuiet?.()

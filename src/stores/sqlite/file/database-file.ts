@@ -75,12 +75,12 @@ export function restoreDraftOf(path: string): string {
 function createDatabase(path: string): void {
   if (existsSync(`${path}-wal`)) {
     throw new Error(
-      `${path} is missing but its journal ${path}-wal is there; put the database back, or move the journal away to start anew`,
+      `${path} is missing but its journal ${path}-wal is there; put the database back, or move the journal away to start with an empty store`,
     )
   }
   if (existsSync(restoreDraftOf(path))) {
     throw new Error(
-      `${path} is missing and ${restoreDraftOf(path)} is there: a restore was cut off; run it again, or remove that file to start anew`,
+      `${path} is missing and ${restoreDraftOf(path)} is there: a restore was cut off; run it again, or remove that file to start with an empty store`,
     )
   }
   const draft = `${path}.new`

@@ -18,6 +18,7 @@ import { damageError } from '../tables/quarantine.ts'
 import type { OpenResult } from '../reading/reader.ts'
 import { ActiveRunIndex } from './active-run-index.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
+import { noRun } from '../../shared/refusals.ts'
 
 /** A run that has an idempotency key. */
 interface KeyedRun {
@@ -195,10 +196,6 @@ export class RunCatalog {
     }
     return { fingerprint: found.idempotency!.fingerprint, stored }
   }
-}
-
-function noRun(id: string): HoldfastError {
-  return new HoldfastError('not_found', `no run ${id}`)
 }
 
 function assertPageIn(id: string, { first, next, damage }: LogHead, after: number): void {

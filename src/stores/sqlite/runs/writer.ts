@@ -4,6 +4,7 @@ import type { Run } from '../../../core/model/run.ts'
 import type { LogWriter } from '../../../core/ports/store.ts'
 import type { ActiveRun } from './active-run.ts'
 import type { GroupCommit } from '../committing/group-commit.ts'
+import { claimedAgain, expectsEvent, hasEnded } from '../../shared/refusals.ts'
 
 export class SqliteWriter implements LogWriter {
   readonly #commits: GroupCommit
@@ -51,7 +52,8 @@ export class SqliteWriter implements LogWriter {
 
   async flush(): Promise<void> {
     const active = this.#active
-    if (this.#lost !== undefined || active === undefined) throw this.#lost ?? this.#refusal('closed', 'has no open log')
+    if (this.#lost !== undefined || active === undefined)
+      throw this.#lost ?? this.#refuse(new HoldfastError('closed', `run ${this.#id} has no open log`))
     if (active.pending === 0) return
     try {
       await active.wait({ patient: true })
@@ -65,17 +67,16 @@ export class SqliteWriter implements LogWriter {
     const active = this.#active
     if (this.#lost !== undefined) throw this.#lost
     if (this.#commits.failure !== undefined)
-      throw storeUnavailable(`the store takes no writes: ${this.#commits.failure}`)
-    if (active === undefined || active.finished) throw this.#refusal('closed', 'has its terminal event')
-    if (active.epoch !== this.#epoch)
-      throw this.#refusal('fenced', `was claimed again (epoch ${active.epoch}, not ${this.#epoch})`)
-    if (active.next !== this.#next) throw this.#refusal('fenced', `expects event ${active.next}, not ${this.#next}`)
+      throw storeUnavailable(`writes to the store fail: ${this.#commits.failure}`)
+    if (active === undefined || active.finished) throw this.#refuse(hasEnded(this.#id))
+    if (active.epoch !== this.#epoch) throw this.#refuse(claimedAgain(this.#id, active.epoch, this.#epoch))
+    if (active.next !== this.#next) throw this.#refuse(expectsEvent(this.#id, active.next, this.#next))
     return active
   }
 
   /** A refused writer stays refused. */
-  #refusal(code: 'closed' | 'fenced', what: string): unknown {
-    this.#lost ??= new HoldfastError(code, `run ${this.#id} ${what}`)
+  #refuse(reason: HoldfastError): unknown {
+    this.#lost ??= reason
     return this.#lost
   }
 }

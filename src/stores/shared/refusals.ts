@@ -1,0 +1,18 @@
+/** Why a store refuses a read or a batch, in the same words in every store. */
+import { HoldfastError } from '../../core/model/errors.ts'
+
+export function noRun(id: string): HoldfastError {
+  return new HoldfastError('not_found', `no run ${id}`)
+}
+
+export function hasEnded(id: string): HoldfastError {
+  return new HoldfastError('closed', `run ${id} has its terminal event`)
+}
+
+export function claimedAgain(id: string, epoch: number, writers: number): HoldfastError {
+  return new HoldfastError('fenced', `run ${id} was claimed again (epoch ${epoch}, not ${writers})`)
+}
+
+export function expectsEvent(id: string, next: number, first: number): HoldfastError {
+  return new HoldfastError('fenced', `run ${id} expects event ${next}, not ${first}`)
+}
