@@ -29,13 +29,18 @@ function redactedValue(value: unknown, redactor: Redactor): unknown {
 
 /** In the shape that pino gives errors. */
 function plainError(error: Error, causes: number): object {
-  const { name, message, stack, cause, code, detail } = error as Error & { code?: unknown; detail?: unknown }
+  const { name, message, stack, cause, code, detail, internalMessage } = error as Error & {
+    code?: unknown
+    detail?: unknown
+    internalMessage?: unknown
+  }
   return {
     type: name,
     message,
     stack,
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     ...(typeof detail === 'string' && { detail }),
+    ...(typeof internalMessage === 'string' && { internalMessage }),
     ...(cause instanceof Error && causes > 0 && { cause: plainError(cause, causes - 1) }),
   }
 }

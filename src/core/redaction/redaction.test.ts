@@ -1,5 +1,6 @@
 /** What `redact` may be is checked where it is defined. */
 import { describe, expect, test } from 'vitest'
+import { HoldfastError } from '../model/errors.ts'
 import { subject } from '../../../test/support/node.ts'
 import { silentLogger } from '../ports/logger.ts'
 import { Registry } from '../registry.ts'
@@ -79,6 +80,12 @@ describe('redaction: the logger', () => {
       details: { key: '[redacted:api-key]' },
     })
     expect(line).toMatch(/failed with \[redacted:api-key\]$/)
+  })
+
+  test('the internal message of an error is logged, redacted', () => {
+    const err = new HoldfastError('unavailable', 'try later', { internalMessage: `the store refused ${key}` })
+    logger.error({ err }, 'failed')
+    expect(lines.pop()).toContain('"internalMessage":"the store refused [redacted:api-key]"')
   })
 
   test('drops a line that cannot be redacted', () => {
