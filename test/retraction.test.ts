@@ -306,7 +306,7 @@ describe('the rule of what is retracted', () => {
     }
   })
 
-  test('is written once', () => {
+  test('the rule of retraction is written once', () => {
     const root = join(import.meta.dirname, '..')
     const files = ['src', 'console'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),

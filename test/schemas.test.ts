@@ -135,7 +135,7 @@ describe('an input schema', () => {
     )
   })
 
-  test('of a workflow is the one of its first step, which parses the input itself', async () => {
+  test('a workflow has that of its first step, which parses the input itself', async () => {
     const first = agent({ id: 'first', input: z.string().transform(Number), async *run(n) { return n + 1 } }) // prettier-ignore
     const flow = workflow({ id: 'flow', steps: [first, step({ name: 'double', run: (n: number) => n * 2 })] })
     const node = openNode({ components: [flow] })
@@ -144,7 +144,7 @@ describe('an input schema', () => {
     expect(log.at(-1)).toMatchObject({ type: 'run.completed', data: { output: 42 } })
   })
 
-  test('of a model agent may be any schema: the model gets the value as JSON', async () => {
+  test('a model agent may have any schema: the model gets the value as JSON', async () => {
     const model = scriptedModel({ script: ({ text }) => `got ${text}` })
     const node = openNode({ components: [modelAgent({ id: 'm', model, input: z.object({ city: z.string() }) })] })
     await expect(node.start('m', 'Oslo')).rejects.toMatchObject({ code: 'invalid_request' })
@@ -152,7 +152,7 @@ describe('an input schema', () => {
     expect(log.at(-1)).toMatchObject({ data: { output: 'got {"city":"Oslo"}' } })
   })
 
-  test('that tells no JSON Schema is refused when the component is defined, with what to do', () => {
+  test('a schema without JSON Schema is refused when the component is defined, with what to do', () => {
     const plain = v.object({ city: v.string() })
     expect(() => agent({ id: 'a', input: plain, async *run() {} })).toThrow(
       'agent a: input: a schema of valibot tells no JSON Schema: wrap it with toStandardJsonSchema of @valibot/to-json-schema, or pass { schema, jsonSchema }',

@@ -58,7 +58,7 @@ function start(url: string, input = 'hi', init: RequestInit = {}): Request {
   })
 }
 
-describe('runs in process', () => {
+describe('holdfast(): runs in process', () => {
   test('are started, followed and listed without a server', async () => {
     const hf = mount()
     const run = await hf.runs.start({ component: 'echo', input: 'hi' })
@@ -78,7 +78,7 @@ describe('runs in process', () => {
   })
 })
 
-describe('below a base path', () => {
+describe('holdfast(): below a base path', () => {
   const basePath = '/api/agents'
 
   async function links(url: string, serve: (request: Request) => Promise<Response>): Promise<unknown> {
@@ -140,7 +140,7 @@ describe('below a base path', () => {
   })
 })
 
-describe('protocols at other paths', () => {
+describe('holdfast(): protocols at other paths', () => {
   const protocols = {
     native: '/api',
     openai: '/openai/v1',
@@ -214,7 +214,7 @@ describe('protocols at other paths', () => {
   })
 })
 
-describe('beside the routes of an application', () => {
+describe('holdfast(): beside the routes of an application', () => {
   test('node: other paths go to the next handler, unchanged', async () => {
     const app = express()
     app.use('/api/agents', mount({ protocols: ['native'], corsOrigins: ['https://app.example'] }).node)
@@ -286,7 +286,7 @@ describe('beside the routes of an application', () => {
   })
 })
 
-describe('in Hono', () => {
+describe('holdfast(): in Hono', () => {
   test('a client that leaves ends its stream, and nothing is printed', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
     const info = vi.spyOn(console, 'info').mockImplementation(() => {})
@@ -314,7 +314,7 @@ describe('in Hono', () => {
   })
 })
 
-describe('authenticate', () => {
+describe('holdfast(): authenticate', () => {
   const bearer = ({ headers }: { headers: Headers }) => {
     const [, id] = /user=(\w+)/.exec(headers.get('cookie') ?? '') ?? []
     return id === undefined ? null : { id }
@@ -376,7 +376,7 @@ describe('authenticate', () => {
   })
 })
 
-describe('a store that cannot be opened', () => {
+describe('holdfast(): a store that cannot be opened', () => {
   test('is reported on every path in the protocol’s form, and opened again', async () => {
     const folder = temporaryFolder()
     const path = join(folder, 'file', 'holdfast.db')
@@ -408,7 +408,7 @@ describe('a store that cannot be opened', () => {
   })
 })
 
-describe('one instance per store and process', () => {
+describe('holdfast(): one instance per store and process', () => {
   test('a second call continues the runs of the first, and serves its own components', async () => {
     const store = `sqlite:${temporaryDatabase()}`
     const limits = { drainTimeoutMs: 0 }
@@ -483,7 +483,7 @@ describe('one instance per store and process', () => {
   })
 })
 
-describe('process model', () => {
+describe('holdfast(): process model', () => {
   test('waitUntil gets a promise that settles when the response is sent and no run executes', async () => {
     const promises: Promise<unknown>[] = []
     const hf = mount({ waitUntil: (promise) => void promises.push(promise) })
@@ -514,7 +514,7 @@ describe('process model', () => {
   })
 })
 
-describe('options are checked when they are given', () => {
+describe('holdfast(): options are checked when they are given', () => {
   const base = { components: [echo] }
   test.each([
     [{ ...base, authenticte: () => null }, 'unknown option authenticte'],

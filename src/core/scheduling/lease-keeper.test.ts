@@ -71,12 +71,12 @@ describe('leases', () => {
         return held
       },
     })
-    const goOn = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const component = subject(async function* (_, context) {
       yield 'a'
-      await goOn[0]!.promise
+      await gates[0]!.promise
       yield `[${String(await context.ask('Go on?'))}]`
-      await goOn[1]!.promise
+      await gates[1]!.promise
       yield 'b'
     })
     const node = openNode({ components: [component], store: slow, logger: lossesIn(losses) })
@@ -84,14 +84,14 @@ describe('leases', () => {
     await node.emitted(id, 'text.delta')
     renewals = 'the next'
     await until('a renewal is under way', () => renewals === 'no more')
-    goOn[0]!.resolve()
+    gates[0]!.resolve()
     await node.reached(id, 'paused')
     isPaused.resolve()
     await node.answer(id, { question: 'yes' })
     await node.emitted(id, 'text.delta', 2)
     isAnswered.resolve()
     await isTold.promise
-    goOn[1]!.resolve()
+    gates[1]!.resolve()
     expect(textOf(await node.ended(id))).toBe('a[yes]b')
     expect(losses).toEqual([])
   })

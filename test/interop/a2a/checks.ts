@@ -1,6 +1,6 @@
 /** What our client must be able to do with the agent in `python/agent.py`. */
 import { A2aClient, type A2aClientOptions, textOf } from '../../../src/a2a/index.ts'
-import { collected, cutting, taskOf, textsOf, told } from './seen.ts'
+import { collected, cutting, taskOf, textsOf, textOfUpdates } from './seen.ts'
 
 type Check = (client: A2aClient, url: string, options: A2aClientOptions) => Promise<void>
 
@@ -12,7 +12,7 @@ export const checks: Readonly<Record<string, Check>> = {
   },
   async 'streams, and what was streamed is what the task is'(client) {
     const stream = client.stream('count')
-    same(told(await collected(stream)), WHOLE)
+    same(textOfUpdates(await collected(stream)), WHOLE)
     same(textsOf(await client.get(stream.task!.id)), WHOLE)
   },
   async asks(client) {
@@ -39,7 +39,7 @@ export const checksOverHttp: Readonly<Record<string, Check>> = {
   async 'streams that are cut are taken up, and nothing is lost or told twice'(_client, url, options) {
     const cuts = [1200, 900, 1500, 2000]
     const cut = await A2aClient.connect(url, { ...options, fetch: cutting(cuts, 'end') })
-    same(told(await collected(cut.stream('count'))), WHOLE)
+    same(textOfUpdates(await collected(cut.stream('count'))), WHOLE)
     same(cuts.length, 0)
   },
 }

@@ -6,7 +6,7 @@ import { A2aClient, type A2aClientOptions, textOf, type Update } from '../../../
 import { type PeerStep, startPeer } from '../../support/a2a-peers.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
-import { collected, textsOf, told } from './seen.ts'
+import { collected, textsOf, textOfUpdates } from './seen.ts'
 
 const HASTE: A2aClientOptions = { pollIntervalMs: 20, retryDelayMs: 10, requestTimeoutMs: 20_000 }
 
@@ -35,7 +35,7 @@ describe.each([
       const peer = await startPeer({ version, binding, script, cut, cuts: [3, 1, 5, 2, 4] })
       const client = await A2aClient.connect(peer.url, HASTE)
       const stream = client.stream('count')
-      expect(told(await collected(stream))).toBe(chunks.join(''))
+      expect(textOfUpdates(await collected(stream))).toBe(chunks.join(''))
       expect(textsOf(stream.task!)).toBe(chunks.join(''))
       expect(stream.task!.status.state).toBe('TASK_STATE_COMPLETED')
       expect(peer.messages).toHaveLength(1)
@@ -53,14 +53,14 @@ describe.each([
     const client = await A2aClient.of(through, peer.url, { ...HASTE, idleTimeoutMs: 300, retries: 50 })
     const seen: Update[] = []
     const running = collected(client.stream('count'), seen)
-    await until('it has begun', () => told(seen).includes('[8]'))
+    await until('it has begun', () => textOfUpdates(seen).includes('[8]'))
     proxy.block()
     proxy.cut()
     resolve()
     await new Promise((next) => setTimeout(next, 400)) // the length of the fault, longer than `idleTimeoutMs`
     proxy.cut()
     proxy.heal()
-    expect(told(await running)).toBe(chunks.join(''))
+    expect(textOfUpdates(await running)).toBe(chunks.join(''))
   })
 })
 
@@ -70,7 +70,7 @@ test('A2A client: chunks that the official server’s slow store loses for a sub
   const peer = await startPeer({ version: '1.0', script, slowStoreMs: 60, cuts: [8, 3] })
   const client = await A2aClient.connect(peer.url, { ...HASTE, retries: 200 })
   const stream = client.stream('count')
-  expect(told(await collected(stream))).toBe(chunks.join(''))
+  expect(textOfUpdates(await collected(stream))).toBe(chunks.join(''))
   expect(textsOf(stream.task!)).toBe(chunks.join(''))
 })
 
@@ -157,7 +157,7 @@ describe('A2A client: faults of the server', () => {
       GetTask: [result(task('COMPLETED', 'ha ', 'ha ', 'ha '))],
     })
     const stream = (await A2aClient.connect(peer.url, HASTE)).stream('laugh')
-    expect(told(await collected(stream))).toBe('ha ha ha ')
+    expect(textOfUpdates(await collected(stream))).toBe('ha ha ha ')
   })
 
   test('a state older than what was sent is ignored', async () => {
@@ -168,7 +168,7 @@ describe('A2A client: faults of the server', () => {
     })
     const updates = await collected((await A2aClient.connect(peer.url, HASTE)).stream('count'))
     expect(updates.filter((update) => 'artifactUpdate' in update)).toHaveLength(3)
-    expect(told(updates)).toBe('one two three')
+    expect(textOfUpdates(updates)).toBe('one two three')
   })
 
   test('a server that ends every stream at once is polled instead', async () => {
@@ -182,7 +182,7 @@ describe('A2A client: faults of the server', () => {
       ],
     })
     const updates = await collected((await A2aClient.connect(peer.url, HASTE)).stream('count'))
-    expect(told(updates)).toBe('one two')
+    expect(textOfUpdates(updates)).toBe('one two')
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
     expect(peer.calls.filter((method) => method === 'GetTask')).toHaveLength(3)
   })
@@ -193,7 +193,7 @@ describe('A2A client: faults of the server', () => {
       SubscribeToTask: [streamed({ task: task('WORKING', 'one') }, status('COMPLETED'))],
       GetTask: [result(task('COMPLETED', 'one'))],
     })
-    expect(told(await collected((await A2aClient.connect(peer.url, HASTE)).stream('count')))).toBe('one')
+    expect(textOfUpdates(await collected((await A2aClient.connect(peer.url, HASTE)).stream('count')))).toBe('one')
   })
 
   test('[RUN-3] a task that never ends is an error with the last known state', async () => {
@@ -216,7 +216,7 @@ describe('A2A client: faults of the server', () => {
     expect(careful.calls).toEqual(['SendStreamingMessage'])
     const knowing = await scripted(answers())
     const again = (await A2aClient.connect(knowing.url, { ...HASTE, resend: 'always' })).stream('pay')
-    expect(told(await collected(again))).toBe('once')
+    expect(textOfUpdates(await collected(again))).toBe('once')
   })
 
   test('a silent stream is resubscribed', async () => {
@@ -230,7 +230,7 @@ describe('A2A client: faults of the server', () => {
       SubscribeToTask: [streamed({ task: task('COMPLETED', 'there') })],
     })
     const client = await A2aClient.connect(peer.url, { ...HASTE, idleTimeoutMs: 100 })
-    expect(told(await collected(client.stream('wait')))).toBe('there')
+    expect(textOfUpdates(await collected(client.stream('wait')))).toBe('there')
   })
 
   test('[RUN-3] a server that accepts every request and answers none fails the call', async () => {
@@ -254,7 +254,7 @@ describe('A2A client: faults of the server', () => {
       GetTask: [result(task('WORKING')), result(task('COMPLETED', 'there'))],
     })
     const client = await A2aClient.connect(peer.url, { ...HASTE, idleTimeoutMs: 2100 })
-    expect(told(await collected(client.stream('wait')))).toBe('there')
+    expect(textOfUpdates(await collected(client.stream('wait')))).toBe('there')
     expect(peer.calls.filter((method) => method === 'SubscribeToTask')).toHaveLength(3)
   })
 

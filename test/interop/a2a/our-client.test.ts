@@ -10,7 +10,7 @@ import {
 } from '../../support/a2a-peers.ts'
 import { until } from '../../support/until.ts'
 import { receive } from '../../protocols/a2a/receiver.ts'
-import { collected, taskOf, textsOf, told } from './seen.ts'
+import { collected, taskOf, textsOf, textOfUpdates } from './seen.ts'
 
 const rows = [
   [4, '1.0'],
@@ -79,7 +79,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     const updates = await collected(stream)
     expect(updates[0]).toHaveProperty('task')
     expect(stateOf(updates.at(-1))).toBe('TASK_STATE_COMPLETED')
-    expect(told(updates)).toBe('one two three')
+    expect(textOfUpdates(updates)).toBe('one two three')
     expect(textsOf(stream.task!)).toEqual(textsOf(await client.get(stream.task!.id)))
     client.close()
   })
@@ -141,7 +141,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
   test('a task is cancelled while it runs; a finished one cannot be, and an unknown one is not found', async () => {
     const endless = await connect((await start([...three.slice(0, 2), { until: new Promise(() => {}) }])).url)
     const stream = endless.stream('count')
-    for await (const update of stream) if (told([update]) === 'one ') break
+    for await (const update of stream) if (textOfUpdates([update]) === 'one ') break
     const { id } = stream.task!
     expect((await endless.cancel(id)).status.state).toBe('TASK_STATE_CANCELED')
     await expect(endless.get('nowhere')).rejects.toMatchObject({ name: 'A2aError', code: 'task_not_found' })
@@ -169,7 +169,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     const both = streams.map((stream) => collected(stream))
     await until('both have the task', () => streams.every(({ task }) => task !== undefined))
     resolve()
-    for (const updates of await Promise.all(both)) expect(told(updates)).toBe('one two three')
+    for (const updates of await Promise.all(both)) expect(textOfUpdates(updates)).toBe('one two three')
     client.close()
   })
 
@@ -178,7 +178,7 @@ describe.each(cells)('row %d: an official server of %s over %s', (_row, version:
     const { id } = taskOf(await client.send('count'))
     const updates = await collected(client.subscribe(id))
     expect(stateOf(updates.at(-1))).toBe('TASK_STATE_COMPLETED')
-    expect(told(updates)).toBe('one two three')
+    expect(textOfUpdates(updates)).toBe('one two three')
     client.close()
   })
 

@@ -75,7 +75,8 @@ const stateOf = (event: SeenEvent | undefined): string | undefined =>
 
 describe.each(cells)('%s over %s', (name, transport: Transport) => {
   const isOlder = name.endsWith('0.3')
-  const told = (events: readonly SeenEvent[]): string[] => Object.values(put(events, forgetsAppend(name, transport)))
+  const textOfUpdates = (events: readonly SeenEvent[]): string[] =>
+    Object.values(put(events, forgetsAppend(name, transport)))
 
   interface Opened {
     readonly caller: Caller
@@ -142,9 +143,9 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     const events = await all(caller.stream('count'))
     const { id } = taskOf(events[0]!)
     expect(stateOf(events.at(-1))).toBe('completed')
-    expect(told(events)).toEqual((await caller.get(id)).texts)
-    const isTold = name === 'row 3: the official client of 0.3'
-    expect(events.at(-1)).toMatchObject(isTold ? { final: true } : {})
+    expect(textOfUpdates(events)).toEqual((await caller.get(id)).texts)
+    const isMarkedFinal = name === 'row 3: the official client of 0.3'
+    expect(events.at(-1)).toMatchObject(isMarkedFinal ? { final: true } : {})
   })
 
   test('gets an answer that is only a message', async () => {
@@ -173,7 +174,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     await caller.send('ada', { task: taskOf(seen[0]!).id })
     await waiting
     expect(stateOf(seen.at(-1))).toBe('completed')
-    expect(told(seen)).toEqual(['signed by ada'])
+    expect(textOfUpdates(seen)).toEqual(['signed by ada'])
   })
 
   test('cancels a running task, twice, and not a finished one', async () => {
@@ -287,7 +288,7 @@ describe.each(cells)('%s over %s', (name, transport: Transport) => {
     // The gRPC client of 0.3 takes a null for a number.
     const none = name.startsWith('row 3') && transport === 'GRPC' ? 0 : null
     expect(taskOf(await caller.send('value')).values).toEqual([{ found: [1, none] }])
-    expect(told(await all(caller.stream('long')))).toEqual([LONG])
+    expect(textOfUpdates(await all(caller.stream('long')))).toEqual([LONG])
   })
 
   test('[RUN-4] gets the same task for a message that is sent again, on a server that deduplicates them', async () => {

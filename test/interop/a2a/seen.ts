@@ -16,7 +16,7 @@ export function textsOf({ artifacts = [] }: Task): string {
 }
 
 /** The text of one artifact, by doing with each update as A2A says. */
-export function told(updates: readonly Update[]): string {
+export function textOfUpdates(updates: readonly Update[]): string {
   let text = ''
   for (const update of updates) {
     if ('task' in update) text = textsOf(update.task)

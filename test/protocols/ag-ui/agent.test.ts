@@ -111,7 +111,7 @@ describe('[LOG-1] AG-UI: a client that was cut off and sends the same run again'
     }
   })
 
-  test('and again after the run has ended, which changes nothing', async () => {
+  test('changes nothing when it sends the run again after its end', async () => {
     const server = await serveChats()
     const client = agentAt(`${server.url}/ag-ui/lab`, 't1')
     say(client, 'text 10; tool look; text 3')
@@ -190,7 +190,7 @@ describe('AG-UI: a run that asks', () => {
     expect((await newestLog(server)).filter(({ type }) => type === 'run.resumed')).toHaveLength(1)
   })
 
-  test('its client to execute a tool goes on with the result, which is shown once', async () => {
+  test('for a tool of its client continues with the result, which is shown once', async () => {
     const server = await serveChats()
     const client = agentAt(`${server.url}/ag-ui/forecaster`, 't1')
     const { concluded, subscriber } = record()
@@ -208,7 +208,7 @@ describe('AG-UI: a run that asks', () => {
     expect((await server.service.list(localPrincipal)).runs).toHaveLength(1)
   })
 
-  test('nothing any more refuses an answer', async () => {
+  test('refuses an answer after its question was answered', async () => {
     const server = await serveChats()
     const client = agentAt(`${server.url}/ag-ui/lab`, 't1')
     say(client, 'text 1')

@@ -40,14 +40,14 @@ test('AI SDK: a second message continues the conversation of the session', async
   expect(new Set(chat.messages.map(({ id }) => id)).size).toBe(4)
 })
 
-describe('AI SDK: the body of a request may have', () => {
+describe('AI SDK: the body of a request', () => {
   const message = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'say hi' }] }
 
   test.each([
     ['all messages', { id: 'c1', messages: [message] }, 'application/json'],
     ['the last message alone', { id: 'c1', message }, 'application/json'],
     ['no id, and a content type of text', { messages: [message] }, 'text/plain;charset=UTF-8'],
-  ])('%s', async (_, body, type) => {
+  ])('may have %s', async (_, body, type) => {
     const server = await serveChats()
     const init = { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': type } }
     const response = await fetch(server.api('lab'), init)
@@ -72,7 +72,7 @@ describe('AI SDK: the body of a request may have', () => {
       '{"messages":[{"role":"user","parts":[{"type":"file","url":"file:///x"}]}]}',
       'must be an http(s) URL or a base64',
     ],
-  ])('nothing that is invalid: %s is refused with a text for the user', async (body, reason) => {
+  ])('is refused with a text for the user: %s', async (body, reason) => {
     const server = await serveChats()
     const response = await fetch(server.api('lab'), {
       method: 'POST',
@@ -84,7 +84,7 @@ describe('AI SDK: the body of a request may have', () => {
     expect((await server.service.list(localPrincipal)).runs).toEqual([])
   })
 
-  test('too many messages only to be refused', async () => {
+  test('is refused if it has too many messages', async () => {
     const server = await serveChats()
     const body = JSON.stringify({ messages: Array.from({ length: 2001 }, () => message) })
     const response = await fetch(server.api('lab'), { method: 'POST', body })
@@ -101,7 +101,7 @@ test('AI SDK: an unknown component is a 404 whose text the chat shows', async ()
 })
 
 describe('AI SDK: a chat resumes', () => {
-  test('with nothing when its session has no run, or none that ended within a minute', async () => {
+  test('empty when its session has no run, or none that ended within a minute', async () => {
     let now = Date.now()
     const server = await serveChats({ clock: { now: () => now } })
     const chat = chatAt(server.api('lab'))
@@ -163,7 +163,7 @@ describe('AI SDK: a stop', () => {
     expect((await newestLog(server)).at(-1)!.type).toBe('run.cancelled')
   })
 
-  test('that names another run changes nothing', async () => {
+  test('changes nothing if it names another run', async () => {
     const server = await serveChats()
     const chat = chatAt(server.api('lab'))
     void chat.sendMessage({ text: 'text 3; hang' })
@@ -249,7 +249,7 @@ describe('AI SDK: a run that asks', () => {
     expect((await newestLog(server)).filter(({ type }) => type === 'run.resumed')).toHaveLength(1)
   })
 
-  test('nothing any more refuses an answer with a text', async () => {
+  test('refuses an answer with a text after its question was answered', async () => {
     const server = await serveChats()
     const chat = chatAt(server.api('lab'), { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithToolCalls })
     await chat.sendMessage({ text: 'tool look' })
@@ -444,7 +444,7 @@ describe('AI SDK: a client that counts chunks', () => {
     expect((await fetch(`${api}/run_01nobody/stream`)).status).toBe(404)
   })
 
-  test('and asks again and again is refused with 429', async () => {
+  test('is refused with 429 if it asks too often', async () => {
     const server = await serveChats({
       authenticate: () => ({ id: 'alice' }),
       limits: { maxRequestsPerSecond: 5, maxRequestBurst: 20 },
