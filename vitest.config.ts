@@ -18,6 +18,7 @@ const ISOLATED = [
   'test/protocols/{hostile-bodies,long-reads,request-bursts}.test.ts',
   'test/protocols/a2a/{hostile-grpc,streams}.test.ts',
   'test/protocols/agentos/hostile-sockets.test.ts',
+  'test/gateway/passthrough-limits.test.ts',
   'test/views/memory.test.ts',
   // They change globals, environment or listeners of their process, or look at what it has loaded.
   'src/agents/process/agent.test.ts',

@@ -25,7 +25,13 @@ export async function passThrough(call: Call, name: string, upstream: Passthroug
   const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
   const idle = new IdleTimer(IDLE_MS)
   try {
-    const answer = await send(request, url, await upstream.headers?.(), AbortSignal.any([signal, idle.signal]), name)
+    const body = await bodyOf(request, () => idle.reset())
+    const headers = requestHeaders(request.headers, await upstream.headers?.())
+    const answer = await send(
+      { url, method: request.method, headers, body },
+      AbortSignal.any([signal, idle.signal]),
+      name,
+    )
     response.writeHead(answer.status, responseHeaders(answer.headers))
     const taken = new Drain(response, limits.stallMs)
     for await (const chunk of answer.body ?? []) {
@@ -42,16 +48,15 @@ export async function passThrough(call: Call, name: string, upstream: Passthroug
   }
 }
 
-async function send(
-  request: HttpRequest,
-  url: URL,
-  own: Readonly<Record<string, string>> | undefined,
-  signal: AbortSignal,
-  name: string,
-): Promise<Response> {
-  const { method = 'GET' } = request
-  const headers = requestHeaders(request.headers, own)
-  const body = method === 'GET' || method === 'HEAD' ? undefined : await bodyOf(request)
+interface PassedRequest {
+  readonly url: URL
+  readonly method: string | undefined
+  readonly headers: HeadersInit
+  readonly body: Uint8Array | ReadableStream | undefined
+}
+
+async function send({ url, body, ...about }: PassedRequest, signal: AbortSignal, name: string): Promise<Response> {
+  const { method = 'GET', headers } = about
   try {
     return await fetch(url, {
       method,
@@ -65,7 +70,9 @@ async function send(
   }
 }
 
-async function bodyOf(request: HttpRequest): Promise<Uint8Array | ReadableStream> {
+/** `onData`: a client that sends slowly is not silent. */
+async function bodyOf(request: HttpRequest, onData: () => void): Promise<PassedRequest['body']> {
+  if (request.method === 'GET' || request.method === 'HEAD') return undefined
   const length = Number(request.headers['content-length'] ?? Number.NaN)
   if (length > BODY_BYTES_MAX) throw tooLarge()
   if (length <= WHOLE_BYTES_MAX || request.readableEnded) return readBody(request, WHOLE_BYTES_MAX)
@@ -74,6 +81,7 @@ async function bodyOf(request: HttpRequest): Promise<Uint8Array | ReadableStream
   const counted = new PassThrough({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length
+      onData()
       done(bytes > BODY_BYTES_MAX ? tooLarge() : null, chunk)
     },
   })
