@@ -24,6 +24,7 @@ import { redactRequested } from './execution/encode-requested.ts'
 import type { Run, RunStatus } from './model/run.ts'
 import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
 import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
+import { SessionNews } from './sessions/session-news.ts'
 import { removeSession } from './sessions/session-removal.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
@@ -72,6 +73,7 @@ export class Service {
   readonly #starts: RunStarter
   readonly #access: Access
   readonly #reader: RunReader
+  readonly #sessionNews: SessionNews
   readonly #health: HealthMonitor
   readonly #shares: ShareLinks | undefined
   readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
@@ -86,6 +88,7 @@ export class Service {
     this.views = new ViewCache(options.store, this.limits)
     this.#access = new Access(options, options.credentials)
     this.#reader = new RunReader(this.#deps, this.#access, this.#quotas)
+    this.#sessionNews = new SessionNews(options.store)
     this.#health = new HealthMonitor({
       ...this.#deps,
       dispatcher: this.#dispatcher,
@@ -296,6 +299,11 @@ export class Service {
     { countsAsSubscriber = false }: { readonly countsAsSubscriber?: boolean } = {},
   ): Promise<boolean> {
     return this.#reader.waitForMore(principal, id, after, { timeoutMs, signal, countsAsSubscriber })
+  }
+
+  /** Calls the listener when a session of the caller may have a new run. Some may be missed: poll as well. */
+  onSessionRun(principal: Principal, session: string, listener: () => void): () => void {
+    return this.#sessionNews.watch(ownerKey(principal), session, listener)
   }
 
   /** The terminal event of a finished run. */

@@ -2,6 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { type Client, createClient, type LoggedEvent, type SessionStream } from '../../src/client/index.ts'
+import type { Limits } from '../../src/core/model/limits.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
@@ -9,39 +10,18 @@ import { serveInProcess } from '../support/in-process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { withSeed } from '../support/with-seed.ts'
+import { collect, ends, expectWhole } from './session-checks.ts'
 
-async function serve(store: Store) {
+async function serve(store: Store, limits: Partial<Limits> = {}) {
   const server = await serveInProcess({
     store,
     components: labComponents(),
-    limits: { pollIntervalMs: 50, retryDelayMs: 20 },
+    limits: { pollIntervalMs: 50, retryDelayMs: 20, ...limits },
   })
   return { server, client: createClient({ url: server.url, retryDelayMs: 10, shareConnections: false }) }
 }
 
 const start = (client: Client, input: string, session = 's1') => client.runs.start({ component: 'lab', input, session })
-
-/** Collects what a stream delivers until the test ends. */
-function collect(stream: SessionStream): LoggedEvent[] {
-  const events: LoggedEvent[] = []
-  void (async () => {
-    for await (const event of stream) events.push(event)
-  })().catch(() => {})
-  return events
-}
-
-/** Each event of each run once, in order, and all of them. */
-async function expectWhole(client: Client, events: readonly LoggedEvent[], runs: readonly string[]): Promise<void> {
-  for (const id of runs) {
-    const log: LoggedEvent[] = []
-    for await (const event of client.runs.open(id).events()) log.push(event)
-    expect(events.filter(({ run }) => run === id)).toEqual(log)
-  }
-  expect(new Set(events.map(({ run }) => run))).toEqual(new Set(runs))
-}
-
-const ends = (events: readonly LoggedEvent[]): number =>
-  events.filter(({ type }) => /^run\.(completed|failed|cancelled|rejected)$/.test(type)).length
 
 function follow(client: Client, after?: string): SessionStream {
   const leave = new AbortController()
@@ -68,6 +48,24 @@ test.each([
     events,
     [past, paused, ...future].map(({ id }) => id),
   )
+})
+
+test.each([
+  ['memory', () => Promise.resolve(createMemoryStore())],
+  ['SQLite', () => openSqliteStore({ path: temporaryDatabase() })],
+])('sessions.follow: %s: a new run is delivered without waiting for a poll', async (_, open) => {
+  const hour = 3_600_000
+  const { client } = await serve(await open(), { pollIntervalMs: hour, heartbeatIntervalMs: hour })
+  const stream = follow(client)
+  const events = collect(stream)
+  await until('the stream has begun', () => stream.cursor !== undefined)
+  const runs: string[] = []
+  for (let count = 1; count <= 3; count++) {
+    runs.push((await start(client, 'text 2')).id)
+    await until('the new run is delivered', () => ends(events) === count)
+  }
+  await expectWhole(client, events, runs)
+  expect(events.filter(({ type }) => type === 'run.created')).toHaveLength(3)
 })
 
 test('sessions.follow: after: end delivers only what is new, also of runs in progress', async () => {

@@ -36,12 +36,24 @@ export class SessionFollower {
   readonly #parts: Follower
   /** By id, oldest first. Those that have not begun are not part of the cursor. */
   readonly #runs = new Map<string, FollowedRun>()
+  readonly #unwatch: () => void
   #since: number
+  /** A run may have been started since the last refresh. */
+  #hasNews = false
+  #wake: (() => void) | undefined
 
   constructor(parts: Follower, { since, runs }: SessionCursor) {
     this.#parts = parts
     this.#since = since
     for (const [id, at] of runs) this.#runs.set(id, { id, created: 0, at })
+    this.#unwatch = parts.service.onSessionRun(parts.principal, parts.session, () => {
+      this.#hasNews = true
+      this.#wake?.()
+    })
+  }
+
+  close(): void {
+    this.#unwatch()
   }
 
   /** The position after what was delivered. */
@@ -59,6 +71,7 @@ export class SessionFollower {
 
   /** Finds new runs. */
   async refresh(): Promise<void> {
+    this.#hasNews = false
     const found = (await this.#newerRuns()).toReversed()
     for (const { run } of found) {
       const created = Date.parse(run.createdAt)
@@ -147,20 +160,23 @@ export class SessionFollower {
     return { run: followed.id, earliest: first }
   }
 
-  /** Resolves when there may be news: an event of a run that is followed, or a while later. */
+  /** Resolves when there may be news: a new run, an event of a run that is followed, or a while later. */
   async wait(timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#hasNews) return
     const { service, principal } = this.#parts
     const woken = new AbortController()
     const ended = AbortSignal.any([signal, woken.signal])
     const open = [...this.#runs.values()].filter(({ at }) => at !== 'end').slice(-WATCHED_MAX)
     const pause = new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs)
+      this.#wake = resolve
       ended.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
     })
     const news = open.map(({ id, at }) =>
       service.waitForMore(principal, id, at as number, timeoutMs, ended).catch(() => pause),
     )
     await Promise.race([pause, ...news])
+    this.#wake = undefined
     woken.abort()
   }
 

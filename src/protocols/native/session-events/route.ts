@@ -19,10 +19,14 @@ export async function serve(call: Call, service: Service): Promise<void> {
     { service, principal, session: params['id']!, now: () => systemClock.now() },
     cursor,
   )
-  if (after === 'end') await follower.skip()
-  await follower.refresh()
-  const isStream = (request.headers.accept ?? '').includes('text/event-stream') || query.get('format') === 'sse'
-  await (isStream ? stream(call, service, follower) : page(call, service, follower))
+  try {
+    if (after === 'end') await follower.skip()
+    await follower.refresh()
+    const isStream = (request.headers.accept ?? '').includes('text/event-stream') || query.get('format') === 'sse'
+    await (isStream ? stream(call, service, follower) : page(call, service, follower))
+  } finally {
+    follower.close()
+  }
 }
 
 /** The next events, or none after the wait; `cursor` is for the next request either way. */
