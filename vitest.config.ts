@@ -11,6 +11,7 @@ import { SummaryReporter } from './scripts/vitest-summary.ts'
 const ISOLATED = [
   // They start processes, store servers or browsers.
   'test/{browser,cli,conformance,crash-consistency,faults,fuzz,golden,interop,scenarios,simulation}/**/*.test.ts',
+  'test/ai-sdk/durable-kill.test.ts',
   // They measure the memory, CPU time or event loop of their process.
   'src/agents/remote-a2a/task-output.test.ts',
   'src/resumable-stream/context.test.ts',

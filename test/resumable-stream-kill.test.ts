@@ -1,7 +1,4 @@
 /** A process with the source of a resumable stream is killed: consumers elsewhere get what it wrote, then an error. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../src/core/ports/logger.ts'
@@ -12,11 +9,11 @@ import {
   resumableStreams,
   type ResumableStreamContext,
 } from '../src/resumable-stream/index.ts'
+import { startPackageProgram } from './support/package-program.ts'
 import { startPostgres } from './support/postgres.ts'
 import { temporaryFolder } from './support/temporary.ts'
 import { streamOf, textOf, untilError } from './support/text-streams.ts'
 
-const root = join(import.meta.dirname, '..')
 const postgres = await startPostgres()
 
 /** Short, so that another node notices soon that a worker died. */
@@ -35,26 +32,14 @@ const numbers = () => new ReadableStream({ async pull(controller) {
 for await (const piece of await context.resumableStream('numbers', numbers)) process.stdout.write(piece)
 `
 
-/** Starts a producer. `said` is what its own consumer has got. */
-async function produce(store: string) {
-  const folder = temporaryFolder()
-  mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(root, join(folder, 'node_modules/holdfast'))
-  writeFileSync(join(folder, 'producer.mjs'), PRODUCER)
-  const child = spawn(process.execPath, ['--conditions=holdfast-source', '--no-warnings', 'producer.mjs', store], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let said = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
-  while (said.length < 200) await once(child.stdout, 'data')
+/** Starts a producer. `kill` returns what its own consumer has got. */
+async function produce(store: string): Promise<{ kill(): Promise<string> }> {
+  const program = startPackageProgram(PRODUCER, [store])
+  await program.untilPrinted(200)
   return {
-    async kill(): Promise<string> {
-      const closed = once(child, 'close')
-      child.kill('SIGKILL')
-      await closed
-      return said
+    async kill() {
+      await program.kill()
+      return program.printed()
     },
   }
 }

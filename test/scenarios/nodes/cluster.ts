@@ -55,7 +55,7 @@ export class Cluster {
   }
 }
 
-function startNode(store: string): ServerProcess {
+export function startNode(store: string): ServerProcess {
   const program = join(import.meta.dirname, 'node.ts')
   return new ServerProcess({ store: '', wrap: ([node]) => [node!, program, store] })
 }
