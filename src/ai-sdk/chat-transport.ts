@@ -19,7 +19,7 @@ export interface ChatTransportOptions {
   /** A connection that is silent for longer is replaced; the server sends heartbeats. Default: 45,000. */
   readonly idleTimeoutMs?: number
   /** Tabs of one origin that show the same message share one connection. Default: true. */
-  readonly share?: boolean
+  readonly shareConnections?: boolean
   /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */
   readonly onProblem?: OnProblem
 }
@@ -144,8 +144,8 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
   }
 
   async #openTabs(numbering: string | null): Promise<StreamTabs | undefined> {
-    const { api, share = true, idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options
-    if (!share || numbering === null || globalThis.location === undefined) return undefined
+    const { api, shareConnections = true, idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options
+    if (!shareConnections || numbering === null || globalThis.location === undefined) return undefined
     return StreamTabs.open(`holdfast:chat:${new URL(api, location.href).href}:${numbering}`, idleTimeoutMs)
   }
 
