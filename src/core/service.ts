@@ -105,6 +105,11 @@ export class Service {
     this.#dispatcher.start()
   }
 
+  /** Whether runs survive the end of the process. */
+  get isDurable(): boolean {
+    return this.#store.capabilities.durable
+  }
+
   /** True after `drain`: all runs have ended or were handed over. */
   get closed(): boolean {
     return this.#reader.closed

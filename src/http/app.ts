@@ -1,12 +1,13 @@
 /** Handles one request: finds the route, authenticates the caller, calls the handler, and renders errors in the protocol's format. */
 import type { Ids } from '../core/ports/clock.ts'
-import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
+import { HoldfastError } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Authenticator, Credential, Principal } from '../core/model/principal.ts'
 import { SHARE_PREFIX } from '../core/access/share-links.ts'
 import { paceRequests } from '../core/runtime/share-event-loop.ts'
 import { isHostsRoot, locate, type Target } from './base-path.ts'
 import { bearerIn } from './bearer.ts'
+import { toClientError } from './client-error.ts'
 import { respondCors } from './cors.ts'
 import { discardRest } from './discard.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
@@ -155,7 +156,7 @@ async function fail(
   options: AppOptions,
 ): Promise<void> {
   const requestId = newId(options.ids)
-  const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${requestId}`, { cause })
+  const error = toClientError(cause, requestId)
   const fields = { requestId, method: request.method, path: loggedPath(request) }
   const isDisconnected = response.destroyed || (request.destroyed && !request.complete)
   if (isDisconnected) options.logger.debug({ ...fields, code: error.code }, error.message)

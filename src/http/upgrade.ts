@@ -8,6 +8,7 @@ import { paceRequests } from '../core/runtime/share-event-loop.ts'
 import type { AddressLimit } from './address-limit.ts'
 import { locate } from './base-path.ts'
 import { bearerIn } from './bearer.ts'
+import { toClientError } from './client-error.ts'
 import { type PagePolicy, refuseForeignPages } from './foreign-pages.ts'
 import { hostRequestOf } from './host-request.ts'
 import type { Mounts } from './mounts.ts'
@@ -109,12 +110,14 @@ async function serveUpgrade(
     const { upgrade, params } = found
     await upgrade.handle({ request, params, socket, head, authenticate, admit, guarded })
   } catch (cause) {
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
-    if (error.status >= 500) logger.error({ path: path?.slice(0, 500), err: cause }, 'WebSocket upgrade failed')
+    const errorId = crypto.randomUUID()
+    const error = toClientError(cause, errorId)
+    if (error.status >= 500)
+      logger.error({ errorId, path: path?.slice(0, 500), err: cause }, 'WebSocket upgrade failed')
     const { STATUS_CODES } = process.getBuiltinModule('node:http') // an import would slow the start down
     const later = error.retryAfterMs === undefined ? '' : `retry-after: ${retrySeconds(error.retryAfterMs)}\r\n`
     socket.end(
-      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\n${later}connection: close\r\n\r\n`,
+      `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Refused'}\r\n${later}x-request-id: ${errorId}\r\nconnection: close\r\n\r\n`,
     )
   }
 }

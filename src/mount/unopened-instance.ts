@@ -1,8 +1,8 @@
 /** What is known before the store is open: which paths are Holdfast's, and how to say that it cannot serve them yet. */
 import { bindPath } from '../http/route.ts'
 import type { IncomingMessage } from 'node:http'
-import { HoldfastError, isHoldfastError } from '../core/model/errors.ts'
 import { isHostsRoot, locate, type Target } from '../http/base-path.ts'
+import { toClientError } from '../http/client-error.ts'
 import { type Cors, respondCors } from '../http/cors.ts'
 import { discardRest } from '../http/discard.ts'
 import type { HttpRequest, HttpResponse } from '../http/exchange.ts'
@@ -38,14 +38,15 @@ export class UnopenedInstance {
   /** Renders the error in the form of the protocol that owns the path. Never throws. */
   async refuse(request: HttpRequest, response: HttpResponse, cause: unknown): Promise<void> {
     if (response.destroyed) return
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
+    const errorId = crypto.randomUUID()
+    const error = toClientError(cause, errorId)
     try {
       if (respondCors(request, response, this.#cors)) return
       const { errorFormOf } = await loadEngine()
       const render = await errorFormOf(this.#pathOf(request) ?? '/', this.#paths)()
       setRetryAfter(response, error)
       await discardRest(request, response)
-      respondError(response, render(error, crypto.randomUUID()))
+      respondError(response, render(error, errorId))
     } catch {
       response.destroy()
     }

@@ -1,7 +1,7 @@
 /** The server's flags and environment variables: one table from which help and docs are generated. */
 import { isIP } from 'node:net'
 import { defaultLimits } from '../core/model/limits.ts'
-import { redactionsByName } from '../core/redaction/redactions.ts'
+import { redactionNames } from '../core/redaction/redactions.ts'
 import { toBasePath } from '../http/base-path.ts'
 import { SECURITY_KEY_CHARS_MIN, tooShort } from './auth/index.ts'
 import {
@@ -32,8 +32,6 @@ export type { StoreConfig } from './store-address.ts'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
-
-const redactionNames = Object.keys(redactionsByName) as (keyof typeof redactionsByName)[]
 
 /** In the order of the help and of docs/config.md; a test compares the tables. */
 export const configOptions = {

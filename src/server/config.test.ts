@@ -24,8 +24,9 @@ describe('config:', () => {
     const { redact } = readConfig(['--redact', 'api-keys, card-numbers'], {})
     expect(redact).toEqual({ patterns: [redactions.apiKeys, redactions.cardNumbers] })
     expect(readConfig([], { HOLDFAST_REDACT: 'emails' }).redact).toEqual({ patterns: [redactions.emails] })
+    expect(readConfig([], { HOLDFAST_REDACT: 'exceptions' }).redact).toEqual({ patterns: [], exceptions: true })
     expect(usage(['--redact', 'api-keys,keys'])).toBe(
-      '--redact: "keys" is not known: give one of api-keys, tokens, card-numbers, emails',
+      '--redact: "keys" is not known: give one of api-keys, tokens, card-numbers, emails, exceptions',
     )
   })
 

@@ -1,6 +1,7 @@
 /** Redaction options of a server or a component: patterns in text, and a hook on events. Validated where they are defined. */
 import { HoldfastError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
+import { hideException } from './exceptions.ts'
 
 /** A stretch of a text: UTF-16 units from `start` up to, not including, `end`. */
 export interface Span {
@@ -41,6 +42,8 @@ export interface RedactOptions {
   readonly patterns?: readonly (Redaction | PatternRedaction | readonly Redaction[])[]
   /** Applied to every event with content, after the patterns. */
   readonly event?: RedactHook
+  /** Hide the texts of unexpected exceptions; the server log has them, under the error id. Default: false. */
+  readonly exceptions?: boolean
 }
 
 export interface Rules {
@@ -57,17 +60,20 @@ const known = new WeakMap<RedactOptions, Rules>()
 
 /** Checks the options; throws `invalid_request` that names what is wrong. */
 export function toRules(options: RedactOptions): Rules {
-  if (typeof options !== 'object' || options === null) throw wrong('must be an object with `patterns`, `event` or both')
+  if (typeof options !== 'object' || options === null)
+    throw wrong('must be an object with `patterns`, `event` or `exceptions`')
   const before = known.get(options)
   if (before !== undefined) return before
-  const { patterns = [], event, ...others } = options
+  const { patterns = [], event, exceptions = false, ...others } = options
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) throw wrong(`has no option ${JSON.stringify(unknown)}`)
   if (!Array.isArray(patterns)) throw wrong('needs a list of patterns')
   const flat = patterns.flat() as (Redaction | PatternRedaction)[]
   if (flat.length > PATTERNS_MAX) throw wrong(`has more than ${PATTERNS_MAX} patterns`)
   if (event !== undefined) checkFunction('event', event)
-  const rules = { patterns: flat.map(toRedaction), hooks: event === undefined ? [] : [event] }
+  if (typeof exceptions !== 'boolean') throw wrong('needs true or false as exceptions')
+  const hooks = [...(exceptions ? [hideException] : []), ...(event === undefined ? [] : [event])]
+  const rules = { patterns: flat.map(toRedaction), hooks }
   known.set(options, rules)
   return rules
 }

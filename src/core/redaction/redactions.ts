@@ -63,16 +63,23 @@ const tokens: readonly Redaction[] = [
 export const redactions = { apiKeys, tokens, cardNumbers: [cardNumbers], emails: [emails] } as const
 
 /** By the name that the command line knows them by. */
-export const redactionsByName = {
+const redactionsByName = {
   'api-keys': apiKeys,
   tokens,
   'card-numbers': redactions.cardNumbers,
   emails: redactions.emails,
 } as const satisfies Record<string, readonly Redaction[]>
 
+const EXCEPTIONS = 'exceptions'
+
+type RedactionName = keyof typeof redactionsByName | typeof EXCEPTIONS
+
+export const redactionNames = [...Object.keys(redactionsByName), EXCEPTIONS] as readonly RedactionName[]
+
 /** What `--redact` asks for. */
-export function redactByName(names: readonly (keyof typeof redactionsByName)[]): RedactOptions {
-  return { patterns: names.map((name) => redactionsByName[name]) }
+export function redactByName(names: readonly RedactionName[]): RedactOptions {
+  const patterns = names.flatMap((name) => (name === EXCEPTIONS ? [] : [redactionsByName[name]]))
+  return { patterns, ...(names.includes(EXCEPTIONS) && { exceptions: true }) }
 }
 
 function all(match: string): number {

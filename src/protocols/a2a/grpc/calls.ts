@@ -5,9 +5,10 @@ import type { ServiceText } from '../../../a2a/grpc/schema.ts'
 import { FieldCounter } from '../../../a2a/grpc/count.ts'
 import { Converter } from '../../../a2a/grpc/shape.ts'
 import { isRaw } from '../../../a2a/raw.ts'
-import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Service } from '../../../core/service.ts'
+import { toClientError } from '../../../http/client-error.ts'
 import { jsonBounds } from '../../../http/json.ts'
 import { logFailure } from '../../../http/log-failure.ts'
 import type { Agent, Agents } from '../requests/agents.ts'
@@ -191,8 +192,9 @@ export class Calls {
 
   statusOf(cause: unknown): Grpc.StatusObject {
     const { grpc, options, logger } = this.#parts
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
-    logFailure(logger, error, { protocol: 'a2a grpc' })
+    const errorId = crypto.randomUUID()
+    const error = toClientError(cause, errorId)
+    logFailure(logger, error, { errorId, protocol: 'a2a grpc' })
     return toStatus(grpc, error, options.errorTable ?? '1.0.1', this.#codecs)
   }
 }

@@ -1,8 +1,9 @@
 /** The JSON-RPC binding: one endpoint for the methods of 1.0 and 0.3, whose names are disjoint. */
-import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import { type HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
+import { toClientError } from '../../../http/client-error.ts'
 import { discardRest } from '../../../http/discard.ts'
 import { logFailure } from '../../../http/log-failure.ts'
 import { respondJson, respondText, setRetryAfter } from '../../../http/respond.ts'
@@ -134,8 +135,9 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
 
 /** Unexpected errors are our defects; their cause only goes to the log. */
 export function toHoldfastError(cause: unknown, { logger }: Binding): HoldfastError {
-  const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', 'internal error', { cause })
-  logFailure(logger, error, { protocol: 'a2a' })
+  const errorId = crypto.randomUUID()
+  const error = toClientError(cause, errorId)
+  logFailure(logger, error, { errorId, protocol: 'a2a' })
   return error
 }
 

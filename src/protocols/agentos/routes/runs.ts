@@ -6,6 +6,7 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import { stopWhenGone } from '../../../http/stop-when-gone.ts'
 import { readForm } from '../../../http/form.ts'
 import { readIdempotencyKey } from '../../../http/idempotency-key.ts'
+import { noteDurability } from '../../../http/note-durability.ts'
 import { respondJson } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
 import { foldRun } from '../../../http/view.ts'
@@ -75,6 +76,7 @@ async function answer(
   since: number,
 ): Promise<void> {
   const { id, session, status } = stored.run
+  if (modes.background) noteDurability(call.response, os.service)
   if (!modes.stream && modes.background)
     return respondJson(call.response, 202, {
       run_id: shownRunId(stored.run),

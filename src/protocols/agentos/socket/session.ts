@@ -5,6 +5,7 @@ import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
+import { toClientError } from '../../../http/client-error.ts'
 import { parseJson } from '../../../http/json.ts'
 import { logFailure } from '../../../http/log-failure.ts'
 import { keepAlive } from '../../../http/socket-heartbeat.ts'
@@ -101,7 +102,7 @@ export class SocketSession {
   #fail(cause: unknown): void {
     if (isHoldfastError(cause, 'unauthenticated')) return this.#expel(cause)
     const id = crypto.randomUUID()
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${id}`, { cause })
+    const error = toClientError(cause, id)
     logFailure(this.#logger, error, { errorId: id, protocol: 'agentos websocket' })
     const { code, retryAfterMs } = error
     const later = retryAfterMs === undefined ? {} : { retry_after: retrySeconds(retryAfterMs) }

@@ -1,9 +1,10 @@
 /** One connection of a `WebSocketChatTransport`: several requests at once, each with numbered chunks. */
 import type { RawData, WebSocket } from 'ws'
 import type { Component } from '../../../core/ports/component.ts'
-import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Principal } from '../../../core/model/principal.ts'
+import { toClientError } from '../../../http/client-error.ts'
 import { parseJson } from '../../../http/json.ts'
 import { logFailure } from '../../../http/log-failure.ts'
 import { keepAlive } from '../../../http/socket-heartbeat.ts'
@@ -76,7 +77,7 @@ export class ChatSession implements SocketPeer {
 
   #fail(requestId: string, cause: unknown): void {
     const id = crypto.randomUUID()
-    const error = isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${id}`, { cause })
+    const error = toClientError(cause, id)
     logFailure(this.#peer.logger, error, { errorId: id, protocol: 'ai-sdk websocket' })
     // A client takes an error without a request of its own as a defect of the server, and closes.
     if (requestId === '') return this.#outbox.disconnect(closeCodes.policyViolation, error.message.slice(0, 100))

@@ -1,8 +1,8 @@
 /** `POST /admin/forget`: deletes all data of a principal and streams its progress. */
-import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { RemovalCount } from '../../../core/access/forget.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
+import { toClientError } from '../../../http/client-error.ts'
 import { logFailure } from '../../../http/log-failure.ts'
 import { ISOLATION_HEADERS } from '../../../http/respond.ts'
 import type { Call, Route } from '../../../http/route.ts'
@@ -56,9 +56,7 @@ class Lines {
   /** The status is already sent, so the last line has the error. */
   fail(cause: unknown): void {
     const requestId = crypto.randomUUID()
-    const error = isHoldfastError(cause)
-      ? cause
-      : new HoldfastError('internal', `internal error ${requestId}`, { cause })
+    const error = toClientError(cause, requestId)
     logFailure(this.#call.logger, error, { requestId, method: 'POST', path: '/admin/forget' })
     this.end({ error: JSON.parse(toProblem(error, requestId).body) as Record<string, unknown> })
   }

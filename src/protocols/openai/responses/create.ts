@@ -4,6 +4,7 @@ import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/body.ts'
+import { noteDurability } from '../../../http/note-durability.ts'
 import { stopWhenGone } from '../../../http/stop-when-gone.ts'
 import { respondError, respondJson } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
@@ -43,6 +44,7 @@ export async function createResponse(call: Call, service: Service, streams: Stre
   const { body, part, run, next, created, policy } = await beginResponse(call, service, given)
   const isBackground = body.background === true
   const headers = headersOf(run, created)
+  if (isBackground) noteDurability(call.response, service)
   if (policy === 'stop' && (body.stream === true || !isBackground)) stopWhenGone(call, service, part.run)
   if (body.stream === true) return followResponse(call, service, streams, { part, run, headers })
   if (isBackground) {
