@@ -31,11 +31,13 @@ export function endpointRoutes(endpoint: Endpoint): Route[] {
 async function receive(call: Call, endpoint: Endpoint): Promise<void> {
   const { response } = call
   let body: unknown
+  let isRequest = true
   try {
     body = await readMessage(call.request, endpoint.service.limits.maxBodyBytes)
     const message = toMessage(body)
     const client = clientOf(call.request, message)
     if (message.kind === 'request') return await answer(call, endpoint, client, message)
+    isRequest = false
     await note(call, endpoint, client, message)
     respondEmpty(response, 202)
   } catch (cause) {
@@ -45,7 +47,10 @@ async function receive(call: Call, endpoint: Endpoint): Promise<void> {
     logFailure(call.logger, error, { protocol: 'mcp', errorId })
     setRetryAfter(response, error)
     await discardRest(call.request, response)
-    respondJson(response, statusOf(error), { jsonrpc: '2.0', id: idIn(body), error: toRpcError(error) })
+    // What has no answer in JSON-RPC is refused by HTTP.
+    const status = isRequest ? statusOf(error) : error.status
+    const id = isRequest ? idIn(body) : null
+    respondJson(response, status, { jsonrpc: '2.0', id, error: toRpcError(error) })
   }
 }
 
