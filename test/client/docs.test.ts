@@ -70,7 +70,7 @@ test('docs/client.md names every option and every error', () => {
   const names = [...options!.matchAll(/readonly (\w+)\?/g)].map(([, name]) => name!)
   expect(names.length).toBeGreaterThan(4)
   const documented = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!)
-  expect(documented).toEqual(expect.arrayContaining([...names, 'share']))
+  expect(documented).toEqual(expect.arrayContaining([...names, 'shareConnections']))
   const errors = exportsOf(readFileSync(entries['holdfast/client'], 'utf8')).filter((name) => name.endsWith('Error'))
   for (const error of errors) expect(page).toContain(`\`${error}\``)
 })
