@@ -16,7 +16,7 @@ const ISOLATED = [
   'src/agents/remote-a2a/task-output.test.ts',
   'src/resumable-stream/context.test.ts',
   'src/stores/sqlite/reading/listing.test.ts',
-  'test/protocols/{hostile-bodies,long-reads,request-bursts}.test.ts',
+  'test/protocols/{held-streams,hostile-bodies,long-reads,request-bursts}.test.ts',
   'test/protocols/a2a/{hostile-grpc,streams}.test.ts',
   'test/protocols/agentos/hostile-sockets.test.ts',
   'test/gateway/passthrough-limits.test.ts',

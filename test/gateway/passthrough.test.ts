@@ -1,55 +1,13 @@
 /** Requests that are passed through to an upstream: what is passed, what is not, and that no other server can be reached. */
-import { createServer, type IncomingMessage, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { request as httpRequest } from 'node:http'
+import { describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { targetUrl } from '../../src/protocols/upstream/target-url.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { type InProcessOptions, serveInProcess } from '../support/in-process.ts'
 import { until } from '../support/until.ts'
-
-interface Seen {
-  readonly method: string
-  readonly url: string
-  readonly headers: IncomingMessage['headers']
-  readonly bytes: number
-}
-
-/** Says what it was asked, below any path; streams at `/slow`. */
-async function startEcho() {
-  const seen: Seen[] = []
-  const state = { finish: () => {}, gone: 0 }
-  const server = createServer((request, response) => {
-    const { method = '', url = '', headers } = request
-    if (/\/(models|agents|teams|workflows)$/.test(url))
-      return void response.end(url.endsWith('models') ? '{"data":[]}' : '[]')
-    let bytes = 0
-    request.on('data', (chunk: Buffer) => (bytes += chunk.length))
-    request.on('end', () => {
-      seen.push({ method, url, headers, bytes })
-      if (url.endsWith('/slow')) {
-        response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
-        response.on('close', () => state.gone++)
-        state.finish = () => response.end('data: two\n\n')
-        return
-      }
-      response
-        .writeHead(url.includes('teapot') ? 418 : 200, {
-          'content-type': 'application/json',
-          'x-own': 'kept',
-          'set-cookie': 'session=theirs',
-          'access-control-allow-origin': '*',
-          connection: 'x-hop',
-          'x-hop': 'dropped',
-        })
-        .end(JSON.stringify({ method, url, bytes }))
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => server.close().closeAllConnections())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, state }
-}
+import { startEcho } from './echo-server.ts'
 
 function serve(components: InProcessOptions['components'], more: InProcessOptions = {}): Promise<Server> {
   return serveInProcess({ store: createMemoryStore(), ...(components && { components }), ...more })

@@ -6,9 +6,11 @@ import { status } from '@grpc/grpc-js'
 import { SignJWT } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { Authenticator } from '../../src/core/model/principal.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, revokeKey } from '../../src/server/auth/keys.ts'
+import { startEcho } from '../gateway/echo-server.ts'
 import { all, Peer } from '../protocols/a2a/peer.ts'
 import { type A2aServer, message, serveA2a } from '../protocols/a2a/serve.ts'
 import { freePort } from '../support/free-port.ts'
@@ -92,6 +94,22 @@ function socket({ url, token, run }: Bearer): Opened {
   })
   const ended = new Promise<string>((resolve) => client.on('close', (code) => resolve(`${got.join('\n')}\n${code}`)))
   return { open: following.promise, ended }
+}
+
+/** A chat of the AI SDK, with its credential in the handshake. */
+function chatSocket({ url, token }: Bearer): Opened {
+  const client = new WebSocket(`${url.replace('http', 'ws')}/ai/lab/chat`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  onTestFinished(() => client.terminate())
+  const streaming = Promise.withResolvers<void>()
+  client.on('error', () => {})
+  const chat = { type: 'send', requestId: 'r1', id: 'c1', trigger: 'submit-message', headers: {}, body: {} }
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'text 2; hang' }] }]
+  client.on('open', () => client.send(JSON.stringify({ ...chat, messages })))
+  client.on('message', (data) => (data as Buffer).toString().includes('"chunk"') && streaming.resolve())
+  const ended = new Promise<string>((resolve) => client.on('close', (code, reason) => resolve(`${code} ${reason}`)))
+  return { open: streaming.promise, ended }
 }
 
 function grpcStream({ token, run }: Bearer, server: A2aServer): Opened {
@@ -193,6 +211,32 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
     opening: (bearer) => exchange(bearer, `/runs/${bearer.run}/events?format=sse&snapshot=1`),
     lastWords: /event: stream\.failed\ndata: .*"code":"unauthenticated".*\n\n$/,
   },
+  'native session stream': {
+    opening: (bearer) => exchange(bearer, '/native/sessions/none/events?format=sse'),
+    lastWords: /event: stream\.failed\ndata: .*"code":"unauthenticated".*\n\n$/,
+  },
+  'native session long poll': {
+    opening: (bearer, server) => waiting(bearer, server, '/native/sessions/none/events?wait=60000'),
+    lastWords: /^401 .*urn:holdfast:error:unauthenticated/,
+  },
+  'AG-UI stream': {
+    opening: (bearer) =>
+      exchange(
+        bearer,
+        '/ag-ui/lab',
+        post({ threadId: 't1', runId: 'r1', messages: [{ id: 'm1', role: 'user', content: 'text 2; hang' }] }),
+      ),
+    lastWords: /cut$/,
+  },
+  'AI SDK WebSocket': { opening: chatSocket, lastWords: /^1008 .*credential/ },
+  'upstream stream': {
+    opening: (bearer) => exchange(bearer, '/upstream/agentos/slow'),
+    lastWords: /^data: one\n\ncut$/,
+  },
+  'upstream answer': {
+    opening: (bearer, server) => waiting(bearer, server, '/upstream/agentos/never'),
+    lastWords: /^401 .*urn:holdfast:error:unauthenticated/,
+  },
   'A2A JSON-RPC stream': {
     opening: (bearer) => exchange(bearer, '/a2a/lab', rpc('SubscribeToTask', { id: bearer.run })),
     lastWords: /event: error\ndata: .*credential.*\n\n$/,
@@ -277,8 +321,10 @@ async function serve(): Promise<Served> {
     },
   }
   const grpcPort = await freePort()
+  const echo = await startEcho()
   const server = await serveA2a({
     auth: authenticator,
+    components: [upstream.agentos(echo.url, { passthrough: 'prefix' })],
     clock,
     a2a: { grpcPort },
     limits: { longPollTimeoutMs: 120_000 },
@@ -321,7 +367,7 @@ async function runOf(target: Target): Promise<string> {
 
 test('[SEC-2] a revoked key ends its streams, sockets, calls and waits within two seconds, and those of no other key', async () => {
   const { server, keys, pass } = await serve()
-  const { key: token } = await createKey(keys, { name: 'mallory', principal: 'shared' })
+  const { key: token } = await createKey(keys, { name: 'mallory', principal: 'shared', scopes: ['admin'] })
   const { key: other } = await createKey(keys, { name: 'alice', principal: 'shared' })
   await pass(REVOKED_MS_MAX)
   const run = await runOf({ url: server.url, token })
@@ -339,7 +385,7 @@ test('[SEC-2] a revoked key ends its streams, sockets, calls and waits within tw
 
 test('[SEC-2] an expired token ends its open streams, and not before it expires', async () => {
   const { server, clock, pass } = await serve()
-  const token = await new SignJWT({ sub: 'mallory', exp: Math.floor(clock.now() / 1000) + 10 })
+  const token = await new SignJWT({ sub: 'mallory', scopes: ['admin'], exp: Math.floor(clock.now() / 1000) + 10 })
     .setProtectedHeader({ alg: 'HS256' })
     .sign(new TextEncoder().encode(SECRET))
   const run = await runOf({ url: server.url, token })

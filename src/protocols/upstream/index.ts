@@ -3,6 +3,7 @@ import { requirePermission } from '../../core/access/scopes.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { ComponentSource, Passthrough } from '../../core/ports/component-source.ts'
 import type { Service } from '../../core/service.ts'
+import { HeldCall } from '../../http/held-call.ts'
 import { toProblemResponse } from '../../http/problem.ts'
 import type { Call, Protocol, Route } from '../../http/route.ts'
 import { passThrough } from './pass-through.ts'
@@ -73,10 +74,12 @@ async function pass(service: Service, call: Call, upstream: PassedUpstream): Pro
   const { principal, request } = call
   const isReading = request.method === 'GET' || request.method === 'HEAD'
   requirePermission(principal, upstream.headers !== undefined ? 'admin' : isReading ? 'read' : 'edit')
-  const release = service.holdStream(principal)
+  const held = new HeldCall(call, service)
   try {
-    await passThrough(call, upstream.name, upstream, { stallMs: service.limits.subscriberStallTimeoutMs })
+    const status = await passThrough(call, held, upstream, { stallMs: service.limits.subscriberStallTimeoutMs })
+    // Other statuses prove nothing: a route may be public.
+    if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
   } finally {
-    release()
+    held.release()
   }
 }

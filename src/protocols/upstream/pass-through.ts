@@ -3,7 +3,9 @@ import { PassThrough, Readable } from 'node:stream'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Passthrough } from '../../core/ports/component-source.ts'
 import { readBody } from '../../http/body.ts'
-import type { HttpRequest, HttpResponse } from '../../http/exchange.ts'
+import { Drain } from '../../http/drain.ts'
+import type { HttpRequest } from '../../http/exchange.ts'
+import type { HeldCall } from '../../http/held-call.ts'
 import type { Call } from '../../http/route.ts'
 import { requestHeaders, responseHeaders } from './passed-headers.ts'
 import { targetUrl } from './target-url.ts'
@@ -20,28 +22,38 @@ export interface PassLimits {
   readonly stallMs: number
 }
 
-export async function passThrough(call: Call, name: string, upstream: Passthrough, limits: PassLimits): Promise<void> {
-  const { request, response, signal } = call
+/** Returns the status of the answer; 0 if it was cut off. */
+export async function passThrough(
+  call: Call,
+  held: HeldCall,
+  { name, ...upstream }: Passthrough & { readonly name: string },
+  limits: PassLimits,
+): Promise<number> {
+  const { request, response } = call
   const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
   const idle = new IdleTimer(IDLE_MS)
+  const signal = AbortSignal.any([held.signal, idle.signal])
   try {
     const body = await bodyOf(request, () => idle.reset())
     const headers = requestHeaders(request.headers, await upstream.headers?.())
-    const answer = await send(
-      { url, method: request.method, headers, body },
-      AbortSignal.any([signal, idle.signal]),
-      name,
-    )
+    const answer = await send({ url, method: request.method, headers, body }, signal, name)
     response.writeHead(answer.status, responseHeaders(answer.headers))
-    const taken = new Drain(response, limits.stallMs)
+    const taken = new Drain(response, limits.stallMs, signal)
     for await (const chunk of answer.body ?? []) {
       idle.reset()
       if (request.method === 'HEAD' || response.destroyed) break
-      if (!response.write(chunk)) await taken.wait()
+      await taken.write(chunk)
     }
+    held.assertCurrent()
     response.end()
+    return answer.status
   } catch (cause) {
-    if (response.headersSent) return void response.destroy()
+    // What an upstream streams has no form in which its end could be told.
+    if (response.headersSent) {
+      response.destroy()
+      return 0
+    }
+    held.assertCurrent()
     throw cause
   } finally {
     idle.stop()
@@ -112,24 +124,5 @@ class IdleTimer {
 
   stop(): void {
     clearTimeout(this.#timer)
-  }
-}
-
-/** Waits until a client has taken what was written. */
-class Drain {
-  #resolve: () => void = () => {}
-
-  constructor(response: HttpResponse, stallMs: number) {
-    response.on('drain', () => this.#resolve())
-    response.on('close', () => this.#resolve())
-    response.setTimeout(stallMs, () => {
-      if (response.writableNeedDrain) response.destroy()
-    })
-  }
-
-  wait(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#resolve = resolve
-    })
   }
 }

@@ -138,6 +138,8 @@ export class ChatSession implements SocketPeer {
   }
 
   async #follow(requestId: string, stream: ChatStream): Promise<void> {
+    // The client may have left while its request was handled: nobody would close the feed.
+    if (!this.#outbox.isOpen) return
     const feed = new ChatFeed(this.#outbox, requestId, stream, () => this.#feeds.delete(requestId))
     this.#feeds.set(requestId, feed)
     await feed.open(this.#chats.service, this.#peer.principal)

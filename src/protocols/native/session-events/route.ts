@@ -1,8 +1,10 @@
 /** `GET /native/sessions/{id}/events`: a conversation across its runs, as server-sent events or in pages with long-polling. */
 import { systemClock } from '../../../core/ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
+import type { Limits } from '../../../core/model/limits.ts'
 import type { Service } from '../../../core/service.ts'
-import type { HttpResponse } from '../../../http/exchange.ts'
+import { Drain } from '../../../http/drain.ts'
+import { HeldCall } from '../../../http/held-call.ts'
 import { ISOLATION_HEADERS, respondText } from '../../../http/respond.ts'
 import type { Call } from '../../../http/route.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
@@ -33,13 +35,8 @@ export async function serve(call: Call, service: Service): Promise<void> {
 async function page(call: Call, service: Service, follower: SessionFollower): Promise<void> {
   const limit = readNumber(call.query, 'limit', service.limits.maxPageEvents, 1)
   const wait = readNumber(call.query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
-  const until = performance.now() + wait
-  let batch = await follower.next(limit)
-  while (batch === undefined && performance.now() < until && !call.signal.aborted && !service.closed) {
-    await follower.wait(Math.min(service.limits.pollIntervalMs, until - performance.now()), call.signal)
-    await follower.refresh()
-    batch = await follower.next(limit)
-  }
+  const batch =
+    (await follower.next(limit)) ?? (wait > 0 ? await longPoll(call, service, follower, { limit, wait }) : undefined)
   const events =
     batch !== undefined && 'records' in batch ? batch.records.map(({ envelope }) => envelope).join(',') : ''
   const gap =
@@ -50,38 +47,41 @@ async function page(call: Call, service: Service, follower: SessionFollower): Pr
   respondText(call.response, 200, 'application/json; charset=utf-8', body)
 }
 
+async function longPoll(
+  call: Call,
+  service: Service,
+  follower: SessionFollower,
+  { limit, wait }: { readonly limit: number; readonly wait: number },
+): Promise<Batch | undefined> {
+  const held = new HeldCall(call, service)
+  const until = performance.now() + wait
+  try {
+    while (performance.now() < until && !held.signal.aborted && !service.closed) {
+      await follower.wait(Math.min(service.limits.pollIntervalMs, until - performance.now()), held.signal)
+      held.assertCurrent()
+      await follower.refresh()
+      const batch = await follower.next(limit)
+      if (batch !== undefined) return batch
+    }
+    return undefined
+  } finally {
+    held.release()
+  }
+}
+
 async function stream(call: Call, service: Service, follower: SessionFollower): Promise<void> {
-  const { response, principal, signal } = call
-  const release = service.holdStream(principal)
-  const unwatch = service.onCredentialEnd(principal, () => response.destroy())
-  response.once('close', () => (release(), unwatch()))
+  const { response } = call
+  const held = new HeldCall(call, service)
+  response.once('close', () => held.release())
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
     ...ISOLATION_HEADERS,
   })
-  const { pollIntervalMs, heartbeatIntervalMs, retryDelayMs, maxPageEvents, subscriberStallTimeoutMs } = service.limits
-  // A client that has no event yet learns where it is.
-  const opening = `${encodeRetry(retryDelayMs)}id: ${follower.cursor}\nevent: stream.progress\ndata: {}\n\n`
-  response.write(opening)
-  let spoken = performance.now()
   try {
-    while (!signal.aborted && !service.closed) {
-      const batch = await follower.next(maxPageEvents)
-      const text = batch === undefined ? '' : framesOf(batch, follower)
-      if (text !== '') {
-        spoken = performance.now()
-        if (!response.write(text)) await drained(response, subscriberStallTimeoutMs)
-        continue
-      }
-      if (performance.now() - spoken >= heartbeatIntervalMs) {
-        spoken = performance.now()
-        response.write(HEARTBEAT)
-      }
-      await follower.wait(Math.min(pollIntervalMs, heartbeatIntervalMs), signal)
-      await follower.refresh()
-    }
+    await deliver(call, service, follower, held.signal)
+    held.assertCurrent()
     response.end(encodeFrame({ event: 'stream.closing', data: { reason: 'draining', cursor: follower.cursor } }))
   } catch (cause) {
     const error = isHoldfastError(cause)
@@ -89,6 +89,32 @@ async function stream(call: Call, service: Service, follower: SessionFollower): 
       : new HoldfastError('internal', 'failed to read the session', { cause })
     response.end(encodeFrame({ event: 'stream.failed', data: JSON.parse(toProblem(error, '').body) as object }))
   }
+}
+
+/** Until the signal aborts or the server drains. */
+async function deliver(call: Call, service: Service, follower: SessionFollower, signal: AbortSignal): Promise<void> {
+  const { pollIntervalMs, heartbeatIntervalMs, retryDelayMs, subscriberStallTimeoutMs } = service.limits
+  const client = new Drain(call.response, subscriberStallTimeoutMs, signal)
+  // A client that has no event yet learns where it is.
+  await client.write(`${encodeRetry(retryDelayMs)}id: ${follower.cursor}\nevent: stream.progress\ndata: {}\n\n`)
+  let spoken = performance.now()
+  while (!signal.aborted && !service.closed) {
+    const batch = await follower.next(eventsAtOnce(service.limits, follower.cursor))
+    const isSilent = performance.now() - spoken >= heartbeatIntervalMs
+    const text = batch === undefined ? (isSilent ? HEARTBEAT : '') : framesOf(batch, follower)
+    if (text !== '') {
+      spoken = performance.now()
+      await client.write(text)
+    }
+    if (batch !== undefined) continue
+    await follower.wait(Math.min(pollIntervalMs, heartbeatIntervalMs), signal)
+    if (!signal.aborted) await follower.refresh()
+  }
+}
+
+/** Each event carries a cursor that names all unfinished runs: of a session with many, fewer events are written at once. */
+function eventsAtOnce({ maxPageEvents, maxReadBytes }: Limits, cursor: string): number {
+  return Math.max(1, Math.min(maxPageEvents, Math.floor(maxReadBytes / cursor.length)))
 }
 
 /** Each event moves the cursor past itself alone. */
@@ -102,14 +128,4 @@ function framesOf(batch: Batch, follower: SessionFollower): string {
       return `id: ${id}\nevent: ${type}\ndata: ${envelope}\n\n`
     })
     .join('')
-}
-
-/** Disconnects a client that reads nothing. */
-async function drained(response: HttpResponse, timeoutMs: number): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => response.destroy(), timeoutMs)
-    const done = (): void => (clearTimeout(timer), resolve())
-    response.on('drain', done)
-    response.on('close', done)
-  })
 }
