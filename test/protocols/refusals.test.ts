@@ -92,6 +92,11 @@ const mcp = (code: number, named: string, status = 200): Refusal => ({
   body: { jsonrpc: '2.0', error: { code, data: { code: named } } },
 })
 
+/** The transport has no place for a code or a time in the errors of a stream. */
+const aiSdkFrame: Refusal = {
+  body: { type: 'error', requestId: 'r1', errorText: expect.stringMatching(/^[a-z0-9]/) as string },
+}
+
 const openAi = (status: number, type: string, code: string): Refusal => ({ status, body: { error: { type, code } } })
 
 const tooMany: Forms = {
@@ -103,6 +108,7 @@ const tooMany: Forms = {
   'AG-UI': { ...agUi(429, 'rate_limited'), ...later },
   MCP: { ...mcp(-32_000, 'rate_limited'), ...later },
   'AI SDK UI': { ...aiSdk(429, 'rate_limited'), ...later },
+  'AI SDK WebSocket': aiSdkFrame,
   'A2A 1.0 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
   'A2A 0.3 JSON-RPC': { status: 200, ...later, body: { error: { code: -32_000, data: retryInfo } } },
   'A2A 1.0 REST': {
@@ -124,6 +130,7 @@ const tooLarge: Forms = {
   'AG-UI': agUi(413, 'too_large'),
   MCP: mcp(-32_602, 'too_large'),
   'AI SDK UI': aiSdk(413, 'too_large'),
+  'AI SDK WebSocket': { body: { type: 'closed', code: 1009 } },
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_602 } } },
   'A2A 1.0 REST': { status: 413, body: { error: { code: 413, status: 'INVALID_ARGUMENT' } } },
@@ -141,6 +148,7 @@ const tooMuchStored: Forms = {
   'AG-UI': agUi(507, 'quota_exceeded'),
   MCP: mcp(-32_000, 'quota_exceeded'),
   'AI SDK UI': aiSdk(507, 'quota_exceeded'),
+  'AI SDK WebSocket': aiSdkFrame,
   'A2A 1.0 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
   'A2A 0.3 JSON-RPC': { status: 200, body: { error: { code: -32_000 } } },
   'A2A 1.0 REST': { status: 507, body: { error: { code: 507, status: 'RESOURCE_EXHAUSTED' } } },
@@ -149,10 +157,13 @@ const tooMuchStored: Forms = {
   'A2A 0.3 gRPC': { body: { code: 'RESOURCE_EXHAUSTED' } },
 }
 
+/** Before its handshake is accepted, HTTP says why a chat's WebSocket is refused. */
+const byHandshake: Forms = { ...tooMany, 'AI SDK WebSocket': { status: 429, ...later, body: '' } }
+
 const forms: Readonly<Record<keyof typeof kinds, Forms>> = {
   'the queue is full': tooMany,
   'starts come too fast': tooMany,
-  'too many streams are open': tooMany,
+  'too many streams are open': byHandshake,
   'the body is too large': tooLarge,
   'too much is stored': tooMuchStored,
 }
@@ -173,7 +184,7 @@ describe.each(Object.entries<Kind>(kinds))('[SEC-2] %s', (kind, { limits, prepar
 /** Before a request is read, nobody knows which version of JSON-RPC or REST it speaks: HTTP says what it is. */
 function earlyOf(way: string): Refusal {
   if (way === 'MCP') return mcp(-32_000, 'rate_limited', 429)
-  return /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : tooMany[way]!
+  return /JSON-RPC|0.3 REST/.test(way) ? tooMany['A2A 1.0 REST']! : byHandshake[way]!
 }
 
 describe('[SEC-2] requests beyond the rate limit', () => {

@@ -133,6 +133,31 @@ const socket: Way = async ({ url, key }, { text }) => {
   return { body, ...(typeof after === 'number' && { retryAfter: after }) }
 }
 
+/** Authenticated in its handshake, which is refused by HTTP. */
+const chatSocket: Way = async ({ url, key }, { text }) => {
+  const opened = new WebSocket(`${url.replace('http', 'ws')}/ai/lab/chat`, {
+    headers: { authorization: `Bearer ${key}` },
+  })
+  onTestFinished(() => opened.terminate())
+  opened.on('error', () => {}) // `close` follows
+  const about = { type: 'send', requestId: 'r1', id: messageId(), trigger: 'submit-message', headers: {}, body: {} }
+  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
+  opened.on('open', () => opened.send(JSON.stringify({ ...about, messages })))
+  const answer = await new Promise<Refusal>((resolve) => {
+    opened.on('unexpected-response', (_request, { statusCode = 0, headers }) =>
+      resolve({
+        status: statusCode,
+        ...(headers['retry-after'] !== undefined && { retryAfter: Number(headers['retry-after']) }),
+        body: '',
+      }),
+    )
+    opened.on('message', (data: Buffer) => resolve({ body: JSON.parse(data.toString()) as unknown }))
+    opened.on('close', (code) => resolve({ body: { type: 'closed', code } }))
+  })
+  opened.terminate()
+  return answer
+}
+
 export const ways: Readonly<Record<string, Way>> = {
   native: json('/runs', ({ text }) => ({ component: 'lab', input: text })),
   'AgentOS REST': (served, { text, stream }) =>
@@ -160,6 +185,7 @@ export const ways: Readonly<Record<string, Way>> = {
     rpc('tools/call', { name: 'lab', arguments: { input: text }, ...(!stream && { task: {} }) }),
   ),
   'AI SDK UI': json('/ai/lab/chat', ({ text }) => ({ messages: [{ role: 'user', parts: [{ type: 'text', text }] }] })),
+  'AI SDK WebSocket': chatSocket,
   'A2A 1.0 JSON-RPC': json(
     '/a2a/lab',
     ({ text, stream }) =>

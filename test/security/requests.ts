@@ -33,6 +33,7 @@ export function pathFor({ method, path }: Route, { run, session, component, conf
     chat: session,
     thread: session,
   }
+  if (path === '/upstream/{name}/{path*}') return '/upstream/agentos/memories'
   const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
   )

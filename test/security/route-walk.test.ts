@@ -36,8 +36,12 @@ const PUBLIC = [
 /** Requests that change nothing, though their method could; what JSON-RPC asks for is in its body, and walked by method. */
 const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$|^\/$/
 
-/** Facts about the server and all its users. */
-const FOR_ADMINS = ['GET /console/api/server', 'POST /admin/forget']
+/** Facts about the server and all its users, and what the server's own credential may do at an upstream. */
+const FOR_ADMINS = [
+  'GET /console/api/server',
+  'POST /admin/forget',
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} /upstream/{name}/{path*}`),
+]
 
 /** Parts of AgentOS that are not served, and say so. */
 const NOT_HERE = /is not supported by this server/

@@ -2,11 +2,13 @@
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { expect, onTestFinished } from 'vitest'
+import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { Route } from '../../src/http/route.ts'
 import { openAuthenticator } from '../../src/server/auth/index.ts'
 import { createKey, type NewKey, revokeKey } from '../../src/server/auth/keys.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
+import { startEcho } from '../gateway/echo-server.ts'
 import { type A2aServer, serveA2a } from '../protocols/a2a/serve.ts'
 import { freePort } from '../support/free-port.ts'
 import { call, startRun, type Target } from '../support/http.ts'
@@ -87,14 +89,16 @@ export async function openWorld(): Promise<World> {
   }
   const grpcPort = await freePort()
   const auth = await openAuthenticator({ keys, jwt: { key: `secret:${TOKEN_SECRET}` } }, clock)
-  const server = await serveA2a({ auth, a2a: { grpcPort }, limits: PATIENT })
+  const { url: echoUrl } = await startEcho()
+  const source = upstream.agentos(echoUrl, { passthrough: 'prefix' })
+  const server = await serveA2a({ auth, a2a: { grpcPort }, components: [source], limits: PATIENT })
   // What remembers a valid credential must forget it when it ends.
   for (const ending of ['expired token', 'expired key', 'revoked key'] as const)
     expect((await call({ url: server.url, token: tokens[ending]! }, 'GET', '/runs')).status, ending).toBe(200)
   await revokeKey(keys, 'revoked', clock)
   clock.advance(LATER_MS)
   tokens['share link'] = await linkOfSomeRun({ url: server.url, token: alice })
-  const { protocols, close } = await servedProtocols(server.service, server.store)
+  const { protocols, close } = await servedProtocols(server.service, server.store, [source])
   onTestFinished(close)
   return {
     server,

@@ -1,10 +1,12 @@
 /** All protocols as a server mounts them, so that new routes are included automatically. */
 import { systemClock, systemIds } from '../../src/core/ports/clock.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
+import type { ComponentSource } from '../../src/core/ports/component-source.ts'
 import type { Service } from '../../src/core/service.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Protocol } from '../../src/http/route.ts'
 import { Streams } from '../../src/http/stream.ts'
+import { openPassthrough } from '../../src/server/open-passthrough.ts'
 import { toProtocolPaths } from '../../src/server/protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from '../../src/server/protocols.ts'
 
@@ -14,7 +16,12 @@ export interface ServedProtocols {
   readonly close: () => void
 }
 
-export async function servedProtocols(service: Service, store: Store): Promise<ServedProtocols> {
+/** `sources`: upstreams whose other requests are passed through. */
+export async function servedProtocols(
+  service: Service,
+  store: Store,
+  sources: readonly ComponentSource[] = [],
+): Promise<ServedProtocols> {
   const streams = new Streams(service.limits, systemClock)
   const parts: ProtocolParts = {
     service,
@@ -28,7 +35,8 @@ export async function servedProtocols(service: Service, store: Store): Promise<S
     a2a: { push: true },
     paths: toProtocolPaths(),
   }
-  const mounted = await Promise.all(mountedProtocols(parts).map((mount) => mount.load()))
+  const passed = await openPassthrough(sources, service, parts.paths)
+  const mounted = await Promise.all([...mountedProtocols(parts), ...passed.mounts].map((mount) => mount.load()))
   return {
     protocols: [await firstProtocol(parts, ''), ...mounted],
     close: () => streams.closeAll('the test is over'),
