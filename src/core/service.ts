@@ -16,7 +16,7 @@ import { shareEventLoop } from './runtime/share-event-loop.ts'
 import type { StartRequest } from './scheduling/draft-run.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
 import type { NodeDeps } from './ports/node-deps.ts'
-import { actorOf, type Authenticator, localOwner, ownerKey, type Principal } from './model/principal.ts'
+import { actorOf, type Authenticator, limitedAs, localOwner, ownerKey, type Principal } from './model/principal.ts'
 import { PrincipalQuotas } from './access/principal-quotas.ts'
 import type { Slice } from './model/record.ts'
 import { type Redactor, redactorOf } from './redaction/redactor.ts'
@@ -127,8 +127,8 @@ export class Service {
   async start(principal: Principal, request: StartRequest): Promise<StartedRun> {
     this.#assertOpen()
     await this.#access.requireStart(principal, request.component)
-    if (request.follows === true) this.#quotas.requireStream(actorOf(principal))
-    return this.#starts.start(ownerKey(principal), request, principal.forwarded)
+    if (request.follows === true) this.#quotas.requireStream(limitedAs(principal))
+    return this.#starts.start(ownerKey(principal), request, principal)
   }
 
   get(principal: Principal, id: string): Promise<StoredRun> {
@@ -281,7 +281,12 @@ export class Service {
    * subscriptions. Throws `rate_limited` when there are too many.
    */
   holdStream(principal: Principal): () => void {
-    return this.#quotas.openStream(actorOf(principal))
+    return this.#quotas.openStream(limitedAs(principal))
+  }
+
+  /** An upstream refused the caller's own credential. */
+  credentialRefused(principal: Principal): void {
+    this.#deps.callerCredentials?.unverified.refuseCaller(ownerKey(principal), principal.unverified?.network)
   }
 
   /** Calls `end` when the principal's credential ends: for what a protocol holds open besides subscriptions. */

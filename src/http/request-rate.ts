@@ -78,8 +78,10 @@ export class RequestRate {
     )
     try {
       const principal = await authenticate()
-      if (bearer !== undefined) this.#remember(digest)
       end?.('not wrong')
+      if (principal.unverified !== undefined) return { ...principal, unverified: { network } }
+      if (bearer !== undefined) this.#known.add(digest)
+      this.#forgetOldest()
       return principal
     } catch (cause) {
       const isWrong = isHoldfastError(cause, 'unauthenticated')
@@ -90,9 +92,18 @@ export class RequestRate {
     }
   }
 
-  #remember(digest: string): void {
-    if (this.#known.has(digest)) return
-    this.#known.add(digest)
+  /** Something else than authentication found out that a credential from this network is wrong. */
+  countWrong(network: string): void {
+    this.#attempts.countWrong(network)
+  }
+
+  /** Something else than authentication found out that a credential is valid. */
+  remember(bearer: string): void {
+    this.#known.add(digestOf(bearer))
+    this.#forgetOldest()
+  }
+
+  #forgetOldest(): void {
     if (this.#known.size <= KNOWN_MAX) return
     const [oldest] = this.#known
     this.#known.delete(oldest!)

@@ -2,10 +2,12 @@
 import { ComponentSources, type ComponentSourcesOptions } from '../core/component-sources.ts'
 import { componentsIn, type ComponentOrSource, sourcesIn } from '../core/ports/component-source.ts'
 import { AuditedService } from '../core/access/audited-service.ts'
+import type { CallerCredentials } from '../core/access/caller-credentials.ts'
 import { systemClock, systemIds } from '../core/ports/clock.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import type { Principal } from '../core/model/principal.ts'
+import type { Run } from '../core/model/run.ts'
 import { redactingLogger } from '../core/redaction/redacting-logger.ts'
 import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
@@ -78,7 +80,8 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   refuseAnyHost(options.a2a)
   const security = await openSecurity(options, { clock, ids, limits, logger })
   const { secrets, authenticator } = security
-  const sources = openSources(options, { registry, clock, logger }, security)
+  const rate = new RequestRate(limits, authenticator.scheme !== 'none', clock)
+  const sources = openSources(options, { registry, clock, logger }, security.callerCredentials, rate)
   const background = new Background()
   let loop: EventLoopMonitor | undefined
   const service = openService(
@@ -88,7 +91,6 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const streams = new Streams(limits, clock)
   const auth = authenticator.scheme
   const proxies = new TrustedProxies(options.trustProxy ?? [])
-  const rate = new RequestRate(limits, auth !== 'none', clock)
   const a2aOptions = { ...options.a2a, ...(secrets !== undefined && { secrets }) }
   const grpcDeps = { service, ids, authenticator, proxies, rate, logger, version }
   const { grpc, a2a } =
@@ -176,10 +178,22 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
 function openSources(
   { components }: EngineOptions,
   deps: Pick<ComponentSourcesOptions, 'registry' | 'clock' | 'logger'>,
-  { callerCredentials }: Security,
+  credentials: CallerCredentials | undefined,
+  rate: RequestRate,
 ): ComponentSources {
   const sources = sourcesIn(components)
-  for (const source of sources) source.attach?.({ credentialOf: async (run) => callerCredentials?.of(run) })
+  if (credentials !== undefined) credentials.unverified.onRefused = (network) => rate.countWrong(network)
+  const accept = async (run: Pick<Run, 'id' | 'owner'>): Promise<void> => {
+    credentials?.unverified.accept(run)
+    const credential = await credentials?.of(run)
+    if (credential !== undefined) rate.remember(credential.reveal())
+  }
+  for (const source of sources)
+    source.attach?.({
+      credentialOf: async (run) => credentials?.of(run),
+      onVerdict: (run, verdict) =>
+        verdict === 'refused' ? credentials?.unverified.refuse(run) : void accept(run).catch(() => {}), // its next request finds out
+    })
   return new ComponentSources({ ...deps, sources, fixed: componentsIn(components) })
 }
 

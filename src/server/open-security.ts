@@ -3,6 +3,7 @@ import { Audit } from '../core/access/audit.ts'
 import { CallerCredentials } from '../core/access/caller-credentials.ts'
 import { CredentialWatch } from '../core/access/credential-watch.ts'
 import { ShareLinks } from '../core/access/share-links.ts'
+import { UnverifiedCallers } from '../core/access/unverified-callers.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
 import type { Authenticator } from '../core/model/principal.ts'
@@ -43,7 +44,8 @@ export async function openSecurity(
 ): Promise<Security> {
   const { store } = options
   const secrets = secretsFor(options)
-  const checked = await authenticatorFor(options, clock, secrets)
+  const unverified = new UnverifiedCallers(limits, clock)
+  const checked = await authenticatorFor(options, clock, secrets, unverified)
   const audit = new Audit(clock, [
     ...(checked.scheme === 'none' ? [] : [loggedAudit(logger)]),
     ...(options.audit === undefined ? [] : [options.audit]),
@@ -51,7 +53,9 @@ export async function openSecurity(
   const shares = new ShareLinks({ store, clock, ids, limits, signer: shareSigner(store, secrets) })
   const authenticator = auditedAuthenticator(sharedAuthenticator(checked, shares), audit)
   const credentials = new CredentialWatch(authenticator, clock)
-  const callerCredentials = forwardsCredentials(options) ? new CallerCredentials(store.documents, secrets) : undefined
+  const callerCredentials = forwardsCredentials(options)
+    ? new CallerCredentials(store.documents, secrets, unverified)
+    : undefined
   return { secrets, audit, shares, authenticator, credentials, callerCredentials }
 }
 
@@ -60,10 +64,12 @@ async function authenticatorFor(
   { authenticate, auth, store }: EngineOptions,
   clock: Clock,
   secrets: SecretBox | undefined,
+  unverified: UnverifiedCallers,
 ): Promise<Authenticator> {
   const digest = storeHash(store, 'caller', secrets)
   const hash = async (text: string): Promise<string> => (await digest(text)).toString('base64url')
-  const others = await openAuthenticator(auth ?? {}, clock, hash)
+  const isAccepted = (owner: string): boolean => unverified.isAccepted(owner)
+  const others = await openAuthenticator(auth ?? {}, clock, { hash, isAccepted })
   if (authenticate === undefined) return others
   return hostAuthenticator(authenticate, others.scheme === 'none' ? undefined : others)
 }

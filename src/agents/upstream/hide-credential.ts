@@ -1,6 +1,7 @@
 /** Keeps the caller's credential out of the log: an upstream may repeat it in what it says. */
 import { type Component, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { SourceHost } from '../../core/ports/component-source.ts'
+import type { Failure } from '../../core/model/event.ts'
 import type { CallerCredential } from '../../core/model/caller-credential.ts'
 import { RemoteError } from '../shared/remote.ts'
 
@@ -9,12 +10,16 @@ export async function credentialOf(
   host: SourceHost | undefined,
   { runId, owner }: Pick<RunContext, 'runId' | 'owner'>,
 ): Promise<CallerCredential> {
-  // A called component has an id within its run.
-  const credential = await host?.credentialOf({ id: runId.split('/', 1)[0]!, owner })
+  const credential = await host?.credentialOf(startedRun(runId, owner))
   if (credential !== undefined) return credential
   const message =
     "the caller's credential was not kept across a restart, so the run cannot continue: set --secret-key, which encrypts it"
   throw new WorkError({ code: 'interrupted', message, retryable: true })
+}
+
+/** A called component has an id within its run. */
+function startedRun(run: string, owner: string): { readonly id: string; readonly owner: string } {
+  return { id: run.split('/', 1)[0]!, owner }
 }
 
 export function hidingCredential(component: Component, host: () => SourceHost | undefined): Component {
@@ -23,9 +28,34 @@ export function hidingCredential(component: Component, host: () => SourceHost | 
     async *run(input, context) {
       const credential = await credentialOf(host(), context)
       const work = component.run(input, hidingContext(context, credential)) as Output<unknown>
-      return yield* cleaned(work, credential)
+      const judge = (verdict: 'accepted' | 'refused'): void =>
+        host()?.onVerdict?.(startedRun(context.runId, context.owner), verdict)
+      return yield* judged(cleaned(work, credential), judge)
     },
   }
+}
+
+/** An upstream that says anything has accepted the credential. */
+async function* judged<Result>(work: Output<Result>, judge: (verdict: 'accepted' | 'refused') => void): Output<Result> {
+  let isJudged = false
+  try {
+    for (;;) {
+      const { done, value } = await work.next()
+      if (!isJudged) judge('accepted')
+      isJudged = true
+      if (done === true) return value
+      yield value
+    }
+  } catch (thrown) {
+    if (thrown instanceof WorkFailure && isUnauthorized(thrown.failure)) judge('refused')
+    throw thrown
+  } finally {
+    await work.return(undefined as Result)
+  }
+}
+
+function isUnauthorized({ details }: Failure): boolean {
+  return (details as { readonly status?: unknown } | undefined)?.status === 401
 }
 
 type Output<Result> = AsyncGenerator<Emission, Result, void>

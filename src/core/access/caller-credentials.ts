@@ -2,6 +2,7 @@
 import { CallerCredential } from '../model/caller-credential.ts'
 import type { Documents } from '../model/document.ts'
 import type { SecretBox } from '../ports/secret-box.ts'
+import type { UnverifiedCallers } from './unverified-callers.ts'
 
 type RunKey = { readonly id: string; readonly owner: string }
 
@@ -13,10 +14,12 @@ export class CallerCredentials {
   readonly #documents: Documents
   readonly #box: SecretBox | undefined
   readonly #kept = new Map<string, CallerCredential>()
+  readonly unverified: UnverifiedCallers
 
-  constructor(documents: Documents, box: SecretBox | undefined) {
+  constructor(documents: Documents, box: SecretBox | undefined, unverified: UnverifiedCallers) {
     this.#documents = documents
     this.#box = box
+    this.unverified = unverified
   }
 
   /** Resolves when a crash cannot lose it any more, if there is a key. A newer one replaces it. */
@@ -46,6 +49,7 @@ export class CallerCredentials {
   /** The run has ended, or was not created. */
   async drop({ id, owner }: RunKey): Promise<void> {
     this.#kept.delete(id)
+    this.unverified.end({ id, owner })
     if (this.#box !== undefined) await this.#documents.remove(owner, COLLECTION, id)
   }
 }

@@ -92,7 +92,7 @@ export class PrincipalQuotas {
 }
 
 /** Default: half of the node's slots, and at least one. */
-function slotsPerPrincipal({ maxRunsPerPrincipal, maxConcurrentRuns }: Limits): number {
+export function slotsPerPrincipal({ maxRunsPerPrincipal, maxConcurrentRuns }: Limits): number {
   return maxRunsPerPrincipal > 0 ? maxRunsPerPrincipal : Math.max(1, Math.ceil(maxConcurrentRuns / 2))
 }
 

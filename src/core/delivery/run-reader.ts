@@ -4,7 +4,7 @@ import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import { assertReadable } from '../model/cursor.ts'
 import type { LoggedEvent } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
-import { actorOf, type Principal } from '../model/principal.ts'
+import { limitedAs, type Principal } from '../model/principal.ts'
 import { events, type Slice } from '../model/record.ts'
 import { isFinished } from '../model/run.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -106,7 +106,7 @@ export class RunReader {
 
   /** Counts as one of the caller's streams until it is closed. */
   #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
-    const release = this.#quotas.openStream(actorOf(principal))
+    const release = this.#quotas.openStream(limitedAs(principal))
     try {
       return this.#access.whileCurrent(principal, (onClose) =>
         this.#subscriptions.open(id, after, sink, () => {

@@ -18,6 +18,8 @@ export interface Principal {
   readonly from?: string
   /** Its credential, if upstreams get it. */
   readonly forwarded?: CallerCredential
+  /** Only an upstream can check its credential, and none has accepted it yet. Then the limits of its network apply. */
+  readonly unverified?: { readonly network?: string }
 }
 
 /** What is known of a credential without the credential itself. */
@@ -95,6 +97,12 @@ export function shareKey(id: string): string {
 /** Who acts: the owner itself, or the share link that it is done with. */
 export function actorOf(principal: Principal): string {
   return principal.share === undefined ? ownerKey(principal) : shareKey(principal.share)
+}
+
+/** Whose limits apply to what the principal holds and starts. No owner key has a `%` before an `n`. */
+export function limitedAs(principal: Principal): string {
+  const network = principal.unverified?.network
+  return network === undefined ? actorOf(principal) : `%network ${network}`
 }
 
 /** The string that runs are owned by. No two principals share one, also after a round trip through UTF-8. */

@@ -31,10 +31,17 @@ export interface Passthrough {
   headers?(): Promise<Readonly<Record<string, string>>>
 }
 
+interface OwnedRun {
+  readonly id: string
+  readonly owner: string
+}
+
 /** What a server does for a source. */
 export interface SourceHost {
   /** The credential that a run was started with; undefined if it was not kept. */
-  credentialOf(run: { readonly id: string; readonly owner: string }): Promise<CallerCredential | undefined>
+  credentialOf(run: OwnedRun): Promise<CallerCredential | undefined>
+  /** What an upstream thinks of that credential: callers are limited by their address until one accepts it. */
+  onVerdict?(run: OwnedRun, verdict: 'accepted' | 'refused'): void
 }
 
 /** What a server serves: components, and sources of more. */

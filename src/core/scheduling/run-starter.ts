@@ -1,12 +1,12 @@
 /** Starts runs: deduplicates repeated starts, takes a worker slot or queues, and applies the session's busy policy. */
 import type { BusyPolicy } from '../ports/component.ts'
-import type { CallerCredential } from '../model/caller-credential.ts'
 import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { draftRun, type StartRequest } from './draft-run.ts'
 import { comesBefore } from '../model/page.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
+import { limitedAs, type Principal } from '../model/principal.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import { Admission } from './admission.ts'
 import type { Run, RunStatus } from '../model/run.ts'
@@ -36,14 +36,14 @@ export class RunStarter {
     this.#execute = execute
   }
 
-  /** `forwarded`: the caller's credential, if upstreams get it. */
-  async start(owner: string, request: StartRequest, forwarded?: CallerCredential): Promise<StartedRun> {
+  /** `caller`: who acts for the owner. */
+  async start(owner: string, request: StartRequest, caller: Principal): Promise<StartedRun> {
     const component = this.#deps.registry.get(request.component)
     const policy = request.onBusySession ?? component.onBusySession ?? 'parallel'
     const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)
     const known = await this.#known(draft)
     if (known !== undefined) return this.#started(known, policy, [])
-    this.#quotas.takeStart(owner)
+    this.#quotas.takeStart(caller.unverified === undefined ? owner : limitedAs(caller))
     await this.#quotas.storeRun(owner, draft.record.length)
     const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
     const room = this.#dispatcher.reserve(owner)
@@ -53,7 +53,7 @@ export class RunStarter {
       if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
         leaveQueue = await this.#queue.enter(owner)
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.#deps.limits.leaseMs }
-      if (forwarded !== undefined) await this.#deps.callerCredentials?.keep(draft.run, forwarded)
+      await this.#keepCredential(draft.run, caller)
       const created = await this.#create(room === undefined ? draft : { ...draft, claim })
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#execute(created.stored)
       return await this.#started(created, policy, earlier)
@@ -61,6 +61,13 @@ export class RunStarter {
       leaveQueue?.()
       room?.()
     }
+  }
+
+  async #keepCredential(run: Run, { forwarded, unverified }: Principal): Promise<void> {
+    const credentials = this.#deps.callerCredentials
+    if (forwarded === undefined || credentials === undefined) return
+    if (unverified?.network !== undefined) credentials.unverified.admit(run, unverified.network)
+    await credentials.keep(run, forwarded)
   }
 
   async #create(draft: NewRun): Promise<CreateResult> {

@@ -6,7 +6,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import type { Authenticator } from '../../core/model/principal.ts'
 import { credentialMissing, localPrincipal } from '../../core/model/principal.ts'
 import type { JwtOptions } from './jwt.ts'
-import type { KeyedHash } from './passthrough.ts'
+import type { PassthroughParts } from './passthrough.ts'
 
 export type { JwtOptions } from './jwt.ts'
 
@@ -35,7 +35,7 @@ const AUTH_RULES: OptionRules<AuthOptions> = {
 export async function openAuthenticator(
   options: AuthOptions | Authenticator,
   clock: Clock = systemClock,
-  hash?: KeyedHash,
+  passthrough?: PassthroughParts,
 ): Promise<Authenticator> {
   if ('authenticate' in options) return options
   checkOptions('auth', options, AUTH_RULES)
@@ -46,9 +46,9 @@ export async function openAuthenticator(
   if (options.passthrough === true) {
     if (keys !== undefined || options.securityKey !== undefined)
       throw new HoldfastError('invalid_request', 'auth: passthrough cannot be combined with API keys or a shared key')
-    if (hash === undefined) throw new HoldfastError('internal', 'auth: passthrough needs a keyed hash')
+    if (passthrough === undefined) throw new HoldfastError('internal', 'auth: passthrough needs a keyed hash')
     const { passthroughAuthenticator } = await import('./passthrough.ts')
-    return passthroughAuthenticator(hash, jwt)
+    return passthroughAuthenticator(passthrough, jwt)
   }
   const others = keys && jwt ? await both(keys, jwt) : (keys ?? jwt)
   if (options.securityKey === undefined) return others ?? everyoneIsLocal

@@ -1,0 +1,88 @@
+/**
+ * Callers whose credential only an upstream can check. Until one has accepted it, it may be invented: the limits of the caller's
+ * network apply, as to callers without a credential.
+ */
+import { HoldfastError } from '../model/errors.ts'
+import type { Limits } from '../model/limits.ts'
+import { type Clock, elapsedOf } from '../ports/clock.ts'
+import { slotsPerPrincipal } from './principal-quotas.ts'
+
+type RunKey = { readonly id: string; readonly owner: string }
+
+interface PendingRun {
+  readonly network: string
+  readonly since: number
+}
+
+/** Owners whose credential was accepted. Further ones replace the oldest. */
+const ACCEPTED_MAX = 10_000
+/** Without a verdict for this long, a run no longer counts: another node may execute it. */
+const VERDICT_MS_MAX = 60_000
+/** By then the upstream has judged some of them. */
+const RETRY_MS = 1000
+
+export class UnverifiedCallers {
+  readonly #clock: Clock
+  readonly #runsMax: number
+  /** Keyed hashes of credentials. */
+  readonly #accepted = new Set<string>()
+  /** Runs whose credential no upstream has judged yet, oldest first. */
+  readonly #pending = new Map<string, PendingRun>()
+  /** Called with the network of a caller whose credential an upstream refused. */
+  onRefused: (network: string) => void = () => {}
+
+  constructor(limits: Limits, clock: Clock) {
+    this.#clock = clock
+    this.#runsMax = slotsPerPrincipal(limits)
+  }
+
+  isAccepted(owner: string): boolean {
+    return this.#accepted.has(owner)
+  }
+
+  /** Counts a run for its network until an upstream has judged its credential. Throws `rate_limited` if there are too many. */
+  admit({ id }: RunKey, network: string): void {
+    this.#forgetOld()
+    const pending = [...this.#pending.values()].filter((each) => each.network === network).length
+    if (pending >= this.#runsMax)
+      throw new HoldfastError(
+        'rate_limited',
+        `your address has ${pending} runs whose credential no upstream has accepted yet, which is the limit: try again later`,
+        { retryAfterMs: RETRY_MS },
+      )
+    this.#pending.set(id, { network, since: elapsedOf(this.#clock) })
+  }
+
+  accept({ id, owner }: RunKey): void {
+    this.#pending.delete(id)
+    this.#accepted.delete(owner)
+    this.#accepted.add(owner)
+    const [oldest] = this.#accepted
+    if (this.#accepted.size > ACCEPTED_MAX) this.#accepted.delete(oldest!)
+  }
+
+  refuse({ id, owner }: RunKey): void {
+    const network = this.#pending.get(id)?.network
+    this.#pending.delete(id)
+    this.refuseCaller(owner, network)
+  }
+
+  /** `network`: undefined if the credential had been accepted before. */
+  refuseCaller(owner: string, network: string | undefined): void {
+    this.#accepted.delete(owner)
+    if (network !== undefined) this.onRefused(network)
+  }
+
+  /** The run has ended, or was not created. */
+  end({ id }: RunKey): void {
+    this.#pending.delete(id)
+  }
+
+  #forgetOld(): void {
+    const oldest = elapsedOf(this.#clock) - VERDICT_MS_MAX
+    for (const [id, { since }] of this.#pending) {
+      if (since > oldest) return
+      this.#pending.delete(id)
+    }
+  }
+}
