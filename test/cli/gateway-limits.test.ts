@@ -50,7 +50,8 @@ test('[SEC-2] holdfast gateway applies every flag of what a principal may hold',
   expect(await followRun(of('streams'), streamed.id).status()).toBe(429)
 
   // --max-stored-per-principal and --max-documents-per-principal
-  expect((await postRun(of('stored'), 'x'.repeat(40_000), { component: 'quick' })).status).toBe(507)
+  const large = () => postRun(of('stored'), 'x'.repeat(40_000), { component: 'quick' })
+  expect([(await large()).status, (await large()).status]).toEqual([202, 507])
   const conversation = () =>
     call(of('documents'), 'POST', '/v1/conversations', { body: { metadata: { topic: 'kelp' } } })
   expect([(await conversation()).status, (await conversation()).status]).toEqual([200, 507])

@@ -8,7 +8,7 @@ import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
 import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { until } from '../support/until.ts'
 import { chunk, sse } from './chat-server.ts'
@@ -37,7 +37,7 @@ async function startJudge(): Promise<string> {
 async function serve(limits: Partial<Limits>): Promise<Server> {
   const options = { models: ['m'], forwardCredential: true, passthrough: 'prefix' } as const
   return serveInProcess({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     components: [upstream.openai(await startJudge(), options)],
     auth: { passthrough: true },
     clock: still,

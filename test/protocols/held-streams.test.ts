@@ -8,7 +8,7 @@ import { agent } from '../../src/agents/agent.ts'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import { createKey } from '../../src/server/auth/keys.ts'
-import { openMemoryStore } from '../../src/stores/memory.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
 import { startEcho } from '../gateway/echo-server.ts'
 import { EventStream } from '../support/event-stream.ts'
 import { call, followRun, startRun, type Target, untilFinished } from '../support/http.ts'
@@ -205,7 +205,7 @@ function nextDisconnected(): Promise<void> {
 
 describe('[SEC-2] AI SDK socket: a client that leaves', () => {
   test('while its request is handled leaves no stream behind', async () => {
-    const store = openMemoryStore()
+    const store = createMemoryStore()
     const create = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
     const slow = new Proxy(store, {

@@ -47,7 +47,7 @@ async function* judged<Result>(work: Output<Result>, judge: (verdict: 'accepted'
       yield value
     }
   } catch (thrown) {
-    if (thrown instanceof WorkFailure && isUnauthorized(thrown.failure)) judge('refused')
+    if (thrown instanceof WorkError && isUnauthorized(thrown.failure)) judge('refused')
     throw thrown
   } finally {
     await work.return(undefined as Result)
