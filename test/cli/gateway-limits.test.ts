@@ -23,12 +23,11 @@ test('[SEC-2] holdfast gateway applies every flag of what a principal may hold',
   const upstream = await startChatServer({ slow: () => {}, quick: playing('data: [DONE]\n\n') })
   const keys = join(temporaryFolder(), 'keys.json')
   const tokens = await createKeys(keys, names)
-  const gateway = new CommandLine([
-    ...['gateway', '--port', '0', '--store', 'memory:', '--upstream', `openai=${upstream.url}`, '--auth-keys', keys],
-    ...['--max-runs', '4', '--max-runs-per-principal', '1', '--max-queued', '2', '--max-streams-per-principal', '1'],
-    ...['--max-starts-per-second', '1', '--max-requests-per-second', '50', '--max-requests-per-address', '50'],
-    ...['--max-stored-per-principal', '30kB', '--max-documents-per-principal', '1'],
-  ])
+  const limits =
+    '--max-runs 4 --max-runs-per-principal 1 --max-queued 2 --max-streams-per-principal 1 --max-starts-per-second 1 ' +
+    '--max-requests-per-second 50 --max-requests-per-address 50 --max-stored-per-principal 30kB --max-documents-per-principal 1'
+  const served = ['--port', '0', '--store', 'memory:', '--upstream', `openai=${upstream.url}`, '--auth-keys', keys]
+  const gateway = new CommandLine(['gateway', ...served, ...limits.split(' ')])
   const url = await gateway.url()
   const of = (name: (typeof names)[number]): Target => ({ url, token: tokens[names.indexOf(name)]! })
 

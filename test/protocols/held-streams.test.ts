@@ -68,7 +68,12 @@ function chatSocket(url: string, token?: string): WebSocket {
 
 const chatRequest = (text: string, id = 'c1'): string =>
   JSON.stringify({
-    ...{ type: 'send', requestId: 'r1', id, trigger: 'submit-message', headers: {}, body: {} },
+    type: 'send',
+    requestId: 'r1',
+    id,
+    trigger: 'submit-message',
+    headers: {},
+    body: {},
     messages: [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }],
   })
 
@@ -184,6 +189,7 @@ describe('[SUB-1] a client that stops reading', () => {
     const { anna } = await serve({ maxStreamsPerPrincipal: 2, subscriberStallTimeoutMs: STALL_MS })
     const { id } = await startRun(anna, 'text 1; hang')
     await stalledChat(anna)
+    expect(await hasRoom(anna, id, 2)).toBe(false)
     await until('there is room for two', () => hasRoom(anna, id, 2))
   })
 })

@@ -141,8 +141,8 @@ const chatSocket: Way = async ({ url, key }, { text }) => {
   onTestFinished(() => opened.terminate())
   opened.on('error', () => {}) // `close` follows
   const about = { type: 'send', requestId: 'r1', id: messageId(), trigger: 'submit-message', headers: {}, body: {} }
-  const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }]
-  opened.on('open', () => opened.send(JSON.stringify({ ...about, messages })))
+  const sent = { ...about, messages: [{ id: 'u1', role: 'user', parts: [{ type: 'text', text }] }] }
+  opened.on('open', () => opened.send(JSON.stringify(sent)))
   const answer = await new Promise<Refusal>((resolve) => {
     opened.on('unexpected-response', (_request, { statusCode = 0, headers }) =>
       resolve({

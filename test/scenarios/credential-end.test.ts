@@ -108,7 +108,9 @@ function chatSocket({ url, token }: Bearer): Opened {
   const messages = [{ id: 'u1', role: 'user', parts: [{ type: 'text', text: 'text 2; hang' }] }]
   client.on('open', () => client.send(JSON.stringify({ ...chat, messages })))
   client.on('message', (data) => (data as Buffer).toString().includes('"chunk"') && streaming.resolve())
-  const ended = new Promise<string>((resolve) => client.on('close', (code, reason) => resolve(`${code} ${reason}`)))
+  const ended = new Promise<string>((resolve) =>
+    client.on('close', (code, reason) => resolve(`${code} ${reason.toString()}`)),
+  )
   return { open: streaming.promise, ended }
 }
 
