@@ -16,6 +16,8 @@ export interface Frame {
 }
 
 type Fields = object
+/** A function is called when the frame is read. */
+type LazyFields = Fields | (() => Fields)
 
 export class FrameWriter {
   readonly event: LoggedEvent
@@ -60,9 +62,9 @@ export class FrameWriter {
   }
 
   /** An event of the speaker's family, by its full name. */
-  write(speaker: Speaker, name: string, fields: Fields = {}, pauses = false): void {
+  write(speaker: Speaker, name: string, fields: LazyFields = {}, pauses = false): void {
     const { state } = this
-    this.#put(name, () => ({ ...this.#head(state, families[speaker.kind], name, speaker), ...fields }), pauses)
+    this.#put(name, () => ({ ...this.#head(state, families[speaker.kind], name, speaker), ...valueOf(fields) }), pauses)
   }
 
   /** A workflow event about a step. */
@@ -88,8 +90,8 @@ export class FrameWriter {
   }
 
   /** An event of an upstream, with its own fields. */
-  relay(name: string, fields: Fields, pauses = false): void {
-    this.#put(name, () => fields, pauses)
+  relay(name: string, fields: LazyFields, pauses = false): void {
+    this.#put(name, () => valueOf(fields), pauses)
   }
 
   #put(event: string, build: () => Fields, pauses = false): void {
@@ -161,6 +163,10 @@ function locationOf(state: State, { workflow, step: id }: Speaker): Fields {
     workflow_run_id: shownIdOf(state, workflow),
     ...(step !== undefined && { step_id: step.id, step_name: step.name, step_index: step.index }),
   }
+}
+
+function valueOf(fields: LazyFields): Fields {
+  return typeof fields === 'function' ? (fields as () => Fields)() : fields
 }
 
 /** Events sent even with `stream_events=false`: content and its end. */

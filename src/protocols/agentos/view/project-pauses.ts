@@ -23,35 +23,36 @@ export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'ru
   const root = withoutFrames(writer, () => endReasoning(writer, rootOf(writer.state)))
   const relayed = relayedEnd(writer.state, 'paused')
   forgetEnd(writer)
+  const { state } = writer
   // Answers name our questions, which have the tool calls of the upstream.
   if (relayed !== undefined && root.kind !== 'workflow') {
-    const { tools, requirements } = pauseOf(writer.state)
-    return writer.relay(families[root.kind].events.paused, { ...relayed, tools, requirements }, true)
+    return writer.relay(families[root.kind].events.paused, { ...relayed, ...requirementsOf(state) }, true)
   }
   if (root.kind === 'workflow') {
     for (const question of data.questions) if (!known.has(question.id)) gatePaused(writer, question)
-    return writer.write(root, families.workflow.events.paused, workflowPause(writer.state), true)
+    return writer.write(root, families.workflow.events.paused, () => workflowPause(state), true)
   }
   writer.writeShared(root, 'RunContentCompleted')
-  writer.write(root, families[root.kind].events.paused, pauseOf(writer.state), true)
+  // It has all of the content, so a run that asks often would be copied as often.
+  writer.write(root, families[root.kind].events.paused, () => pauseOf(state), true)
 }
 
-interface PauseFields {
+interface Requirements {
   readonly tools: readonly object[]
   readonly requirements: readonly object[]
-  readonly content: unknown
 }
 
-/** Requirements of a paused agent or team. */
-export function pauseOf(state: State): PauseFields {
-  const root = rootOf(state)
-  const { questions, speakers, askedAt } = state
+/** Requirements of a paused agent or team, and what it said so far. */
+export function pauseOf(state: State): Requirements & { readonly content: unknown } {
+  return { ...requirementsOf(state), content: contentOf(state, rootOf(state)) ?? '' }
+}
+
+function requirementsOf({ questions, speakers, askedAt }: State): Requirements {
   return {
     tools: questions.map((question) => waitingTool(question, askedAt)),
     requirements: questions.map((question) =>
       requirement(question, askedAt, question.actor === undefined ? undefined : speakers.get(question.actor.run)),
     ),
-    content: contentOf(state, root) ?? '',
   }
 }
 

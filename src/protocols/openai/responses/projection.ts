@@ -158,8 +158,20 @@ class Draft {
     this.#emitResponse('response.created')
   }
 
+  /** Built when it is read: it has all items, and a run that asks often sends it as often. */
   #emitResponse(type: string): void {
-    this.#emit(type, { response: toResponse(this.state) })
+    const { sequence, cut } = this.state
+    if (cut) return
+    const state: ResponseState = { ...this.state }
+    const data = {
+      type,
+      sequence_number: sequence,
+      get response() {
+        return toResponse(state)
+      },
+    }
+    this.frames.push({ sequence, data, last: false })
+    this.state.sequence = sequence + 1
   }
 
   /** Both flat, as in OpenAI's schema, and nested, as its servers send it, so that every client raises an error. */

@@ -1,0 +1,58 @@
+/** What views cost for a run that asks often: frames with all of the output are built when they are read, not by every fold. */
+import { expect, test } from 'vitest'
+import type { LoggedEvent } from '../../src/core/model/event.ts'
+import { localOwner } from '../../src/core/model/principal.ts'
+import { events } from '../../src/core/model/record.ts'
+import type { Run } from '../../src/core/model/run.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
+import { threadCpuMs } from '../support/turns.ts'
+import { testedViews } from './kinds.ts'
+
+const QUESTIONS = 3000
+const TIMES = 4
+
+interface AskingRun {
+  readonly run: Run
+  readonly log: readonly LoggedEvent[]
+}
+
+/** A run that says something, asks and is answered, again and again. */
+async function askingRun(questions: number): Promise<AskingRun> {
+  const store = createMemoryStore()
+  const about = { session: 'asks', component: 'asker', owner: localOwner, claim: { owner: 'writer', ttlMs: 60_000 } }
+  const { stored } = await store.create(newRun('run_asks', new Date().toISOString(), about))
+  const writer = new RunWriter(store, systemClock, stored, [])
+  writer.start()
+  for (let count = 0; count < questions; count++) {
+    for (let word = 0; word < 5; word++) writer.text('once ')
+    writer.pause()
+    writer.resume()
+  }
+  await writer.flush()
+  const log: LoggedEvent[] = []
+  for (let after = -1; ;) {
+    const slice = await store.read(stored.run.id, after, 1_000_000)
+    if (slice === undefined) return { run: stored.run, log }
+    log.push(...events(slice))
+    after = log.at(-1)!.index
+  }
+}
+
+test.each(testedViews.map(({ kind }) => [kind.name, kind] as const))(
+  '%s: the cost of a fold is linear in the number of answered questions',
+  { timeout: 120_000 },
+  async (_name, { projection }) => {
+    const cost = ({ run, log }: AskingRun): number => {
+      const before = threadCpuMs()
+      let state = projection.initial(run)
+      for (const event of log) state = projection.apply(state, event).state
+      return threadCpuMs() - before
+    }
+    const least = (asked: AskingRun): number => Math.min(...Array.from({ length: 4 }, () => cost(asked)))
+    const [few, many] = [await askingRun(QUESTIONS), await askingRun(TIMES * QUESTIONS)]
+    // Quadratic would be the square of it.
+    expect(least(many) / least(few)).toBeLessThan((TIMES * (TIMES + 1)) / 2)
+  },
+)
