@@ -1,5 +1,6 @@
 /** A source of components that are discovered at run time, such as those of another server. */
 import type { CallerCredential } from '../model/caller-credential.ts'
+import type { Run } from '../model/run.ts'
 import type { Component } from './component.ts'
 
 export interface ComponentSource {
@@ -31,17 +32,12 @@ export interface Passthrough {
   headers?(): Promise<Readonly<Record<string, string>>>
 }
 
-interface OwnedRun {
-  readonly id: string
-  readonly owner: string
-}
-
 /** What a server does for a source. */
 export interface SourceHost {
   /** The credential that a run was started with; undefined if it was not kept. */
-  credentialOf(run: OwnedRun): Promise<CallerCredential | undefined>
+  credentialOf(run: Pick<Run, 'id' | 'owner'>): Promise<CallerCredential | undefined>
   /** What an upstream thinks of that credential: callers are limited by their address until one accepts it. */
-  onVerdict?(run: OwnedRun, verdict: 'accepted' | 'refused'): void
+  onVerdict?(run: Pick<Run, 'id' | 'owner'>, verdict: 'accepted' | 'refused'): void
 }
 
 /** What a server serves: components, and sources of more. */

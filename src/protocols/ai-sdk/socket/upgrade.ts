@@ -21,7 +21,6 @@ async function open(call: UpgradeCall, chats: ChatService, server: SocketServer,
   call.admit(principal)
   const component = chats.component(componentIn({ params, query }))
   const tools = toolsIn(query)
-  if (call.socket.destroyed) return // it would never say again that it is closed
   // An open socket counts as a stream, even if it follows no run.
   const release = chats.service.holdStream(principal)
   call.socket.once('close', release)
