@@ -184,7 +184,7 @@ function weightOf({ method, path }: FuzzedRoute): number {
 }
 
 function requestFor(route: FuzzedRoute): fc.Arbitrary<FuzzedRequest> {
-  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  const names = [...route.path.matchAll(/\{(\w+)\*?\}/g)].map(([, name]) => name!)
   // A parameter that is not the subject's leads to 404 most of the time, so most requests have none.
   const params =
     names.length === 0

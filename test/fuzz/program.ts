@@ -4,7 +4,9 @@
  * other processes on the machine change nothing.
  */
 import { Resolver } from 'node:dns/promises'
-import { Socket } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { Logger } from '../../src/core/ports/logger.ts'
 import { createServer } from '../../src/server/create-server.ts'
@@ -45,18 +47,20 @@ const logger: Logger = {
   },
 }
 
-confineToLoopback()
+const upstreamPort = await startUpstream()
+confineToLoopback(upstreamPort)
 const store = await openSqliteStore({ path: process.argv[2]!, logger })
 const grpcPort = await freePort()
+const source = upstream.agentos(`http://127.0.0.1:${upstreamPort}`, { passthrough: 'prefix' })
 const server = await createServer({
   store,
-  components: fuzzComponents(),
+  components: [...fuzzComponents(), source],
   auth: { securityKey: KEY },
   limits,
   logger,
   a2a: { push: true, grpcPort },
 })
-const { protocols, close } = await servedProtocols(server.service, store)
+const { protocols, close } = await servedProtocols(server.service, store, [source])
 close()
 const ready: Ready = {
   url: server.url,
@@ -83,11 +87,27 @@ async function report(ended: Promise<void>): Promise<void> {
   process.send!(measured)
 }
 
+/** What passed requests are sent to: it has no agents, and answers everything else. */
+async function startUpstream(): Promise<number> {
+  const other = createHttpServer((request, response) => {
+    request.resume().on('end', () => {
+      response.setHeader('content-type', 'application/json')
+      response.end(/^\/(agents|teams|workflows)$/.test(request.url ?? '') ? '[]' : '{}')
+    })
+  })
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  return (other.address() as AddressInfo).port
+}
+
 /** Webhooks may be given any address: none of them is asked. */
-function confineToLoopback(): void {
+function confineToLoopback(port: number): void {
+  const { connect } = Socket.prototype
   Resolver.prototype.resolve4 = refuseToResolve
   Resolver.prototype.resolve6 = refuseToResolve
-  Socket.prototype.connect = refuseToConnect
+  Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
+    const isUpstream = args.flat().some((each) => (each as { readonly port?: unknown } | null)?.port === port)
+    return isUpstream ? Reflect.apply(connect, this, args) : refuseToConnect.call(this)
+  }
 }
 
 async function refuseToResolve(): Promise<never> {

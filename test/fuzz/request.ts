@@ -36,7 +36,7 @@ const BOUNDARY = 'fuzzed-boundary'
 
 export function toSent(request: FuzzedRequest, subject: Subject): SentRequest {
   const { route, params, query, authorized } = request
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+  const path = route.path.replaceAll(/\{(\w+)\*?\}/g, (whole, name: string) =>
     Object.hasOwn(params, name) ? encoded(params[name]!) : whole,
   )
   const filled = pathFor({ ...route, path, handle() {} }, subject)

@@ -32,9 +32,10 @@ export function pathFor({ method, path }: Route, { run, session, component, conf
     index: '0',
     chat: session,
     thread: session,
+    name: 'agentos',
+    path: 'memories',
   }
-  if (path === '/upstream/{name}/{path*}') return '/upstream/agentos/memories'
-  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+  const filled = path.replace(/\{(\w+)\*?\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
   )
   // What to do with a task stands behind its id.
