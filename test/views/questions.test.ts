@@ -1,5 +1,5 @@
 /** What views cost for a run that asks often: frames with all of the output are built when they are read, not by every fold. */
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import { localOwner } from '../../src/core/model/principal.ts'
 import { events } from '../../src/core/model/record.ts'
@@ -10,7 +10,7 @@ import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { threadCpuMs } from '../support/turns.ts'
 import { testedViews } from './kinds.ts'
 
-const QUESTIONS = 3000
+const QUESTIONS = 2000
 const TIMES = 4
 
 interface AskingRun {
@@ -40,10 +40,17 @@ async function askingRun(questions: number): Promise<AskingRun> {
   }
 }
 
+let few: AskingRun
+let many: AskingRun
+beforeAll(async () => {
+  few = await askingRun(QUESTIONS)
+  many = await askingRun(TIMES * QUESTIONS)
+})
+
 test.each(testedViews.map(({ kind }) => [kind.name, kind] as const))(
   '%s: the cost of a fold is linear in the number of answered questions',
   { timeout: 120_000 },
-  async (_name, { projection }) => {
+  (_name, { projection }) => {
     const cost = ({ run, log }: AskingRun): number => {
       const before = threadCpuMs()
       let state = projection.initial(run)
@@ -51,7 +58,6 @@ test.each(testedViews.map(({ kind }) => [kind.name, kind] as const))(
       return threadCpuMs() - before
     }
     const least = (asked: AskingRun): number => Math.min(...Array.from({ length: 4 }, () => cost(asked)))
-    const [few, many] = [await askingRun(QUESTIONS), await askingRun(TIMES * QUESTIONS)]
     // Quadratic would be the square of it.
     expect(least(many) / least(few)).toBeLessThan((TIMES * (TIMES + 1)) / 2)
   },

@@ -160,9 +160,10 @@ class Draft {
 
   /** Built when it is read: it has all items, and a run that asks often sends it as often. */
   #emitResponse(type: string): void {
-    const { sequence, cut } = this.state
-    if (cut) return
+    if (this.state.cut || this.#isMuted) return
     const state: ResponseState = { ...this.state }
+    this.#begin()
+    const { sequence } = this.state
     const data = {
       type,
       sequence_number: sequence,
