@@ -101,7 +101,7 @@ async function startUpstream(): Promise<number> {
 
 /** Webhooks may be given any address: none of them is asked. */
 function confineToLoopback(port: number): void {
-  const { connect } = Socket.prototype
+  const connect = Reflect.get(Socket.prototype, 'connect') as (...args: unknown[]) => Socket
   Resolver.prototype.resolve4 = refuseToResolve
   Resolver.prototype.resolve6 = refuseToResolve
   Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
