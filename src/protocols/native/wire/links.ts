@@ -27,7 +27,7 @@ export class NativeLinks {
    * say which prefix it took off. The fragment never leaves the browser.
    */
   page(run: string, token: string): string {
-    const up = '../../'.repeat(2 + this.#native.split('/').length - 1)
+    const up = '../'.repeat(2 + this.#native.split('/').length - 1)
     return `${up}${this.#console.slice(1)}/runs/${encodeURIComponent(run)}#share=${token}`
   }
 }
