@@ -10,8 +10,9 @@ import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { threadCpuMs } from '../support/turns.ts'
 import { testedViews } from './kinds.ts'
 
-const QUESTIONS = 2000
+const QUESTIONS = 4000
 const TIMES = 4
+const NOISE_MS = 100
 
 interface AskingRun {
   readonly run: Run
@@ -47,7 +48,10 @@ beforeAll(async () => {
   many = await askingRun(TIMES * QUESTIONS)
 })
 
-test.each(testedViews.map(({ kind }) => [kind.name, kind] as const))(
+/** Their frames at a pause have all of the output. */
+const whole = testedViews.filter(({ kind }) => /^agentos|response 0/.test(kind.name))
+
+test.each(whole.map(({ kind }) => [kind.name, kind] as const))(
   '%s: the cost of a fold is linear in the number of answered questions',
   { timeout: 120_000 },
   (_name, { projection }) => {
@@ -59,6 +63,6 @@ test.each(testedViews.map(({ kind }) => [kind.name, kind] as const))(
     }
     const least = (asked: AskingRun): number => Math.min(...Array.from({ length: 4 }, () => cost(asked)))
     // Quadratic would be the square of it.
-    expect(least(many) / least(few)).toBeLessThan((TIMES * (TIMES + 1)) / 2)
+    expect(least(many)).toBeLessThan(2 * TIMES * least(few) + NOISE_MS)
   },
 )
