@@ -73,8 +73,8 @@ const printed: Readonly<Record<string, readonly string[]>> = {
   workflow: ['outline', 'pictures', 'killed', 'facts', 'print', 'kelp: 3 facts, a picture'],
 }
 
-/** Needs a build, so `npm run interop:mount` runs it. */
-const BUILT = ['next']
+/** Need a build, so `npm run interop:mount` runs them. */
+const BUILT = ['next', 'next-chat']
 
 /** The server is killed during the run. */
 const KILLED = ['kill-and-resume', 'express', 'hono', 'fastify', 'http', 'bun']

@@ -13,6 +13,7 @@ import { drive } from '../agno/python.ts'
 import { Served } from '../served.ts'
 import { Tally } from '../tally.ts'
 import { checkNext } from './next.ts'
+import { checkNextChat } from './next-chat.ts'
 import { ensureProject } from './project.ts'
 import { checkTemplates } from './templates.ts'
 
@@ -37,6 +38,7 @@ process.exitCode = tally.report('mount')
 async function frameworks(): Promise<void> {
   const project = await ensureProject()
   await checkNext(project, tally)
+  await checkNextChat(project, tally)
   await checkTemplates(project, tally)
 }
 

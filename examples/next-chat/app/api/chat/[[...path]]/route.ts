@@ -1,0 +1,3 @@
+import { hf } from '../../../../agents.ts'
+
+export const { GET, POST } = hf.handlers
