@@ -97,9 +97,9 @@ export const defects: readonly Defect[] = [
   {
     id: 'hint-before-durable',
     file: MEMORY,
-    search: "if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
+    search: 'if (isFinished(entry.run.status)) throw hasEnded(id)',
     replace:
-      "this.#hints.give({ run: id, next: first + batch.length, slice: sliceOf(first, batch.map((append) => append.record), false) })\n    if (isFinished(entry.run.status)) throw new HoldfastError('closed'",
+      'this.#hints.give({ run: id, next: first + batch.length, slice: sliceOf(first, batch.map((append) => append.record), false) })\n    if (isFinished(entry.run.status)) throw hasEnded(id)',
     invariant: 'SUB-2',
     seed: 1,
   },
