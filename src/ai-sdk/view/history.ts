@@ -1,7 +1,8 @@
 /** The messages of a chat as its logs have them: what a client has after it streamed all of them. */
-import type { ContentPart, Message } from '../../core/model/conversation.ts'
+import type { ContentPart } from '../../core/model/conversation.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Run } from '../../core/model/run.ts'
+import { userInputOf } from '../../core/structure/user-input.ts'
 import type { Projection } from '../../core/ports/projection.ts'
 import type { Chunk } from '../chunks.ts'
 import { toMessageId } from '../ids.ts'
@@ -152,29 +153,16 @@ function wordsIn(event: LoggedEvent): readonly UIMessagePart[] {
   return Object.values(event.data.answers).flatMap(partsOf)
 }
 
-/** A user's input in any of the forms that protocols give it. */
 function partsOf(input: unknown): readonly UIMessagePart[] {
-  if (input === null || input === undefined) return []
-  if (typeof input === 'string') return [{ type: 'text', text: input }]
-  const { messages, text, files } = (typeof input === 'object' ? input : {}) as {
-    readonly messages?: readonly Message[]
-    readonly text?: string
-    readonly files?: readonly FileInput[]
-  }
-  if (Array.isArray(messages)) {
-    const { content = '' } = messages.findLast(({ role }: Message) => role === 'user') ?? {}
+  const said = userInputOf(input)
+  if (said === undefined) return []
+  if ('messages' in said) {
+    const { content = '' } = said.messages.findLast(({ role }) => role === 'user') ?? {}
     return typeof content === 'string' ? partsOf(content) : content.flatMap(contentPart)
   }
-  if (typeof text !== 'string') return [{ type: 'text', text: JSON.stringify(input) }]
-  const attached = (files ?? []).map(({ mediaType, data, url = '', name }) => filePart(mediaType, data ?? url, name))
-  return text === '' ? attached : [...attached, { type: 'text', text }]
-}
-
-interface FileInput {
-  readonly mediaType: string
-  readonly data?: string
-  readonly url?: string
-  readonly name?: string
+  const { text, files } = said
+  const attached = files.map(({ mediaType, data, url = '', name }) => filePart(mediaType, data ?? url, name))
+  return text === '' && attached.length > 0 ? attached : [...attached, { type: 'text', text }]
 }
 
 function contentPart(part: ContentPart): UIMessagePart[] {

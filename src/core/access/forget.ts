@@ -8,7 +8,7 @@ import { defaultLimits } from '../model/limits.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { startTimer } from '../runtime/timer.ts'
 import type { DocumentName } from '../ports/store-transfer.ts'
-import { isFinished, type RunStatus } from '../model/run.ts'
+import { isFinished, unfinishedStatuses } from '../model/run.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
 
 export interface ForgetRequest {
@@ -44,7 +44,6 @@ export interface ForgetParts {
   readonly whileStopping?: (wait: () => Promise<void>) => Promise<void>
 }
 
-const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'paused']
 const PAGE = 100
 /** A principal that keeps starting runs cannot be forgotten. */
 const ROUNDS_MAX = 10
@@ -74,7 +73,12 @@ async function unfinishedOf(store: Store, owner: string): Promise<readonly Store
   const found: StoredRun[] = []
   for (let after: string | undefined; ;) {
     await shareEventLoop()
-    const page = await store.list({ owner, status: UNFINISHED, limit: PAGE, ...(after !== undefined && { after }) })
+    const page = await store.list({
+      owner,
+      status: unfinishedStatuses,
+      limit: PAGE,
+      ...(after !== undefined && { after }),
+    })
     found.push(...page.runs.filter(({ damage }) => damage === undefined))
     if (page.cursor === undefined) return found
     after = page.cursor

@@ -86,6 +86,8 @@ const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatu
 
 export const terminalStatuses: readonly RunStatus[] = ['completed', 'failed', 'cancelled', 'rejected']
 
+export const unfinishedStatuses: readonly RunStatus[] = ['queued', 'running', 'paused']
+
 export function isFinished(status: RunStatus): boolean {
   return terminalStatuses.includes(status)
 }

@@ -9,7 +9,7 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 import { limitedAs, type Principal } from '../model/principal.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import { Admission } from './admission.ts'
-import type { Run, RunStatus } from '../model/run.ts'
+import { type Run, unfinishedStatuses } from '../model/run.ts'
 import type { CreateResult, NewRun, StoredRun } from '../ports/store.ts'
 
 export interface StartedRun {
@@ -130,7 +130,7 @@ export class RunStarter {
   /** The other unfinished runs of a run's lane. */
   async #unfinished({ id, owner, session, lane }: Run): Promise<readonly Run[]> {
     const { store, limits } = this.#deps
-    const status: readonly RunStatus[] = ['queued', 'running', 'paused']
+    const status = unfinishedStatuses
     const found: Run[] = []
     for (let after: string | undefined; ;) {
       const limit = limits.maxPageRuns

@@ -1,5 +1,6 @@
 /** Messages of earlier runs of a thread, for pages that have none. */
 import type { ContentPart, Message } from '../../../core/model/conversation.ts'
+import { userInputOf } from '../../../core/structure/user-input.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Component } from '../../../core/ports/component.ts'
@@ -79,26 +80,17 @@ async function askedIn(
   }))
 }
 
-/** An input in any of the forms that `inputFor` gives it: its user messages since the last answer. */
+/** The user messages of an input since the last answer. */
 function contentsOf(input: unknown): readonly unknown[] {
-  if (typeof input === 'string') return [input]
-  const { messages, text, files } = (typeof input === 'object' && input !== null ? input : {}) as {
-    readonly messages?: readonly Message[]
-    readonly text?: unknown
-    readonly files?: readonly FileInput[]
+  const said = userInputOf(input)
+  if (said === undefined) return []
+  if ('messages' in said) {
+    const since = said.messages.findLastIndex(({ role }) => role !== 'user') + 1
+    return said.messages.slice(since).map(({ content }) => toContent(content))
   }
-  if (Array.isArray(messages)) {
-    const since = messages.findLastIndex(({ role }: Message) => role !== 'user') + 1
-    return (messages as readonly Message[]).slice(since).map(({ content }) => toContent(content))
-  }
-  if (typeof text !== 'string') return [JSON.stringify(input)]
-  return [[{ type: 'text', text }, ...(files ?? []).map((file) => toPart(file.mediaType, file.data ?? file.url ?? ''))]]
-}
-
-interface FileInput {
-  readonly mediaType: string
-  readonly data?: string
-  readonly url?: string
+  const { text, files } = said
+  if (files.length === 0) return [text]
+  return [[{ type: 'text', text }, ...files.map((file) => toPart(file.mediaType, file.data ?? file.url ?? ''))]]
 }
 
 function toContent(content: Message['content']): unknown {

@@ -1,6 +1,6 @@
 /** Validation of request bodies. Loaded lazily. */
 import { z } from 'zod'
-import { HoldfastError } from '../../../core/model/errors.ts'
+import { maybe } from '../../../http/body-shape.ts'
 import { listOf } from '../../../http/list-shape.ts'
 
 /** Maximum entries per request. A body has at most 100,000 values in any case. */
@@ -12,11 +12,6 @@ const RESUME_MAX = 100
 const TEXT_CHARS_MAX = 1000
 
 const name = z.string().min(1).max(TEXT_CHARS_MAX)
-
-/** Treats null as absent. */
-function maybe<Shape extends z.ZodType>(shape: Shape) {
-  return shape.nullish().transform((value) => value ?? undefined)
-}
 
 const source = z.looseObject({ type: name, value: z.string(), mimeType: maybe(name) })
 
@@ -64,11 +59,3 @@ export type RunBody = z.infer<typeof runBody>
 export type GivenMessage = z.infer<typeof message>
 export type MessagePart = z.infer<typeof part>
 export type ResumeEntry = z.infer<typeof resume>
-
-export function parseRunBody(body: unknown): RunBody {
-  const result = runBody.safeParse(body ?? {})
-  if (result.success) return result.data
-  const { path, message: problem } = result.error.issues[0]!
-  const where = path.length === 0 ? 'the body' : path.map(String).join('.')
-  throw new HoldfastError('invalid_request', `${where}: ${problem}`.slice(0, TEXT_CHARS_MAX))
-}

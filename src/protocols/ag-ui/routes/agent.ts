@@ -2,6 +2,7 @@
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
+import { parseBody } from '../../../http/body-shape.ts'
 import { readJson } from '../../../http/body.ts'
 import { componentIn, findComponent } from '../../../http/find-component.ts'
 import { encodeHeader } from '../../../http/header-text.ts'
@@ -33,8 +34,8 @@ export function agentRoutes(threads: Threads, streams: Streams): Route[] {
 async function runAgent(call: Call, threads: Threads, streams: Streams): Promise<void> {
   const { service } = threads
   const component = componentOf(call, threads)
-  const { parseRunBody } = await loadShapes()
-  const body = parseRunBody(await readJson(call.request, service.limits.maxBodyBytes))
+  const { runBody } = await loadShapes()
+  const body = parseBody(runBody, await readJson(call.request, service.limits.maxBodyBytes))
   const stream = await send(threads, { principal: call.principal, component, body })
   if (component.onDisconnect === 'stop' && stream.hasEnded !== true) stopWhenGone(call, service, stream.run)
   await follow(call, threads, streams, stream)

@@ -2,11 +2,12 @@
 import { type Clock, systemClock } from '../../../core/ports/clock.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import { isFinished, type RunStatus } from '../../../core/model/run.ts'
+import { isFinished } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
 import { findComponent } from '../../../http/find-component.ts'
+import { assertUntrimmed, SessionRuns } from '../../../http/session-runs.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { ChatStream } from '../wire/stream.ts'
 import { type Leg, parseStreamId } from '../../../ai-sdk/ids.ts'
@@ -16,8 +17,6 @@ import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 /** A run that has just ended is replayed, for pages that were loaded meanwhile. */
 const RECENT_MS = 60_000
-
-const UNFINISHED: readonly RunStatus[] = ['queued', 'running', 'paused']
 
 export type ToolParts = ChatView['tools']
 
@@ -29,12 +28,11 @@ export interface FoundStream {
   readonly isNamed?: boolean
 }
 
-export class ChatService {
-  readonly service: Service
+export class ChatService extends SessionRuns {
   readonly #clock: Clock
 
   constructor(service: Service, clock: Clock = systemClock) {
-    this.service = service
+    super(service)
     this.#clock = clock
   }
 
@@ -43,31 +41,13 @@ export class ChatService {
     return findComponent(this.service, id)
   }
 
-  /** A run of a component. Throws `not_found` for runs of others. */
-  async run(principal: Principal, component: Component, id: string): Promise<StoredRun> {
-    const stored = await this.service.get(principal, id)
-    if (stored.run.component === component.id) return stored
-    throw new HoldfastError('not_found', `no run ${id}`)
-  }
-
-  /** Newest first. */
-  async unfinished(principal: Principal, component: Component, session: string): Promise<readonly StoredRun[]> {
-    const { runs } = await this.service.list(principal, { component: component.id, session, status: UNFINISHED })
-    return runs
-  }
-
-  /** Whether there is a run in the session, of any component. */
-  async exists(principal: Principal, session: string): Promise<boolean> {
-    return (await this.service.list(principal, { session, limit: 1 })).runs.length > 0
-  }
-
   /** The run that a returning client wants to see: the newest that has not ended, or that has ended just now. */
   async current(principal: Principal, component: Component, session: string): Promise<StoredRun | undefined> {
     const [unfinished] = await this.unfinished(principal, component, session)
     if (unfinished !== undefined) return unfinished
-    const { runs } = await this.service.list(principal, { component: component.id, session, limit: 1 })
-    const ended = runs[0]?.run.finishedAt
-    return ended !== undefined && this.#clock.now() - Date.parse(ended) < RECENT_MS ? runs[0] : undefined
+    const newest = await this.newest(principal, component, session)
+    const ended = newest?.run.finishedAt
+    return ended !== undefined && this.#clock.now() - Date.parse(ended) < RECENT_MS ? newest : undefined
   }
 
   /** What a client resumes by the id of a chat, of a run, or of a stream. Undefined if there is nothing. */
@@ -145,14 +125,6 @@ function positionIn({ position }: ChatState, startIndex: number, isRestarted: bo
     'cursor_invalid',
     `startIndex: the stream has ${position} chunks, so ${startIndex} is beyond its end`,
   )
-}
-
-/** The rest of a trimmed log would look like the whole message. */
-function assertUntrimmed({ run, first }: StoredRun): void {
-  if (first === 0) return
-  throw new HoldfastError('cursor_expired', `the events of run ${run.id} before ${first} were trimmed`, {
-    details: { earliest: first },
-  })
 }
 
 export function isUnfinished({ run }: StoredRun): boolean {

@@ -1,17 +1,12 @@
 /** Validation of request bodies. Loaded lazily. */
 import { z } from 'zod'
-import { HoldfastError } from '../../../core/model/errors.ts'
+import { maybe } from '../../../http/body-shape.ts'
 import { listOf } from '../../../http/list-shape.ts'
 
 /** Maximum entries per request. A body has at most 100,000 values in any case. */
 const MESSAGES_MAX = 2000
 const PARTS_MAX = 20_000
 const TEXT_CHARS_MAX = 1000
-
-/** Treats null as absent. */
-function maybe<Shape extends z.ZodType>(shape: Shape) {
-  return shape.nullish().transform((value) => value ?? undefined)
-}
 
 const name = z.string().max(TEXT_CHARS_MAX)
 
@@ -70,11 +65,3 @@ export const stopBody = z.looseObject({ activeStreamId: maybe(name) })
 export type UiPart = z.infer<typeof part>
 export type UiMessage = z.infer<typeof message>
 export type ChatBody = z.infer<typeof chatBody>
-
-export function parseBody<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
-  const result = shape.safeParse(body ?? {})
-  if (result.success) return result.data
-  const { path, message: problem } = result.error.issues[0]!
-  const where = path.length === 0 ? 'the body' : path.map(String).join('.')
-  throw new HoldfastError('invalid_request', `${where}: ${problem}`.slice(0, TEXT_CHARS_MAX))
-}

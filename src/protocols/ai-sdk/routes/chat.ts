@@ -1,4 +1,5 @@
 /** `POST {api}`, and `stream`, `messages` and `stop` below `{api}/{chat}`. */
+import { parseBody } from '../../../http/body-shape.ts'
 import { readJson } from '../../../http/body.ts'
 import { componentIn } from '../../../http/find-component.ts'
 import { encodeHeader } from '../../../http/header-text.ts'
@@ -32,7 +33,7 @@ export function chatRoutes(chats: ChatService, streams: Streams): Route[] {
 async function sendMessage(call: Call, chats: ChatService, streams: Streams): Promise<void> {
   const { service } = chats
   const component = chats.component(componentIn(call))
-  const { parseBody, chatBody } = await loadShapes()
+  const { chatBody } = await loadShapes()
   const body = parseBody(chatBody, await readJson(call.request, service.limits.maxBodyBytes, { anyType: true }))
   const { stream, session } = await send(chats, {
     principal: call.principal,
@@ -71,7 +72,7 @@ async function listMessages(call: Call, chats: ChatService): Promise<void> {
 async function stop(call: Call, chats: ChatService): Promise<void> {
   const { principal } = call
   const component = chats.component(componentIn(call))
-  const { parseBody, stopBody } = await loadShapes()
+  const { stopBody } = await loadShapes()
   const body = await readJson(call.request, chats.service.limits.maxBodyBytes, { anyType: true })
   const { activeStreamId } = parseBody(stopBody, body)
   const id = call.params['chat']!

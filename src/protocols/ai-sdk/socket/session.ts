@@ -4,6 +4,7 @@ import type { Component } from '../../../core/ports/component.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Principal } from '../../../core/model/principal.ts'
+import { parseBody } from '../../../http/body-shape.ts'
 import { toClientError } from '../../../http/client-error.ts'
 import { parseJson } from '../../../http/json.ts'
 import { logFailure } from '../../../http/log-failure.ts'
@@ -68,7 +69,7 @@ export class ChatSession implements SocketPeer {
       const given = parseJson(request.toString(), 'the message')
       requestId = idIn(given)
       this.#admit(this.#peer.principal)
-      const { parseBody, socketRequest } = await import('../requests/shapes.ts')
+      const { socketRequest } = await import('../requests/shapes.ts')
       await this.#act(parseBody(socketRequest, given))
     } catch (cause) {
       this.#fail(requestId, cause)

@@ -1,0 +1,27 @@
+/** What a user said, in any of the forms that protocols give an input. */
+import type { Message } from '../model/conversation.ts'
+
+export interface InputFile {
+  readonly mediaType: string
+  readonly data?: string
+  readonly url?: string
+  readonly name?: string
+}
+
+/** A conversation, or one message. */
+export type UserInput =
+  | { readonly messages: readonly Message[] }
+  | { readonly text: string; readonly files: readonly InputFile[] }
+
+/** Inputs of other forms are shown as JSON. Undefined if nothing was said. */
+export function userInputOf(input: unknown): UserInput | undefined {
+  if (input === null || input === undefined) return undefined
+  if (typeof input === 'string') return { text: input, files: [] }
+  const { messages, text, files } = (typeof input === 'object' ? input : {}) as {
+    readonly messages?: readonly Message[]
+    readonly text?: unknown
+    readonly files?: readonly InputFile[]
+  }
+  if (Array.isArray(messages)) return { messages: messages as readonly Message[] }
+  return typeof text === 'string' ? { text, files: files ?? [] } : { text: JSON.stringify(input), files: [] }
+}
