@@ -9,6 +9,7 @@ export {
 } from './client.ts'
 export type { FollowSessionOptions, SessionStream } from './follow-session.ts'
 export type { OpenRun, SessionHandle, Sessions } from './sessions.ts'
+export type { AssistantMessage, MessagePart, SessionMessage, ToolPart, UserMessage } from './session-view.ts'
 export {
   ApiError,
   ClientError,

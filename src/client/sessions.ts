@@ -1,10 +1,21 @@
 /** The sessions of a server: conversations that group runs. */
+import type { LoggedEvent } from '../core/model/event.ts'
 import { type FollowSessionOptions, SessionStream } from './follow-session.ts'
 import type { RunHandle } from './run.ts'
 import { hasId, isListOf, REMOVAL, type Request, type Transport } from './transport.ts'
+import { type SessionMessage, SessionView } from './session-view.ts'
 import type { RequestOptions, RunFilter, RunPage, SessionFilter, SessionInfo, SessionPage } from './types.ts'
 
 const PATH = '/native/sessions'
+
+/** Pages of events that one call reads. */
+const PAGES_MAX = 10_000
+
+interface EventsPage {
+  readonly events: readonly LoggedEvent[]
+  readonly cursor: string
+  readonly gap?: unknown
+}
 
 type ListRuns = (filter: RunFilter, options?: RequestOptions) => Promise<RunPage>
 
@@ -53,6 +64,25 @@ export class Sessions {
   /** Events of all its runs, present and future, whoever starts them. */
   follow(session: string, options: FollowSessionOptions = {}): SessionStream {
     return new SessionStream(this.#transport, `${PATH}/${encodeURIComponent(session)}/events`, options)
+  }
+
+  /** The conversation so far: the inputs of its runs, and what these have said and done, tool calls included. */
+  async messages(session: string, { signal }: RequestOptions = {}): Promise<readonly SessionMessage[]> {
+    const view = new SessionView()
+    let after: string | undefined
+    // Bounded, because runs may write faster than this reads.
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const { events, cursor, gap } = await this.#transport.json<EventsPage>({
+        path: `${PATH}/${encodeURIComponent(session)}/events`,
+        query: { after },
+        signal,
+        validate: (body) => Array.isArray(body['events']) && typeof body['cursor'] === 'string',
+      })
+      if (events.length === 0 && gap === undefined) break
+      view.apply(events)
+      after = cursor
+    }
+    return view.messages
   }
 
   get(session: string, options?: RequestOptions): Promise<SessionInfo> {

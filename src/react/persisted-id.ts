@@ -1,4 +1,4 @@
-/** Remembers which run a page shows, so that a reload or another tab shows the same. */
+/** Remembers which run or session a page shows, so that a reload or another tab shows the same. */
 
 export interface PersistedId {
   read(): string | undefined
@@ -7,8 +7,13 @@ export interface PersistedId {
   watch(changed: () => void): () => void
 }
 
+export function persistedId(where: 'url' | 'localStorage' | false, name: string): PersistedId | undefined {
+  if (where === false) return undefined
+  return where === 'url' ? urlPersistence(name) : storagePersistence(name)
+}
+
 /** In the URL: `?NAME=run_…`. The same URL shows the same run. */
-export function urlPersistence(name: string): PersistedId {
+function urlPersistence(name: string): PersistedId {
   return {
     read: () => new URLSearchParams(location.search).get(name) ?? undefined,
     write(id) {
@@ -22,7 +27,7 @@ export function urlPersistence(name: string): PersistedId {
 }
 
 /** In the browser's storage: all tabs show the run that was started last. */
-export function storagePersistence(name: string): PersistedId {
+function storagePersistence(name: string): PersistedId {
   const key = `holdfast:${name}`
   return {
     read: () => localStorage.getItem(key) ?? undefined,

@@ -194,7 +194,7 @@ export class RunStore {
   }
 }
 
-function asProblem(cause: unknown): ClientError {
+export function asProblem(cause: unknown): ClientError {
   return cause instanceof ClientError
     ? cause
     : new ClientError(String(cause), { code: 'unexpected', retryable: false, cause })

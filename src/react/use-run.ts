@@ -1,7 +1,7 @@
 /** `useRun`: starts, shows, stops and answers a run; a reload or another tab shows the same run. */
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
-import { storagePersistence, urlPersistence } from './persisted-id.ts'
+import { persistedId } from './persisted-id.ts'
 import { RunStore, type RunStoreState } from './run-store.ts'
 
 export interface UseRunOptions {
@@ -26,10 +26,7 @@ export interface RunState extends RunStoreState {
 }
 
 export function useRun({ client, component, session, persist = 'url', name = 'run' }: UseRunOptions): RunState {
-  const store = useMemo(() => {
-    const persistence = { url: urlPersistence, localStorage: storagePersistence }
-    return new RunStore(client, persist === false ? undefined : persistence[persist](name))
-  }, [client, persist, name])
+  const store = useMemo(() => new RunStore(client, persistedId(persist, name)), [client, persist, name])
   const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)
   const commands = useMemo(
     () => ({

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { bundle } from '../browser/bundle.ts'
 
 /** Following a session took it above 12,000. */
-const GZIPPED_BYTES_MAX = 12_500
+const GZIPPED_BYTES_MAX = 13_500
 
 test('client: the browser bundle is small and has no dependencies', async () => {
   const code = await bundle(join(import.meta.dirname, '../../src/client/index.ts'))

@@ -1,0 +1,195 @@
+/** View model of a session: its runs as a conversation, without retracted output. */
+import type { Failure, LoggedEvent, Question } from '../core/model/event.ts'
+import type { RunStatus } from '../core/model/run.ts'
+import { lifecycleAfter, queuedRun, type RunLifecycle } from '../core/structure/lifecycle.ts'
+import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../core/structure/retraction.ts'
+import { TextFold } from '../core/structure/texts.ts'
+
+export type SessionMessage = UserMessage | AssistantMessage
+
+/** The input of a run. */
+export interface UserMessage {
+  readonly role: 'user'
+  /** Unique in the session. */
+  readonly id: string
+  readonly run: string
+  readonly time: string
+  readonly input: unknown
+}
+
+/** What a run has said and done so far. */
+export interface AssistantMessage {
+  readonly role: 'assistant'
+  readonly id: string
+  readonly run: string
+  readonly time: string
+  /** All of its text. */
+  readonly text: string
+  /** Text, tool calls and answered questions, in their order. */
+  readonly parts: readonly MessagePart[]
+  readonly status: RunStatus
+  /** Questions that it waits for. */
+  readonly questions: readonly Question[]
+  readonly output?: unknown
+  /** Why it failed, was cancelled or was rejected. */
+  readonly error?: Failure
+}
+
+export type MessagePart =
+  | { readonly kind: 'text' | 'reasoning'; readonly text: string }
+  | ToolPart
+  | { readonly kind: 'answers'; readonly answers: Readonly<Record<string, unknown>> }
+
+export interface ToolPart {
+  readonly kind: 'tool'
+  readonly call: string
+  readonly name: string
+  readonly input: unknown
+  readonly state: 'running' | 'done' | 'failed'
+  readonly output?: unknown
+  readonly error?: Failure
+}
+
+/** Runs of a session that are kept, the newest ones. */
+const TURNS_MAX = 1000
+
+export class SessionView {
+  /** In the order in which they were created. */
+  #turns: Turn[] = []
+  readonly #byRun = new Map<string, Turn>()
+  #messages: readonly SessionMessage[] | undefined = []
+
+  get messages(): readonly SessionMessage[] {
+    return (this.#messages ??= this.#turns.flatMap((turn) => turn.messages))
+  }
+
+  apply(events: readonly LoggedEvent[]): void {
+    for (const event of events) this.#turnOf(event).apply(event)
+    if (events.length > 0) this.#messages = undefined
+  }
+
+  #turnOf({ run, time }: LoggedEvent): Turn {
+    const known = this.#byRun.get(run)
+    if (known !== undefined) return known
+    const turn = new Turn(run, time)
+    const before = this.#turns.findLastIndex((other) => other.time <= time)
+    this.#turns.splice(before + 1, 0, turn)
+    this.#byRun.set(run, turn)
+    // Stays in the map, so that its later events are not taken for those of a new run.
+    if (this.#turns.length > TURNS_MAX) this.#turns.shift()!.forget()
+    return turn
+  }
+}
+
+interface Placed<Part> {
+  readonly index: number
+  part: Part
+  /** It is in the ledger: retracting output does not undo it. */
+  readonly recorded: boolean
+}
+
+/** One run of a session. */
+class Turn {
+  readonly time: string
+  readonly #run: string
+  #texts = new TextFold()
+  #tools: Placed<ToolPart>[] = []
+  #answers: Placed<MessagePart>[] = []
+  #input: { readonly value: unknown } | undefined
+  #lifecycle: RunLifecycle = queuedRun
+  #messages: readonly SessionMessage[] | undefined
+  #isForgotten = false
+
+  constructor(run: string, time: string) {
+    this.#run = run
+    this.time = time
+  }
+
+  get messages(): readonly SessionMessage[] {
+    return (this.#messages ??= this.#read())
+  }
+
+  forget(): void {
+    this.#isForgotten = true
+    this.#texts = new TextFold()
+    this.#tools = this.#answers = []
+    this.#input = this.#messages = undefined
+  }
+
+  apply(event: LoggedEvent): void {
+    if (this.#isForgotten) return
+    this.#messages = undefined
+    this.#lifecycle = lifecycleAfter(this.#lifecycle, event)
+    if (event.actor !== undefined && event.type !== 'attempt.discarded') return
+    switch (event.type) {
+      case 'run.created':
+        this.#input = { value: event.data.input }
+        return
+      case 'run.resumed':
+        this.#texts.close('')
+        this.#answers.push({
+          index: event.index,
+          part: { kind: 'answers', answers: event.data.answers },
+          recorded: true,
+        })
+        return
+      case 'text.delta':
+      case 'reasoning.delta':
+        this.#texts.add(event)
+        return
+      case 'tool.called':
+        this.#texts.close('')
+        return this.#callTool(event)
+      case 'tool.completed':
+        return this.#endTool(event.data.call, { state: 'done', output: event.data.output })
+      case 'tool.failed':
+        return this.#endTool(event.data.call, { state: 'failed', error: event.data.error })
+      case 'attempt.discarded':
+        return this.#retract(event)
+      default:
+    }
+  }
+
+  #callTool({ index, data }: Extract<LoggedEvent, { type: 'tool.called' }>): void {
+    const { call, name, input, key } = data
+    // A call that is repeated after a crash is the same one.
+    if (this.#tools.some(({ part }) => part.call === call && part.state === 'running')) return
+    const part: ToolPart = { kind: 'tool', call, name, input, state: 'running' }
+    this.#tools.push({ index, part, recorded: key !== undefined })
+  }
+
+  #endTool(call: string, result: Partial<ToolPart>): void {
+    const tool = this.#tools.findLast(({ part }) => part.call === call)
+    if (tool !== undefined) tool.part = { ...tool.part, ...result }
+  }
+
+  #retract(event: DiscardedAttempt): void {
+    this.#texts.retract(event)
+    const [output, work] = [retractedFrom(event, ''), workRetractedFrom(event, '')]
+    this.#tools = this.#tools.filter(({ index, recorded }) => index < (recorded ? work : output))
+  }
+
+  #read(): SessionMessage[] {
+    if (this.#isForgotten) return []
+    const { status, questions, output, error } = this.#lifecycle
+    const texts = this.#texts.of('').map(({ index, kind, text }) => ({ index, part: { kind, text } }))
+    const placed = [...texts, ...this.#tools, ...this.#answers].toSorted((one, other) => one.index - other.index)
+    const about = { run: this.#run, time: this.time }
+    const said: AssistantMessage = {
+      role: 'assistant',
+      id: this.#run,
+      ...about,
+      text: texts.map(({ part }) => (part.kind === 'text' ? part.text : '')).join(''),
+      parts: placed.map(({ part }) => part),
+      status,
+      questions,
+      ...(output !== undefined && { output }),
+      ...(error !== undefined && { error }),
+    }
+    const asked = this.#input
+    // The input of a run whose beginning was trimmed is not known.
+    return asked === undefined
+      ? [said]
+      : [{ role: 'user', id: `${this.#run}:input`, ...about, input: asked.value }, said]
+  }
+}

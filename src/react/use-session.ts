@@ -1,0 +1,42 @@
+/** `useSession`: shows a conversation live with its earlier turns, and continues it; a reload or another tab shows the same one. */
+import { useMemo, useSyncExternalStore } from 'react'
+import type { Client } from '../client/index.ts'
+import { persistedId } from './persisted-id.ts'
+import { SessionStore, type SessionStoreState } from './session-store.ts'
+
+export interface UseSessionOptions {
+  /** Create it once, outside the component. */
+  readonly client: Client
+  /** The component that `send` runs. */
+  readonly component: string
+  /** Where the page stores the session's id: in its URL, in `localStorage`, or nowhere (`false`). Default: `url`. */
+  readonly persist?: 'url' | 'localStorage' | false
+  /** Name of the stored id, for pages with several sessions. Default: `session`. */
+  readonly name?: string
+}
+
+export interface SessionState extends SessionStoreState {
+  /** Starts a run in the session, or in a new session if there is none. */
+  readonly send: (input: unknown) => Promise<void>
+  /** Stops all runs of the session that have not ended. */
+  readonly stop: () => Promise<void>
+  /** Answers the question that was asked last. If there are several, pass the id of one. */
+  readonly answer: (answer: unknown, question?: string) => Promise<void>
+  /** Shows no session any more. Its runs continue. */
+  readonly clear: () => void
+}
+
+export function useSession({ client, component, persist = 'url', name = 'session' }: UseSessionOptions): SessionState {
+  const store = useMemo(() => new SessionStore(client, persistedId(persist, name)), [client, persist, name])
+  const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)
+  const commands = useMemo(
+    () => ({
+      send: (input: unknown) => store.send(component, input),
+      stop: () => store.stop(),
+      answer: (answer: unknown, question?: string) => store.answer(answer, question),
+      clear: () => store.clear(),
+    }),
+    [store, component],
+  )
+  return { ...state, ...commands }
+}
