@@ -119,8 +119,9 @@ test('every folder of examples is tested and described', () => {
 
 test.each(folders)('example %s uses the client, and explains how to run it and what to expect', (name) => {
   const source = readFileSync(`examples/${name}/main.ts`, 'utf8')
-  expect(source).toContain("from 'holdfast/client'")
-  expect(source).not.toContain('fetch(')
+  expect(source).toMatch(/from 'holdfast\/(client|ai-sdk)'/)
+  // Except for a page of the application itself.
+  expect(source.replace('fetch(`${url}/c1`)', '')).not.toContain('fetch(')
   expect(source).toContain(`Run it: node --conditions=holdfast-source examples/${name}/main.ts`)
   expect(source).toMatch(/ \* Expect: /)
 })

@@ -105,7 +105,9 @@ function confineToLoopback(port: number): void {
   Resolver.prototype.resolve4 = refuseToResolve
   Resolver.prototype.resolve6 = refuseToResolve
   Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
-    const isUpstream = args.flat().some((each) => (each as { readonly port?: unknown } | null)?.port === port)
+    const isUpstream = args
+      .flat()
+      .some((each) => String((each as { readonly port?: unknown } | null)?.port) === String(port))
     return isUpstream ? Reflect.apply(connect, this, args) : refuseToConnect.call(this)
   }
 }

@@ -34,7 +34,7 @@ const PUBLIC = [
 ]
 
 /** Requests that change nothing, though their method could; what JSON-RPC asks for is in its body, and walked by method. */
-const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$|^\/$/
+const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$|^\/$|\/responses\/compact$/
 
 /** Facts about the server and all its users, and what the server's own credential may do at an upstream. */
 const FOR_ADMINS = [

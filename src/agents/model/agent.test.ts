@@ -139,7 +139,7 @@ describe('model agent: a tool', () => {
     const log = await logOf(turns([{ type: 'tool', name: 'spy' }], 'done'), { tools: { spy } })
     const { run } = log[0]!
     const { session } = log[0]!.data as EventData['run.created']
-    const about = { run, session, owner: 'local', idempotencyKey: `${run}/1.1~/spy` }
+    const about = { runId: run, sessionId: session, owner: 'local', idempotencyKey: `${run}/1.1~/spy` }
     expect(seen).toMatchObject([{ ...about, toolCallId: 'call_1_1', context: about }])
     expect(seen[0]!['messages']).toEqual([{ role: 'user', content: 'hello' }])
     expect(seen[0]!['abortSignal']).toBeInstanceOf(AbortSignal)

@@ -95,7 +95,7 @@ describe('OpenAPI: the document', () => {
     ['query', /\bquery\.(?:get|getAll|has)\('(\w+)'\)|\breadNumber\([\w.]+, '(\w+)'/g],
     ['header', /\bheaders\['([\w-]+)'\]/g],
   ] as const)('declares exactly the parameters that are read from the %s', (place, pattern) => {
-    const source = globSync('src/protocols/native/*.ts', { cwd: root, exclude: ['**/*.test.ts'] }).map((file) =>
+    const source = globSync('src/protocols/native/**/*.ts', { cwd: root, exclude: ['**/*.test.ts'] }).map((file) =>
       readFileSync(join(root, file), 'utf8'),
     )
     const read = source.flatMap((text) => [...text.matchAll(pattern)].map(([, first, second]) => first ?? second!))
