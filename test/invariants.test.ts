@@ -7,6 +7,8 @@ const root = join(import.meta.dirname, '..')
 const documented = [...read('docs/invariants.md').matchAll(/^\| ([A-Z]{3}-\d+) +\|/gm)].map(([, id]) => id!)
 const cited = citations(['src/**/*.test.ts', 'test/**/*.test.ts', 'src/testing/conformance/*.ts'])
 
+const defects = [...read('docs/invariants.md').matchAll(/^\| (O-\d+) +\|/gm)].map(([, id]) => id!)
+
 describe('docs/invariants.md', () => {
   test('names each invariant once', () => {
     expect(documented.length).toBeGreaterThan(0)
@@ -15,6 +17,12 @@ describe('docs/invariants.md', () => {
 
   test.each(documented)('%s is proved by a test that cites it', (id) => {
     expect([...cited.keys()]).toContain(id)
+  })
+
+  test('lists the defects of other servers that tests cite, and no other', () => {
+    const files = globSync(['src/**/*.test.ts', 'test/**/*.{ts,py}'], { cwd: root })
+    const named = files.flatMap((file) => [...read(file).matchAll(/\bO-\d+\b/g)].map(([id]) => id))
+    expect([...new Set(named)].toSorted()).toEqual(defects.toSorted())
   })
 
   test('has every invariant that a test cites', () => {
