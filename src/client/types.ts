@@ -110,8 +110,8 @@ export interface RunFilter {
 }
 
 export interface LinksOptions extends RequestOptions {
-  /** Protocol of the position: `native`, `agentos`, `openai` or `a2a`. Default: the end of the log. */
-  readonly protocol?: string
+  /** Protocol of the position. Default: the end of the log. */
+  readonly protocol?: 'native' | 'agentos' | 'openai' | 'a2a' | 'ai-sdk' | 'ag-ui' | 'mcp'
   /** Number of the last event that you have in that protocol; -1 for none. */
   readonly position?: number
 }

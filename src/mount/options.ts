@@ -31,7 +31,7 @@ export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
   readonly execute?: boolean
   /**
    * Keeps a process alive that the platform would freeze after a response. Called in each request, with a promise that settles when the
-   * response has been sent and no run executes here any more. Default: the process lives.
+   * response has been sent and no run executes here any more. Default: none.
    */
   readonly waitUntil?: (promise: Promise<unknown>) => void
   /** Signals that close it: `['SIGTERM']`. The process ends afterwards, unless others listen for the signal too. Default: none. */
