@@ -89,8 +89,8 @@ describe('OpenAI WebSocket: a response', () => {
   })
 })
 
-describe('OpenAI WebSocket: lanes', () => {
-  test('requests of one lane are answered in order, those of several at the same time', async () => {
+describe('OpenAI WebSocket: streams', () => {
+  test('requests of one stream_id are answered in order, those of several at the same time', async () => {
     const server = await serveOpenAi()
     const socket = connect(server.base)
     socket.send({ model: 'lab', input: 'text 1; hang', stream_id: 'stuck' })
@@ -100,17 +100,17 @@ describe('OpenAI WebSocket: lanes', () => {
     socket.send({ model: 'lab', input: 'say third' })
     await socket.ended(3)
     const ends = socket.events.filter(({ type }) => ENDS.includes(type))
-    expect(ends.map(({ stream_id: lane }) => lane ?? 'none').toSorted((a, b) => a.localeCompare(b))).toEqual([
+    expect(ends.map(({ stream_id: streamId }) => streamId ?? 'none').toSorted((a, b) => a.localeCompare(b))).toEqual([
       'none',
       'other',
       'other',
     ])
     const texts = ends
-      .filter(({ stream_id: lane }) => lane === 'other')
+      .filter(({ stream_id: streamId }) => streamId === 'other')
       .map((event) => JSON.stringify(responseIn(event).output))
     expect(texts).toEqual([expect.stringContaining('first'), expect.stringContaining('second')])
-    expect(await runsOf(server)).toHaveLength(4) // the second one of the stuck lane waits
-    expect(socket.events.filter(({ stream_id: lane }) => lane === 'stuck').map(({ type }) => type)).toContain(
+    expect(await runsOf(server)).toHaveLength(4) // the second one of the stuck stream waits
+    expect(socket.events.filter(({ stream_id: streamId }) => streamId === 'stuck').map(({ type }) => type)).toContain(
       'response.created',
     )
   })

@@ -25,8 +25,8 @@ function isSent({ data, last }: ResponseFrame): boolean {
 
 export interface FeedOptions {
   readonly view: SharedView<ResponseState, ResponseFrame>
-  /** The lane of the request; undefined if it names none. */
-  readonly lane: string | undefined
+  /** `stream_id` of the request; undefined if it names none. */
+  readonly streamId: string | undefined
   readonly outbox: SocketOutbox
 }
 
@@ -45,13 +45,13 @@ export class ResponseFeed implements Sink {
   #subscription: Subscription | undefined
   #closed = false
 
-  constructor({ view, lane, outbox }: FeedOptions) {
+  constructor({ view, streamId, outbox }: FeedOptions) {
     const { promise, resolve } = Promise.withResolvers<FeedEnd>()
     this.ended = promise
     this.#end = resolve
     this.#run = view.run.id
     this.#outbox = outbox
-    this.#tail = lane === undefined ? '}' : `,"stream_id":${JSON.stringify(lane)}}`
+    this.#tail = streamId === undefined ? '}' : `,"stream_id":${JSON.stringify(streamId)}}`
     this.#cursor = new ViewCursor({ view })
   }
 

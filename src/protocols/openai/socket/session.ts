@@ -17,7 +17,7 @@ import { responseKind } from '../responses/projection.ts'
 import { refusal, toErrorObject } from '../wire/errors.ts'
 import { toResponseId } from '../wire/ids.ts'
 import { type FeedEnd, ResponseFeed } from './feed.ts'
-import { Lanes } from './lanes.ts'
+import { ResponseQueues } from './response-queues.ts'
 
 export interface ResponsePeer extends Pick<Requester, 'principal' | 'request'> {
   readonly logger: Logger
@@ -26,18 +26,18 @@ export interface ResponsePeer extends Pick<Requester, 'principal' | 'request'> {
   readonly lifetimeMs: number
 }
 
-type Given = Readonly<Record<string, unknown>>
+type Message = Readonly<Record<string, unknown>>
 
 /** Responses with `store: false` that a connection remembers. */
 const KEPT_MAX = 100
-const LANE_CHARS_MAX = 256
+const STREAM_ID_CHARS_MAX = 256
 
 export class ResponseSession implements SocketPeer {
   readonly #socket: WebSocket
   readonly #service: Service
   readonly #peer: ResponsePeer
   readonly #outbox: SocketOutbox
-  readonly #lanes = new Lanes()
+  readonly #queues = new ResponseQueues()
   readonly #feeds = new Set<ResponseFeed>()
   readonly #gone = new AbortController()
   /** Ids of responses that are not stored. */
@@ -60,7 +60,7 @@ export class ResponseSession implements SocketPeer {
       clearTimeout(lifetime)
       unwatch()
       this.#gone.abort()
-      this.#lanes.clear()
+      this.#queues.clear()
       for (const feed of this.#feeds) feed.close('aborted')
     })
   }
@@ -71,51 +71,54 @@ export class ResponseSession implements SocketPeer {
   }
 
   async #receive(message: Buffer): Promise<void> {
-    let lane: string | undefined
+    let streamId: string | undefined
     try {
       const given = parseJson(message.toString(), 'the message')
       if (!isObject(given)) throw refusal('a message must be a JSON object')
-      lane = laneIn(given)
+      streamId = streamIdIn(given)
       this.#peer.admit(this.#peer.principal)
-      this.#take(given, lane)
+      this.#take(given, streamId)
     } catch (cause) {
-      this.#fail(cause, lane)
+      this.#fail(cause, streamId)
     }
   }
 
-  #take(given: Given, lane: string | undefined): void {
-    const { type, stream_id: _lane, ...body } = given
-    if (type === 'response.create') return this.#lanes.add(lane, () => this.#create(body, lane))
-    if (type === 'response.steer') return this.#refuseSteering(given, lane)
+  #take(given: Message, streamId: string | undefined): void {
+    const { type, stream_id: _streamId, ...body } = given
+    if (type === 'response.create') return this.#queues.add(streamId, () => this.#create(body, streamId))
+    if (type === 'response.steer') return this.#refuseSteering(given, streamId)
     throw refusal('type must be response.create', { param: 'type' })
   }
 
   /** One turn: resolves when the response has ended. */
-  async #create(body: Given, lane: string | undefined): Promise<void> {
+  async #create(body: Message, streamId: string | undefined): Promise<void> {
     const previous = body['previous_response_id']
     try {
-      const end = await this.#respond(body, lane)
+      const end = await this.#respond(body, streamId)
       if (end !== 'completed') this.#evict(previous)
       // The log could not be read.
       if (end === 'aborted') throw new HoldfastError('unavailable', 'the stream was cut off: retrieve the response')
     } catch (cause) {
       this.#evict(previous)
-      this.#fail(cause, lane)
+      this.#fail(cause, streamId)
     }
   }
 
-  async #respond(body: Given, lane: string | undefined): Promise<FeedEnd> {
+  async #respond(body: Message, streamId: string | undefined): Promise<FeedEnd> {
     if (body['background'] === true)
-      throw refusal('background is not supported on a WebSocket: every response goes on when its client leaves', {
-        param: 'background',
-      })
+      throw refusal(
+        'background is not supported on a WebSocket: every response continues after its client disconnects',
+        {
+          param: 'background',
+        },
+      )
     const { principal, request } = this.#peer
     const requester = { principal, request, signal: this.#gone.signal }
     const given = { ...body, stream: true }
     const { part, run, policy } = await beginResponse(requester, this.#service, given, (id) => this.#kept.has(id))
     if (body['store'] === false) this.#keep(toResponseId(part))
     const view = this.#service.views.open({ run, first: 0 }, responseKind(part.number))
-    const feed = new ResponseFeed({ view, lane, outbox: this.#outbox })
+    const feed = new ResponseFeed({ view, streamId, outbox: this.#outbox })
     this.#feeds.add(feed)
     if (this.#gone.signal.aborted) feed.close('aborted')
     try {
@@ -134,12 +137,12 @@ export class ResponseSession implements SocketPeer {
     if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.values().next().value!)
   }
 
-  /** A chain that failed does not go on. */
+  /** A failed response cannot be continued. */
   #evict(previous: unknown): void {
     if (typeof previous === 'string') this.#kept.delete(previous)
   }
 
-  #refuseSteering({ previous_response_id: previous, input }: Given, lane: string | undefined): void {
+  #refuseSteering({ previous_response_id: previous, input }: Message, streamId: string | undefined): void {
     const message = 'this server cannot steer a response: cancel it and create another'
     this.#send(
       {
@@ -147,16 +150,16 @@ export class ResponseSession implements SocketPeer {
         error: { code: 'steering_not_supported', message },
         steer: { previous_response_id: previous, input },
       },
-      lane,
+      streamId,
     )
   }
 
-  #fail(cause: unknown, lane: string | undefined): void {
-    if (this.#gone.signal.aborted) return // nobody is there to be told
+  #fail(cause: unknown, streamId: string | undefined): void {
+    if (this.#gone.signal.aborted) return // the client has disconnected
     const errorId = crypto.randomUUID()
     const error = toClientError(cause, errorId)
     logFailure(this.#peer.logger, error, { errorId, protocol: 'openai websocket' })
-    this.#send({ type: 'error', status: error.status, error: toErrorObject(error) }, lane)
+    this.#send({ type: 'error', status: error.status, error: toErrorObject(error) }, streamId)
   }
 
   #expire(): void {
@@ -167,17 +170,17 @@ export class ResponseSession implements SocketPeer {
     this.#socket.close(1000, 'websocket_connection_limit_reached')
   }
 
-  #send(message: object, lane: string | undefined): void {
-    this.#outbox.send(JSON.stringify(lane === undefined ? message : { ...message, stream_id: lane }))
+  #send(message: object, streamId: string | undefined): void {
+    this.#outbox.send(JSON.stringify(streamId === undefined ? message : { ...message, stream_id: streamId }))
   }
 }
 
-function laneIn({ stream_id: lane }: Given): string | undefined {
-  if (lane === undefined || lane === null) return undefined
-  if (typeof lane === 'string' && lane !== '' && lane.length <= LANE_CHARS_MAX) return lane
-  throw refusal(`stream_id must be a string of 1 to ${LANE_CHARS_MAX} characters`, { param: 'stream_id' })
+function streamIdIn({ stream_id: streamId }: Message): string | undefined {
+  if (streamId === undefined || streamId === null) return undefined
+  if (typeof streamId === 'string' && streamId !== '' && streamId.length <= STREAM_ID_CHARS_MAX) return streamId
+  throw refusal(`stream_id must be a string of 1 to ${STREAM_ID_CHARS_MAX} characters`, { param: 'stream_id' })
 }
 
-function isObject(value: unknown): value is Given {
+function isObject(value: unknown): value is Message {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

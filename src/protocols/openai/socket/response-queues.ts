@@ -1,0 +1,41 @@
+/** Requests of one connection: those of one `stream_id` are served one after the other, those of several at the same time. */
+import { HoldfastError } from '../../../core/model/errors.ts'
+
+/** Streams with requests at once, and requests of one that wait. */
+const STREAMS_MAX = 32
+const WAITING_MAX = 16
+
+export class ResponseQueues {
+  readonly #waiting = new Map<string | undefined, (() => Promise<void>)[]>()
+
+  /** `turn` must not throw. */
+  add(streamId: string | undefined, turn: () => Promise<void>): void {
+    const waiting = this.#waiting.get(streamId)
+    if (waiting === undefined) {
+      if (this.#waiting.size >= STREAMS_MAX)
+        throw new HoldfastError(
+          'rate_limited',
+          `this connection already has responses on ${STREAMS_MAX} streams, the maximum`,
+        )
+      this.#waiting.set(streamId, [turn])
+      void this.#work(streamId)
+      return
+    }
+    if (waiting.length > WAITING_MAX)
+      throw new HoldfastError('rate_limited', `${WAITING_MAX} requests already wait on this stream, the maximum`)
+    waiting.push(turn)
+  }
+
+  clear(): void {
+    for (const waiting of this.#waiting.values()) waiting.length = 0
+  }
+
+  async #work(streamId: string | undefined): Promise<void> {
+    const waiting = this.#waiting.get(streamId)!
+    while (waiting.length > 0) {
+      await waiting[0]!()
+      waiting.shift()
+    }
+    this.#waiting.delete(streamId)
+  }
+}
