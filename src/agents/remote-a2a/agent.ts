@@ -18,7 +18,7 @@ import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { isLoggable, recordedUpstream, withReceived } from '../shared/received.ts'
 import { textOf as inputText } from '../shared/text-of.ts'
-import { Traffic, type TrafficSlot, withSlot } from '../shared/traffic.ts'
+import { UpstreamPool, type UpstreamSlot, withSlot } from '../shared/upstream-pool.ts'
 import { asFailure, asRemoteError } from './failure.ts'
 import { type Marks, TaskOutput } from './task-output.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
@@ -76,7 +76,7 @@ const RULES: OptionRules<RemoteA2aAgentDefinition> = {
 /** After a crash, the run continues with the same remote task: its id is in the log. */
 export function remoteA2aAgent(definition: RemoteA2aAgentDefinition): Component {
   checkDefinition('remoteA2aAgent', definition, RULES, ['url'])
-  return a2aComponent(definition, new Traffic({ urls: [definition.url] }))
+  return a2aComponent(definition, new UpstreamPool({ urls: [definition.url] }))
 }
 
 interface UpstreamSettings {
@@ -88,18 +88,18 @@ interface UpstreamSettings {
 
 export function a2aComponent(
   definition: RemoteA2aAgentDefinition,
-  traffic: Traffic,
+  pool: UpstreamPool,
   more: UpstreamSettings = {},
 ): Component {
-  const settings: Settings = { ...defaults, ...definition, ...more, traffic }
+  const settings: Settings = { ...defaults, ...definition, ...more, pool }
   return {
     ...commonOf(definition),
     kind: 'agent',
-    run: (input, context) => withSlot(traffic, context.signal, (slot) => run(settings, input, context, slot)),
+    run: (input, context) => withSlot(pool, context.signal, (slot) => run(settings, input, context, slot)),
   }
 }
 
-type Settings = RemoteA2aAgentDefinition & typeof defaults & UpstreamSettings & { readonly traffic: Traffic }
+type Settings = RemoteA2aAgentDefinition & typeof defaults & UpstreamSettings & { readonly pool: UpstreamPool }
 
 /** The remote side's reply to a message, as recorded in the log. `isLong`: an answer that is too long to be recorded here. */
 type SentMessage =
@@ -122,7 +122,7 @@ async function* run(
   settings: Settings,
   input: unknown,
   context: RunContext,
-  slot: TrafficSlot,
+  slot: UpstreamSlot,
 ): AsyncGenerator<Emission, unknown, void> {
   const { signal } = context
   const card = await context.step('card', async () => {
@@ -193,7 +193,7 @@ async function* run(
 }
 
 function optionsOf(settings: Settings, context: RunContext): A2aClientOptions {
-  const { traffic, headersFor, bindings, pollIntervalMs, requestTimeoutMs, idleTimeoutMs, retries, retryDelayMs } =
+  const { pool, headersFor, bindings, pollIntervalMs, requestTimeoutMs, idleTimeoutMs, retries, retryDelayMs } =
     settings
   const headers = headersFor === undefined ? settings.headers : () => headersFor(context)
   return {
@@ -202,7 +202,7 @@ function optionsOf(settings: Settings, context: RunContext): A2aClientOptions {
     idleTimeoutMs,
     retries,
     retryDelayMs,
-    origins: traffic.replicas.map(({ url }) => url),
+    origins: pool.replicas.map(({ url }) => url),
     ...(headers !== undefined && { headers }),
     ...(bindings !== undefined && { bindings }),
   }
@@ -210,9 +210,9 @@ function optionsOf(settings: Settings, context: RunContext): A2aClientOptions {
 
 /** The part of the card that the run depends on, recorded in the log. It also says which replica the run uses. */
 function fetchCard(settings: Settings, context: RunContext): Promise<AgentCard> {
-  const { traffic, cardPath = '' } = settings
+  const { pool, cardPath = '' } = settings
   const { signal, sessionId } = context
-  return traffic.send(traffic.preferred(sessionId), settings, signal, async (replica) => {
+  return pool.send(pool.preferred(sessionId), settings, signal, async (replica) => {
     try {
       const options = { ...optionsOf(settings, context), retries: 0, signal }
       const { card, interface: spoken } = await A2aClient.connect(replica.url + cardPath, options)

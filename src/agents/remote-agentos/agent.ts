@@ -23,7 +23,7 @@ import { INTERNAL, leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { RetryBudget, RemoteError } from '../shared/remote.ts'
-import { type Replica, Traffic, type TrafficSlot, withSlot } from '../shared/traffic.ts'
+import { type Replica, UpstreamPool, type UpstreamSlot, withSlot } from '../shared/upstream-pool.ts'
 import { AgentOsClient, type RemoteKind, type RunIds } from './client.ts'
 import { answersTo } from './answers-to.ts'
 import { forwardedFields, remoteInput } from './forwarded.ts'
@@ -59,7 +59,7 @@ const defaults = { background: true, requestTimeoutMs: 30_000, idleTimeoutMs: 12
 type Settings = RemoteAgentOsDefinition &
   typeof defaults & {
     readonly kind: RemoteKind
-    readonly traffic: Traffic
+    readonly pool: UpstreamPool
     readonly headersFor: ((context: RunContext) => Promise<Headers>) | undefined
   }
 
@@ -83,20 +83,20 @@ const RULES: OptionRules<RemoteAgentOsDefinition> = {
 /** After a crash, the run continues with the same remote run: its id is in the log before it is started. */
 export function remoteAgentOs(definition: RemoteAgentOsDefinition): Component {
   checkDefinition('remoteAgentOs', definition, RULES, ['url'])
-  return agentOsComponent(definition, new Traffic({ urls: [definition.url] }))
+  return agentOsComponent(definition, new UpstreamPool({ urls: [definition.url] }))
 }
 
 /** `headersFor`: headers of requests for a run, instead of those of the definition. */
 export function agentOsComponent(
   definition: RemoteAgentOsDefinition,
-  traffic: Traffic,
+  pool: UpstreamPool,
   headersFor?: Settings['headersFor'],
 ): Component {
-  const settings: Settings = { ...defaults, kind: 'agent', ...definition, traffic, headersFor }
+  const settings: Settings = { ...defaults, kind: 'agent', ...definition, pool, headersFor }
   return {
     ...commonOf(definition),
     kind: settings.kind,
-    run: (input, context) => withSlot(traffic, context.signal, (slot) => run(settings, input, context, slot)),
+    run: (input, context) => withSlot(pool, context.signal, (slot) => run(settings, input, context, slot)),
   }
 }
 
@@ -111,10 +111,10 @@ async function* run(
   settings: Settings,
   input: unknown,
   context: RunContext,
-  slot: TrafficSlot,
+  slot: UpstreamSlot,
 ): AsyncGenerator<Emission, void, void> {
   const { signal, sessionId } = context
-  const { kind, background, user, traffic } = settings
+  const { kind, background, user, pool } = settings
   const chosen = { run: remoteRunId(context), session: sessionId }
   const common = { ...forwardedFields(context, user?.(context)), background: String(background) }
   let send = (client: AgentOsClient): RemoteEvents => client.start(chosen, remoteInput(input), common)
@@ -129,14 +129,14 @@ async function* run(
       async () => {
         await slot.acquire()
         const receiver = context.attempt > 1 ? await receiverOf(settings, replica, context, ids, turn === 1) : undefined
-        if (receiver !== undefined) return sentTo(traffic, receiver, ids.run)
+        if (receiver !== undefined) return sentTo(pool, receiver, ids.run)
         const first = await open(settings, replica, context, sending)
         opened = first.events
-        return sentTo(traffic, first.replica, first.run ?? ids.run)
+        return sentTo(pool, first.replica, first.run ?? ids.run)
       },
       { details: INTERNAL },
     )
-    replica = traffic.replicaOf(sent.replica)
+    replica = pool.replicaOf(sent.replica)
     const client = clientOf(settings, replica, context)
     ids = { ...chosen, run: sent.run }
     const current = ids
@@ -178,7 +178,7 @@ interface SentRequest {
   readonly replica?: string
 }
 
-function sentTo({ replicas }: Traffic, { id: replica }: Replica, id: string): SentRequest {
+function sentTo({ replicas }: UpstreamPool, { id: replica }: Replica, id: string): SentRequest {
   return replicas.length === 1 ? { run: id } : { run: id, replica }
 }
 
@@ -198,7 +198,7 @@ async function receiverOf(
   isStart: boolean,
 ): Promise<Replica | undefined> {
   let unknown: RemoteError | undefined
-  for (const replica of known === undefined ? settings.traffic.preferred(context.sessionId) : [known]) {
+  for (const replica of known === undefined ? settings.pool.preferred(context.sessionId) : [known]) {
     try {
       const stored = await clientOf(settings, replica, context).get(ids)
       if (stored !== undefined && (isStart || stored.status !== 'PAUSED')) return replica
@@ -233,8 +233,8 @@ function open(
     if (done === true) throw new RemoteError('the remote server closed its stream without sending an event')
     return { run: first.run_id, events: withFirst(first, events), replica }
   }
-  const order = known === undefined ? settings.traffic.preferred(context.sessionId) : [known]
-  return settings.traffic.send(order, settings, context.signal, attempt)
+  const order = known === undefined ? settings.pool.preferred(context.sessionId) : [known]
+  return settings.pool.send(order, settings, context.signal, attempt)
 }
 
 async function* withFirst<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGenerator<Item, void, void> {

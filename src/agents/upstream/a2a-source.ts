@@ -23,18 +23,18 @@ export function a2aKind(options: UpstreamOptions): UpstreamKind {
       }
       return []
     },
-    component({ facts }, { assertAdmits, traffic, headersFor, ...common }) {
-      const { path } = facts as { path: string }
+    component({ details }, { assertAdmits, pool, headersFor, ...common }) {
+      const { path } = details as { path: string }
       const definition = {
         ...common,
         // A2A servers send no heartbeats, and streams of healthy tasks are reopened: the run itself is watched.
         ...(idleTimeoutMs !== undefined && { limits: { runIdleTimeoutMs: 2 * idleTimeoutMs, ...common.limits } }),
-        url: traffic.replicas[0]!.url,
+        url: pool.replicas[0]!.url,
         ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       }
       return {
-        ...a2aComponent(definition, traffic, { cardPath: path, headersFor }),
+        ...a2aComponent(definition, pool, { cardPath: path, headersFor }),
         input: textInput,
         admit: assertAdmits,
       }
@@ -59,6 +59,6 @@ function componentOnCard(card: Readonly<Record<string, unknown>>, path: string):
     kind: 'agent',
     name,
     ...(description !== undefined && { description }),
-    facts: { path },
+    details: { path },
   }
 }

@@ -41,19 +41,19 @@ export function agentOsKind(options: AgentOsUpstreamOptions): UpstreamKind {
       )
       return lists.flat()
     },
-    component({ id, kind, facts }, { assertAdmits, traffic, headersFor, ...common }): Component {
-      const { hasDb } = facts as { hasDb: boolean }
+    component({ id, kind, details }, { assertAdmits, pool, headersFor, ...common }): Component {
+      const { hasDb } = details as { hasDb: boolean }
       const definition: RemoteAgentOsDefinition = {
         ...common,
         ...timeouts,
-        url: traffic.replicas[0]!.url,
+        url: pool.replicas[0]!.url,
         component: id,
         kind,
         background: background ?? hasDb,
         recovery: (background ?? hasDb) ? 'resume' : recovery,
       }
       return {
-        ...agentOsComponent(definition, traffic, headersFor),
+        ...agentOsComponent(definition, pool, headersFor),
         input: textInput,
         admit: assertAdmits,
       }
@@ -73,7 +73,7 @@ function componentInList(value: unknown, kind: ComponentKind): DiscoveredCompone
       kind,
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
-      facts: { hasDb: textIn(found, 'db_id') !== undefined },
+      details: { hasDb: textIn(found, 'db_id') !== undefined },
     },
   ]
 }

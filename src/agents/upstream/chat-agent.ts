@@ -8,7 +8,7 @@ import { INTERNAL } from '../shared/leg.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, requestOk } from '../shared/remote.ts'
 import type { UpstreamCode } from '../shared/upstream-codes.ts'
-import { type Traffic, withSlot } from '../shared/traffic.ts'
+import { type UpstreamPool, withSlot } from '../shared/upstream-pool.ts'
 import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
 import { type ChatChunk, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
 import { assertTrustworthy, type AnswerPolicies } from './answer-policy.ts'
@@ -17,7 +17,7 @@ import { isForwardedResponse, type ResponsesMode, runResponse } from './response
 
 export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies {
   /** Its base URLs end in `/v1` for most servers. */
-  readonly traffic: Traffic
+  readonly pool: UpstreamPool
   /** Name of the model there. */
   readonly model: string
   readonly upstream: UpstreamInfo
@@ -58,7 +58,7 @@ export function chatUpstream(definition: ChatUpstreamDefinition): Component {
 
 async function* run(settings: Settings, input: unknown, context: RunContext): AsyncGenerator<Emission, unknown, void> {
   if (isForwardedResponse(input))
-    return yield* withSlot(settings.traffic, context.signal, (slot) => runResponse(settings, input, context, slot))
+    return yield* withSlot(settings.pool, context.signal, (slot) => runResponse(settings, input, context, slot))
   if (settings.responses !== undefined && settings.recovery !== 'retry' && context.attempt > 1)
     throw new WorkError({ code: 'interrupted', message: 'the gateway was interrupted', retryable: true })
   let body = await chatBody(input, context, settings.sessionHeader !== undefined)
@@ -125,7 +125,7 @@ async function* streamOrFail(
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
   try {
-    yield* withSlot(settings.traffic, context.signal, async function* (slot) {
+    yield* withSlot(settings.pool, context.signal, async function* (slot) {
       await slot.acquire()
       yield* streamResponse(settings, body, output, context)
     })
@@ -164,9 +164,9 @@ function isEventStream({ headers }: Response): boolean {
 /** Retries only what the upstream certainly did not act on. */
 async function send(settings: Settings, body: ChatBody, context: RunContext): Promise<Response> {
   const { signal, sessionId } = context
-  const { traffic, model, headersFor, sessionHeader, requestTimeoutMs: timeoutMs } = settings
+  const { pool, model, headersFor, sessionHeader, requestTimeoutMs: timeoutMs } = settings
   const headers = await headersFor?.(context)
-  return traffic.send(traffic.preferred(sessionId), settings, signal, ({ url }) =>
+  return pool.send(pool.preferred(sessionId), settings, signal, ({ url }) =>
     requestOk({
       url: `${url}/chat/completions`,
       method: 'POST',

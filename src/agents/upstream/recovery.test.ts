@@ -5,7 +5,7 @@ import { textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Component } from '../../core/ports/component.ts'
-import { Traffic } from '../shared/traffic.ts'
+import { UpstreamPool } from '../shared/upstream-pool.ts'
 import { chatUpstream, type ChatUpstreamDefinition } from './chat-agent.ts'
 
 const STREAM = { 'content-type': 'text/event-stream' }
@@ -13,7 +13,7 @@ const STREAM = { 'content-type': 'text/event-stream' }
 function subject(url: string, more: Partial<ChatUpstreamDefinition> = {}): Component {
   return chatUpstream({
     id: 'subject',
-    traffic: new Traffic({ urls: [url] }),
+    pool: new UpstreamPool({ urls: [url] }),
     model: 'm',
     upstream: { protocol: 'openai', name: 'chat', id: 'm' },
     ...more,

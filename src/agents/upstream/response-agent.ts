@@ -7,7 +7,7 @@ import { onStop } from '../shared/on-stop.ts'
 import { pause } from '../shared/pause.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk, RetryBudget } from '../shared/remote.ts'
-import type { Traffic, TrafficSlot } from '../shared/traffic.ts'
+import type { UpstreamPool, UpstreamSlot } from '../shared/upstream-pool.ts'
 import { ResponseOutput } from './response-output.ts'
 import { parseResponseEvent, type UpstreamResponseEvent } from './response-wire.ts'
 
@@ -25,7 +25,7 @@ export function isForwardedResponse(input: unknown): input is ForwardedResponse 
 export type ResponsesMode = 'stream' | 'background'
 
 export interface ResponseSettings {
-  readonly traffic: Traffic
+  readonly pool: UpstreamPool
   readonly model: string
   readonly upstream: UpstreamInfo
   readonly responses?: ResponsesMode
@@ -52,7 +52,7 @@ export async function* runResponse(
   settings: ResponseSettings,
   { response: body }: ForwardedResponse,
   context: RunContext,
-  slot: TrafficSlot,
+  slot: UpstreamSlot,
 ): AsyncGenerator<Emission, unknown, void> {
   const isStored = body['store'] !== false
   const isBackground = settings.responses === 'background' && isStored
@@ -89,11 +89,11 @@ async function start(
   body: Readonly<Record<string, unknown>>,
   context: RunContext,
 ): Promise<{ readonly sent: SentRequest; readonly events: Events }> {
-  const { traffic, model, requestTimeoutMs: timeoutMs, idleTimeoutMs } = settings
+  const { pool, model, requestTimeoutMs: timeoutMs, idleTimeoutMs } = settings
   const { signal, sessionId } = context
   const headers = await headersOf(settings, context)
   try {
-    return await traffic.send(traffic.preferred(sessionId), settings, signal, async ({ url }) => {
+    return await pool.send(pool.preferred(sessionId), settings, signal, async ({ url }) => {
       const response = await requestOk({
         url: `${url}/responses`,
         method: 'POST',

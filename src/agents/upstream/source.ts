@@ -5,7 +5,7 @@ import type { Component, ComponentKind, RunContext, UpstreamInfo } from '../../c
 import type { ComponentSource, Passthrough, SourceHost, SourceLoad } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
 import { type Headers, headersFrom } from '../shared/header-source.ts'
-import { Traffic } from '../shared/traffic.ts'
+import { UpstreamPool } from '../shared/upstream-pool.ts'
 import { credentialOf, hidingCredential } from './hide-credential.ts'
 import type { UpstreamOptions } from './options.ts'
 
@@ -16,7 +16,7 @@ export interface DiscoveredComponent {
   readonly name?: string
   readonly description?: string
   /** What else its component depends on. */
-  readonly facts?: unknown
+  readonly details?: unknown
 }
 
 export interface UpstreamKind {
@@ -31,7 +31,7 @@ export interface UpstreamComponent extends CommonDefinition {
   readonly upstream: UpstreamInfo
   /** Headers of requests for a run. */
   readonly headersFor: (context: RunContext) => Promise<Headers>
-  readonly traffic: Traffic
+  readonly pool: UpstreamPool
   /** Throws if a start cannot be served now. */
   readonly assertAdmits: () => void
 }
@@ -48,7 +48,7 @@ export class UpstreamSource implements ComponentSource {
   readonly discoverIntervalMs: number
   readonly #kind: UpstreamKind
   readonly #options: UpstreamOptions
-  readonly #traffic: Traffic
+  readonly #pool: UpstreamPool
   #host: SourceHost | undefined
   #known = new Map<string, Component>()
   #isUnreachable = false
@@ -58,7 +58,7 @@ export class UpstreamSource implements ComponentSource {
     this.url = urlOf(url)
     const { replicas = [], concurrency, maxQueue, queueTimeoutMs, breaker = {} } = options
     const urls = [...new Set([this.url, ...replicas.map(urlOf)])]
-    this.#traffic = new Traffic({ urls, concurrency, maxQueue, queueTimeoutMs, breaker })
+    this.#pool = new UpstreamPool({ urls, concurrency, maxQueue, queueTimeoutMs, breaker })
     this.#kind = kind
     this.#options = options
     this.discoverIntervalMs = options.discoverIntervalMs ?? DISCOVER_INTERVAL_MS
@@ -84,7 +84,7 @@ export class UpstreamSource implements ComponentSource {
   }
 
   get load(): SourceLoad {
-    return this.#traffic.load
+    return this.#pool.load
   }
 
   async discover(signal: AbortSignal): Promise<readonly Component[]> {
@@ -107,7 +107,7 @@ export class UpstreamSource implements ComponentSource {
   /** What any replica serves: all serve the same. */
   async #find(signal: AbortSignal): Promise<readonly DiscoveredComponent[]> {
     try {
-      return await Promise.any(this.#traffic.replicas.map(({ url }) => this.#kind.find(url, signal)))
+      return await Promise.any(this.#pool.replicas.map(({ url }) => this.#kind.find(url, signal)))
     } catch (thrown) {
       throw thrown instanceof AggregateError ? thrown.errors[0] : thrown
     }
@@ -130,7 +130,7 @@ export class UpstreamSource implements ComponentSource {
       ...(onBusySession !== undefined && { onBusySession }),
       headersFor: (context) => this.#headersFor(context),
       upstream: { protocol: this.#kind.protocol, name: this.name, id: alias },
-      traffic: this.#traffic,
+      pool: this.#pool,
       assertAdmits: () => this.#assertAdmits(),
     })
     return this.forwardsCredentials ? hidingCredential(component, () => this.#host) : component
@@ -146,7 +146,7 @@ export class UpstreamSource implements ComponentSource {
   /** Why it is unreachable is for the operator: the reason names addresses. */
   #assertAdmits(): void {
     if (this.#isUnreachable) throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable`)
-    this.#traffic.assertAdmits(this.name)
+    this.#pool.assertAdmits(this.name)
   }
 }
 

@@ -7,7 +7,7 @@ import { type BreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
 import { RemoteError, RetryBudget, type RetryOptions } from './remote.ts'
 import { Slots } from './slots.ts'
 
-export interface TrafficOptions {
+export interface UpstreamPoolOptions {
   /** Base URLs of the replicas. */
   readonly urls: readonly string[]
   /** Maximum runs that it works on at once for this node. Default: no limit. */
@@ -30,7 +30,7 @@ export interface Replica {
 const QUEUE_MAX = 1000
 const QUEUE_TIMEOUT_MS = 60_000
 
-export class Traffic {
+export class UpstreamPool {
   readonly replicas: readonly Replica[]
   readonly #slots: Slots
   readonly #maxQueue: number
@@ -40,7 +40,7 @@ export class Traffic {
   #retried = 0
   #failedOver = 0
 
-  constructor({ urls, concurrency = Infinity, maxQueue, queueTimeoutMs, breaker }: TrafficOptions) {
+  constructor({ urls, concurrency = Infinity, maxQueue, queueTimeoutMs, breaker }: UpstreamPoolOptions) {
     this.replicas = urls.map((url) => ({
       url,
       id: createHash('sha256').update(url).digest('hex').slice(0, 8),
@@ -87,8 +87,8 @@ export class Traffic {
   }
 
   /** A slot for one run, which is not taken before `acquire`. */
-  slot(signal: AbortSignal): TrafficSlot {
-    return new TrafficSlot(() => this.#take(signal))
+  slot(signal: AbortSignal): UpstreamSlot {
+    return new UpstreamSlot(() => this.#take(signal))
   }
 
   async #take(signal: AbortSignal): Promise<() => void> {
@@ -150,7 +150,7 @@ export class Traffic {
           replica.breaker.succeeded()
           return result
         } catch (thrown) {
-          judge(replica.breaker, thrown)
+          recordOutcome(replica.breaker, thrown)
           if (!(thrown instanceof RemoteError)) throw thrown
           if (!thrown.safeToResend) throw new WorkError(thrown.failure)
           failure = thrown
@@ -165,7 +165,7 @@ export class Traffic {
   }
 }
 
-export class TrafficSlot {
+export class UpstreamSlot {
   readonly #take: () => Promise<() => void>
   #release: Promise<() => void> | undefined
 
@@ -190,11 +190,11 @@ export class TrafficSlot {
 
 /** Releases the slot when the work ends, however it ends. */
 export async function* withSlot<Item, Result>(
-  traffic: Traffic,
+  pool: UpstreamPool,
   signal: AbortSignal,
-  work: (slot: TrafficSlot) => AsyncGenerator<Item, Result, void>,
+  work: (slot: UpstreamSlot) => AsyncGenerator<Item, Result, void>,
 ): AsyncGenerator<Item, Result, void> {
-  const slot = traffic.slot(signal)
+  const slot = pool.slot(signal)
   try {
     return yield* work(slot)
   } finally {
@@ -203,7 +203,7 @@ export async function* withSlot<Item, Result>(
 }
 
 /** A refusal says that the server works; only its own errors and silence count against it. */
-function judge(breaker: CircuitBreaker, thrown: unknown): void {
+function recordOutcome(breaker: CircuitBreaker, thrown: unknown): void {
   if (thrown instanceof RemoteError) {
     const { code, status = 0 } = thrown
     if (status === 429) return breaker.undecided()
