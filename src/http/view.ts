@@ -1,4 +1,5 @@
 /** A protocol's view of a log: streamed, or folded into one response. Live tail and replay use the same function. */
+import { CONTENT_LIMIT_FACTOR } from '../core/model/limits.ts'
 import { START } from '../core/model/cursor.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { LoggedEvent } from '../core/model/event.ts'
@@ -116,8 +117,6 @@ export interface FoldOptions<State> {
 
 /** Overhead per record: names, index and time. */
 const RECORD_BYTES = 200
-/** Maximum content of one run, as a multiple of the limit for list responses. Serializing more would block the event loop. */
-const CONTENT_ANSWERS = 2
 
 /** Folds a run's log, with `wait` until its end. Throws `too_large` if the result exceeds one response. */
 export async function foldRun<State>(
@@ -130,7 +129,7 @@ export async function foldRun<State>(
   const { run, first, next } = await service.get(principal, id)
   let state = projection.initial(run)
   let bytesLeft = service.limits.maxFoldBytes
-  let contentLeft = isLookup ? Infinity : CONTENT_ANSWERS * service.limits.maxResponseBytes
+  let contentLeft = isLookup ? Infinity : CONTENT_LIMIT_FACTOR * service.limits.maxResponseBytes
   for (let after = Math.max(START, first - 1); ;) {
     // Stop at the log's end as of the request: a run may append faster than this reads.
     if (wait === undefined && after >= next - 1) return state

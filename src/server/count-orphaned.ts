@@ -1,6 +1,6 @@
 /** Counts orphaned runs: unfinished runs that no node executes. */
 import type { Store } from '../core/ports/store.ts'
-import type { OrphanedRuns } from '../protocols/console/server-facts.ts'
+import type { OrphanedRuns } from '../protocols/console/server-info.ts'
 
 /** Maximum claimable runs to inspect; runs of dead workers come first. */
 const LOOKED_AT_MAX = 100

@@ -102,7 +102,7 @@ const forms: readonly (readonly [RegExp, () => Record<string, string>])[] = [
 export function bodyFor({ method, path }: Route, { session, run }: Subject): RequestInit {
   // The cursor names the run.
   if (method === 'GET' && path === '/mcp')
-    return { headers: { 'last-event-id': `${toStreamToken({ run, request: 1, elicits: false })}.-1` } }
+    return { headers: { 'last-event-id': `${toStreamToken({ run, request: 1, supportsElicitation: false })}.-1` } }
   if (method === 'GET') return {}
   const name = `${method} ${path}`
   const form = forms.find(([pattern]) => pattern.test(name))

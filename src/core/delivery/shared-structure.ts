@@ -4,7 +4,7 @@
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { EventType } from '../model/event.ts'
-import type { Limits } from '../model/limits.ts'
+import { CONTENT_LIMIT_FACTOR, type Limits } from '../model/limits.ts'
 import { markOf, parseEnvelope, type RawRecord } from '../model/record.ts'
 import { isFinished, type Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
@@ -42,8 +42,6 @@ interface StructureFold {
 
 /** Events folded or entries encoded before others get the event loop. */
 const AT_ONCE = 32
-/** A snapshot may be larger than the answer to a listing: a run's text is often in its output too. */
-const ANSWERS_MAX = 2
 
 export class SharedStructure {
   readonly #parts: StructureParts
@@ -110,7 +108,7 @@ export class SharedStructure {
     const { entries, ...rest } = structure.saving()
     const head = JSON.stringify(rest).slice(0, -1)
     const encoded: string[] = []
-    let charsLeft = ANSWERS_MAX * this.#parts.limits.maxResponseBytes - head.length
+    let charsLeft = CONTENT_LIMIT_FACTOR * this.#parts.limits.maxResponseBytes - head.length
     for (const entry of entries) {
       const text = JSON.stringify(entry)
       charsLeft -= text.length + 1

@@ -224,3 +224,6 @@ export const defaultLimits: Limits = {
   retainRunsMs: 0,
   maxRetainedBytes: 0,
 }
+
+/** The content of one run may be so many times `maxResponseBytes`: a run's text is often in its output too. */
+export const CONTENT_LIMIT_FACTOR = 2

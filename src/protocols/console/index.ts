@@ -7,9 +7,9 @@ import { type ConsoleFiles, openFiles } from './files.ts'
 import { serveFrames, type ProtocolView } from './frames.ts'
 import { LiveRuns } from './live-runs.ts'
 import { mountedPage, type PagePaths } from './mounted-page.ts'
-import { describeServer, type ServerFacts } from './server-facts.ts'
+import { describeServer, type ServerInfo } from './server-info.ts'
 
-export interface ConsoleOptions extends ServerFacts {
+export interface ConsoleOptions extends ServerInfo {
   readonly service: Service
   /** Views of other protocols. */
   readonly views: readonly ProtocolView[]

@@ -8,7 +8,7 @@ import { toStreamToken } from './wire/tokens.ts'
 export function mcpLink(service: Service, stored: StoredRun): RunLink {
   const { run } = stored
   const path = '/mcp'
-  const token = toStreamToken({ run: run.id, request: run.id, progress: run.id, elicits: false })
+  const token = toStreamToken({ run: run.id, request: run.id, progress: run.id, supportsElicitation: false })
   return {
     id: run.id,
     session: run.session,

@@ -2,6 +2,7 @@
  * Attaches a client to a run that is under way, or has ended: first the messages and the state as they are, and what is open, then what
  * follows. Stock clients show that exactly; a replay would double what they have.
  */
+import { CONTENT_LIMIT_FACTOR } from '../../../core/model/limits.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
@@ -43,8 +44,6 @@ export interface AgentStream {
 
 /** Pieces folded before others get the event loop. */
 const AT_ONCE = 256
-/** A snapshot may be larger than the answer to a listing. */
-const ANSWERS_MAX = 2
 
 export async function attach(
   threads: Threads,
@@ -94,7 +93,7 @@ export async function messagesOfRun(
   { run, pieces }: AgentState,
 ): Promise<readonly AgUiMessage[]> {
   const builder = new MessageBuilder()
-  let charsLeft = ANSWERS_MAX * service.limits.maxResponseBytes
+  let charsLeft = CONTENT_LIMIT_FACTOR * service.limits.maxResponseBytes
   let count = 0
   for (const node of nodesOf(pieces)) {
     const piece = pieceOf(node)

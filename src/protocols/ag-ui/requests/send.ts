@@ -83,8 +83,8 @@ function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null && (typeof value !== 'object' || Object.keys(value).length > 0)
 }
 
-/** What was given for each question, by the id that this protocol has for it. */
-type Given = (run: string, question: Question) => { readonly answer: unknown } | undefined
+/** Finds the answer to a question by the id that this protocol has for it. */
+type AnswerLookup = (run: string, question: Question) => { readonly answer: unknown } | undefined
 
 function runOf(resume: readonly ResumeEntry[]): string {
   const runs = new Set(resume.map(({ interruptId }) => parseInterruptId(interruptId)?.run))
@@ -93,7 +93,7 @@ function runOf(resume: readonly ResumeEntry[]): string {
   throw invalid('resume: interruptId must be the id of an interrupt of one run')
 }
 
-function answersIn(resume: readonly ResumeEntry[]): Given {
+function answersIn(resume: readonly ResumeEntry[]): AnswerLookup {
   const entries = new Map(resume.map((entry) => [entry.interruptId, entry]))
   return (run, { id, kind }) => {
     const entry = entries.get(toInterruptId(run, id))
@@ -103,7 +103,7 @@ function answersIn(resume: readonly ResumeEntry[]): Given {
   }
 }
 
-/** A person does not answer. Only approvals have an answer that says so. */
+/** The answer to a question that was cancelled. Only approvals and tools have one. */
 function cancelled(kind: Question['kind']): unknown {
   if (kind === 'approval') return { approved: false, reason: 'cancelled by the user' }
   if (kind === 'tool') return { error: 'cancelled by the user' }
@@ -116,7 +116,7 @@ function resultsIn(messages: readonly GivenMessage[]): ReadonlyMap<string, Given
   return new Map(messages.slice(last + 1).map((message) => [message.toolCallId ?? '', message]))
 }
 
-function resultAnswers(results: ReadonlyMap<string, GivenMessage>): Given {
+function resultAnswers(results: ReadonlyMap<string, GivenMessage>): AnswerLookup {
   return (run, question) => {
     const call = questionToolCall(run, question)
     const result = call === undefined ? undefined : results.get(toCallId(run, call.toolCallId))
@@ -130,7 +130,7 @@ async function continueRun(
   threads: Threads,
   { principal, component, body }: SendRequest,
   id: string,
-  given: Given,
+  given: AnswerLookup,
 ): Promise<AgentStream> {
   const stored = await threads.run(principal, component, id)
   if (stored.run.session !== body.threadId) throw new HoldfastError('not_found', `no run ${id} in this thread`)

@@ -59,7 +59,7 @@ async function startRun(
   const component = findComponent(service, params.name)
   const given = inputIn(component, params.arguments)
   if (given === undefined) return failure(undefined, 'arguments.input is missing', { code: 'invalid_request' })
-  const { session, metadata } = namesIn(params)
+  const { session, metadata } = readMeta(params)
   const key = startKey(exchange)
   try {
     const { stored, created } = await service.start(call.principal, {
@@ -78,7 +78,7 @@ async function startRun(
   }
 }
 
-function namesIn({ _meta: meta = {} }: CallParams): { readonly session?: string; readonly metadata?: Metadata } {
+function readMeta({ _meta: meta = {} }: CallParams): { readonly session?: string; readonly metadata?: Metadata } {
   const { 'holdfast/session': session, 'holdfast/metadata': metadata } = meta
   if (session !== undefined && typeof session !== 'string') throw wrong('_meta["holdfast/session"] is not a string')
   if (metadata !== undefined && !isObject(metadata)) throw wrong('_meta["holdfast/metadata"] is not an object')
@@ -127,11 +127,16 @@ export async function streamOf(
   const view = service.views.open(stored, callKind)
   const leg = isNew ? 0 : (await view.current(stored.next)).state.leg
   if (progress !== undefined && !isRpcId(progress)) throw wrong('_meta.progressToken is neither a string nor a number')
-  const name = { run: stored.run.id, request: id, elicits: client.elicits, ...(isRpcId(progress) && { progress }) }
+  const name = {
+    run: stored.run.id,
+    request: id,
+    supportsElicitation: client.supportsElicitation,
+    ...(isRpcId(progress) && { progress }),
+  }
   call.response.setHeader('holdfast-run', stored.run.id)
   // Clients of earlier revisions do not expect an event without data.
-  const primes = client.era === 'legacy' && client.version >= '2025-11-25'
-  return { view, name, leg, primes, ...formOf(client), ...(meta !== undefined && { meta }) }
+  const sendsPrimingEvent = client.era === 'legacy' && client.version >= '2025-11-25'
+  return { view, name, leg, sendsPrimingEvent, ...formOf(client), ...(meta !== undefined && { meta }) }
 }
 
 function formOf({ era }: McpClient): CallForm {
@@ -148,5 +153,5 @@ export async function resumedStream(call: Call, service: Service, eventId: strin
     throw new HoldfastError('cursor_invalid', `Last-Event-ID: run ${name.run} has no event ${after} yet`)
   if (isFinished(stored.run.status) && after === state.position - 1) return undefined
   const from = view.nearest({ event: Infinity, frame: after + 1 })
-  return { view, name, leg: state.leg, after, from, primes: false, era: 'legacy' }
+  return { view, name, leg: state.leg, after, from, sendsPrimingEvent: false, era: 'legacy' }
 }

@@ -19,7 +19,7 @@ export interface McpClient {
   readonly era: 'legacy' | 'modern'
   readonly version: string
   /** It can show a form to a person. */
-  readonly elicits: boolean
+  readonly supportsElicitation: boolean
   /** It takes a task instead of a result. Clients of 2025-11-25 say so in each call. */
   readonly takesTasks: boolean
   readonly session?: string
@@ -36,7 +36,7 @@ export function clientOf(request: HttpRequest, message: RpcMessage): McpClient {
   return {
     era: 'modern',
     version: MODERN_VERSION,
-    elicits: elicitsForms(capabilities),
+    supportsElicitation: supportsElicitationForms(capabilities),
     takesTasks: isObject(extensions) && isObject(extensions[TASKS_EXTENSION]),
   }
 }
@@ -96,7 +96,7 @@ function legacyClient(request: HttpRequest, named: string | undefined): McpClien
   return {
     era: 'legacy',
     version: named ?? '2025-03-26',
-    elicits: flags === 'e',
+    supportsElicitation: flags === 'e',
     takesTasks: false,
     ...(session !== undefined && { session }),
   }
@@ -104,10 +104,10 @@ function legacyClient(request: HttpRequest, named: string | undefined): McpClien
 
 /** `id`: a unique one. */
 export function toSessionId(id: string, capabilities: unknown): string {
-  return `${id.replaceAll(/[^\w-]/g, '')}.${elicitsForms(capabilities) ? 'e' : ''}`
+  return `${id.replaceAll(/[^\w-]/g, '')}.${supportsElicitationForms(capabilities) ? 'e' : ''}`
 }
 
-function elicitsForms(capabilities: unknown): boolean {
+function supportsElicitationForms(capabilities: unknown): boolean {
   const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined
   if (!isObject(elicitation)) return false
   return isObject(elicitation['form']) || elicitation['url'] === undefined

@@ -1,4 +1,5 @@
 /** The methods that clients may call, by name. */
+import { CONTENT_LIMIT_FACTOR } from '../../../core/model/limits.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
@@ -14,21 +15,18 @@ import type { Params } from './message.ts'
 import { detailedTask, legacyTask, relatedTask } from './tasks.ts'
 import { toolPage } from './tools.ts'
 
-export interface ServerFacts {
+export interface ServerInfo {
   readonly ids: Ids
   readonly version: string
 }
 
-type Method = (exchange: Exchange, params: Params, server: ServerFacts) => Promise<Reply> | Reply
+type Method = (exchange: Exchange, params: Params, server: ServerInfo) => Promise<Reply> | Reply
 
 /** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('./shapes.ts')> => import('./shapes.ts')
 
 const INSTRUCTIONS =
   'Every tool is an agent, a team or a workflow whose runs outlive their connections. Call it as a task if it may take longer than a request.'
-
-/** A large result is one response. */
-const ANSWERS_MAX = 2
 
 const listTools: Method = async ({ service, client }, params) => {
   const { listParams, parseParams } = await loadShapes()
@@ -109,7 +107,7 @@ function needingTasks(method: Method): Method {
   }
 }
 
-async function initialize({ call: { response } }: Exchange, params: Params, server: ServerFacts): Promise<Reply> {
+async function initialize({ call: { response } }: Exchange, params: Params, server: ServerInfo): Promise<Reply> {
   const { initializeParams, parseParams } = await loadShapes()
   const { protocolVersion: asked, capabilities } = parseParams(initializeParams, params)
   response.setHeader('mcp-session-id', toSessionId(server.ids.unique(), capabilities))
@@ -139,7 +137,7 @@ async function getTask(exchange: Exchange, params: Params): Promise<Reply> {
   const stored = await taskIn(exchange, params)
   const result = isFinished(stored.run.status) ? await resultIn(exchange, stored) : undefined
   const task = { ...complete, ...detailedTask(stored.run, result) }
-  if (jsonBytes(task) > ANSWERS_MAX * service.limits.maxResponseBytes)
+  if (jsonBytes(task) > CONTENT_LIMIT_FACTOR * service.limits.maxResponseBytes)
     throw new HoldfastError('too_large', `the result of task ${stored.run.id} is too large; read the events of its run`)
   return { result: task }
 }

@@ -25,7 +25,7 @@ function statusOf({ status, waiting = [] }: Run, era: 'legacy' | 'modern'): Task
   }
 }
 
-function factsOf(run: Run, era: 'legacy' | 'modern'): object {
+function taskFields(run: Run, era: 'legacy' | 'modern'): object {
   const { id: taskId, createdAt, updatedAt: lastUpdatedAt, error, reason, waiting = [] } = run
   const statusMessage = error?.message ?? reason ?? (waiting.map(({ prompt }) => prompt).join(' ') || undefined)
   return {
@@ -38,11 +38,11 @@ function factsOf(run: Run, era: 'legacy' | 'modern'): object {
 }
 
 export function legacyTask(run: Run): object {
-  return { ...factsOf(run, 'legacy'), ttl: null, pollInterval: POLL_MS }
+  return { ...taskFields(run, 'legacy'), ttl: null, pollInterval: POLL_MS }
 }
 
 export function modernTask(run: Run): object {
-  return { ...factsOf(run, 'modern'), ttlMs: null, pollIntervalMs: POLL_MS }
+  return { ...taskFields(run, 'modern'), ttlMs: null, pollIntervalMs: POLL_MS }
 }
 
 /** `result`: of a run that has ended. */

@@ -11,12 +11,12 @@ import { answerQuestions } from '../requests/answer.ts'
 import { requestKey, resumedStream } from '../requests/calls.ts'
 import { clientOf, type McpClient } from '../requests/client.ts'
 import { idIn, readMessage, type RpcMessage, type RpcRequest, toMessage } from '../requests/message.ts'
-import { methodOf, type ServerFacts } from '../requests/methods.ts'
+import { methodOf, type ServerInfo } from '../requests/methods.ts'
 import { statusOf, toRpcError } from '../wire/errors.ts'
 import { callFormat, type CallStream, finalResult, pausedResult } from '../wire/stream.ts'
 import { parseElicitationId } from '../wire/tokens.ts'
 
-export interface Endpoint extends ServerFacts {
+export interface Endpoint extends ServerInfo {
   readonly service: Service
   readonly streams: Streams
 }
@@ -117,7 +117,7 @@ async function wholeResult(call: Call, service: Service, { view, name, leg, ...f
     const { state, index } = await view.current(stored.next)
     if (state.result !== undefined) return finalResult(form, state.result)
     if (state.waiting.length > 0 && state.leg >= leg)
-      return pausedResult(form, view.run, { questions: state.waiting, leg: state.leg }, name.elicits)
+      return pausedResult(form, view.run, { questions: state.waiting, leg: state.leg }, name.supportsElicitation)
     if (signal.aborted) throw new HoldfastError('unavailable', 'the client disconnected before the response was ready')
     if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
     await service.waitForMore(principal, name.run, index, service.limits.longPollTimeoutMs, signal, {

@@ -54,7 +54,7 @@ export function toElicitation(questions: readonly Question[]): Elicitation {
   }
 }
 
-/** Undefined if the person did not answer and the questions have no answer that says so. */
+/** Undefined if the user declined, and the questions have no answer for that. */
 export function toAnswers(
   questions: readonly Question[],
   { action, content = {} }: ElicitationResult,

@@ -28,7 +28,7 @@ export type CallFrame = { readonly position: number; readonly leg: number } & (
   | { readonly kind: 'result'; readonly result: ToolResult }
 )
 
-type Said =
+type FrameContent =
   | { readonly kind: 'progress'; readonly message: string }
   | { readonly kind: 'questions'; readonly questions: readonly Question[] }
   | { readonly kind: 'result'; readonly result: ToolResult }
@@ -49,11 +49,11 @@ export const callKind: ViewKind<CallState, CallFrame> = {
     apply(before, event) {
       const begun = before.isTrimmed === undefined ? { ...before, isTrimmed: event.index > 0 } : before
       const state = stateAfter(begun, event)
-      const said = saidOf(state, before, event)
-      if (said === undefined) return { state, frames: [] }
+      const content = contentOf(state, before, event)
+      if (content === undefined) return { state, frames: [] }
       const { position, leg } = state
       const frame: CallFrame =
-        said.kind === 'progress' ? { ...said, type: event.type, position, leg } : { ...said, position, leg }
+        content.kind === 'progress' ? { ...content, type: event.type, position, leg } : { ...content, position, leg }
       return { state: { ...state, position: position + 1 }, frames: [frame] }
     },
   },
@@ -88,14 +88,14 @@ function stateAfter(state: CallState, event: LoggedEvent): CallState {
   }
 }
 
-function saidOf(state: CallState, before: CallState, event: LoggedEvent): Said | undefined {
+function contentOf(state: CallState, before: CallState, event: LoggedEvent): FrameContent | undefined {
   if (state.result !== undefined) return { kind: 'result', result: state.result }
   if (event.type === 'run.paused') return { kind: 'questions', questions: event.data.questions }
   const message = messageOf(event, before, state)
   return message === undefined ? undefined : { kind: 'progress', message }
 }
 
-/** What a person who waits is told. */
+/** Progress message for the user. */
 function messageOf(event: LoggedEvent, before: CallState, after: CallState): string | undefined {
   switch (event.type) {
     case 'run.started':
@@ -111,7 +111,7 @@ function messageOf(event: LoggedEvent, before: CallState, after: CallState): str
     case 'actor.started':
       return `calls ${event.actor?.component ?? 'a component'}`
     case 'attempt.discarded':
-      return lengthOf(after.text) < lengthOf(before.text) ? 'retracts what it said and tries again' : undefined
+      return lengthOf(after.text) < lengthOf(before.text) ? 'retracts its text and tries again' : undefined
     default:
       return undefined
   }

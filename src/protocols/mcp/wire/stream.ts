@@ -16,34 +16,39 @@ export interface CallForm {
   readonly meta?: Readonly<Record<string, unknown>>
 }
 
-/** What one client is told of the frames of a call. */
-interface CallDialogue extends CallForm {
+/** How the frames of a call are encoded for one client. */
+interface CallEncoding extends CallForm {
   readonly run: CallState['run']
   readonly name: StreamName
   /** Questions of earlier legs are answered. */
   readonly leg: number
 }
 
-export interface CallStream extends Omit<CallDialogue, 'run'> {
+export interface CallStream extends Omit<CallEncoding, 'run'> {
   readonly view: SharedView<CallState, CallFrame>
   /** Frames that the client has. Default: none. */
   readonly after?: number
   /** Default: the beginning. */
   readonly from?: Checkpoint<CallState>
-  /** Sent first, so that the client can resume before there is an event. */
-  readonly primes: boolean
+  /** An empty event is sent first, so that the client can resume before there is another. */
+  readonly sendsPrimingEvent: boolean
 }
 
-/** All that there is to see of a run, for the console. */
+/** Every frame of a run, for the console. */
 export function callFrameFormat(run: CallState['run']): FrameFormat<CallFrame> {
-  return frameFormatOf({ run, name: { run: run.id, request: 1, progress: 1, elicits: true }, leg: 0, era: 'legacy' })
+  return frameFormatOf({
+    run,
+    name: { run: run.id, request: 1, progress: 1, supportsElicitation: true },
+    leg: 0,
+    era: 'legacy',
+  })
 }
 
 export function callFormat(stream: CallStream): StreamFormat & { readonly first: number } {
-  const { view, after = -1, from = view.start, primes, name, leg, era } = stream
+  const { view, after = -1, from = view.start, sendsPrimingEvent, name, leg, era } = stream
   const frameFormat = frameFormatOf({ ...stream, run: view.run })
   const format = viewFormat(
-    primes ? { ...frameFormat, preamble: `${eventId(stream, after)}data: \n\n` } : frameFormat,
+    sendsPrimingEvent ? { ...frameFormat, preamble: `${eventId(stream, after)}data: \n\n` } : frameFormat,
     {
       view,
       from,
@@ -54,7 +59,7 @@ export function callFormat(stream: CallStream): StreamFormat & { readonly first:
   return { ...format, headers: { 'holdfast-run': name.run }, first: from.index }
 }
 
-function frameFormatOf(dialogue: CallDialogue): FrameFormat<CallFrame> {
+function frameFormatOf(dialogue: CallEncoding): FrameFormat<CallFrame> {
   const { name, leg, era, meta = null } = dialogue
   return {
     contentType: 'text/event-stream; charset=utf-8',
@@ -75,20 +80,20 @@ function frameFormatOf(dialogue: CallDialogue): FrameFormat<CallFrame> {
 }
 
 /** Streams of 2026-07-28 cannot be resumed. */
-function eventId({ era, name }: Pick<CallDialogue, 'era' | 'name'>, position: number): string {
+function eventId({ era, name }: Pick<CallEncoding, 'era' | 'name'>, position: number): string {
   return era === 'legacy' ? `id: ${toStreamToken(name)}.${position}\n` : ''
 }
 
 /** Whether the client answers questions on the stream. Questions to a client of 2026-07-28 end its request. */
-function isInline({ era, name }: Pick<CallDialogue, 'era' | 'name'>): boolean {
-  return era === 'legacy' && name.elicits
+function isInline({ era, name }: Pick<CallEncoding, 'era' | 'name'>): boolean {
+  return era === 'legacy' && name.supportsElicitation
 }
 
 function isAnswered(frame: CallFrame, leg: number): boolean {
   return frame.kind === 'questions' && frame.leg < leg
 }
 
-function messageOf(dialogue: CallDialogue, frame: CallFrame): object | undefined {
+function messageOf(dialogue: CallEncoding, frame: CallFrame): object | undefined {
   const { name, run, ...form } = dialogue
   const { request: id } = name
   switch (frame.kind) {
@@ -99,7 +104,8 @@ function messageOf(dialogue: CallDialogue, frame: CallFrame): object | undefined
       const prompts = questions.map(({ prompt }) => prompt)
       if (isAnswered(frame, dialogue.leg))
         return progressOf(dialogue, frame, { type: 'run.paused', message: `asked: ${prompts.join(' ')}` })
-      if (!isInline(dialogue)) return { jsonrpc: '2.0', id, result: pausedResult(form, run, frame, name.elicits) }
+      if (!isInline(dialogue))
+        return { jsonrpc: '2.0', id, result: pausedResult(form, run, frame, name.supportsElicitation) }
       const { method, params } = toElicitation(questions)
       return {
         jsonrpc: '2.0',
@@ -115,7 +121,7 @@ function messageOf(dialogue: CallDialogue, frame: CallFrame): object | undefined
 
 /** Clients that did not ask for progress get none. */
 function progressOf(
-  { name: { progress: progressToken }, meta }: CallDialogue,
+  { name: { progress: progressToken }, meta }: CallEncoding,
   { position }: Pick<CallFrame, 'position'>,
   { type, message }: { readonly type: string; readonly message: string },
 ): object | undefined {
@@ -129,9 +135,9 @@ export function pausedResult(
   form: CallForm,
   run: CallState['run'],
   { questions, leg }: Pick<Extract<CallFrame, { kind: 'questions' }>, 'questions' | 'leg'>,
-  elicits: boolean,
+  supportsElicitation: boolean,
 ): object {
-  if (form.era === 'legacy' || !elicits)
+  if (form.era === 'legacy' || !supportsElicitation)
     return finalResult(
       form,
       waitingResult(

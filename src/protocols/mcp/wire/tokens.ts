@@ -34,21 +34,21 @@ export interface StreamName {
   readonly request: RpcId
   readonly progress?: RpcId
   /** The client answers questions on the stream. */
-  readonly elicits: boolean
+  readonly supportsElicitation: boolean
 }
 
-export function toStreamToken({ run, request, progress, elicits }: StreamName): string {
-  return toToken([run, request, elicits ? 1 : 0, ...(progress === undefined ? [] : [progress])])
+export function toStreamToken({ run, request, progress, supportsElicitation }: StreamName): string {
+  return toToken([run, request, supportsElicitation ? 1 : 0, ...(progress === undefined ? [] : [progress])])
 }
 
 /** Reads the `Last-Event-ID` of a stream: its name, and the number of the last event that the client has. */
 export function parseEventId(text: string): { readonly stream: StreamName; readonly after: number } {
   const [token = '', number = ''] = text.split('.', 2)
-  const [run, request, elicits, progress] = fromToken(token) ?? []
+  const [run, request, supportsElicitation, progress] = fromToken(token) ?? []
   if (typeof run !== 'string' || !isRpcId(request) || !/^(?:-1|\d{1,15})$/.test(number))
     throw new HoldfastError('cursor_invalid', 'Last-Event-ID is not the id of an event of this server')
   return {
-    stream: { run, request, elicits: elicits === 1, ...(isRpcId(progress) && { progress }) },
+    stream: { run, request, supportsElicitation: supportsElicitation === 1, ...(isRpcId(progress) && { progress }) },
     after: Number(number),
   }
 }

@@ -7,7 +7,7 @@ import type { Call } from '../../http/route.ts'
 import type { Streams } from '../../http/stream.ts'
 import type { ProtocolView } from './frames.ts'
 
-export interface ServerFacts {
+export interface ServerInfo {
   readonly version: string
   readonly auth: string
   readonly storeName: string
@@ -29,12 +29,12 @@ export interface OrphanedRuns {
 export async function describeServer(
   call: Call,
   service: Service,
-  facts: ServerFacts,
+  info: ServerInfo,
   views: readonly ProtocolView[],
 ): Promise<void> {
   requirePermission(call.principal, 'admin')
-  const { version, auth, storeName, streams, supervised } = facts
-  const [deadLetters, orphaned] = await Promise.all([facts.deadLetters(call.principal), facts.orphaned()])
+  const { version, auth, storeName, streams, supervised } = info
+  const [deadLetters, orphaned] = await Promise.all([info.deadLetters(call.principal), info.orphaned()])
   const { ok, store, draining } = service.health()
   const { rss, heapUsed } = process.memoryUsage()
   respondJson(call.response, 200, {
