@@ -170,7 +170,7 @@ export const defects: readonly Defect[] = [
   {
     id: 'stale-hint-delivered',
     file: SUBSCRIPTION,
-    search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#isDoubted) this.#deliver(hint.slice)',
+    search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#needsVerification) this.#deliver(hint.slice)',
     replace: 'if (hint.slice !== undefined && hint.slice.first <= this.#cursor + 1) this.#deliver(hint.slice)',
     invariant: 'LOG-5',
     seed: 1,
@@ -178,7 +178,7 @@ export const defects: readonly Defect[] = [
   {
     id: 'gap-delivered',
     file: SUBSCRIPTION,
-    search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#isDoubted) this.#deliver(hint.slice)',
+    search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#needsVerification) this.#deliver(hint.slice)',
     replace: 'if (hint.slice !== undefined && hint.slice.first > this.#cursor) this.#deliver(hint.slice)',
     invariant: 'SUB-2',
     seed: 1,

@@ -37,13 +37,13 @@ export class Subscription {
   /** Mark of the record at the cursor, once one was delivered. */
   #mark: string | undefined
   /** There was a write at an index that is already delivered: the log may have lost its end and been rewritten. */
-  #isDoubted = false
+  #needsVerification = false
   /** Records known to be durable. */
   #known = 0
   #state: 'tail' | 'reading' | 'full' | 'closed' = 'tail'
   /** The page after the one that was delivered last: the store reads it while the sink takes that one. */
   #ahead: Promise<Slice | undefined> | undefined
-  #isAheadHere = false
+  #isReadAheadLoaded = false
   /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
   #hasPaused = true
 
@@ -72,8 +72,9 @@ export class Subscription {
   offer(hint: Hint): void {
     if (hint.next > this.#known) this.#known = hint.next
     if (this.#state !== 'tail') return
-    this.#isDoubted ||= hint.next <= this.#cursor || (hint.slice !== undefined && hint.slice.first <= this.#cursor)
-    if (hint.slice?.first === this.#cursor + 1 && !this.#isDoubted) this.#deliver(hint.slice)
+    this.#needsVerification ||=
+      hint.next <= this.#cursor || (hint.slice !== undefined && hint.slice.first <= this.#cursor)
+    if (hint.slice?.first === this.#cursor + 1 && !this.#needsVerification) this.#deliver(hint.slice)
     else if (this.#known > this.#cursor + 1) void this.#read()
   }
 
@@ -85,7 +86,7 @@ export class Subscription {
   /** The sink has room (again). */
   resume(): void {
     if (this.#state === 'full' && this.#sink.copiesRecords === true) {
-      const isFasterThanStore = this.#ahead !== undefined && !this.#isAheadHere
+      const isFasterThanStore = this.#ahead !== undefined && !this.#isReadAheadLoaded
       this.#pageBytes = isFasterThanStore ? this.#maxReadBytes * FAST_PAGE_FACTOR : this.#maxReadBytes
     }
     if (this.#state === 'tail' || this.#state === 'full') void this.#read()
@@ -103,7 +104,7 @@ export class Subscription {
 
   /** Drops the page read ahead for a sink that has been full for a while: stalled sinks hold none (SUB-1). */
   dropReadAhead(): void {
-    if (this.#state === 'full' && this.#isAheadHere) this.#ahead = undefined
+    if (this.#state === 'full' && this.#isReadAheadLoaded) this.#ahead = undefined
   }
 
   async #read(): Promise<void> {
@@ -115,7 +116,7 @@ export class Subscription {
         const known = this.#known
         const slice = await this.#next()
         if (this.#isClosed()) return
-        this.#isDoubted = false
+        this.#needsVerification = false
         if (slice !== undefined) {
           if (!slice.closed && slice.bytes.length >= this.#maxReadBytes * FULL_PAGE_SHARE)
             this.#readAhead(lastOf(slice))
@@ -140,12 +141,12 @@ export class Subscription {
   }
 
   #readAhead(after: number): void {
-    this.#isAheadHere = false
+    this.#isReadAheadLoaded = false
     const ahead = this.#readAfter(after)
     this.#ahead = ahead
     const arrived = (): void => {
       if (this.#ahead !== ahead || this.#state !== 'full') return
-      this.#isAheadHere = true
+      this.#isReadAheadLoaded = true
       this.#hasPaused = true // what comes after it is read later, when the sink has room
     }
     ahead.then(arrived, arrived)

@@ -19,12 +19,12 @@ export class EncodedEvent {
   }
 }
 
-/** The events of `together`; undefined for any other emission. */
+/** The events of `emitTogether`; undefined for any other emission. */
 export function batchOf(emission: Emission): readonly Event[] | undefined {
   return Array.isArray(emission) ? (emission as readonly Event[]) : undefined
 }
 
-/** Encodes the events of `together`: all of them before any is put, so that none is put alone. */
+/** Encodes the events of `emitTogether`: all of them before any is appended, so that none is appended alone. */
 export function encodeBatch(events: readonly Event[], bounds: SerializeBounds, actor?: Actor): EncodedEvent[] {
   const encoded = events.map((event) => encodeEmission(event, bounds, actor))
   const ending = encoded.find(({ type }) => eventTable[type].effect === 'terminal')
@@ -122,7 +122,7 @@ export function unserializableFailure(event: EventType, cause: UnserializableErr
   if (!(cause instanceof OversizeError))
     return new RunFailure('unserializable', `event ${event}: ${cause.message}`, details, { cause })
   const message = `event ${event}: ${cause.message}. ${remedyFor(event)}`
-  return new RunFailure('output_too_large', message, { ...details, maxBytes: cause.maxBytes })
+  return new RunFailure('output_too_large', message, { ...details, bytesMax: cause.maxBytes })
 }
 
 function remedyFor(event: EventType): string {

@@ -76,7 +76,7 @@ export function runEndedError(): DOMException {
 
 export function hostOf(execution: RunExecution): ExecutionHost {
   const { limits, output, activity } = execution
-  const { ledger, replay, spending, clock, store, component, enclosures, digest } = execution.options
+  const { ledger, replay, tokenUsage, clock, store, component, enclosures, digest } = execution.options
   const fail = async (failure: Failure): Promise<never> => {
     await execution.finish({ type: 'run.failed', data: { error: failure } })
     throw runEndedError()
@@ -116,7 +116,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     redactBy: (options) => output.log.redactBy(options),
     record: (event) => record(execution, event),
     show: (event) => show(execution, event),
-    endUsage: (actor, declared) => spending.end(actor, declared),
+    endUsage: (actor, declared) => tokenUsage.end(actor, declared),
     holdReleasable: () => execution.holdReleasable(),
     wait,
     history: (options) => sessionHistory(store, limits, output.log.run, options),

@@ -34,7 +34,7 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
   readonly ledger: Ledger
   readonly digest: Digest
   readonly replay: Replay | undefined
-  readonly spending: TokenUsage
+  readonly tokenUsage: TokenUsage
   readonly slot: RunSlot
 }
 
@@ -66,7 +66,7 @@ export class RunExecution {
     const { component, log, clock, slot } = options
     this.options = options
     this.limits = { ...options.limits, ...component.limits }
-    this.output = new ExecutionOutput(log, options.replay, options.spending)
+    this.output = new ExecutionOutput(log, options.replay, options.tokenUsage)
     this.#firstIndex = log.next
     if (component.onPause === 'release') this.#releasable = 1
     this.#loseWith(log)
@@ -239,7 +239,7 @@ export class RunExecution {
   /** Ends the run, with the execution's own verdict if there is one. */
   async finish(event: Event): Promise<void> {
     if (this.#isOver) return
-    const terminal = withUsage(this.#verdict ?? this.#unlessAsking(event), this.options.spending)
+    const terminal = withUsage(this.#verdict ?? this.#unlessAsking(event), this.options.tokenUsage)
     try {
       this.output.end(terminal.type === 'run.completed')
       this.output.log.append(terminal)

@@ -11,8 +11,8 @@ export function openQuestionFailure(event: Event, unanswered: Question | undefin
 }
 
 /** Adds the usage of the run, unless it was rejected. */
-export function withUsage(terminal: Event, spending: TokenUsage): Event {
+export function withUsage(terminal: Event, tokenUsage: TokenUsage): Event {
   if (terminal.type === 'run.rejected') return terminal
-  const usage = spending.end(undefined, (terminal.data as { usage?: Usage }).usage)
+  const usage = tokenUsage.end(undefined, (terminal.data as { usage?: Usage }).usage)
   return usage === undefined ? terminal : ({ ...terminal, data: { ...terminal.data, usage } } as Event)
 }

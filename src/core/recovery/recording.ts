@@ -29,7 +29,7 @@ export type OutputByActor = Map<string, ActorOutput>
 export interface Recording {
   readonly ledger: Ledger
   readonly output: OutputByActor
-  readonly spending: TokenUsage
+  readonly tokenUsage: TokenUsage
   /** The decision about the last divergence. */
   readonly decision: DivergenceDecision | undefined
 }
@@ -43,7 +43,7 @@ export class RecordingReader {
   asleepUntil: number | undefined
   readonly #work = new LedgerReader()
   readonly #output: OutputByActor = new Map()
-  readonly #spending = new TokenUsage()
+  readonly #tokenUsage = new TokenUsage()
   #attempt = 0
 
   /** Reads a log up to `end`. */
@@ -76,7 +76,7 @@ export class RecordingReader {
     if (event.type === 'sleep.started') this.asleepUntil = Date.parse(event.data.until)
     else if (event.type !== 'run.started') this.asleepUntil = undefined
     this.progress.note(event)
-    this.#spending.note(event)
+    this.#tokenUsage.note(event)
     if (event.type === 'step.completed') uncover(this.#work, this.#output, event)
     if (event.type === 'actor.completed' || event.type === 'actor.failed') forgetActor(this.#output, event.actor!)
     if (event.type === 'attempt.discarded') discard(this.#output, event)
@@ -86,7 +86,7 @@ export class RecordingReader {
   /** What an execution resumes from. */
   async recording(): Promise<Recording> {
     const work = this.#work
-    return { ledger: await work.ledger(), output: this.#output, spending: this.#spending, decision: work.decision }
+    return { ledger: await work.ledger(), output: this.#output, tokenUsage: this.#tokenUsage, decision: work.decision }
   }
 
   #take({ envelope }: RawRecord): void {

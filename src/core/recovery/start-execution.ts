@@ -53,7 +53,7 @@ export function startExecution(
     component,
     log,
     ledger: recording?.ledger ?? new Ledger(),
-    spending: recording?.spending ?? new TokenUsage(),
+    tokenUsage: recording?.tokenUsage ?? new TokenUsage(),
     replay: recording && new Replay(recording.output),
     slot,
   })

@@ -1,6 +1,6 @@
 /**
  * Appends. Each run with buffered records has one message under way; it holds everything that was buffered when the previous
- * one was acknowledged. The batch size so adapts to the load, and a lone event does not wait.
+ * one was acknowledged. The batch size therefore adapts to the load, and a lone event does not wait.
  */
 import { isFinished } from '../../core/model/run.ts'
 import type { BatchWriter, Part } from '../shared/batch-writer.ts'

@@ -19,7 +19,7 @@ async function serve(port: MessagePort, options: ThreadOptions): Promise<void> {
   }
   const { warnings, identity, lost } = committer
   reply({ kind: 'opened', warnings, identity, ...(lost && { lost }) })
-  // Only now: the store goes on meanwhile.
+  // Loaded after the reply, so that opening does not wait for it.
   const { ReadingService } = await import('../reading/reading-service.ts')
   const reading = new ReadingService(options.path)
   port.on('message', (request: CommitRequest | ReadRequests | 'check' | 'close') => {

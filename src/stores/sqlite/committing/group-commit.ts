@@ -1,6 +1,6 @@
 /**
  * Group commit: a commit starts when the previous one ends, and takes everything accepted meanwhile. The number of events per
- * sync so adapts to the load, and a lone event waits only for its own tick of the event loop. A large batch is handed to the
+ * sync therefore adapts to the load, and a lone event waits only for its own tick of the event loop. A large batch is handed to the
  * thread in advance, so that the disk does not wait for its encoding. While the event loop is saturated, small commits are
  * delayed a little (`Pace`).
  */
@@ -90,7 +90,7 @@ export class GroupCommit {
     return active.wait()
   }
 
-  /** What is still to be written of the run goes with it: its row would bring it back. */
+  /** Also drops its pending writes, which would create the row again. */
   async remove(active: ActiveRun): Promise<void> {
     active.remove()
     if (this.#waiting.delete(active)) this.#waitingChars -= active.waitingChars
