@@ -25,6 +25,19 @@ describe('docs/invariants.md', () => {
     expect([...new Set(named)].toSorted()).toEqual(defects.toSorted())
   })
 
+  test('is cited by ids in brackets: a number is never left out', () => {
+    const files = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root })
+    const wrong = files.flatMap((file) =>
+      tokenize(read(file))
+        .filter(
+          ({ kind, text }) =>
+            kind === 'string' && /\[(?:LOG|RUN|EVT|STO|SUB|SEC)\]|^(?:LOG|RUN|EVT|STO|SUB|SEC)-\d+: /.test(text),
+        )
+        .map(({ text }) => `${file}: ${text}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
   test('has every invariant that a test cites', () => {
     const unknown = [...cited].filter(([id]) => !documented.includes(id))
     expect(unknown).toEqual([])

@@ -111,7 +111,7 @@ describe('gateway, --auth passthrough', () => {
     expect((await read(server, run, await token('ada', 'another secret that nobody here knows!'))).status).toBe(401)
   })
 
-  test('[SEC] the credential is neither in the log nor in errors, also if the upstream repeats it', async () => {
+  test('[SEC-3] gateway: the credential is neither in the log nor in errors, also if the upstream repeats it', async () => {
     const { url } = await startKeyedServer()
     const path = temporaryDatabase()
     const lines: string[] = []

@@ -101,7 +101,7 @@ describe('gateway, passthrough', () => {
     expect(echo.seen.length).toBe(asked)
   })
 
-  test('[SEC] no path leads out of the upstream', async () => {
+  test('[SEC-1] passthrough: no path leads out of the upstream', async () => {
     const echo = await startEcho()
     const server = await serve([upstream.openai(`${echo.url}/v1`, { passthrough: 'root' })])
     for (const path of [
@@ -126,7 +126,7 @@ describe('gateway, passthrough', () => {
     expect(() => targetUrl(base, 'https://evil.example/x', new URLSearchParams())).toThrow('cannot be passed')
   })
 
-  test('[SEC] what the upstream’s key may do, only administrators may', async () => {
+  test('[SEC-1] passthrough: only administrators may do what the upstream’s key may', async () => {
     const echo = await startEcho()
     const as = (id: string, scopes?: readonly string[]) => () => ({ id, ...(scopes && { scopes }) })
     const status = async (authenticate: InProcessOptions['authenticate'], method = 'GET') => {
@@ -140,7 +140,7 @@ describe('gateway, passthrough', () => {
     expect(await status(() => null)).toBe(401)
   })
 
-  test('[SEC] with forwarded credentials the upstream judges, and gets the caller’s own', async () => {
+  test('[SEC-1] passthrough: with forwarded credentials the upstream decides, and gets the caller’s own', async () => {
     const echo = await startEcho()
     const options = { passthrough: 'prefix', forwardCredential: true } as const
     const server = await serve([upstream.agentos(echo.url, options)], { auth: { passthrough: true } })

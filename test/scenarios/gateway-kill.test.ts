@@ -27,7 +27,7 @@ async function startUpstream(): Promise<{ url: string; seen: (string | undefined
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen }
 }
 
-test('[RUN-1] [SEC] gateway: after kill -9 a run is repeated with the caller’s credential, which is on disk only encrypted', async () => {
+test('[RUN-1] [SEC-3] gateway: after kill -9 a run is repeated with the caller’s credential, which is on disk only encrypted', async () => {
   const { url, seen } = await startUpstream()
   const store = temporaryDatabase()
   const command = ['gateway', '--upstream', `openai=${url}`, '--auth', 'passthrough', '--upstream-recovery', 'retry']

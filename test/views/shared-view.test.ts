@@ -311,7 +311,7 @@ describe('a shared view', () => {
     expect(await read(100)).toBe(await read(1))
   })
 
-  test('SUB-4: a resume near the end reads and folds what is near the end', async () => {
+  test('a resume near the end reads and folds what is near the end', async () => {
     const world = await worldOf(randomEvents(new Random(1), 'run_x', 5 * EVENTS))
     const view = world.views.open(world.stored, tested.kind)
     const end = await view.current(world.stored.next)

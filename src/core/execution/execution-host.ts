@@ -37,9 +37,9 @@ export interface ExecutionHost {
   next(): number
   /** Retracts what an actor, and with `below` the actors that it called, emitted from an index on. */
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
-  /** Takes what an actor emitted; a promise if the actor should wait (backpressure). */
+  /** Appends an event that an actor emitted. Returns a promise if the actor must wait (backpressure). */
   append(encoded: EncodedEvent): Promise<void> | undefined
-  /** Takes events that one commit is to have, and that are matched together in a replay. */
+  /** Appends events that must be committed together, and are matched together in a replay. */
   appendTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined
   /** Adds the text of an actor that redaction has buffered, before other events of the actor. */
   settle(actor: Actor | undefined): void

@@ -184,13 +184,13 @@ export class RunExecution {
     this.activity.touch()
   }
 
-  /** Takes what the run's own agent emitted; a promise if it should wait (backpressure). */
+  /** Appends an event that the run's own agent emitted. Returns a promise if the agent must wait (backpressure). */
   append(encoded: EncodedEvent): Promise<void> | undefined {
     this.touch()
     return this.output.append(encoded, this.activity.last)
   }
 
-  /** Takes events that one commit is to have. */
+  /** Appends events that must be committed together. */
   appendTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined {
     this.touch()
     return this.output.appendTogether(batch, this.activity.last)

@@ -101,7 +101,7 @@ export interface EventData {
   'run.released': { readonly reason: 'draining' | 'answered' | 'store_unavailable' }
   'run.paused': {
     readonly questions: readonly Question[]
-    /** By question id: by what a recovered run knows the question again. */
+    /** By question id: the identity that matches the question after a recovery. */
     readonly work?: Readonly<Record<string, WorkMarks>>
   }
   /** `version`: of the component that resumes; absent if the next worker that claims the run starts it. */

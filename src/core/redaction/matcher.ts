@@ -2,7 +2,7 @@
 import { RedactionFailure } from './failure.ts'
 import type { Redaction } from './redaction.ts'
 
-/** A stretch of a text that is redacted, and what stands for it. */
+/** A span of text to redact, and its replacement. */
 export interface Match {
   readonly start: number
   readonly end: number

@@ -11,7 +11,7 @@ import { adder, connect, connectModern, textOf } from './serve.ts'
 const lab = (input: string): { name: string; arguments: { input: string } } => ({ name: 'lab', arguments: { input } })
 
 describe('MCP: every component is a tool', () => {
-  test('with a name, a description and the schemas of its input and output', async () => {
+  test('MCP: a tool has the name, description and schemas of its component', async () => {
     const server = await serveChats({ components: [adder] })
     for (const client of [await connect(server.url), await connectModern(server.url)]) {
       const { tools } = await client.listTools()
@@ -30,7 +30,7 @@ describe('MCP: every component is a tool', () => {
     }
   })
 
-  test('whose call is a run with the arguments as its input', async () => {
+  test('MCP: a call is a run with the arguments as its input', async () => {
     const server = await serveChats({ components: [adder] })
     for (const client of [await connect(server.url), await connectModern(server.url)]) {
       const result = await client.callTool({ name: 'adder', arguments: { a: 2, b: 3 } })
@@ -40,7 +40,7 @@ describe('MCP: every component is a tool', () => {
     }
   })
 
-  test('that is told what is wrong with its arguments in a result, and starts nothing', async () => {
+  test('MCP: arguments that do not fit are named in the result, and start nothing', async () => {
     const server = await serveChats({ components: [adder] })
     for (const client of [await connect(server.url), await connectModern(server.url)]) {
       const refused = await client.callTool({ name: 'adder', arguments: { a: 'x' } })
@@ -68,7 +68,7 @@ describe('[RUN-3] MCP: a call ends as the log says', () => {
     }
   })
 
-  test('and artifacts are content', async () => {
+  test('MCP: a call returns artifacts as content', async () => {
     const server = await serveChats()
     const client = await connect(server.url)
     const result = await client.callTool(lab('text 1; artifact report 2'))
@@ -98,7 +98,7 @@ test('MCP: progress says what happens while it does, with numbers that grow', as
 })
 
 describe('MCP: a call whose connection is cut', () => {
-  test('[LOG-1] continues after the last event, wherever it was cut, and is one run', async () => {
+  test('[LOG-1] MCP: a call that was cut continues after the last event, and is one run', async () => {
     const server = await serveChats()
     for (const bytes of [300, 1500, 4000]) {
       let posts = 0
@@ -122,7 +122,7 @@ describe('MCP: a call whose connection is cut', () => {
     expect((await server.service.list(localPrincipal)).runs).toHaveLength(3)
   })
 
-  test('[RUN-5] and whose server is killed and restarted has one result', async () => {
+  test('[RUN-5] MCP: a call whose server is killed and restarted has one result', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const { port } = new URL(first.url)
@@ -146,7 +146,7 @@ describe('MCP: a call whose connection is cut', () => {
 })
 
 describe('MCP: a call that is cancelled', () => {
-  test('by its client stops the run', async () => {
+  test('MCP: a call that its client cancels stops the run', async () => {
     const server = await serveChats()
     const client = await connect(server.url)
     const cancel = new AbortController()
@@ -161,7 +161,7 @@ describe('MCP: a call that is cancelled', () => {
     })
   })
 
-  test('by somebody else ends as an error', async () => {
+  test('MCP: a call whose run somebody else stops ends as an error', async () => {
     const server = await serveChats()
     const client = await connect(server.url)
     const calling = client.callTool(lab('text 2; hang'))
@@ -180,7 +180,7 @@ describe('MCP: a call that is cancelled', () => {
 describe('MCP: a call whose run asks', () => {
   const script = 'say before; ask Which town?; say after'
 
-  test('is answered by the client’s user on the stream of the call', async () => {
+  test('MCP: a question is answered by the client’s user on the stream of the call', async () => {
     const server = await serveChats()
     const asked: string[] = []
     const client = await connect(server.url, {
@@ -197,7 +197,7 @@ describe('MCP: a call whose run asks', () => {
     })
   })
 
-  test('is answered by a client of 2026-07-28 that sends its call again', async () => {
+  test('MCP: a question is answered by a client of 2026-07-28 that sends its call again', async () => {
     const server = await serveChats()
     const client = await connectModern(server.url, {
       elicit: () => ({ action: 'accept', content: { answer: 'Rome' } }),
@@ -207,7 +207,7 @@ describe('MCP: a call whose run asks', () => {
     expect((await server.service.list(localPrincipal)).runs).toHaveLength(1)
   })
 
-  test('is an error for a client that cannot ask anybody, and the run waits', async () => {
+  test('MCP: a question is an error for a client that cannot ask anybody, and the run waits', async () => {
     const server = await serveChats()
     for (const client of [await connect(server.url), await connectModern(server.url)]) {
       const result = await client.callTool(lab(script))
@@ -218,14 +218,14 @@ describe('MCP: a call whose run asks', () => {
     }
   })
 
-  test('for an approval takes a refusal as an answer', async () => {
+  test('MCP: declining an approval answers it', async () => {
     const server = await serveChats()
     const client = await connect(server.url, { elicit: () => ({ action: 'decline' }) })
     const result = await client.callTool({ name: 'clerk', arguments: { input: 'send 25 to Ada' } })
     expect(textOf(result)).toContain('I have sent nothing.')
   })
 
-  test('in words is stopped by a refusal', async () => {
+  test('MCP: declining a free-text question stops the run', async () => {
     const server = await serveChats()
     const client = await connect(server.url, { elicit: () => ({ action: 'decline' }) })
     expect(await client.callTool(lab(script))).toMatchObject({ isError: true })

@@ -21,7 +21,7 @@ export interface StreamWords {
   readonly form: string
   /** The data of an event. */
   readonly event: (response: StreamResponse) => unknown
-  /** What stands around the data of each event. Default: nothing. */
+  /** Text before and after the data of each event. Default: none. */
   readonly envelope?: { readonly before: string; readonly after: string }
   /** The data of an event that reports an error and ends the stream. */
   readonly error: (error: HoldfastError) => unknown
