@@ -15,6 +15,7 @@ const EVENTS = 1500
 const QUESTIONS = 2500
 /** Of the time that reading the whole session takes: the most that one tick of the event loop may take for any of these. */
 const TURN_SHARE_MAX = 0.5
+const TRIES_MAX = 3
 
 let server: Server
 let ids: string[]
@@ -88,9 +89,13 @@ describe('a request that reads long logs yields the event loop:', () => {
     ['/console/api/runs/ONE/frames?as=a2a', 200],
   ])('GET %s', async (path, status) => {
     const asked = path.replaceAll('RUN', ids[0]!).replaceAll('ONE', 'run_one0000').replaceAll('RESPONSE', 'long0000')
-    let answered: number | undefined
-    const turnMs = await longestTurnMs(async () => (answered = await ask(asked)))
-    expect(answered).toBe(status)
+    // A read that blocks does so every time; a collection of the garbage of other tests does not.
+    let turnMs = Infinity
+    for (let tries = 0; tries < TRIES_MAX && turnMs >= wholeMs * TURN_SHARE_MAX; tries++) {
+      let answered: number | undefined
+      turnMs = await longestTurnMs(async () => (answered = await ask(asked)))
+      expect(answered).toBe(status)
+    }
     expect(turnMs).toBeLessThan(wholeMs * TURN_SHARE_MAX)
   })
 })
