@@ -1,14 +1,12 @@
 /** `npm run bench:peers [-- --rounds N --only NAME,NAME --write]`: every peer of the judge in turn; `--write` writes docs/comparison/speed.md and its plots. */
-import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { ensurePython } from '../test/support/python.ts'
+import { median } from '../bench/figures.ts'
+import { describeMachine } from '../bench/machine.ts'
 import { type PeerFigures, plots, speedPage } from './bench-peers-page.ts'
 import { root } from './command.ts'
-import { type Peer, peers, plain } from './judge-peers.ts'
+import { type Peer, peers, plain, runOnPeer } from './judge-peers.ts'
 
 const ROUNDS_MAX = 20
 const { values } = parseArgs({
@@ -25,7 +23,6 @@ if (!Number.isInteger(rounds) || rounds < 1 || rounds > ROUNDS_MAX) {
 }
 const wanted = values.only?.split(',')
 const chosen = [plain, ...peers].filter(({ name }) => wanted === undefined || wanted.includes(name))
-const python = await ensurePython(join(root, 'judge/requirements.txt'))
 const measured = new Map(
   chosen.map((peer) => [peer, { values: new Map<string, number[]>(), problems: new Map<string, string>() }]),
 )
@@ -36,8 +33,7 @@ for (let round = 1; round <= rounds; round++) {
   }
 }
 const found = chosen.map(figuresOf)
-const [{ model } = { model: 'unknown' }] = cpus()
-const about = `Medians of ${rounds} rounds in turn, ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}.`
+const about = `Medians of ${rounds} rounds in turn, ${new Date().toISOString().slice(0, 10)}, ${describeMachine()}.`
 const page = speedPage(found, about)
 console.log(page)
 if (values.write) {
@@ -53,17 +49,13 @@ interface Line {
 }
 
 async function measure(peer: Peer): Promise<void> {
-  const { close, ...start } = await peer.start()
-  const args = ['-m', 'judge.peers.bench', '--profile', peer.name, '--command', JSON.stringify(start)]
-  const child = spawn(python, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
   const { values: figures, problems } = measured.get(peer)!
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { figure, value, problem } = JSON.parse(line) as Line
+  await runOnPeer(peer, 'judge.peers.bench', (line) => {
+    const { figure, value, problem } = line as Line
     console.log(`  ${figure}: ${value === null ? (problem ?? 'no way') : value.toFixed(1)}`)
     if (value !== null) figures.set(figure, [...(figures.get(figure) ?? []), value])
     else if (problem !== undefined) problems.set(figure, problem)
-  }
-  close?.()
+  })
 }
 
 function figuresOf(peer: Peer): PeerFigures {
@@ -72,8 +64,4 @@ function figuresOf(peer: Peer): PeerFigures {
   const complete = [...of].filter(([figure]) => !problems.has(figure))
   const figures = new Map(complete.map(([figure, all]) => [figure, median(all)]))
   return { title: peer.title, versions: peer.versions(), figures, problems }
-}
-
-function median(all: readonly number[]): number {
-  return all.toSorted((a, b) => a - b)[Math.floor(all.length / 2)]!
 }

@@ -1,11 +1,13 @@
 /** How each peer is installed and started for the judge; `{port}`, `{model}` and `{folder}` are filled in by it. */
 import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { ensureAptPackage } from '../test/support/apt.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { ensurePython } from '../test/support/python.ts'
-import { command, root } from './command.ts'
+import { command, Failure, root } from './command.ts'
 
 export interface PeerStart {
   readonly command: readonly string[]
@@ -183,3 +185,19 @@ export const peers: readonly Peer[] = [
   langgraph,
   nodePeer('mastra', 'Mastra (Express adapter)', ['@mastra/core']),
 ]
+
+/** Runs a module of the judge on a peer and passes on its lines. Throws if it fails: half a verdict is none. */
+export async function runOnPeer(peer: Peer, module: string, onLine: (line: unknown) => void): Promise<void> {
+  const python = await ensurePython(join(root, 'judge/requirements.txt'))
+  const { close, ...start } = await peer.start()
+  const args = ['-m', module, '--profile', peer.name, '--command', JSON.stringify(start)]
+  const child = spawn(python, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(child, 'close')
+  try {
+    for await (const line of createInterface({ input: child.stdout })) onLine(JSON.parse(line))
+    const [code] = (await ended) as [number | null]
+    if (code !== 0) throw new Failure(`${module} failed on ${peer.name}: ${code ?? 'it was killed'}`)
+  } finally {
+    close?.()
+  }
+}

@@ -4,14 +4,12 @@
  */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
-import { ensurePython } from '../test/support/python.ts'
+import { describeMachine } from '../bench/machine.ts'
 import { root } from './command.ts'
 import { cellOf, pageOf, type PeerVerdicts, type Verdict } from './judge-page.ts'
-import { type Peer, peers } from './judge-peers.ts'
+import { type Peer, peers, runOnPeer } from './judge-peers.ts'
 
 const STORES = ['sqlite', 'postgres', 'nats']
 const { values, positionals } = parseArgs({
@@ -36,33 +34,22 @@ function judgeStore(name: string): Promise<number> {
 }
 
 async function tryPeers(): Promise<number> {
-  const python = await ensurePython(join(root, 'judge/requirements.txt'))
   const found: PeerVerdicts[] = []
-  for (const peer of chosen) {
-    const verdicts = await tryPeer(python, peer)
-    found.push({ name: peer.name, title: peer.title, versions: peer.versions(), verdicts })
-  }
-  if (values.write) writeFileSync(join(root, 'docs/comparison/faults.md'), pageOf(found, about()))
+  for (const peer of chosen) found.push(await tryPeer(peer))
+  const about = `Measured on ${new Date().toISOString().slice(0, 10)}, ${describeMachine()}.`
+  if (values.write) writeFileSync(join(root, 'docs/comparison/faults.md'), pageOf(found, about))
   const ours = found.find(({ name }) => name === 'holdfast')
   return ours?.verdicts.every(({ verdict }) => verdict === 'ok' || verdict === 'honest') === false ? 1 : 0
 }
 
-async function tryPeer(python: string, peer: Peer): Promise<Verdict[]> {
-  const { close, ...start } = await peer.start()
-  console.log(`${peer.name} (${peer.versions()})`)
-  const args = ['-m', 'judge.peers', '--profile', peer.name, '--command', JSON.stringify(start)]
-  const child = spawn(python, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+async function tryPeer(peer: Peer): Promise<PeerVerdicts> {
+  const { name, title } = peer
+  console.log(title)
   const verdicts: Verdict[] = []
-  for await (const line of createInterface({ input: child.stdout })) {
-    const verdict = JSON.parse(line) as Verdict
+  await runOnPeer(peer, 'judge.peers', (line) => {
+    const verdict = line as Verdict
     verdicts.push(verdict)
     console.log(`  ${verdict.fault}: ${cellOf(verdict)}`)
-  }
-  close?.()
-  return verdicts
-}
-
-function about(): string {
-  const [{ model } = { model: 'unknown' }] = cpus()
-  return `Measured on ${new Date().toISOString().slice(0, 10)}, Node ${process.versions.node}, ${cpus().length} × ${model.trim()}.`
+  })
+  return { name, title, versions: peer.versions(), verdicts }
 }

@@ -38,8 +38,5 @@ class HoldfastAiSdk(ResumableStream):
     def result(self, reading: Reading) -> Request | None:
         return Request(f"{self.base}/{reading.handle['chat']}/messages", "GET")
 
-    def read_result(self, body: Any, reading: Reading) -> None:
-        for message in body["messages"]:
-            if message["role"] == "assistant":
-                reading.set_text("".join(part.get("text", "") for part in message["parts"]))
-                reading.end = "failed" if (message.get("metadata") or {}).get("error") else "completed"
+    def _outcome(self, message: dict[str, Any]) -> str:
+        return "failed" if (message.get("metadata") or {}).get("error") else "completed"
