@@ -28,7 +28,7 @@ const ISOLATED = [
   'src/server/auth/{index,keys}.test.ts',
   'src/stores/sqlite/{documents,file/file-access}.test.ts',
   'test/client/{asked-delays,shared-tabs}.test.ts',
-  'test/{mount-runtimes,retraction,run-to-end}.test.ts',
+  'test/{mount/runtimes,structure/retraction,testing/run-to-end}.test.ts',
 ]
 
 const ALL = ['src/**/*.test.ts', 'test/**/*.test.ts']

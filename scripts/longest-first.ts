@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Files that start processes, browsers, store servers or many stores. Without records of earlier runs, vitest goes by their size. */
 const LONG =
-  /\/test\/(scenarios|conformance|browser|cli|interop|golden|simulation|crash-consistency|(examples|tutorial)\.)/
+  /\/test\/(scenarios|conformance|browser|cli|interop|golden|simulation|crash-consistency|docs\/(examples|tutorial)\.)/
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

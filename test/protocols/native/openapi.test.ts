@@ -61,7 +61,7 @@ describe('OpenAPI: the document', () => {
   test('is served as OpenAPI 3.1 with the package’s version', async () => {
     const server = await serveNative()
     const served = (await (await fetch(`${server.url}/openapi.json`)).json()) as Document
-    // Bodies of components are in test/published-schemas.test.ts.
+    // Bodies of components are in test/protocols/published-schemas.test.ts.
     const general = Object.entries(served.components.schemas).filter(([name]) => !name.startsWith('Start.'))
     const described = { ...served.components, schemas: Object.fromEntries(general) }
     const paths = { ...served.paths, '/runs': { ...served.paths['/runs'], post: document.paths['/runs']!.post } }

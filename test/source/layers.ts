@@ -1,0 +1,161 @@
+/** The import rule: which part of the source may know which, as a table, and what a tree breaks of it. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { type ImportedModule, importsOf } from '../../scripts/imports.ts'
+
+/**
+ * What each part may import besides itself. Under `x/*` every file or folder of x is a part of its own: siblings are
+ * strangers. A folder name alone stands for all that is in it, and `type:` for types only.
+ */
+export const layers: Readonly<Record<string, readonly string[]>> = {
+  core: ['core/structure'],
+  // What a log means, for every part that shows one: servers, clients and pages.
+  'core/structure': ['type:core'],
+  sse: [],
+  client: ['sse', 'type:core', 'core/structure'],
+  react: ['client'],
+  a2a: ['client', 'sse'],
+  'ai-sdk': ['client', 'sse', 'type:core', 'core/structure'],
+  'ag-ui': [],
+  http: ['core', 'sse'],
+  'agents/shared': ['core', 'sse', 'client'],
+  'agents/agent': ['core', 'agents/shared', 'agents/model'],
+  'agents/ai-agent': ['core', 'agents/shared', 'agents/model'],
+  'agents/team': ['core', 'agents/shared', 'agents/model'],
+  'agents/remote-a2a': ['core', 'agents/shared', 'a2a', 'client'],
+  'agents/upstream': ['core', 'sse', 'agents/shared', 'agents/model', 'agents/remote-a2a', 'agents/remote-agentos'],
+  'agents/*': ['core', 'agents/shared'],
+  'stores/shared': ['core'],
+  'stores/*': ['core', 'stores/shared'],
+  // What both ends say is described once, for the client and the server.
+  'protocols/a2a': ['core', 'sse', 'http', 'a2a'],
+  'ai-sdk/server': ['core', 'mount', 'ai-sdk'],
+  'protocols/ai-sdk': ['core', 'sse', 'http', 'ai-sdk'],
+  'protocols/*': ['core', 'sse', 'http'],
+  testing: ['core', 'sse', 'agents', 'mount'],
+  server: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'ai-sdk'],
+  mount: ['core', 'http', 'server', 'client', 'type:ai-sdk'],
+  'resumable-stream': ['core', 'client', 'mount'],
+  cli: ['core', 'server', 'client', 'agents'],
+  ai: ['core', 'agents'],
+  adapters: ['core', 'agents'],
+  index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'mount', 'client', 'type:ai-sdk'],
+}
+
+/** Parts that run anywhere, a browser included: no package and no `node:` module. */
+export const pure: readonly string[] = ['core', 'core/structure', 'sse', 'client']
+
+export interface Edge {
+  /** Paths below the source folder, such as `core/run.ts`. */
+  readonly from: string
+  /** The file where the specifier leads to one, the specifier itself where it names a package or leads nowhere. */
+  readonly to: string
+  readonly kind: ImportedModule['kind']
+  readonly where: 'source' | 'package' | 'nowhere'
+}
+
+/** Every import of every file of a source folder, tests apart. */
+export function edgesOf(folder: string): Edge[] {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    /(?<!\.test|\.d)\.ts$/.test(file),
+  )
+  return files
+    .toSorted()
+    .flatMap((from) =>
+      importsOf(readFileSync(join(folder, from), 'utf8')).flatMap((found) => resolve(folder, from, found) ?? []),
+    )
+}
+
+function resolve(folder: string, from: string, { specifier, kind }: ImportedModule): Edge | undefined {
+  if (!specifier.startsWith('.')) return { from, to: specifier, kind, where: 'package' }
+  const to = normalize(join(dirname(from), specifier))
+  // A file that is started or read by its address may be data, or the built name of a source beside it.
+  if (kind === 'file' && !to.endsWith('.ts')) return undefined
+  return { from, to, kind, where: existsSync(join(folder, to)) ? 'source' : 'nowhere' }
+}
+
+/** Each line says which import breaks the rule, and how. */
+export function violations(edges: readonly Edge[]): string[] {
+  return edges.flatMap((edge) => {
+    const problem = problemOf(edge)
+    return problem === undefined ? [] : [`${edge.from} → ${edge.to}: ${problem}`]
+  })
+}
+
+function problemOf(edge: Edge): string | undefined {
+  const from = partOf(edge.from)
+  if (from === undefined) return `no rule for ${edge.from}`
+  if (edge.where === 'nowhere') return 'no such file'
+  if (edge.where === 'package') return problemOfPackage(edge, from)
+  const to = partOf(edge.to)
+  if (to === undefined) return `no rule for ${edge.to}`
+  if (to === from) return undefined
+  const allowed = ruleOf(from)
+  const names = [to, to.split('/')[0]!]
+  if (names.some((name) => allowed.includes(name))) return undefined
+  if (!names.some((name) => allowed.includes(`type:${name}`))) return `${from} may not import ${to}`
+  return edge.kind === 'type' ? undefined : `${from} may import only types from ${to}`
+}
+
+/** Inside a bundle of an application the package is found by its name only. */
+function isFromBundle({ from, to }: Edge): boolean {
+  return from === 'mount/load-engine.ts' && to === 'holdfast/engine'
+}
+
+function problemOfPackage(edge: Edge, from: string): string | undefined {
+  if (isFromBundle(edge)) return undefined
+  if (/^holdfast(?:$|\/)/.test(edge.to)) return 'name the file, not the package it is part of'
+  return pure.includes(from) ? `${from} imports no package and no node: module` : undefined
+}
+
+/** `core/run.ts` is of `core`; `core/structure/`, `stores/memory.ts` and all in `stores/sqlite/` are parts of their own. */
+function partOf(file: string): string | undefined {
+  const [first = '', second = ''] = file.replace(/\.ts$/, '').split('/')
+  if (`${first}/${second}` in layers) return `${first}/${second}`
+  if (first in layers) return first
+  return `${first}/*` in layers && second !== '' ? `${first}/${second}` : undefined
+}
+
+function ruleOf(part: string): readonly string[] {
+  return layers[part] ?? layers[`${part.split('/')[0]}/*`] ?? []
+}
+
+/** Files that need each other at run time: for each such group a walk round it. Late and worker imports count too. */
+export function cycles(edges: readonly Edge[]): string[] {
+  const next = Map.groupBy(
+    edges.filter((edge) => edge.where === 'source' && edge.kind !== 'type'),
+    (edge) => edge.from,
+  )
+  const done = new Set<string>()
+  const found = new Set<string>()
+  const walk = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file)
+    if (start >= 0) found.add(fromSmallest(path.slice(start)).join(' → '))
+    if (start >= 0 || done.has(file)) return
+    for (const edge of next.get(file) ?? []) walk(edge.to, [...path, file])
+    done.add(file)
+  }
+  for (const file of next.keys()) walk(file, [])
+  return [...found]
+}
+
+/** The same cycle, wherever it was entered. */
+function fromSmallest(cycle: readonly string[]): string[] {
+  const start = cycle.indexOf(cycle.toSorted()[0]!)
+  return [...cycle.slice(start), ...cycle.slice(0, start + 1)]
+}
+
+/** Packages that a source folder needs at run time or for its types, by name. */
+export function packagesOf(edges: readonly Edge[]): string[] {
+  const names = edges
+    .filter((edge) => edge.where === 'package' && !isFromBundle(edge))
+    .map((edge) => packageName(edge.to))
+  return [...new Set(names)].filter((name) => !name.startsWith('node:')).toSorted()
+}
+
+function packageName(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}
