@@ -25,7 +25,7 @@ const ISOLATED = [
   'src/agents/process/agent.test.ts',
   'src/client/backoff.test.ts',
   'src/mount/{holdfast,loaded-modules}.test.ts',
-  'src/server/auth/{index,keys}.test.ts',
+  'src/server/auth/{index,api-keys}.test.ts',
   'src/stores/sqlite/{documents,file/file-access}.test.ts',
   'test/client/{asked-delays,shared-tabs}.test.ts',
   'test/{mount/runtimes,structure/retraction,testing/run-to-end}.test.ts',

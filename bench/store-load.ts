@@ -1,8 +1,8 @@
 /** Loads a store or its bare medium, in a separate process: many concurrent runs with a few events in flight each. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Store } from '../src/core/ports/store.ts'
-import { configOptions } from '../src/server/config-options.ts'
-import { openStore } from '../src/server/open-store.ts'
+import { configOptions } from '../src/server/config/config-options.ts'
+import { openStore } from '../src/server/store/open-store.ts'
 import { answer, ready } from './ipc-child.ts'
 import { bareNats } from './bare/nats.ts'
 import { barePostgres } from './bare/postgres.ts'

@@ -1,7 +1,7 @@
 /** One message per run and commit, published with the official client after the previous one was acknowledged. */
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect } from '@nats-io/transport-node'
-import { toNats } from '../../src/server/nats-address.ts'
+import { toNats } from '../../src/server/store/nats-address.ts'
 import { type BareLoad, idOf, textOf } from './bare.ts'
 
 /** Same as the store's partitions. */

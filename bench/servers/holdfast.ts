@@ -1,9 +1,9 @@
 /** The Holdfast server with durable commits, and the agent as a component. */
 import { agent } from '../../src/agents/agent.ts'
 import { boundYoungGeneration } from '../../src/cli/serving/young-generation.ts'
-import { configOptions } from '../../src/server/config-options.ts'
+import { configOptions } from '../../src/server/config/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'
-import { openStore } from '../../src/server/open-store.ts'
+import { openStore } from '../../src/server/store/open-store.ts'
 import { Gate, produce, workIn } from '../agent.ts'
 import { takeCommands } from './control.ts'
 

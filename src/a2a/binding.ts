@@ -1,5 +1,5 @@
 /** Interface of all bindings: A2A operations by their 1.0 names. */
-import type { Reader } from './read.ts'
+import type { Reader } from './decode.ts'
 import type {
   AgentCard,
   ListRequest,

@@ -2,7 +2,7 @@
 import { ClientError } from '../client/errors.ts'
 import { type Exchange, parseJson, refusalOf } from './exchange.ts'
 import { ProtocolError } from './errors.ts'
-import { isRaw } from './raw.ts'
+import { isRaw } from './untyped-json.ts'
 import type { AgentCard, BindingName, Version } from './types.ts'
 
 export interface Interface {

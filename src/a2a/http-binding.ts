@@ -13,7 +13,7 @@ import {
   serviceHeaders,
   type FullResponse,
 } from './exchange.ts'
-import { type Dialect, Reader } from './read.ts'
+import { type Dialect, Reader } from './decode.ts'
 import type { Update } from './types.ts'
 
 /** Encoding of one of the bindings. */

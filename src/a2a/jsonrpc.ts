@@ -5,8 +5,8 @@ import { A2aError, codeByReason, codeByRpcCode } from './errors.ts'
 import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
 import type { HttpEncoding } from './http-binding.ts'
 import { noList, toLegacySend } from './legacy.ts'
-import { legacyPushConfig } from './legacy-words.ts'
-import { isRaw } from './raw.ts'
+import { legacyPushConfig } from './legacy-messages.ts'
+import { isRaw } from './untyped-json.ts'
 
 export function jsonRpcEncoding({ url, version, tenant }: Interface): HttpEncoding {
   return {

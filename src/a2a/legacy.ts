@@ -1,7 +1,7 @@
 /** Converts 1.0 requests to 0.3. */
 import type { Operations } from './binding.ts'
 import { A2aError } from './errors.ts'
-import { kindMessage, legacyPushConfig, protoMessage } from './legacy-words.ts'
+import { kindMessage, legacyPushConfig, protoMessage } from './legacy-messages.ts'
 import type { SendRequest } from './types.ts'
 
 export function toLegacySend({ message, configuration = {}, metadata }: SendRequest, as: 'kinds' | 'proto'): object {

@@ -1,5 +1,5 @@
 /** Parts of messages and artifacts: of any value, and compared with the agent's. */
-import { detached } from './detached.ts'
+import { detached } from './copy-substring.ts'
 import { type Artifact, type Message, type Part, textOf } from './types.ts'
 
 /** Whether a message only says what an artifact says: some servers also keep their result in the history. */

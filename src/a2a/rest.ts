@@ -5,7 +5,7 @@ import { A2aError, codeByReason, codeByRpcCode, codeByStatus } from './errors.ts
 import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
 import type { OperationRequest, HttpEncoding } from './http-binding.ts'
 import { legacyPushRequest, noList, toLegacySend } from './legacy.ts'
-import { isRaw } from './raw.ts'
+import { isRaw } from './untyped-json.ts'
 import type { Version } from './types.ts'
 
 interface Target extends Pick<OperationRequest, 'method' | 'body' | 'otherBody'> {

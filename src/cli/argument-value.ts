@@ -1,8 +1,8 @@
 /** Parses an input or answer from the command line. */
 import { text as readAll } from 'node:stream/consumers'
 import { HoldfastError } from '../core/model/errors.ts'
-import { toSwitch } from '../server/option-values.ts'
-import type { OptionTable } from '../server/options.ts'
+import { toSwitch } from '../server/config/option-values.ts'
+import type { OptionTable } from '../server/config/options.ts'
 
 export const valueOptions = {
   text: {

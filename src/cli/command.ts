@@ -1,6 +1,6 @@
 /** Definition of a command, the source for parsing, help, docs/cli.md and shell completion. */
 import { HoldfastError } from '../core/model/errors.ts'
-import { helpText, type OptionTable, type OptionValues, parseOptions } from '../server/options.ts'
+import { helpText, type OptionTable, type OptionValues, parseOptions } from '../server/config/options.ts'
 import type { CommandIo } from './io.ts'
 
 export interface Example {

@@ -1,5 +1,5 @@
 /** A command's interface to its process. */
-import type { Environment } from '../server/options.ts'
+import type { Environment } from '../server/config/options.ts'
 
 export interface Output {
   write(text: string): unknown

@@ -1,8 +1,8 @@
 /** Health reports, at a path that all protocols share. */
 import { STORE_UNAVAILABLE } from '../core/model/errors.ts'
 import type { Service, ServiceHealth } from '../core/service.ts'
-import { respondJson } from './respond.ts'
-import type { Call, Route } from './route.ts'
+import { respondJson } from './response/respond.ts'
+import type { Call, Route } from './routing/route.ts'
 
 /** What clients of other protocols look for in health reports. */
 export type HealthFields = Readonly<Record<string, unknown>>

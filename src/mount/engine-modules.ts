@@ -3,5 +3,5 @@
  * for applications: it may change with every version.
  */
 export { openEngine } from '../server/engine.ts'
-export { openStore } from '../server/open-store.ts'
-export { errorFormOf } from '../server/protocols.ts'
+export { openStore } from '../server/store/open-store.ts'
+export { errorFormOf } from '../server/protocols/protocols.ts'

@@ -14,12 +14,12 @@ import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import { componentsIn } from '../core/ports/component-source.ts'
 import type { Store } from '../core/ports/store.ts'
 import { Registry } from '../core/registry.ts'
-import { toBasePath } from '../http/base-path.ts'
+import { toBasePath } from '../http/routing/base-path.ts'
 import { engineRules } from '../server/engine-rules.ts'
 import type { EngineOptions } from '../server/engine-options.ts'
-import { firstSegments, type ProtocolPaths, toProtocolPaths } from '../server/protocol-paths.ts'
+import { firstSegments, type ProtocolPaths, toProtocolPaths } from '../server/protocols/protocol-paths.ts'
 import { refuseAnyHost } from '../server/refuse-any-host.ts'
-import { type StoreConfig, toStore } from '../server/store-address.ts'
+import { type StoreConfig, toStore } from '../server/store/store-address.ts'
 
 export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
   /**

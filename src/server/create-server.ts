@@ -12,14 +12,14 @@ import type { ComponentOrSource } from '../core/ports/component-source.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Service } from '../core/service.ts'
-import { limitConnections, LISTEN_BACKLOG } from '../http/limit-connections.ts'
+import { limitConnections, LISTEN_BACKLOG } from '../http/guards/limit-connections.ts'
 import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
 import { type Engine, openEngine } from './engine.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { aStore, engineRules } from './engine-rules.ts'
 import { createHttpServer, urlOf } from './http-server.ts'
-import { openStore } from './open-store.ts'
+import { openStore } from './store/open-store.ts'
 
 export interface ServerOptions extends Omit<EngineOptions, 'store'> {
   /** `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store. `close` closes it. */

@@ -12,7 +12,7 @@ import { Service } from '../core/service.ts'
 import type { Store } from '../core/ports/store.ts'
 import { aStore, engineRules } from './engine-rules.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
-import { openStore } from './open-store.ts'
+import { openStore } from './store/open-store.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
 

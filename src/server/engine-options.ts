@@ -10,7 +10,7 @@ import type { RedactOptions } from '../core/redaction/redaction.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 import type { Authenticate } from './auth/host.ts'
 import type { AuthOptions } from './auth/index.ts'
-import type { ProtocolChoice } from './protocol-paths.ts'
+import type { ProtocolChoice } from './protocols/protocol-paths.ts'
 import type { RetentionOptions } from './retention/retention.ts'
 
 export interface EngineOptions {

@@ -2,7 +2,7 @@
 import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Limits } from '../core/model/limits.ts'
-import { isUpgrade, type UpgradePlace } from '../http/upgrade.ts'
+import { isUpgrade, type UpgradePlace } from '../http/socket/upgrade.ts'
 import type { CertificateFiles } from './certificate-files.ts'
 
 export interface HttpServerOptions {

@@ -17,9 +17,9 @@ import { hostAuthenticator } from './auth/host.ts'
 import { openAuthenticator } from './auth/index.ts'
 import { sharedAuthenticator } from './auth/shared.ts'
 import type { EngineOptions } from './engine-options.ts'
-import { createSecretBox, KEY_BYTES } from './secret-box.ts'
-import { parseSecretKey } from './secret-keys.ts'
-import { shareSigner, storeHash } from './share-signer.ts'
+import { createSecretBox, KEY_BYTES } from './secrets/secret-box.ts'
+import { parseSecretKey } from './secrets/secret-keys.ts'
+import { shareSigner, storeHash } from './secrets/share-signer.ts'
 
 interface SecurityDeps {
   readonly clock: Clock

@@ -3,7 +3,7 @@ import type { Digests } from '../core/ports/node-deps.ts'
 import type { AsyncLocal, Enclosure } from '../core/recovery/enclosure.ts'
 import type { ExecutionTrace } from '../core/ports/execution-trace.ts'
 import type { Store } from '../core/ports/store.ts'
-import { storeSecret } from './store-secret.ts'
+import { storeSecret } from './secrets/store-secret.ts'
 import { executionStorage } from './uncaught-errors.ts'
 
 /** Node.js-specific dependencies. */

@@ -2,7 +2,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { configOptions } from '../../src/server/config-options.ts'
+import { configOptions } from '../../src/server/config/config-options.ts'
 import { catalogue } from '../../src/cli/catalogue.ts'
 import { runCommand } from '../../src/cli/run-command.ts'
 import { version } from '../../src/server/version.ts'

@@ -5,7 +5,7 @@ import { cliPage, cliPagePath } from '../../scripts/gen-cli-doc.ts'
 import { catalogue } from '../../src/cli/catalogue.ts'
 import { type Command, commandHelp } from '../../src/cli/command.ts'
 import { exitTable } from '../../src/cli/exit-codes.ts'
-import { parseOptions } from '../../src/server/options.ts'
+import { parseOptions } from '../../src/server/config/options.ts'
 
 test('docs/cli.md is up to date with node scripts/gen-cli-doc.ts', async () => {
   expect(readFileSync(cliPagePath, 'utf8')).toBe(await cliPage())

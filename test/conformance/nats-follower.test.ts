@@ -1,8 +1,8 @@
 /** A node that begins to follow a stream comes to know that it has seen all of it, whatever the server counts. */
 import * as nats from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
-import { Follower } from '../../src/stores/nats/follower.ts'
-import { Link } from '../../src/stores/nats/link.ts'
+import { Follower } from '../../src/stores/nats/following/follower.ts'
+import { Link } from '../../src/stores/nats/connection/connection.ts'
 import { startNats } from '../support/nats.ts'
 import { until } from '../support/until.ts'
 

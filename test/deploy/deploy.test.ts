@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catalogue } from '../../src/cli/catalogue.ts'
 import { gateway } from '../../src/cli/commands/gateway.ts'
-import { configOptions } from '../../src/server/config-options.ts'
-import { readConfig } from '../../src/server/config.ts'
-import { parseOptions } from '../../src/server/options.ts'
+import { configOptions } from '../../src/server/config/config-options.ts'
+import { readConfig } from '../../src/server/config/config.ts'
+import { parseOptions } from '../../src/server/config/options.ts'
 import { serveInProcess } from '../support/in-process.ts'
 
 const root = join(import.meta.dirname, '../..')

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { defaultLimits as limits } from '../../src/core/model/limits.ts'
-import { jsonBounds } from '../../src/http/json.ts'
+import { jsonBounds } from '../../src/http/request/json.ts'
 import { defaultPushLimits as push } from '../../src/protocols/a2a/push/limits.ts'
-import { configOptions } from '../../src/server/config-options.ts'
+import { configOptions } from '../../src/server/config/config-options.ts'
 
 const docs = join(import.meta.dirname, '../../docs')
 

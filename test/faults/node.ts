@@ -1,8 +1,8 @@
 /** Program: one node with the lab agents. Arguments: store address, port, lease duration. */
 import { labComponents } from '../../src/agents/lab/kinds.ts'
-import { configOptions } from '../../src/server/config-options.ts'
+import { configOptions } from '../../src/server/config/config-options.ts'
 import { createServer } from '../../src/server/create-server.ts'
-import { openStore } from '../../src/server/open-store.ts'
+import { openStore } from '../../src/server/store/open-store.ts'
 
 const [store, port, leaseMs] = process.argv.slice(2)
 const logger = {

@@ -2,7 +2,7 @@
 import { request as httpRequest } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
-import { targetUrl } from '../../src/protocols/upstream/target-url.ts'
+import { targetUrl } from '../../src/protocols/passthrough/target-url.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { type InProcessOptions, serveInProcess } from '../support/in-process.ts'

@@ -1,6 +1,6 @@
 /** Names and metadata of any characters: taken and given back unchanged by every protocol, or refused before anything is started. */
 import { describe, expect, test } from 'vitest'
-import { decodeHeader } from '../../src/http/header-text.ts'
+import { decodeHeader } from '../../src/http/request/header-text.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { call, untilFinished } from '../support/http.ts'
 import { serveInProcess } from '../support/in-process.ts'

@@ -1,7 +1,7 @@
 /** How to call any route about one run, so that authorized callers succeed. */
 import { toConversationId, toResponseId } from '../../src/protocols/openai/wire/ids.ts'
 import { toStreamToken } from '../../src/protocols/mcp/wire/tokens.ts'
-import type { Route } from '../../src/http/route.ts'
+import type { Route } from '../../src/http/routing/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 
 /** What a route can be about. */

@@ -3,7 +3,7 @@
  * is walked without anybody's doing, and fails here until `requests.ts` can call it.
  */
 import { expect, test } from 'vitest'
-import type { Route } from '../../src/http/route.ts'
+import type { Route } from '../../src/http/routing/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 import { call, startRun, type Target, untilStatus } from '../support/http.ts'
 import { bodyFor, componentFor, pathFor, type Subject } from './requests.ts'

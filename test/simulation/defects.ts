@@ -226,7 +226,7 @@ export const defects: readonly Defect[] = [
   },
   {
     id: 'stray-claims-kept',
-    file: 'src/core/scheduling/abandoned-runs.ts',
+    file: 'src/core/scheduling/unexecuted-runs.ts',
     search: 'for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',

@@ -1,5 +1,5 @@
 /** An API key file for a test. */
-import { createKey } from '../../src/server/auth/keys.ts'
+import { createKey } from '../../src/server/auth/api-keys.ts'
 
 /** One key per name, each with its own principal, in order. */
 export async function createKeys(path: string, names: readonly string[]): Promise<string[]> {

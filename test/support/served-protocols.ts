@@ -4,11 +4,11 @@ import { silentLogger } from '../../src/core/ports/logger.ts'
 import type { ComponentSource } from '../../src/core/ports/component-source.ts'
 import type { Service } from '../../src/core/service.ts'
 import type { Store } from '../../src/core/ports/store.ts'
-import type { Protocol } from '../../src/http/route.ts'
-import { Streams } from '../../src/http/stream.ts'
-import { openPassthrough } from '../../src/server/open-passthrough.ts'
-import { toProtocolPaths } from '../../src/server/protocol-paths.ts'
-import { firstProtocol, mountedProtocols, type ProtocolParts } from '../../src/server/protocols.ts'
+import type { Protocol } from '../../src/http/routing/route.ts'
+import { Streams } from '../../src/http/response/stream.ts'
+import { openPassthrough } from '../../src/server/protocols/open-passthrough.ts'
+import { toProtocolPaths } from '../../src/server/protocols/protocol-paths.ts'
+import { firstProtocol, mountedProtocols, type ProtocolParts } from '../../src/server/protocols/protocols.ts'
 
 export interface ServedProtocols {
   readonly protocols: readonly Protocol[]

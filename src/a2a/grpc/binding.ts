@@ -6,7 +6,7 @@ import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions 
 import type { Interface } from '../card.ts'
 import { type Exchange, serviceHeaders } from '../exchange.ts'
 import { noList } from '../legacy.ts'
-import { Reader } from '../read.ts'
+import { Reader } from '../decode.ts'
 import type { Update } from '../types.ts'
 import { errorOf } from './errors.ts'
 import { legacyRequest } from './legacy.ts'

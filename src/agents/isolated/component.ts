@@ -10,7 +10,7 @@ import { IsolatedRun } from './isolated-run.ts'
 import { checkOnly, fromCheck, fromJsonSchema } from '../../core/schema/json-schema.ts'
 import { loadComponent, type ModuleDescription } from './load-component.ts'
 import type { ThreadData } from './protocol.ts'
-import { Slots } from '../shared/slots.ts'
+import { Slots } from '../shared/semaphore.ts'
 import { IsolatedThread } from './thread.ts'
 
 export interface IsolatedOptions<Input = unknown> {

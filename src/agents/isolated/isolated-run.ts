@@ -1,7 +1,7 @@
 /** Stream of one isolated run: takes a slot, starts a thread, forwards what it yields, and always ends the thread. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
-import type { Slots } from '../shared/slots.ts'
+import type { Slots } from '../shared/semaphore.ts'
 import type { IsolatedThread } from './thread.ts'
 
 export interface IsolatedRunOptions {

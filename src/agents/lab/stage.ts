@@ -1,6 +1,6 @@
 /** State of a script's execution: the run's context, counters, and waiting. */
 import type { RunContext } from '../../core/ports/component.ts'
-import { pause, untilAborted } from '../shared/pause.ts'
+import { pause, untilAborted } from '../shared/delay.ts'
 
 /** Unpaced output yields to the event loop after this many events. */
 const EVENTS_PER_TICK = 16

@@ -58,7 +58,7 @@ export function modelAgent(definition: ModelAgentDefinition): Component<ModelInp
     kind: 'agent',
     info: { model: describeModel(definition.model) },
     async *run(input, context) {
-      const { runModelAgent } = await import('./run-agent.ts')
+      const { runModelAgent } = await import('./run-model.ts')
       return yield* runModelAgent(definition, input, context)
     },
   }

@@ -1,6 +1,6 @@
 /** One background response of the OpenAI API: started once per run, followed to its end over any number of connections. */
 import { type RunContext, WorkError } from '../../core/ports/component.ts'
-import { pause } from '../shared/pause.ts'
+import { pause } from '../shared/delay.ts'
 import {
   type CreationRequest,
   creationOf,

@@ -2,7 +2,7 @@
  * Scripted model without network: its response is a function of its prompt. Streams word by word, calls tools, counts words as
  * tokens.
  */
-import { pause } from '../shared/pause.ts'
+import { pause } from '../shared/delay.ts'
 import { isReplaying } from './replaying.ts'
 import {
   describeCall,

@@ -8,7 +8,7 @@ import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '.
 import { leg } from '../shared/leg.ts'
 import { textOf } from '../shared/text-of.ts'
 import { shownEvents } from './events.ts'
-import { parsed } from './parsed.ts'
+import { parsed } from './parse-tool-arguments.ts'
 
 /** Generic parameters are the user's concern. */
 // oxlint-disable-next-line typescript/no-explicit-any

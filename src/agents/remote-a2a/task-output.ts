@@ -10,7 +10,7 @@ import {
   type Update,
 } from '../../a2a/types.ts'
 import { repeatsArtifact } from '../../a2a/parts.ts'
-import { detached } from '../../a2a/detached.ts'
+import { detached } from '../../a2a/copy-substring.ts'
 import { createEvent } from '../../core/ports/component.ts'
 import type { Event, EventData } from '../../core/model/event.ts'
 import { base64Pieces, fitsEvent, isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'

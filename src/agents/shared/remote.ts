@@ -5,7 +5,7 @@ import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
 import { eventsIn, piecesOf } from '../../sse/read.ts'
-import { pause } from './pause.ts'
+import { pause } from './delay.ts'
 import type { UpstreamCode } from './upstream-codes.ts'
 
 interface RemoteErrorOptions {

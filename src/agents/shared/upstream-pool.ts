@@ -5,7 +5,7 @@ import { WorkError } from '../../core/ports/component.ts'
 import type { SourceLoad } from '../../core/ports/component-source.ts'
 import { type BreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
 import { RemoteError, RetryBudget, type RetryOptions } from './remote.ts'
-import { Slots } from './slots.ts'
+import { Slots } from './semaphore.ts'
 
 export interface UpstreamPoolOptions {
   /** Base URLs of the replicas. */

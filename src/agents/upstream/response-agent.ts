@@ -4,7 +4,7 @@ import { endOf, type FetchedResponse, ReceivedResponse, remainder } from '../mod
 import type { Headers } from '../shared/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { pause } from '../shared/pause.ts'
+import { pause } from '../shared/delay.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk, RetryBudget } from '../shared/remote.ts'
 import type { UpstreamPool, UpstreamSlot } from '../shared/upstream-pool.ts'

@@ -1,7 +1,7 @@
 /** `holdfast answer`: answers the question of a paused run. */
 import type { Answers, RunInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
-import { toSwitch, toText } from '../../server/option-values.ts'
+import { toSwitch, toText } from '../../server/config/option-values.ts'
 import { loadComponents } from '../loading/load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'

@@ -1,5 +1,5 @@
 /** `holdfast backup DEST`: writes a verified copy of a store, even while it is in use. */
-import { backUpStore } from '../../server/store-backup.ts'
+import { backUpStore } from '../../server/store/store-backup.ts'
 import { defineCommand } from '../command.ts'
 import { reportDamage } from '../transfer/copied-damage.ts'
 import { copyProgress } from '../transfer/copy-progress.ts'

@@ -1,8 +1,8 @@
 /** `holdfast demo`: serves ready-made components. */
 import { HoldfastError } from '../../core/model/errors.ts'
-import { configOptions } from '../../server/config-options.ts'
-import { readConfig } from '../../server/config.ts'
-import { loadStore } from '../../server/open-store.ts'
+import { configOptions } from '../../server/config/config-options.ts'
+import { readConfig } from '../../server/config/config.ts'
+import { loadStore } from '../../server/store/open-store.ts'
 import type { Command } from '../command.ts'
 import type { ProtocolUrls } from '../serving/host.ts'
 import type { CommandIo } from '../io.ts'

@@ -1,7 +1,7 @@
 /** `holdfast dev FILE`: serves a module and reloads it on changes, while runs continue. */
 import { messageOf } from '../../core/model/errors.ts'
-import { configOptions } from '../../server/config-options.ts'
-import { readConfig } from '../../server/config.ts'
+import { configOptions } from '../../server/config/config-options.ts'
+import { readConfig } from '../../server/config/config.ts'
 import type { Server } from '../../server/create-server.ts'
 import type { Command } from '../command.ts'
 import { loadComponents } from '../loading/load-components.ts'

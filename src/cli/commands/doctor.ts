@@ -1,5 +1,5 @@
 /** `holdfast doctor`: diagnoses problems and says how to fix them. */
-import { toSwitch } from '../../server/option-values.ts'
+import { toSwitch } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { bad, type Finding } from '../doctor/finding.ts'
 import { examinePort, examineStore, examineVersions } from '../doctor/machine.ts'
@@ -7,7 +7,7 @@ import { examineProxyVariables, examineServer } from '../doctor/network.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import { type Style, styleOf } from '../terminal/style.ts'
 import { defaultStore, defaultUrl, problemOf, type TargetValues, targetOptions } from '../target/target.ts'
-import type { Environment } from '../../server/options.ts'
+import type { Environment } from '../../server/config/options.ts'
 
 export const doctor = defineCommand({
   operands: [],

@@ -1,8 +1,8 @@
 /** `holdfast import`: imports an exported run into a store. */
 import { createReadStream } from 'node:fs'
 import { ownerKey } from '../../core/model/principal.ts'
-import { openStore } from '../../server/open-store.ts'
-import { toText } from '../../server/option-values.ts'
+import { openStore } from '../../server/store/open-store.ts'
+import { toText } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { stderrLogger } from '../logging/stderr-logger.ts'

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openKeyAuthenticator } from '../../server/auth/keys.ts'
+import { openKeyAuthenticator } from '../../server/auth/api-keys.ts'
 import { keys } from './keys.ts'
 
 let folder: string

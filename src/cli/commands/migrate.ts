@@ -1,5 +1,5 @@
 /** `holdfast migrate`: migrates the schema of a store. */
-import { migrateStore, type SchemaChange } from '../../server/store-maintenance.ts'
+import { migrateStore, type SchemaChange } from '../../server/store/store-maintenance.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import { defaultStore, storeText, targetOptions } from '../target/target.ts'

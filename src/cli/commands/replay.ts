@@ -1,7 +1,7 @@
 /** `holdfast replay`: replays a run with its original timing. */
 import type { RunStatus } from '../../core/model/run.ts'
 import { setTimeout as wait } from 'node:timers/promises'
-import { toDuration, toSwitch } from '../../server/option-values.ts'
+import { toDuration, toSwitch } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { isEnd } from '../display/lines.ts'
 import { presenterFor } from '../display/presenter.ts'

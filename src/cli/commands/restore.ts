@@ -1,5 +1,5 @@
 /** `holdfast restore SRC`: replaces a store with a backup. */
-import { restoreStore } from '../../server/store-backup.ts'
+import { restoreStore } from '../../server/store/store-backup.ts'
 import { defineCommand } from '../command.ts'
 import { reportDamage } from '../transfer/copied-damage.ts'
 import { copyProgress } from '../transfer/copy-progress.ts'

@@ -1,7 +1,7 @@
 /** `holdfast run`: starts a run and follows it. */
 import { HoldfastError } from '../../core/model/errors.ts'
-import { toSwitch, toText } from '../../server/option-values.ts'
-import type { OptionTable } from '../../server/options.ts'
+import { toSwitch, toText } from '../../server/config/option-values.ts'
+import type { OptionTable } from '../../server/config/options.ts'
 import { loadComponents } from '../loading/load-components.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'

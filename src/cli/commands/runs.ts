@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RunFilter, RunInfo } from '../../client/index.ts'
 import type { RunStatus } from '../../core/model/run.ts'
-import { toCount, toSwitch, toText } from '../../server/option-values.ts'
+import { toCount, toSwitch, toText } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'

@@ -2,7 +2,7 @@
 import type { RunHandle, ShareAction, ShareInfo } from '../../client/index.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { shareActions } from '../../core/access/share-links.ts'
-import { toDuration, toList, toSwitch, toText } from '../../server/option-values.ts'
+import { toDuration, toList, toSwitch, toText } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'

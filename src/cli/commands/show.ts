@@ -1,6 +1,6 @@
 /** `holdfast show`: shows a run's current state. */
 import { type RunInfo, RunText } from '../../client/index.ts'
-import { toSwitch } from '../../server/option-values.ts'
+import { toSwitch } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { isEnd, lineText, valueText } from '../display/lines.ts'
 import { type Line, RunTree } from '../display/tree.ts'

@@ -1,6 +1,6 @@
 /** `holdfast stop`: stops a run. */
 import { isFinished } from '../../core/model/run.ts'
-import { toDuration, toText } from '../../server/option-values.ts'
+import { toDuration, toText } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import { targetOptions } from '../target/target.ts'

@@ -1,5 +1,5 @@
 /** `holdfast tail`: follows an existing run. */
-import { toCount, toSwitch } from '../../server/option-values.ts'
+import { toCount, toSwitch } from '../../server/config/option-values.ts'
 import { defineCommand } from '../command.ts'
 import { followRun } from '../display/follow.ts'
 import { targetOptions } from '../target/target.ts'

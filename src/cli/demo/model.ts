@@ -3,8 +3,8 @@ import { findPackageJSON } from 'node:module'
 import type { LanguageModel } from 'ai'
 import { resumable } from '../../agents/model/reattach.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import type { ModelConfig } from '../../server/config.ts'
-import type { Environment } from '../../server/options.ts'
+import type { ModelConfig } from '../../server/config/config.ts'
+import type { Environment } from '../../server/config/options.ts'
 
 export interface DemoModel {
   /** Shown to the user at startup. */

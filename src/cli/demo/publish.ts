@@ -1,7 +1,7 @@
 /** Demo workflow with a sequence, a parallel block, a loop and a condition; two steps are agents. */
 import type { LanguageModel } from 'ai'
 import { agent } from '../../agents/agent.ts'
-import { pause } from '../../agents/shared/pause.ts'
+import { pause } from '../../agents/shared/delay.ts'
 import { condition, loop, parallel, step, workflow } from '../../agents/workflow/index.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { DemoFacts } from './lazy.ts'

@@ -1,7 +1,7 @@
 /** Network checks of `holdfast doctor`: the server, and proxies on the way to it. */
 import { createClient } from '../../client/index.ts'
 import { isHoldfastError, messageOf } from '../../core/model/errors.ts'
-import type { Environment } from '../../server/options.ts'
+import type { Environment } from '../../server/config/options.ts'
 import { version } from '../../server/version.ts'
 import { bad, type Finding, good, note } from './finding.ts'
 

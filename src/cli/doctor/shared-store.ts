@@ -1,8 +1,8 @@
 /** Checks of `holdfast doctor` for a shared store: version, replication and durability. */
 import { detailOf } from '../../core/model/errors.ts'
-import { inspectNatsStore, inspectPostgresStore } from '../../server/inspect-shared.ts'
-import { natsText, type NatsConfig } from '../../server/nats-address.ts'
-import { type PostgresConfig, withoutPassword } from '../../server/postgres-address.ts'
+import { inspectNatsStore, inspectPostgresStore } from '../../server/store/inspect-store.ts'
+import { natsText, type NatsConfig } from '../../server/store/nats-address.ts'
+import { type PostgresConfig, withoutPassword } from '../../server/store/postgres-address.ts'
 import { size } from '../terminal/text.ts'
 import { bad, type Finding, good, note } from './finding.ts'
 

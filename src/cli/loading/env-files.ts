@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import type { Environment } from '../../server/options.ts'
+import type { Environment } from '../../server/config/options.ts'
 
 /** What `holdfast dev` reads without the flag. */
 const BY_DEFAULT = '.env'

@@ -1,6 +1,6 @@
 /** A logger that loads pino on the first message, to keep startup fast. */
 import type { Logger } from '../../core/ports/logger.ts'
-import { type LogLevel, logLevels } from '../../server/config-options.ts'
+import { type LogLevel, logLevels } from '../../server/config/config-options.ts'
 
 /** Messages buffered while pino loads, which takes milliseconds. */
 const WAITING_MAX = 1000

@@ -6,12 +6,12 @@ import type { Component } from '../../core/ports/component.ts'
 import { detailOf } from '../../core/model/errors.ts'
 import type { RedactOptions } from '../../core/redaction/redaction.ts'
 import { redactByName } from '../../core/redaction/redactions.ts'
-import { configOptions, type StoreConfig } from '../../server/config-options.ts'
-import { toProtocolPaths } from '../../server/protocol-paths.ts'
-import { natsText } from '../../server/nats-address.ts'
-import { withoutPassword } from '../../server/postgres-address.ts'
-import { toText, toWebAddress } from '../../server/option-values.ts'
-import type { Environment, OptionTable, OptionValues } from '../../server/options.ts'
+import { configOptions, type StoreConfig } from '../../server/config/config-options.ts'
+import { toProtocolPaths } from '../../server/protocols/protocol-paths.ts'
+import { natsText } from '../../server/store/nats-address.ts'
+import { withoutPassword } from '../../server/store/postgres-address.ts'
+import { toText, toWebAddress } from '../../server/config/option-values.ts'
+import type { Environment, OptionTable, OptionValues } from '../../server/config/options.ts'
 import { onlyOwnRuns } from './own-runs.ts'
 
 export const targetOptions = {
@@ -132,7 +132,7 @@ async function openLocal(
   }
   const [{ createServer }, { openStore }, { securityKeyAuthenticator }] = await Promise.all([
     import('../../server/create-server.ts'),
-    import('../../server/open-store.ts'),
+    import('../../server/store/open-store.ts'),
     import('../../server/auth/security-key.ts'),
   ])
   const since = Date.now()

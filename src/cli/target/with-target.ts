@@ -1,6 +1,6 @@
 /** Opens a target for a command, and turns client errors into messages for the user. */
 import { ApiError, ConnectionError } from '../../client/index.ts'
-import type { Environment } from '../../server/options.ts'
+import type { Environment } from '../../server/config/options.ts'
 import { openTarget, type OpenOptions, type Target, type TargetValues } from './target.ts'
 
 export async function withTarget(

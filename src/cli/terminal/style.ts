@@ -1,6 +1,6 @@
 /** Colours, if the terminal supports them and they are not disabled. */
 import { styleText } from 'node:util'
-import type { Environment } from '../../server/options.ts'
+import type { Environment } from '../../server/config/options.ts'
 import type { Output } from '../io.ts'
 
 const formats = ['bold', 'dim', 'red', 'green', 'yellow', 'cyan'] as const

@@ -1,5 +1,5 @@
 /** Reports damage that a copy of a store has, because the store has it. */
-import type { CopyReport } from '../../server/store-backup.ts'
+import type { CopyReport } from '../../server/store/store-backup.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'
 

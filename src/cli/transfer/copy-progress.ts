@@ -1,5 +1,5 @@
 /** Prints the progress of a file copy, at most once per second. */
-import type { CopyProgress } from '../../server/store-backup.ts'
+import type { CopyProgress } from '../../server/store/store-backup.ts'
 import type { CommandIo } from '../io.ts'
 
 const PROGRESS_MS = 1000

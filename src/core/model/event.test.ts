@@ -58,7 +58,7 @@ describe('docs/events.md', () => {
   })
 
   test('lists every notice of the native stream, and no others', () => {
-    const stream = readFileSync(new URL('../../http/stream.ts', import.meta.url), 'utf8')
+    const stream = readFileSync(new URL('../../http/response/stream.ts', import.meta.url), 'utf8')
     const kinds = [...stream.matchAll(/readonly kind: '(\w+)'/g)].map(([, kind]) => `\`stream.${kind}\``)
     expect(kinds.length).toBeGreaterThan(0)
     expect(rowsOf(['event', 'data', 'says']).map(([event]) => event)).toEqual(kinds)

@@ -1,6 +1,6 @@
 /** Answers the questions of a paused run: claims it, checks the answers again under the claim, and resumes it. */
 import { claimPaused } from './claim-paused.ts'
-import type { Continuation } from '../recovery/continuation.ts'
+import type { Continuation } from '../recovery/answered-run.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encodeRequested } from '../execution/encode-requested.ts'
 import { HoldfastError } from '../model/errors.ts'

@@ -2,8 +2,8 @@
  * Decides which runs this node executes. It connects the parts: `RunClaimer` claims runs, `LocalExecutions` executes them, `LeaseKeeper`
  * renews their leases and `AbandonedRuns` ends runs that no node will execute.
  */
-import { AbandonedRuns } from './abandoned-runs.ts'
-import { type Continuation, releaseWithAnswers } from '../recovery/continuation.ts'
+import { AbandonedRuns } from './unexecuted-runs.ts'
+import { type Continuation, releaseWithAnswers } from '../recovery/answered-run.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { LocalExecutions } from './local-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'

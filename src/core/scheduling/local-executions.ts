@@ -4,7 +4,7 @@
  */
 import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
-import type { Continuation } from '../recovery/continuation.ts'
+import type { Continuation } from '../recovery/answered-run.ts'
 import { proceedWithClaim } from '../recovery/proceed-with-claim.ts'
 import type { LiveExecution } from '../recovery/start-execution.ts'
 import { ParkedExecutions } from './parked-executions.ts'

@@ -1,7 +1,7 @@
 /** Serves web requests with the handlers of Node's: `(Request) => Promise<Response>`. */
 import type { IncomingMessage } from 'node:http'
-import { UNKNOWN_ADDRESS } from '../address-limit.ts'
-import type { App } from '../app.ts'
+import { UNKNOWN_ADDRESS } from '../guards/address-limit.ts'
+import type { App } from '../routing/app.ts'
 import { FetchRequest } from './request.ts'
 import { FetchResponse } from './response.ts'
 

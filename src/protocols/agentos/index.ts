@@ -1,8 +1,8 @@
 /** The AgentOS protocol, for unmodified agno clients. */
 import type { Logger } from '../../core/ports/logger.ts'
 import type { Service } from '../../core/service.ts'
-import type { Protocol } from '../../http/route.ts'
-import type { Streams } from '../../http/stream.ts'
+import type { Protocol } from '../../http/routing/route.ts'
+import type { Streams } from '../../http/response/stream.ts'
 import { toDetail } from './wire/errors.ts'
 import { AgentOs } from './requests/agent-os.ts'
 import type { AgentOsInfo } from './routes/os.ts'

@@ -4,8 +4,8 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
-import { respondText } from '../../http/respond.ts'
-import type { Call } from '../../http/route.ts'
+import { respondText } from '../../http/response/respond.ts'
+import type { Call } from '../../http/routing/route.ts'
 
 export interface ProtocolView {
   readonly id: string

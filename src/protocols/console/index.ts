@@ -1,8 +1,8 @@
 /** The console: its page and files, and API routes beyond the native protocol. */
 import type { Service } from '../../core/service.ts'
-import { ISOLATION_HEADERS, respondText } from '../../http/respond.ts'
-import type { Call, Protocol, Route } from '../../http/route.ts'
-import { toProblemResponse } from '../../http/problem.ts'
+import { ISOLATION_HEADERS, respondText } from '../../http/response/respond.ts'
+import type { Call, Protocol, Route } from '../../http/routing/route.ts'
+import { toProblemResponse } from '../../http/response/problem.ts'
 import { type ConsoleFiles, openFiles } from './files.ts'
 import { serveFrames, type ProtocolView } from './frames.ts'
 import { LiveRuns } from './live-runs.ts'

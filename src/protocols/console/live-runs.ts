@@ -8,8 +8,8 @@ import { isFinished, terminalStatuses, type RunStatus } from '../../core/model/r
 import type { ListRequest, Service } from '../../core/service.ts'
 import type { StoredRunPage, StoredRun } from '../../core/ports/store.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
-import { respondJson } from '../../http/respond.ts'
-import type { Call } from '../../http/route.ts'
+import { respondJson } from '../../http/response/respond.ts'
+import type { Call } from '../../http/routing/route.ts'
 import { type SearchPage, searchRuns } from './search-runs.ts'
 
 const LOOK_MS = 1000

@@ -2,9 +2,9 @@
 import type { Principal } from '../../core/model/principal.ts'
 import { requirePermission } from '../../core/access/scopes.ts'
 import type { Service } from '../../core/service.ts'
-import { respondJson } from '../../http/respond.ts'
-import type { Call } from '../../http/route.ts'
-import type { Streams } from '../../http/stream.ts'
+import { respondJson } from '../../http/response/respond.ts'
+import type { Call } from '../../http/routing/route.ts'
+import type { Streams } from '../../http/response/stream.ts'
 import type { ProtocolView } from './frames.ts'
 
 export interface ServerInfo {

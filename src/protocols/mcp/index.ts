@@ -1,5 +1,5 @@
 /** The Model Context Protocol: every component is a tool, and a call that outlives its connection is a task. */
-import type { Protocol } from '../../http/route.ts'
+import type { Protocol } from '../../http/routing/route.ts'
 import { type Endpoint, endpointRoutes } from './routes/endpoint.ts'
 import { toErrorResponse } from './wire/errors.ts'
 

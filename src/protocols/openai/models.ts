@@ -2,8 +2,8 @@
 import type { Component } from '../../core/ports/component.ts'
 import { schemasOf } from '../../core/schema/component-schemas.ts'
 import type { Service } from '../../core/service.ts'
-import { respondJson } from '../../http/respond.ts'
-import type { Route } from '../../http/route.ts'
+import { respondJson } from '../../http/response/respond.ts'
+import type { Route } from '../../http/routing/route.ts'
 import { findComponent } from './requests/request.ts'
 
 export function modelRoutes(service: Service): Route[] {

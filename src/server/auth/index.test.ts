@@ -7,7 +7,7 @@ import { SignJWT } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { localPrincipal, ownerKey } from '../../core/model/principal.ts'
 import { openAuthenticator } from './index.ts'
-import { createKey } from './keys.ts'
+import { createKey } from './api-keys.ts'
 
 const SECRET = 'a shared secret of more than 32 bytes'
 const jwt = { key: `secret:${SECRET}` }

@@ -40,7 +40,9 @@ export async function openAuthenticator(
   if ('authenticate' in options) return options
   checkOptions('auth', options, AUTH_RULES)
   const keys =
-    options.keys === undefined ? undefined : await (await import('./keys.ts')).openKeyAuthenticator(options.keys, clock)
+    options.keys === undefined
+      ? undefined
+      : await (await import('./api-keys.ts')).openKeyAuthenticator(options.keys, clock)
   const jwt =
     options.jwt === undefined ? undefined : await (await import('./jwt.ts')).openJwtAuthenticator(options.jwt, clock)
   if (options.passthrough === true) {
@@ -64,7 +66,7 @@ const everyoneIsLocal: Authenticator = {
 }
 
 async function both(keys: Authenticator, jwt: Authenticator): Promise<Authenticator> {
-  const { KEY_PREFIX } = await import('./keys.ts')
+  const { KEY_PREFIX } = await import('./api-keys.ts')
   return {
     scheme: 'keys+jwt',
     async authenticate(credential) {

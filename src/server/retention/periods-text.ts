@@ -1,5 +1,5 @@
 /** Parses `--retain` and `--retain-runs`: `30d`, or `30d,writer=7d,tenant:acme=90d,principal:acme/anna=1d`. */
-import { toDuration } from '../option-values.ts'
+import { toDuration } from '../config/option-values.ts'
 import type { RetentionOverrides } from './periods.ts'
 
 export interface RetentionText extends RetentionOverrides {

@@ -2,14 +2,14 @@
 import { silentLogger } from '../../core/ports/logger.ts'
 import { optionalPackage } from '../../core/runtime/optional-package.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { Alarms } from './alarms.ts'
+import { Alarms } from './following/alarms.ts'
 import { checkName } from './layout.ts'
-import type { Nats } from './connecting.ts'
-import { Link } from './link.ts'
+import type { Nats } from './connection/connect.ts'
+import { Link } from './connection/connection.ts'
 import type { OpenNatsOptions } from './options.ts'
 import { inspect, setUp, type StreamInfo } from './setup.ts'
 import { NatsStore } from './store.ts'
-import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './sync-policy.ts'
+import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './connection/sync-policy.ts'
 
 export type { OpenNatsOptions, StreamInfo, SyncPolicy }
 

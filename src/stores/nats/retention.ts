@@ -1,12 +1,12 @@
 /** Retention: a message records the trim or removal, then the messages before it are purged. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { isFinished } from '../../core/model/run.ts'
-import { keptBytesOf } from './head.ts'
-import type { Keys } from './keys.ts'
+import { keptBytesOf } from './log/head.ts'
+import type { Keys } from './state/keys.ts'
 import type { Layout } from './layout.ts'
-import type { Link } from './link.ts'
-import { readTail } from './reader.ts'
-import type { RunMessages } from './run-messages.ts'
+import type { Link } from './connection/connection.ts'
+import { readTail } from './log/reader.ts'
+import type { RunMessages } from './log/run-messages.ts'
 
 export interface RetentionOptions {
   readonly link: Link

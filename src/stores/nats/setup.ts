@@ -1,9 +1,9 @@
 /** Creates missing streams, safe for concurrent nodes, and checks that existing ones match the options. */
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
-import { pause } from '../shared/pause.ts'
-import { ApiError, NoResponders } from './failures.ts'
+import { pause } from '../shared/delay.ts'
+import { ApiError, NoResponders } from './connection/failures.ts'
 import { Layout, type SubjectAddress, versionAddress } from './layout.ts'
-import type { Link } from './link.ts'
+import type { Link } from './connection/connection.ts'
 
 export interface StreamWishes {
   /** Prefix of all streams and subjects. */

@@ -3,7 +3,7 @@ import type { Document } from '../../core/model/document.ts'
 import type { DocumentName, TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
 import type { Creation } from './creation.ts'
-import type { NatsDocuments } from './documents.ts'
+import type { NatsDocuments } from './state/documents.ts'
 
 export interface NatsTransferOptions {
   readonly workers: () => Promise<readonly string[]>

@@ -2,7 +2,7 @@
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { StoreHealth } from '../../core/ports/store.ts'
-import { pause } from '../shared/pause.ts'
+import { pause } from '../shared/delay.ts'
 import { cancelBackend } from './cancel-request.ts'
 import { failureKind, isSilence, leavesConnection, storeError } from './failures.ts'
 import { beginWith, sessionSettings, type TimeBounds } from './time-bounds.ts'

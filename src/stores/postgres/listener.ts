@@ -1,5 +1,5 @@
 /** Receives hints from other nodes: one connection with LISTEN, reopened whenever it breaks. */
-import { pause } from '../shared/pause.ts'
+import { pause } from '../shared/delay.ts'
 import { connectionConfig, type Pg } from './database.ts'
 
 export interface ListenerOptions {

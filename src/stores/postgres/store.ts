@@ -26,7 +26,7 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/ports/store.ts'
-import { pause } from '../shared/pause.ts'
+import { pause } from '../shared/delay.ts'
 import { connectionConfig, Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
 import { GroupCommit, COMMIT_STREAMS } from './group-commit.ts'

@@ -2,7 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Server as HttpServer } from 'node:http'
 import { describe, expect, test } from 'vitest'
-import { createKey } from '../../../src/server/auth/keys.ts'
+import { createKey } from '../../../src/server/auth/api-keys.ts'
 import { call, followRun, getRun, startRun, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
 import { until } from '../../support/until.ts'

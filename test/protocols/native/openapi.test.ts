@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../../src/core/ports/clock.ts'
 import { defaultLimits } from '../../../src/core/model/limits.ts'
-import type { Route } from '../../../src/http/route.ts'
-import { Streams } from '../../../src/http/stream.ts'
+import type { Route } from '../../../src/http/routing/route.ts'
+import { Streams } from '../../../src/http/response/stream.ts'
 import { nativeProtocol } from '../../../src/protocols/native/index.ts'
 import { openApiDocument } from '../../../src/protocols/native/wire/openapi.ts'
 import {
@@ -20,7 +20,7 @@ import {
   startBody,
   stopBody,
 } from '../../../src/protocols/native/wire/shapes.ts'
-import { createKey } from '../../../src/server/auth/keys.ts'
+import { createKey } from '../../../src/server/auth/api-keys.ts'
 import { version } from '../../../src/server/version.ts'
 import { followRun, startRun, untilFinished, untilStatus } from '../../support/http.ts'
 import { temporaryFolder } from '../../support/temporary.ts'

@@ -1,9 +1,9 @@
 /** A program: one node on a shared store, with claims that run out soon. Its argument is the address of the store. */
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { labComponents } from '../../../src/agents/lab/kinds.ts'
-import { configOptions } from '../../../src/server/config-options.ts'
+import { configOptions } from '../../../src/server/config/config-options.ts'
 import { createServer } from '../../../src/server/create-server.ts'
-import { openStore } from '../../../src/server/open-store.ts'
+import { openStore } from '../../../src/server/store/open-store.ts'
 
 const store = await openStore(configOptions.store.parse(process.argv[2]!))
 const server = await createServer({

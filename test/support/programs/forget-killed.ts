@@ -1,7 +1,7 @@
 /** Program with arguments STORE OWNER: forgets a principal, and kills itself (kill -9) when the first runs are removed. */
-import { configOptions } from '../../../src/server/config-options.ts'
-import { forgetPrincipal } from '../../../src/server/forget.ts'
-import { openStore } from '../../../src/server/open-store.ts'
+import { configOptions } from '../../../src/server/config/config-options.ts'
+import { forgetPrincipal } from '../../../src/server/store/forget.ts'
+import { openStore } from '../../../src/server/store/open-store.ts'
 
 const [address = '', owner = ''] = process.argv.slice(2)
 const store = await openStore(configOptions.store.parse(address))

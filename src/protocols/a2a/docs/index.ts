@@ -1,8 +1,8 @@
 /** A page for people that lists the agents, their skills and addresses, and tries them. */
-import { readNumber } from '../../../http/read-number.ts'
-import { respondJson, respondText } from '../../../http/respond.ts'
-import type { Protocol } from '../../../http/route.ts'
-import { toProblemResponse } from '../../../http/problem.ts'
+import { readNumber } from '../../../http/request/read-number.ts'
+import { respondJson, respondText } from '../../../http/response/respond.ts'
+import type { Protocol } from '../../../http/routing/route.ts'
+import { toProblemResponse } from '../../../http/response/problem.ts'
 import { Agents, type AgentsOptions } from '../requests/agents.ts'
 import { urlOf } from '../requests/request.ts'
 import { docsPage } from './page.ts'

@@ -3,9 +3,9 @@ import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/model/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/model/principal.ts'
 import { paceRequests } from '../../../core/runtime/share-event-loop.ts'
-import { bearerIn } from '../../../http/bearer.ts'
-import type { RequestRate } from '../../../http/request-rate.ts'
-import type { TrustedProxies } from '../../../http/trusted-proxies.ts'
+import { bearerIn } from '../../../http/request/bearer.ts'
+import type { RequestRate } from '../../../http/guards/request-rate.ts'
+import type { TrustedProxies } from '../../../http/guards/trusted-proxies.ts'
 
 /** Concurrent reads per principal, since each may need memory for a message of maximum size. */
 const READING_MAX = 16

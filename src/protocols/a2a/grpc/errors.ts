@@ -2,7 +2,7 @@
 import type * as Grpc from '@grpc/grpc-js'
 import type { Codecs } from '../../../a2a/grpc/packages.ts'
 import type { HoldfastError } from '../../../core/model/errors.ts'
-import { retrySeconds } from '../../../http/respond.ts'
+import { retrySeconds } from '../../../http/response/respond.ts'
 import { describeError, type ErrorTable } from '../wire/errors.ts'
 
 const DETAILS = 'grpc-status-details-bin'

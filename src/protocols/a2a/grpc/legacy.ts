@@ -1,6 +1,6 @@
 /** gRPC of 0.3: maps calls to operations, and resource names such as `tasks/x` to ids. */
 import { legacyNames } from '../../../a2a/grpc/schema.ts'
-import { isRaw } from '../../../a2a/raw.ts'
+import { isRaw } from '../../../a2a/untyped-json.ts'
 import { toProtoPush, toProtoSend } from '../legacy/proto.ts'
 import type { MethodName } from '../requests/methods.ts'
 

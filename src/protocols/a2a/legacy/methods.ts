@@ -1,5 +1,5 @@
 /** Maps JSON-RPC methods of 0.3 to those of 1.0. */
-import { isRaw } from '../../../a2a/raw.ts'
+import { isRaw } from '../../../a2a/untyped-json.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError } from '../wire/errors.ts'
 import { methods } from '../requests/methods.ts'

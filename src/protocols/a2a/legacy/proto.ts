@@ -1,6 +1,6 @@
 /** HTTP+JSON of 0.3: the ProtoJSON format, which differs from its JSON-RPC format and from 1.0. */
-import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-words.ts'
-import { inCamelCase, isRaw, type Raw } from '../../../a2a/raw.ts'
+import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-messages.ts'
+import { inCamelCase, isRaw, type Raw } from '../../../a2a/untyped-json.ts'
 import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
 import { isFinal } from './result.ts'

@@ -1,5 +1,5 @@
 /** Converts 0.3 requests to 1.0. The 1.0 schemas validate the result. */
-import { isRaw } from '../../../a2a/raw.ts'
+import { isRaw } from '../../../a2a/untyped-json.ts'
 
 const roles: ReadonlyMap<string, string> = new Map([
   ['user', 'ROLE_USER'],

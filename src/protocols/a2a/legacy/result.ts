@@ -1,5 +1,5 @@
 /** Converts 1.0 results to JSON-RPC of 0.3: objects with a `kind`, lower-case enums. */
-import { kindMessage, kindPart, legacyPushConfig } from '../../../a2a/legacy-words.ts'
+import { kindMessage, kindPart, legacyPushConfig } from '../../../a2a/legacy-messages.ts'
 import type { TaskStream } from '../requests/operations.ts'
 import { taskStates } from '../view/states.ts'
 import type { Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'

@@ -2,8 +2,8 @@
 import type { Document } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
-import { respondEmpty, respondJson } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
+import { respondEmpty, respondJson } from '../../../http/response/respond.ts'
+import type { Call, Route } from '../../../http/routing/route.ts'
 import { DEAD_LETTERS, DELIVERIES } from '../collections.ts'
 import { type Delivery, deliveryId, deliveryIn } from './deliveries.ts'
 

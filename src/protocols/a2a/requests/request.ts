@@ -1,6 +1,6 @@
 /** Reads the headers and query of an HTTP request. */
 import { HoldfastError } from '../../../core/model/errors.ts'
-import type { Call } from '../../../http/route.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import { activate, parseNames } from './extensions.ts'
 import type { OperationCaller } from './operations.ts'
 import type { A2aOptions, AgentCardOptions } from '../wire/options.ts'

@@ -1,7 +1,7 @@
 /** Schemas of A2A 1.0 requests. As in ProtoJSON, unknown fields are dropped and null means absent. */
 import { z } from 'zod'
-import { inCamelCase } from '../../../a2a/raw.ts'
-import { listOf } from '../../../http/list-shape.ts'
+import { inCamelCase } from '../../../a2a/untyped-json.ts'
+import { listOf } from '../../../http/request/list-shape.ts'
 import { invalidParams } from '../wire/errors.ts'
 import { taskStates, type TaskState } from '../view/states.ts'
 import type { ListRequest, PushConfigRequest, SendRequest } from '../wire/wire.ts'

@@ -1,7 +1,7 @@
 /** Serves the public agent card, with caching headers. */
 import { createHash } from 'node:crypto'
-import { respondText } from '../../../http/respond.ts'
-import type { Call } from '../../../http/route.ts'
+import { respondText } from '../../../http/response/respond.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import type { Agent } from '../requests/agents.ts'
 import { toHybridCard } from '../legacy/card.ts'
 import type { A2aOptions } from '../wire/options.ts'

@@ -1,9 +1,9 @@
 /** The HTTP+JSON binding: one path per operation below the agent's address, with a `/v1` prefix for 0.3. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
-import { readJson } from '../../../http/body.ts'
-import { discardRest } from '../../../http/discard.ts'
-import { respondError, respondText, setRetryAfter } from '../../../http/respond.ts'
-import type { Call } from '../../../http/route.ts'
+import { readJson } from '../../../http/request/body.ts'
+import { discardRest } from '../../../http/request/discard.ts'
+import { respondError, respondText, setRetryAfter } from '../../../http/response/respond.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError, toLegacyStatus, toStatusResponse, toStatusBody } from '../wire/errors.ts'
 import { type Binding, toHoldfastError } from './jsonrpc.ts'

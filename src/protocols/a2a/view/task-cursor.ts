@@ -4,7 +4,7 @@ import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
-import type { SelectedFrames } from '../../../http/view.ts'
+import type { SelectedFrames } from '../../../http/response/view.ts'
 import { type TaskFold, type TaskFrame, taskProjection } from './projection.ts'
 import { snapshotFrame, type StreamStart } from './stream-start.ts'
 

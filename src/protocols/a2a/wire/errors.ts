@@ -1,7 +1,7 @@
 /** A2A errors: one description, which each binding renders in its own format. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
-import { retrySeconds } from '../../../http/respond.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import { retrySeconds } from '../../../http/response/respond.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 /** Version of the specification: 1.0.1 corrected some statuses of 1.0.0, which the official test suite still expects. */
 export type ErrorTable = '1.0.1' | '1.0.0'

@@ -1,6 +1,6 @@
 /** Errors before a stream starts. Clients show the text of the response, and read a `RUN_ERROR` only within a stream. */
 import type { HoldfastError } from '../../../core/model/errors.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 export function toErrorResponse({ message, status, code }: HoldfastError, requestId: string): ErrorResponse {
   return {

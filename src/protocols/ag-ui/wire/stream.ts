@@ -1,6 +1,6 @@
 /** Stream format: server-sent events, one per AG-UI event. */
-import type { StreamFormat } from '../../../http/stream.ts'
-import { encodeFrames, encodeSelected, ViewCursor, type FrameFormat } from '../../../http/view.ts'
+import type { StreamFormat } from '../../../http/response/stream.ts'
+import { encodeFrames, encodeSelected, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
 import type { AgentStream } from '../requests/attach.ts'
 import type { AgentFrame } from '../view/state.ts'
 import type { AgUiEvent } from './events.ts'

@@ -1,7 +1,7 @@
 /** Converts AgentOS continue requests to answers. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Question } from '../../../core/model/event.ts'
-import { parseJsonOrText } from '../../../http/json.ts'
+import { parseJsonOrText } from '../../../http/request/json.ts'
 import { type Fields, listField, textField } from './fields.ts'
 import type { Family } from '../wire/families.ts'
 import { ANSWER_FIELD, callOf, factsOf, propertiesOf } from '../wire/requirements.ts'

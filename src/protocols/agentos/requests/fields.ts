@@ -1,6 +1,6 @@
 /** Reads request fields, with validation errors in the format of FastAPI. */
 import { HoldfastError } from '../../../core/model/errors.ts'
-import { parseJson } from '../../../http/json.ts'
+import { parseJson } from '../../../http/request/json.ts'
 import { fieldError } from '../wire/errors.ts'
 import { asText } from '../wire/shapes.ts'
 

@@ -1,6 +1,6 @@
 /** Parses a request that starts a run: the component's input, and the run's metadata. */
 import { HoldfastError } from '../../../core/model/errors.ts'
-import type { Form, UploadedFile } from '../../../http/form.ts'
+import type { Form, UploadedFile } from '../../../http/request/form.ts'
 import { fieldError } from '../wire/errors.ts'
 import { type Fields, jsonField, listField, nameField, objectField, switchField, textField } from './fields.ts'
 

@@ -1,8 +1,8 @@
 /** Checkpoints: positions between a run's messages. The log implies them all, so none are stored. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { SESSIONS } from '../../../core/model/document.ts'
-import { respondJson } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
+import { respondJson } from '../../../http/response/respond.ts'
+import type { Call, Route } from '../../../http/routing/route.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { type Family, statusNames } from '../wire/families.ts'
 import { integerField, nameField, queryFields } from '../requests/fields.ts'

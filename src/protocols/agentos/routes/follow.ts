@@ -4,9 +4,15 @@ import type { Limits } from '../../../core/model/limits.ts'
 import { lastOf, type Slice } from '../../../core/model/record.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
-import type { Call } from '../../../http/route.ts'
-import type { Notice, Stream, StreamFormat } from '../../../http/stream.ts'
-import { encodeFrames, encodeSelected, type SelectedFrames, ViewCursor, type FrameFormat } from '../../../http/view.ts'
+import type { Call } from '../../../http/routing/route.ts'
+import type { Notice, Stream, StreamFormat } from '../../../http/response/stream.ts'
+import {
+  encodeFrames,
+  encodeSelected,
+  type SelectedFrames,
+  ViewCursor,
+  type FrameFormat,
+} from '../../../http/response/view.ts'
 import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetaEvents, type MetaEvent } from '../view/meta-events.ts'
 import type { AgentOs } from '../requests/agent-os.ts'

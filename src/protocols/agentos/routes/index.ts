@@ -1,6 +1,6 @@
 /** The route table: per family, and for the server. */
-import { respondJson } from '../../../http/respond.ts'
-import type { Route } from '../../../http/route.ts'
+import { respondJson } from '../../../http/response/respond.ts'
+import type { Route } from '../../../http/routing/route.ts'
 import { componentDetail, componentSummary } from '../wire/components.ts'
 import { families, type Family } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'

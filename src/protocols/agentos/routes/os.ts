@@ -1,8 +1,8 @@
 /** Server-level routes: description, configuration, and unsupported parts of AgentOS. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
-import { respondJson } from '../../../http/respond.ts'
-import type { Route } from '../../../http/route.ts'
+import { respondJson } from '../../../http/response/respond.ts'
+import type { Route } from '../../../http/routing/route.ts'
 import { componentSummary, DB_ID, modelNamed } from '../wire/components.ts'
 import { families } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'

@@ -1,9 +1,9 @@
 /** `/resume`: replays missed events, then streams live ones. The opening event describes the log at that moment. */
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { isFinished } from '../../../core/model/run.ts'
-import { readForm } from '../../../http/form.ts'
-import { respondEmpty, respondText } from '../../../http/respond.ts'
-import type { Call } from '../../../http/route.ts'
+import { readForm } from '../../../http/request/form.ts'
+import { respondEmpty, respondText } from '../../../http/response/respond.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import { fieldError } from '../wire/errors.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'

@@ -2,7 +2,7 @@
 import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import type { Limits } from '../../../core/model/limits.ts'
-import { closeCodes, type SocketOutbox } from '../../../http/socket-outbox.ts'
+import { closeCodes, type SocketOutbox } from '../../../http/socket/outbox.ts'
 
 /** Overhead of a WebSocket frame. */
 const FRAME_BYTES_MAX = 14

@@ -1,7 +1,7 @@
 /** WebSockets of this protocol: one path per family, one session per connection. */
 import type { Logger } from '../../../core/ports/logger.ts'
-import { SocketServer } from '../../../http/socket-server.ts'
-import type { Upgrade } from '../../../http/upgrade.ts'
+import { SocketServer } from '../../../http/socket/server.ts'
+import type { Upgrade } from '../../../http/socket/upgrade.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { families } from '../wire/families.ts'
 import { SocketSession } from './session.ts'

@@ -1,7 +1,7 @@
 /** A component's content, without retracted output. */
 import { textFrom } from '../../../core/structure/text-pieces.ts'
 import type { Speaker, State } from './state.ts'
-import { values } from './trail.ts'
+import { values } from './persistent-list.ts'
 
 export function textOf({ texts }: Speaker): string {
   return textFrom(texts)

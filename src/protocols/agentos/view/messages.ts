@@ -2,7 +2,7 @@
 import { piecesOf } from '../../../core/structure/text-pieces.ts'
 import { asText } from '../wire/shapes.ts'
 import { secondsOf, type Speaker } from './state.ts'
-import { entries } from './trail.ts'
+import { entries } from './persistent-list.ts'
 
 export interface Message {
   readonly id: string

@@ -14,7 +14,7 @@ import {
   type ToolCalled,
   type ToolEnded,
 } from './state.ts'
-import { add, last } from './trail.ts'
+import { add, last } from './persistent-list.ts'
 
 /** The speaker of an event. Closes open reasoning when other content starts. */
 export function currentSpeaker(writer: FrameWriter): Speaker {

@@ -15,7 +15,7 @@ import { rootOf, type State, type Step } from './state.ts'
 import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
 import { forgetEnd, relayedEnd, withoutFrames } from './relay.ts'
-import { values } from './trail.ts'
+import { values } from './persistent-list.ts'
 
 export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'run.paused'>): void {
   const known = new Set(writer.state.questions.map(({ id }) => id))

@@ -4,7 +4,7 @@ import { textOf } from './content.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { contentType, type StepOutput } from '../wire/shapes.ts'
 import { rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
-import { add, values } from './trail.ts'
+import { add, values } from './persistent-list.ts'
 
 /** AgentOS events of a step kind, and their extra fields. */
 interface Form {

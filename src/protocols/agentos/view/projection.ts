@@ -17,7 +17,7 @@ import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { contentType } from '../wire/shapes.ts'
 import { Speakers } from './speakers.ts'
 import { rootOf, type Speaker, speakerOf, type State } from './state.ts'
-import { values, retract } from './trail.ts'
+import { values, retract } from './persistent-list.ts'
 import {
   awaitRelay,
   beginRelay,

@@ -8,7 +8,7 @@ import { pauseOf, workflowPause } from './project-pauses.ts'
 import { relayedOutput } from './relay.ts'
 import { asText, contentType, type ToolExecution } from '../wire/shapes.ts'
 import { rootOf, secondsOf, shownIdOf, type Speaker, type State } from './state.ts'
-import { values } from './trail.ts'
+import { values } from './persistent-list.ts'
 
 type Output = Readonly<Record<string, unknown>>
 

@@ -6,7 +6,7 @@ import type { RunStatus } from '../../../core/model/run.ts'
 import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { StepOutput } from '../wire/shapes.ts'
 import type { Speakers } from './speakers.ts'
-import type { Trail } from './trail.ts'
+import type { Trail } from './persistent-list.ts'
 
 export interface State {
   readonly run: string

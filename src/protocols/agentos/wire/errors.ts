@@ -1,7 +1,7 @@
 /** Errors in AgentOS format: `{"detail": …}`, with a list of problems for invalid fields. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import { serialize } from '../../../core/model/serialize.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 /** Statuses that differ from the other protocols. */
 const statuses: Partial<Record<ErrorCode, number>> = { unsupported: 501 }

@@ -10,8 +10,8 @@ import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
-import { jsonBytes } from '../../../http/respond.ts'
-import { foldRun } from '../../../http/view.ts'
+import { jsonBytes } from '../../../http/response/respond.ts'
+import { foldRun } from '../../../http/response/view.ts'
 import type { ChatService, ToolParts } from './chats.ts'
 
 export interface ChatHistory {

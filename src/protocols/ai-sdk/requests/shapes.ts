@@ -1,7 +1,7 @@
 /** Validation of request bodies. Loaded lazily. */
 import { z } from 'zod'
-import { maybe } from '../../../http/body-shape.ts'
-import { listOf } from '../../../http/list-shape.ts'
+import { maybe } from '../../../http/request/body-shape.ts'
+import { listOf } from '../../../http/request/list-shape.ts'
 
 /** Maximum entries per request. A body has at most 100,000 values in any case. */
 const MESSAGES_MAX = 2000

@@ -1,7 +1,7 @@
 /** A subscriber's place in a chat: which frames it gets, and where its stream ends. */
 import type { Slice } from '../../../core/model/record.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
-import { type SelectedFrames, ViewCursor } from '../../../http/view.ts'
+import { type SelectedFrames, ViewCursor } from '../../../http/response/view.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 export interface ChatCursorOptions {

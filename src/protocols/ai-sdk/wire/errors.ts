@@ -1,6 +1,6 @@
 /** Errors before a stream starts. The AI SDK shows the body of the response to the user, so it is the message alone. */
 import type { HoldfastError } from '../../../core/model/errors.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 export function toErrorText({ message, status, code }: HoldfastError, requestId: string): ErrorResponse {
   return {

@@ -1,6 +1,6 @@
 /** Stream format: server-sent events of the UI message stream, version 1. */
-import type { Notice, StreamFormat } from '../../../http/stream.ts'
-import { encodeFrames, encodeSelected, type FrameFormat } from '../../../http/view.ts'
+import type { Notice, StreamFormat } from '../../../http/response/stream.ts'
+import { encodeFrames, encodeSelected, type FrameFormat } from '../../../http/response/view.ts'
 import { ChatCursor, type ChatCursorOptions } from './chat-cursor.ts'
 import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
 import { type Leg, toStreamId } from '../../../ai-sdk/ids.ts'

@@ -1,6 +1,6 @@
 /** One message of a client, as JSON-RPC and HTTP headers carry it. */
 import { isHoldfastError } from '../../../core/model/errors.ts'
-import { readJson } from '../../../http/body.ts'
+import { readJson } from '../../../http/request/body.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
 import { INVALID_REQUEST, PARSE_ERROR, rpcError } from '../wire/errors.ts'
 import { isRpcId, type RpcId } from '../wire/tokens.ts'

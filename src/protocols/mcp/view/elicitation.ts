@@ -4,7 +4,7 @@
  */
 import type { Question } from '../../../core/model/event.ts'
 import { checkJson } from '../../../core/schema/check-json.ts'
-import { parseJsonOrText } from '../../../http/json.ts'
+import { parseJsonOrText } from '../../../http/request/json.ts'
 
 export interface Elicitation {
   readonly method: 'elicitation/create'

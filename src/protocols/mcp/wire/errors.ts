@@ -1,6 +1,6 @@
 /** MCP errors: JSON-RPC error objects, whose `data` names our own code. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 export const PARSE_ERROR = -32_700
 export const INVALID_REQUEST = -32_600

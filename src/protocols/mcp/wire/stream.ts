@@ -1,7 +1,7 @@
 /** The stream of one request: progress, questions to the client's user, and the response at the end. */
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
-import type { StreamFormat } from '../../../http/stream.ts'
-import { viewFormat, type FrameFormat } from '../../../http/view.ts'
+import type { StreamFormat } from '../../../http/response/stream.ts'
+import { viewFormat, type FrameFormat } from '../../../http/response/view.ts'
 import { keyOf, toElicitation } from '../view/elicitation.ts'
 import type { CallFrame, CallState } from '../view/projection.ts'
 import { metaOf, type ToolResult, waitingResult } from '../view/result.ts'

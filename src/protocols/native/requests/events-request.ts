@@ -1,8 +1,8 @@
 /** What a client asks of `GET /runs/{id}/events`: where to start, what to deliver, and in which format. */
 import { HoldfastError } from '../../../core/model/errors.ts'
-import type { Call } from '../../../http/route.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import { type CheckedCursor, parseCheckedCursor } from './checked-cursor.ts'
-import { readNumber } from '../../../http/read-number.ts'
+import { readNumber } from '../../../http/request/read-number.ts'
 
 export type EventsFormat = 'sse' | 'json' | 'ndjson'
 

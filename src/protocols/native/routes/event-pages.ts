@@ -4,10 +4,10 @@ import { lastOf, rawRecords } from '../../../core/model/record.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { KnownRun, Service } from '../../../core/service.ts'
-import { respondText } from '../../../http/respond.ts'
-import type { Call } from '../../../http/route.ts'
+import { respondText } from '../../../http/response/respond.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import type { EventFilter } from '../requests/event-filter.ts'
-import { readNumber } from '../../../http/read-number.ts'
+import { readNumber } from '../../../http/request/read-number.ts'
 import type { EncodedSnapshot } from '../view/snapshot.ts'
 
 export interface PageStart {

@@ -1,11 +1,11 @@
 /** `POST /admin/forget`: deletes all data of a principal and streams its progress. */
 import type { RemovalCount } from '../../../core/access/forget.ts'
 import type { Service } from '../../../core/service.ts'
-import { readJson } from '../../../http/body.ts'
-import { toClientError } from '../../../http/client-error.ts'
-import { logFailure } from '../../../http/log-failure.ts'
-import { ISOLATION_HEADERS } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
+import { readJson } from '../../../http/request/body.ts'
+import { toClientError } from '../../../http/response/client-error.ts'
+import { logFailure } from '../../../http/response/log-failure.ts'
+import { ISOLATION_HEADERS } from '../../../http/response/respond.ts'
+import type { Call, Route } from '../../../http/routing/route.ts'
 import { toProblem } from '../wire/errors.ts'
 import type { ForgottenShape } from '../wire/shapes.ts'
 

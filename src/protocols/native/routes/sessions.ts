@@ -2,10 +2,10 @@
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
-import { readJson } from '../../../http/body.ts'
-import { jsonBytes, respondEmpty, respondJson } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
-import { readNumber } from '../../../http/read-number.ts'
+import { readJson } from '../../../http/request/body.ts'
+import { jsonBytes, respondEmpty, respondJson } from '../../../http/response/respond.ts'
+import type { Call, Route } from '../../../http/routing/route.ts'
+import { readNumber } from '../../../http/request/read-number.ts'
 import type { SessionShape } from '../wire/shapes.ts'
 
 export function sessionRoutes(service: Service): Route[] {

@@ -1,9 +1,9 @@
 /** `/runs/{id}/shares`: share links to one run. */
 import type { Service } from '../../../core/service.ts'
 import type { Share } from '../../../core/access/share-links.ts'
-import { readJson } from '../../../http/body.ts'
-import { respondEmpty, respondJson } from '../../../http/respond.ts'
-import type { Call, Route } from '../../../http/route.ts'
+import { readJson } from '../../../http/request/body.ts'
+import { respondEmpty, respondJson } from '../../../http/response/respond.ts'
+import type { Call, Route } from '../../../http/routing/route.ts'
 import type { NativeLinks } from '../wire/links.ts'
 import type { ShareShape } from '../wire/shapes.ts'
 

@@ -2,7 +2,7 @@
 import type { HoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import { lastOf, type RawRecord, recordText, type Slice } from '../../../core/model/record.ts'
-import type { Notice, StreamFormat } from '../../../http/stream.ts'
+import type { Notice, StreamFormat } from '../../../http/response/stream.ts'
 import { encodeFrame, encodeRetry, HEARTBEAT } from '../../../sse/index.ts'
 import { checkedCursorOf } from '../requests/checked-cursor.ts'
 import type { EventFilter } from '../requests/event-filter.ts'

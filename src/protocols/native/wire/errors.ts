@@ -1,7 +1,7 @@
 /** Errors before a stream starts: problem JSON (RFC 9457). */
 import type { ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import { serialize } from '../../../core/model/serialize.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 const titles: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'Invalid request',

@@ -1,5 +1,5 @@
 /** Links of the native protocol, which may be at another path than the root. */
-import type { Call } from '../../../http/route.ts'
+import type { Call } from '../../../http/routing/route.ts'
 
 /** Paths of protocols below the mount point, without a slash at the end. */
 export type LinkedPaths = ReadonlyMap<string, string>

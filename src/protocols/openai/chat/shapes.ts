@@ -1,6 +1,6 @@
 /** Request schema of chat completions. Unknown fields are ignored, because OpenAI adds new ones often. */
 import { z } from 'zod'
-import { listOf } from '../../../http/list-shape.ts'
+import { listOf } from '../../../http/request/list-shape.ts'
 import { maxList, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() })

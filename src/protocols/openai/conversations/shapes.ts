@@ -1,6 +1,6 @@
 /** Request schemas of conversations. Loaded lazily. */
 import { z } from 'zod'
-import { listOf } from '../../../http/list-shape.ts'
+import { listOf } from '../../../http/request/list-shape.ts'
 import { item } from '../responses/shapes.ts'
 import { maybe, metadataShape } from '../wire/shapes.ts'
 

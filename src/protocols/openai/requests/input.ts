@@ -1,7 +1,7 @@
 /** Converts a request to component input. */
 import type { CallerOptions, CallerSettings } from '../../../core/model/caller-options.ts'
 import type { ContentPart } from '../../../core/model/conversation.ts'
-import { parseJsonOrText } from '../../../http/json.ts'
+import { parseJsonOrText } from '../../../http/request/json.ts'
 import { refusal } from '../wire/errors.ts'
 
 /** From a URL or data URL. */

@@ -1,8 +1,8 @@
 /** Common request parameters: component, session, and idempotency key. */
 import type { Component, DisconnectPolicy } from '../../../core/ports/component.ts'
 import type { Service } from '../../../core/service.ts'
-import { decodeHeader } from '../../../http/header-text.ts'
-import type { Call } from '../../../http/route.ts'
+import { decodeHeader } from '../../../http/request/header-text.ts'
+import type { Call } from '../../../http/routing/route.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
 import { notFound, refusal } from '../wire/errors.ts'
 

@@ -4,7 +4,7 @@
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Message } from '../../../core/model/conversation.ts'
-import { parseJson } from '../../../http/json.ts'
+import { parseJson } from '../../../http/request/json.ts'
 import { refusal } from '../wire/errors.ts'
 
 const PREFIX = 'hf1.'

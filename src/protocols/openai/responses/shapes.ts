@@ -1,6 +1,6 @@
 /** Request schema of responses. Unknown fields are ignored, because OpenAI adds new ones often. */
 import { z } from 'zod'
-import { listOf } from '../../../http/list-shape.ts'
+import { listOf } from '../../../http/request/list-shape.ts'
 import { maxList, maybe, metadataShape, schemaShape } from '../wire/shapes.ts'
 
 const textPart = z.looseObject({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })

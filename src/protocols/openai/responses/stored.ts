@@ -4,7 +4,7 @@ import { type HoldfastError, isHoldfastError } from '../../../core/model/errors.
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
-import { foldRun } from '../../../http/view.ts'
+import { foldRun } from '../../../http/response/view.ts'
 import { notFound } from '../wire/errors.ts'
 import { type Part, parseResponseId } from '../wire/ids.ts'
 import { aboutOf, assertUntrimmed } from '../requests/start.ts'

@@ -1,9 +1,9 @@
 /** The WebSocket of `/v1/responses`. It is authenticated before it is accepted. */
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Service } from '../../../core/service.ts'
-import { bearerIn } from '../../../http/bearer.ts'
-import type { SocketServer } from '../../../http/socket-server.ts'
-import type { Upgrade, UpgradeCall } from '../../../http/upgrade.ts'
+import { bearerIn } from '../../../http/request/bearer.ts'
+import type { SocketServer } from '../../../http/socket/server.ts'
+import type { Upgrade, UpgradeCall } from '../../../http/socket/upgrade.ts'
 import { DISCONNECT_HEADER, SESSION_HEADER, TOOLS_HEADER } from '../requests/request.ts'
 import { ResponseSession } from './session.ts'
 

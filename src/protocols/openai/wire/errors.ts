@@ -1,7 +1,7 @@
 /** Errors in OpenAI's format, before and within streams. */
 import { type ErrorCode, errorTable, HoldfastError } from '../../../core/model/errors.ts'
 import type { Failure, LoggedEvent, Question } from '../../../core/model/event.ts'
-import type { ErrorResponse } from '../../../http/route.ts'
+import type { ErrorResponse } from '../../../http/routing/route.ts'
 
 export interface ErrorObject {
   readonly message: string

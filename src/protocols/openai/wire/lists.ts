@@ -1,5 +1,5 @@
 /** Pagination in OpenAI's format. */
-import { jsonBytes } from '../../../http/respond.ts'
+import { jsonBytes } from '../../../http/response/respond.ts'
 import { refusal } from './errors.ts'
 
 export interface PageOptions {

@@ -1,5 +1,5 @@
 /** Stream format: server-sent events with data in every frame, and comments as heartbeats. */
-import type { Notice } from '../../../http/stream.ts'
+import type { Notice } from '../../../http/response/stream.ts'
 import { type ErrorObject, toErrorObject } from './errors.ts'
 
 /** The official Python client fails on frames without data, such as a lone `retry:`; comments are safe in all clients. */

@@ -1,0 +1,21 @@
+/** Finds the component that a request names. */
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { Component } from '../../core/ports/component.ts'
+import type { Service } from '../../core/service.ts'
+import type { Call } from '../routing/route.ts'
+
+/** By id. Default: the only one. */
+export function findComponent(service: Service, id: string | undefined): Component {
+  const all = service.components()
+  const found = id === undefined ? all[0] : all.find((component) => component.id === id)
+  if (id === undefined && all.length !== 1)
+    throw new HoldfastError('invalid_request', 'the server has several components: name one with ?component=')
+  if (found !== undefined) return found
+  service.noteUnknown()
+  throw new HoldfastError('not_found', `no component ${JSON.stringify(id?.slice(0, 200))}`)
+}
+
+/** A protocol that was moved to a path without a parameter has it in the query. */
+export function componentIn({ params, query }: Pick<Call, 'params' | 'query'>): string | undefined {
+  return params['component'] ?? query.get('component') ?? undefined
+}

@@ -1,0 +1,170 @@
+/** A protocol's view of a log: streamed, or folded into one response. Live tail and replay use the same function. */
+import { CONTENT_LIMIT_FACTOR } from '../../core/model/limits.ts'
+import { START } from '../../core/model/cursor.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { LoggedEvent } from '../../core/model/event.ts'
+import type { Checkpoint, Encoding, SharedView, ViewStep } from '../../core/delivery/shared-view.ts'
+import { shareEventLoop } from '../../core/runtime/share-event-loop.ts'
+import type { Principal } from '../../core/model/principal.ts'
+import type { Projection } from '../../core/ports/projection.ts'
+import { lastOf, recordsOf, type Slice } from '../../core/model/record.ts'
+import type { Service } from '../../core/service.ts'
+import type { StreamFormat } from './stream.ts'
+
+/** How a protocol encodes the frames of a view. */
+export interface FrameFormat<Frame> extends Omit<StreamFormat, 'encode' | 'done'>, Encoding<Frame> {}
+
+/** What one subscriber gets of a view that it shares with others. */
+export interface ViewSelection<State, Frame> {
+  readonly view: SharedView<State, Frame>
+  /** The subscription must start after this event. Default: at the beginning. */
+  readonly from?: Checkpoint<State>
+  /** Whether the client still needs a frame, and so all that follow. Default: it needs all. */
+  readonly isNeeded?: (frame: Frame, log: number) => boolean
+  /** Whether one of the frames that may end a stream ends this one. Default: all of them do. */
+  readonly ends?: (frame: Frame, log: number) => boolean
+}
+
+/** The frames of a step that one subscriber gets. */
+export interface SelectedFrames<State, Frame> {
+  readonly step: ViewStep<State, Frame>
+  readonly begin: number
+  readonly end: number
+}
+
+/** A subscriber's position in a view. It holds no frames. */
+export class ViewCursor<State, Frame> {
+  readonly #viewing: ViewSelection<State, Frame>
+  #at: Checkpoint<State>
+  #hasBegun: boolean
+  #ended = false
+
+  constructor(viewing: ViewSelection<State, Frame>) {
+    this.#viewing = viewing
+    this.#at = viewing.from ?? viewing.view.start
+    this.#hasBegun = viewing.isNeeded === undefined
+  }
+
+  /** The state after all that was taken. */
+  get at(): Checkpoint<State> {
+    return this.#at
+  }
+
+  /** A frame has ended the stream. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  take(slice: Slice): SelectedFrames<State, Frame> {
+    const { view } = this.#viewing
+    const step = view.step(this.#at, slice)
+    this.#at = step.after
+    const begin = this.#hasBegun ? 0 : this.#firstNeeded(step)
+    return { step, begin, end: this.#ended ? begin : this.#endOf(step, begin) }
+  }
+
+  #firstNeeded({ frames, logs }: ViewStep<State, Frame>): number {
+    const { isNeeded } = this.#viewing
+    const found = frames.findIndex((frame, index) => isNeeded!(frame, logs[index]!))
+    this.#hasBegun = found >= 0
+    return this.#hasBegun ? found : frames.length
+  }
+
+  #endOf({ frames, logs, ends }: ViewStep<State, Frame>, begin: number): number {
+    const { ends: endsHere } = this.#viewing
+    const last = ends.find((index) => index >= begin && (endsHere?.(frames[index]!, logs[index]!) ?? true))
+    this.#ended = last !== undefined
+    return last === undefined ? frames.length : last + 1
+  }
+}
+
+/** Frames of a view as a stream. Subscribers that take a whole step share its bytes. */
+export function viewFormat<State, Frame>(
+  format: FrameFormat<Frame>,
+  viewing: ViewSelection<State, Frame>,
+): StreamFormat {
+  const cursor = new ViewCursor(viewing)
+  return {
+    ...format,
+    encode: (slice) => encodeSelected(viewing.view, format, cursor.take(slice)),
+    done: () => cursor.ended,
+    notice: (notice) => format.notice(notice),
+  }
+}
+
+export function encodeSelected<State, Frame>(
+  view: SharedView<State, Frame>,
+  format: Encoding<Frame>,
+  { step, begin, end }: SelectedFrames<State, Frame>,
+): Uint8Array | string {
+  if (begin === end) return ''
+  if (end - begin === step.frames.length) return view.encode(step, format)
+  return encodeFrames(format, step.frames.slice(begin, end))
+}
+
+export function encodeFrames<Frame>(format: Encoding<Frame>, frames: readonly Frame[]): string {
+  return frames.map((frame) => format.encode(frame)).join('')
+}
+
+export interface FoldOptions<State> {
+  /** Stops before the log ends, such as at a pause. */
+  readonly until?: (state: State, event: LoggedEvent) => boolean
+  /** Wait for the end of the run. Default: read the log's current events. */
+  readonly wait?: AbortSignal
+  /** The state is not sent to the client, so the size limit for responses does not apply. */
+  readonly isLookup?: boolean
+}
+
+/** Overhead per record: names, index and time. */
+const RECORD_BYTES = 200
+
+/** Folds a run's log, with `wait` until its end. Throws `too_large` if the result exceeds one response. */
+export async function foldRun<State>(
+  service: Service,
+  principal: Principal,
+  id: string,
+  projection: Projection<State, unknown>,
+  { until, wait, isLookup = false }: FoldOptions<State> = {},
+): Promise<State> {
+  const { run, first, next } = await service.get(principal, id)
+  let state = projection.initial(run)
+  let bytesLeft = service.limits.maxFoldBytes
+  let contentLeft = isLookup ? Infinity : CONTENT_LIMIT_FACTOR * service.limits.maxResponseBytes
+  for (let after = Math.max(START, first - 1); ;) {
+    // Stop at the log's end as of the request: a run may append faster than this reads.
+    if (wait === undefined && after >= next - 1) return state
+    const slice = await service.read(principal, id, after)
+    if (slice === undefined) {
+      if (wait === undefined) return state
+      await waitForMore(service, principal, id, after, wait)
+      continue
+    }
+    bytesLeft -= slice.bytes.length
+    contentLeft -= Math.max(slice.bytes.length - RECORD_BYTES * slice.count, 0)
+    if (bytesLeft < 0 || contentLeft < 0) throw foldTooLarge(id)
+    for (const { event } of recordsOf(slice)) {
+      state = projection.apply(state, event).state
+      if (until?.(state, event) === true) return state
+      const nextTick = shareEventLoop()
+      if (nextTick !== undefined) await nextTick
+    }
+    if (slice.closed) return state
+    after = lastOf(slice)
+  }
+}
+
+function foldTooLarge(id: string): HoldfastError {
+  return new HoldfastError('too_large', `the log of run ${id} is too large for one response; stream its events instead`)
+}
+
+async function waitForMore(
+  service: Service,
+  principal: Principal,
+  id: string,
+  after: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) throw new HoldfastError('unavailable', 'the client disconnected before the response was ready')
+  if (service.closed) throw new HoldfastError('unavailable', 'the server is shutting down; the run continues')
+  await service.waitForMore(principal, id, after, service.limits.longPollTimeoutMs, signal)
+}

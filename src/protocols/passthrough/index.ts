@@ -1,0 +1,85 @@
+/** Everything of an upstream that is not served here: requests are passed through. Off unless an upstream is configured for it. */
+import { requirePermission } from '../../core/access/scopes.ts'
+import { HoldfastError } from '../../core/model/errors.ts'
+import type { ComponentSource, Passthrough } from '../../core/ports/component-source.ts'
+import type { Service } from '../../core/service.ts'
+import { HeldCall } from '../../http/response/held-call.ts'
+import { toProblemResponse } from '../../http/response/problem.ts'
+import type { Call, Protocol, Route } from '../../http/routing/route.ts'
+import { passThrough } from './pass-through.ts'
+
+export const UPSTREAM_PATH = '/upstream'
+
+interface PassedUpstream extends Passthrough {
+  readonly name: string
+  readonly protocol: string
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** The upstreams that are configured for it. Throws if two of one protocol claim the root. */
+export function passedUpstreams(sources: readonly ComponentSource[]): readonly PassedUpstream[] {
+  const passed = sources.flatMap(({ name, protocol, passthrough }) =>
+    passthrough === undefined ? [] : [{ name, protocol, ...passthrough }],
+  )
+  for (const { name, protocol, atRoot } of passed) {
+    const other = passed.find((each) => each.atRoot && each.protocol === protocol && each.name !== name)
+    if (atRoot && other !== undefined)
+      throw new HoldfastError('invalid_request', `${other.name} and ${name} cannot both be passed through at the root`)
+  }
+  return passed
+}
+
+/** `/upstream/{name}/…` */
+export function upstreamProtocol(service: Service, upstreams: readonly PassedUpstream[]): Protocol {
+  const handle = async (call: Call): Promise<void> => {
+    const found = upstreams.find(({ name }) => name === call.params['name'])
+    if (found === undefined) throw new HoldfastError('not_found', 'no such upstream')
+    await pass(service, call, found)
+  }
+  const routes = METHODS.map((method): Route => ({ method, path: `${UPSTREAM_PATH}/{name}/{path*}`, handle }))
+  return { name: 'upstream', routes, error: toProblemResponse }
+}
+
+/** Paths that this server does not serve. `openAiPath`: where the OpenAI protocol is. */
+export function rootProtocol(
+  service: Service,
+  upstreams: readonly PassedUpstream[],
+  openAiPath: string | undefined,
+): Protocol | undefined {
+  const atRoot = upstreams.filter((each) => each.atRoot)
+  const routes = atRoot.flatMap((upstream) => {
+    const prefix = upstream.protocol === 'openai' ? openAiPath : ''
+    if (prefix === undefined || upstream.protocol === 'a2a') return []
+    const handle = (call: Call): Promise<void> => {
+      if (RUNS.get(upstream.protocol)?.test(call.params['path'] ?? '') === true)
+        throw new HoldfastError('not_found', 'runs are not passed through: start them here')
+      return pass(service, call, upstream)
+    }
+    return METHODS.map((method): Route => ({ method, path: `${prefix}/{path*}`, handle }))
+  })
+  // The more special one first.
+  const ordered = routes.toSorted((one, other) => other.path.length - one.path.length)
+  return ordered.length === 0 ? undefined : { name: 'upstream', routes: ordered, error: toProblemResponse }
+}
+
+/** Would be executed without a log. */
+const RUNS: ReadonlyMap<string, RegExp> = new Map([
+  ['agentos', /^(agents|teams|workflows)\/[^/]+\/runs(\/|$)/],
+  ['openai', /^(chat|completions|responses|conversations)(\/|$)/],
+])
+
+/** What the upstream's own key may do, only administrators may; a caller's own credential is for the upstream to judge. */
+async function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<void> {
+  const { principal, request } = call
+  const isReading = request.method === 'GET' || request.method === 'HEAD'
+  requirePermission(principal, upstream.headers !== undefined ? 'admin' : isReading ? 'read' : 'edit')
+  const held = new HeldCall(call, service)
+  try {
+    const status = await passThrough(call, held, upstream, { stallMs: service.limits.subscriberStallTimeoutMs })
+    // Other statuses prove nothing: a route may be public.
+    if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
+  } finally {
+    held.release()
+  }
+}

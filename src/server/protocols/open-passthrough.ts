@@ -1,0 +1,28 @@
+/** Loads passthrough, if an upstream is configured for it. */
+import type { ComponentSource } from '../../core/ports/component-source.ts'
+import type { Service } from '../../core/service.ts'
+import type { Mount } from '../../http/routing/mounts.ts'
+import type { Protocol } from '../../http/routing/route.ts'
+import type { ProtocolPaths } from './protocol-paths.ts'
+
+interface PassthroughParts {
+  readonly mounts: readonly Mount[]
+  /** For paths that nobody else serves. */
+  readonly fallback?: Protocol | undefined
+}
+
+export async function openPassthrough(
+  sources: readonly ComponentSource[],
+  service: Service,
+  paths: ProtocolPaths,
+): Promise<PassthroughParts> {
+  if (sources.every(({ passthrough }) => passthrough === undefined)) return { mounts: [] }
+  const { passedUpstreams, rootProtocol, UPSTREAM_PATH, upstreamProtocol } =
+    await import('../../protocols/passthrough/index.ts')
+  const passed = passedUpstreams(sources)
+  const protocol = upstreamProtocol(service, passed)
+  return {
+    mounts: [{ claims: [UPSTREAM_PATH], load: () => Promise.resolve(protocol) }],
+    fallback: rootProtocol(service, passed, paths.get('openai')),
+  }
+}

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { systemIds } from '../../core/ports/clock.ts'
+import { silentLogger } from '../../core/ports/logger.ts'
+import { openNode } from '../../../test/support/node.ts'
+import { Mounts } from '../../http/routing/mounts.ts'
+import { covers, toClaim } from '../../http/routing/path-claims.ts'
+import { claimsPath, type ProtocolChoice, protocolNames, toProtocolPaths, upgradePaths } from './protocol-paths.ts'
+import { firstProtocol, mountedProtocols } from './protocols.ts'
+
+test('every path of every protocol is claimed by its mount, and no two protocols serve the same path', async () => {
+  const { service, store } = openNode({ components: [] })
+  const parts = {
+    service,
+    streams: {} as never,
+    logger: silentLogger,
+    ids: systemIds(),
+    auth: 'none',
+    version: '0',
+    store,
+    supervised: false,
+    paths: toProtocolPaths(),
+  } as const
+  const served = new Set<string>()
+  for (const mount of mountedProtocols(parts)) {
+    const { routes, upgrades = [] } = await mount.load()
+    expect(routes.length).toBeGreaterThan(0)
+    for (const { path } of [...routes, ...upgrades])
+      expect(
+        mount.claims.some((claim) => covers(toClaim(claim), path.split('/').slice(1))),
+        path,
+      ).toBe(true)
+    for (const { method, path } of routes) {
+      const key = `${method} ${path.replaceAll(/\{[^}]*\}/g, '{}')}`
+      expect(served, key).not.toContain(key)
+      served.add(key)
+    }
+  }
+})
+
+test('protocols serve exactly the paths that are claimed before they are loaded', async () => {
+  const { service, store } = openNode({ components: [] })
+  const parts = {
+    service,
+    streams: {} as never,
+    logger: silentLogger,
+    ids: systemIds(),
+    auth: 'none',
+    version: '0',
+    store,
+    supervised: false,
+  } as const
+  const moved: ProtocolChoice = {
+    native: '/api',
+    openai: '/api/v1',
+    a2a: '/agents-a2a',
+    agentos: '/os',
+    console: '/ui/console',
+  }
+  for (const protocols of [protocolNames, ['openai'], ['native'], [], moved] as const) {
+    const paths = toProtocolPaths(protocols)
+    const chosen = { ...parts, paths }
+    const first = await firstProtocol(chosen, '')
+    const loaded = [first, ...(await Promise.all(mountedProtocols(chosen).map((mount) => mount.load())))]
+    const mounts = new Mounts(first, mountedProtocols(chosen))
+    for (const { path } of loaded.flatMap(({ routes }) => routes))
+      expect([path, claimsPath(path, paths), mounts.claims(path)]).toEqual([path, true, true])
+    for (const path of [
+      '/',
+      '/other',
+      '/v1/models',
+      '/runs',
+      '/agents',
+      '/console',
+      '/api',
+      '/api/x',
+      '/os',
+      '/os/',
+      '/os/x',
+      '/ui',
+    ])
+      expect([path, claimsPath(path, paths)]).toEqual([path, mounts.claims(path)])
+    expect(upgradePaths(paths)).toEqual(loaded.flatMap(({ upgrades = [] }) => upgrades.map(({ path }) => path)))
+  }
+})

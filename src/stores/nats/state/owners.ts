@@ -1,0 +1,70 @@
+/**
+ * Workers and the end of their leases. A lease names its worker, so a renewal is one message however many runs the worker
+ * holds.
+ */
+import { ServedComponents } from '../../shared/served-components.ts'
+import type { Layout, SubjectAddress } from '../layout.ts'
+import type { Link } from '../connection/connection.ts'
+
+interface OwnerEntry {
+  readonly owner: string
+  readonly until: number
+  /** The components it serves, if it reports them. */
+  readonly components?: readonly string[]
+}
+
+export class Owners {
+  readonly #link: Link
+  readonly #layout: Layout
+  readonly #until = new Map<string, number>()
+  readonly served = new ServedComponents()
+
+  constructor(link: Link, layout: Layout) {
+    this.#link = link
+    this.#layout = layout
+  }
+
+  /** Handles a message about a worker, from any node. */
+  receive(head: string): void {
+    const { owner, until, components } = JSON.parse(head) as OwnerEntry
+    if (until >= this.until(owner)) this.served.note(owner, until, components)
+    this.#until.set(owner, Math.max(until, this.until(owner)))
+  }
+
+  /** As known on this node; 0: never renewed. */
+  until(owner: string): number {
+    return this.#until.get(owner) ?? 0
+  }
+
+  /** According to the servers. */
+  async latest(owner: string): Promise<number> {
+    const message = await this.#link.last(this.#address(owner))
+    if (message !== undefined) this.receive(message.head)
+    return this.until(owner)
+  }
+
+  async renew(entry: OwnerEntry): Promise<void> {
+    const head = JSON.stringify(entry)
+    await this.#link.publish({ ...this.#address(entry.owner), head })
+    this.receive(head)
+  }
+
+  /** Workers whose leases have not expired. */
+  atWork(now: number): string[] {
+    return [...this.#until].filter(([, until]) => until > now).map(([owner]) => owner)
+  }
+
+  /** Removes workers that hold nothing and have not renewed for a long time. */
+  async sweep(before: number, holds: (owner: string) => boolean): Promise<void> {
+    for (const [owner, until] of this.#until) {
+      if (until > before || holds(owner)) continue
+      const { stream, subject } = this.#address(owner)
+      await this.#link.purge(stream, subject)
+      this.#until.delete(owner)
+    }
+  }
+
+  #address(owner: string): SubjectAddress {
+    return this.#layout.state('owner', owner)
+  }
+}
