@@ -6,6 +6,7 @@ import { describeLoad, describeMachine, othersCores, Withheld } from './machine.
 import { a2a } from './scenarios/a2a.ts'
 import { backlog } from './scenarios/backlog.ts'
 import { catchUp } from './scenarios/catch-up.ts'
+import { coldStart } from './scenarios/cold-start.ts'
 import { components } from './scenarios/components.ts'
 import { fanOut } from './scenarios/fan-out.ts'
 import { giant } from './scenarios/giant.ts'
@@ -33,6 +34,7 @@ const scenarios: readonly Scenario[] = [
   stores,
   memory,
   mount,
+  coldStart,
   start,
   backlog,
   giant,
