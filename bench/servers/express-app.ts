@@ -10,7 +10,7 @@ if (how === 'mounted') {
   const greeter = agent({
     id: 'greeter',
     async *run(name) {
-      yield `Hello, ${String(name)}`
+      yield `Hello, ${name}`
     },
   })
   app.use('/api/agents', holdfast({ components: [greeter], store: store!, basePath: '/api/agents' }).node)
