@@ -4,6 +4,7 @@ import { startServer } from '../support/process.ts'
 import { temporaryDatabase } from '../support/temporary.ts'
 import { Campaign } from './kill/campaign.ts'
 import { judge } from './kill/verdict.ts'
+import { countCampaign } from '../support/campaign.ts'
 import { withSeed } from '../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_KILLS=1000` is the whole campaign. */
@@ -39,6 +40,7 @@ test(
       expect(recovered).toBeGreaterThan(KILLS / 10)
       expect(discarded).toBeGreaterThan(0)
       expect(campaign.counts.repeatedStarts).toBeGreaterThan(0)
+      countCampaign({ kills: campaign.counts.kills, runs: runs.length, records: verdict.records })
     })
   },
   120_000 + KILLS * KILL_MS,

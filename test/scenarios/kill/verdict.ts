@@ -12,6 +12,8 @@ export interface Verdict {
   readonly discarded: number
   /** Runs that went on in a later life and were completed. */
   readonly recovered: number
+  /** Records of all logs, each of them checked. */
+  readonly records: number
 }
 
 export async function judge(target: Target, runs: readonly AcceptedRun[]): Promise<Verdict> {
@@ -19,9 +21,11 @@ export async function judge(target: Target, runs: readonly AcceptedRun[]): Promi
   const outcomes: Record<string, number> = {}
   let discarded = 0
   let recovered = 0
+  let checked = 0
   for (const run of runs) {
     const log = await readLog(target, run.id)
     const records = checkedEnd(run.id, log)
+    checked += records.length
     const last = records.at(-1)!
     for (const { after, bytes } of run.sightings) assertSeenIsInLog(run.id, bytes, log, after)
     expectSameOutcome(await getRun(target, run.id), records)
@@ -33,7 +37,7 @@ export async function judge(target: Target, runs: readonly AcceptedRun[]): Promi
     if (last.type === 'run.completed' && attemptsOf(records) > 1) recovered++
   }
   await expectListed(target, runs)
-  return { logs, outcomes, discarded, recovered }
+  return { logs, outcomes, discarded, recovered, records: checked }
 }
 
 /** The run as the server describes it is the run that its log describes (RUN-3). */

@@ -4,7 +4,7 @@ import type { Client } from '../../../src/client/index.ts'
 import type { Following } from './traffic.ts'
 
 /** Less than a test may take, so that it can still say what was missing. */
-const STORM_MS = 420_000
+const END_MS = 420_000
 /** Runs that are printed in full. */
 const TOLD_MAX = 20
 
@@ -14,12 +14,12 @@ export async function allEnded<Followed>(
   following: readonly Following<Followed>[],
 ): Promise<Followed[]> {
   const enough = new AbortController()
-  const late = wait(STORM_MS, 'late' as const, { signal: enough.signal })
+  const late = wait(END_MS, 'late' as const, { signal: enough.signal })
   const ended = Promise.all(following.map(({ ended: end }) => end))
   try {
     const first = await Promise.race([ended, late])
     if (first !== 'late') return first
-    throw new Error(`within ${STORM_MS} ms not every run ended:\n${await describe(client, following)}`)
+    throw new Error(`within ${END_MS} ms not every run ended:\n${await describe(client, following)}`)
   } finally {
     enough.abort()
     late.catch(() => {})

@@ -5,11 +5,14 @@ import { Cluster } from './cluster.ts'
 import { allEnded, report } from './progress.ts'
 import { follow, type Following } from './traffic.ts'
 import { judge, type Verdict } from './verdict.ts'
+import { countCampaign } from '../../support/campaign.ts'
 import { withSeed } from '../../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_NODE_RUNS=500 HOLDFAST_TEST_NODE_KILLS=12` is the whole storm. */
 const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 120)
 const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 5)
+/** What a storm may take on a machine whose cores are busy: the runs, and for each death the start of a node. */
+export const STORM_MS = 420_000 + REPLACEMENTS * 12_000
 
 /** Where nothing was hit by the deaths, the rest says little. */
 export interface Outcome {
@@ -67,6 +70,7 @@ export async function weatherStorm(
     }
     const runs = await allEnded(client, following)
     const verdict = judge(await readLogs(), runs)
+    countCampaign({ kills: cluster.counts.kills, runs: runs.length, records: verdict.records })
     Object.assign(outcome, { recovered: verdict.recovered, kills: cluster.counts.kills })
   })
   return outcome

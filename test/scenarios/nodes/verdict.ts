@@ -7,6 +7,8 @@ export interface Verdict {
   readonly outcomes: Readonly<Record<string, number>>
   /** Runs that went on after the death of their node and were completed. */
   readonly recovered: number
+  /** Records of all logs, each compared with what its client got. */
+  readonly records: number
 }
 
 /** `logs`: the bytes of each run's log, by its id. */
@@ -16,10 +18,12 @@ export function judge(logs: ReadonlyMap<string, Buffer>, runs: readonly Followed
     throw new Error(`the store has ${logs.size} runs, and ${ids.length} were started`)
   const outcomes: Record<string, number> = {}
   let recovered = 0
+  let compared = 0
   const queues = new Map<string, Recorded[][]>()
   for (const run of runs) {
     const records = checkedEnd(run.id, logs.get(run.id)!)
     expectSeen(run, records)
+    compared += records.length
     expectHonestEnd(run, records)
     const last = records.at(-1)!
     const outcome = last.type === 'run.failed' ? `failed: ${failureOf(last)}` : last.type
@@ -28,7 +32,7 @@ export function judge(logs: ReadonlyMap<string, Buffer>, runs: readonly Followed
     if (run.session !== undefined) queues.set(run.session, [...(queues.get(run.session) ?? []), records])
   }
   for (const [session, logsOfSession] of queues) expectOneAtATime(session, logsOfSession)
-  return { outcomes, recovered }
+  return { outcomes, recovered, records: compared }
 }
 
 /** Each event once, in order, all of them, and just as the log has them (LOG-1, LOG-5). */

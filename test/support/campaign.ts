@@ -1,0 +1,19 @@
+/** What a long run of a scenario counted, for `npm run kills`, which adds it to the log of campaigns. */
+import { appendFileSync } from 'node:fs'
+
+/** Names the file that takes the counts, one JSON object per line. */
+export const COUNTS_FILE = 'HOLDFAST_TEST_COUNTS'
+
+export interface CampaignCounts {
+  /** Processes that were ended with SIGKILL. */
+  readonly kills: number
+  readonly runs: number
+  /** Records that were compared with what clients were given. */
+  readonly records: number
+}
+
+/** Called when everything was compared and nothing was lost, doubled or changed. */
+export function countCampaign(counts: CampaignCounts): void {
+  const file = process.env[COUNTS_FILE]
+  if (file !== undefined) appendFileSync(file, `${JSON.stringify(counts)}\n`)
+}
