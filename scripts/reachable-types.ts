@@ -1,4 +1,7 @@
-/** Walks declarations (`.d.ts`, as tsc writes them) from the package's entry points, and finds types that nobody can import. */
+/**
+ * Walks declarations (`.d.ts`, as tsc writes them) from the package's entry points: finds types that nobody can import, and exports
+ * without a doc comment.
+ */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Token, tokenize } from './tokens.ts'
@@ -18,7 +21,10 @@ interface Module {
 }
 
 interface Declaration {
+  readonly kind: string
   readonly isType: boolean
+  /** A doc comment is right above it, or above one of its overloads: what editors show. */
+  readonly isDocumented: boolean
   readonly tokens: readonly Token[]
 }
 
@@ -54,6 +60,17 @@ export function unimportableTypes(entries: readonly string[]): readonly Unimport
     .toSorted((one, other) => (one.type < other.type ? -1 : 1))
 }
 
+/** Exported functions, classes and interfaces that editors show no text for, as `file#name`. */
+export function undocumentedExports(entries: readonly string[]): readonly Declared[] {
+  const modules = new Modules()
+  const origins = entries.flatMap((entry) =>
+    [...modules.at(entry).exports.values()].map((name) => modules.origin(name)),
+  )
+  return [...new Set(origins)].filter((name) => modules.lacksDoc(name)).toSorted()
+}
+
+const DOCUMENTED_KINDS = new Set(['function', 'class', 'interface'])
+
 class Modules {
   readonly #known = new Map<string, Module>()
 
@@ -72,6 +89,12 @@ class Modules {
     // `export { Name }` of something imported leads to itself.
     const next = exported === name ? names.get(local) : (exported ?? names.get(local))
     return next === undefined ? name : this.origin(next)
+  }
+
+  lacksDoc(name: Declared): boolean {
+    const [file, local] = split(name)
+    const declaration = this.at(file).declarations.get(local)
+    return declaration !== undefined && DOCUMENTED_KINDS.has(declaration.kind) && !declaration.isDocumented
   }
 
   /** Types of this package that a declaration names; of a class that is no value, those of its instances. */
@@ -133,7 +156,10 @@ function parse(file: string): Module {
   const exports = new Map<string, Declared>()
   const typeOnly = new Set<string>()
   const declarations = new Map<string, Declaration>()
+  let before = ''
   for (const statement of readFileSync(file, 'utf8').split(/^(?=(?:export|declare|import|interface|type)\b)/m)) {
+    const hasComment = before.trimEnd().endsWith('*/')
+    before = statement
     const tokens = tokenize(statement)
     const from = tokens.at(-1)?.kind === 'string' ? tokens.at(-1)! : tokens.at(-2)
     const source = from?.kind === 'string' && from.text.startsWith('.') ? fileAt(file, from.text) : undefined
@@ -145,19 +171,21 @@ function parse(file: string): Module {
         exports.set(outer, `${source ?? file}#${name}`)
         if (isType || tokens[1]!.text === 'type') typeOnly.add(outer)
       }
-    } else declare(tokens)
+    } else declare(tokens, hasComment)
   }
   return { names, exports, typeOnly, declarations }
 
-  function declare(tokens: readonly Token[]): void {
+  function declare(tokens: readonly Token[], hasComment: boolean): void {
     const at = tokens.findIndex(({ text }) => !['export', 'declare', 'abstract', 'default', 'async'].includes(text))
     const [kind, name] = [tokens[at]?.text ?? '', tokens[at + 1]?.text]
     if (name === undefined || !KINDS.has(kind)) return
     const declared = `${file}#${name}`
-    const before = declarations.get(name)?.tokens ?? []
+    const overload = declarations.get(name)
     declarations.set(name, {
+      kind,
       isType: kind !== 'function' && kind !== 'const',
-      tokens: [...before, ...tokens.slice(at + 2)],
+      isDocumented: hasComment || overload?.isDocumented === true,
+      tokens: [...(overload?.tokens ?? []), ...tokens.slice(at + 2)],
     })
     names.set(name, declared)
     if (tokens[0]!.text === 'export') exports.set(name, declared)

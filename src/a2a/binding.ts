@@ -13,6 +13,7 @@ import type {
   Update,
 } from './types.ts'
 
+/** Names one push configuration: the task, and the configuration's id. */
 export interface PushConfigKey {
   readonly taskId: string
   readonly id: string

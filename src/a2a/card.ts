@@ -5,6 +5,7 @@ import { ProtocolError } from './errors.ts'
 import { isRaw } from './untyped-json.ts'
 import type { AgentCard, BindingName, Version } from './types.ts'
 
+/** An interface of an agent: where it listens, with which binding and version of A2A. */
 export interface Interface {
   /** For gRPC: `host:port`. */
   readonly url: string

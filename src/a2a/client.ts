@@ -30,6 +30,7 @@ import type {
   Version,
 } from './types.ts'
 
+/** Options of `A2aClient.connect`. */
 export interface A2aClientOptions {
   /** Sent only to the origin of the agent's URL and to `origins`, not to other origins in the card. Default: none. */
   readonly headers?: HeaderSource
@@ -63,14 +64,17 @@ export interface A2aClientOptions {
   readonly fetch?: typeof fetch
 }
 
+/** Options of every request. */
 export interface CallSettings {
   readonly signal?: AbortSignal
 }
 
+/** Options of `send`. */
 export interface SendSettings extends CallSettings, Omit<SendConfiguration, 'returnImmediately'> {
   readonly metadata?: Metadata
 }
 
+/** When a stream of a task ends. */
 export interface FollowSettings extends CallSettings {
   /** The status that was answered: seeing it again does not end the stream. */
   readonly answered?: TaskStatus
@@ -78,8 +82,10 @@ export interface FollowSettings extends CallSettings {
   readonly endsAtAuth?: boolean
 }
 
+/** Options of `stream`. */
 export interface StreamSettings extends SendSettings, FollowSettings {}
 
+/** Options of `subscribe`. */
 export interface SubscribeSettings extends FollowSettings {
   /** Position of the last known event, if the agent supports positions. */
   readonly after?: string
@@ -101,6 +107,15 @@ const BLOCKING_MS = 600_000
 
 type Settings = A2aClientOptions & typeof defaults
 
+/**
+ * Client for an agent that speaks A2A 1.0 or 0.3. Streams continue after disconnects.
+ *
+ * @example
+ * ```ts
+ * const agent = await A2aClient.connect('https://agents.example/weather')
+ * for await (const update of agent.stream('Will it rain?')) console.log(update)
+ * ```
+ */
 export class A2aClient {
   readonly card: AgentCard
   /** The selected interface of the agent. */

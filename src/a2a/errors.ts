@@ -18,6 +18,7 @@ export type A2aErrorCode =
   | 'forbidden'
   | 'agent_error'
 
+/** What an `A2aError` is made of. */
 export interface A2aErrorOptions {
   readonly code: A2aErrorCode
   /** The binding's own code: JSON-RPC code, HTTP status or gRPC status. */

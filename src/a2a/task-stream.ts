@@ -2,6 +2,7 @@
 import type { TaskFollower } from './follow.ts'
 import type { SendResult, Task, Update } from './types.ts'
 
+/** The updates of a task, with the current task at any time. Can be iterated once; reconnects by itself. */
 export class TaskStream implements AsyncIterable<Update> {
   readonly #following: TaskFollower
   readonly #updates: AsyncGenerator<Update, SendResult, void>

@@ -28,6 +28,7 @@ export interface Part {
   readonly mediaType?: string
 }
 
+/** A message of a user or an agent. */
 export interface Message {
   readonly messageId: string
   readonly contextId?: string
@@ -39,12 +40,14 @@ export interface Message {
   readonly referenceTaskIds?: readonly string[]
 }
 
+/** The state of a task, with a message and its time. */
 export interface TaskStatus {
   readonly state: TaskState
   readonly message?: Message
   readonly timestamp?: string
 }
 
+/** An output of a task, in parts. */
 export interface Artifact {
   readonly artifactId: string
   readonly name?: string
@@ -54,6 +57,7 @@ export interface Artifact {
   readonly extensions?: readonly string[]
 }
 
+/** A task: the work of an agent on a message. */
 export interface Task {
   readonly id: string
   readonly contextId?: string
@@ -63,6 +67,7 @@ export interface Task {
   readonly metadata?: Metadata
 }
 
+/** A new status of a task, in a stream. */
 export interface StatusUpdate {
   readonly taskId: string
   readonly contextId?: string
@@ -70,6 +75,7 @@ export interface StatusUpdate {
   readonly metadata?: Metadata
 }
 
+/** New parts of an artifact, in a stream. */
 export interface ArtifactUpdate {
   readonly taskId: string
   readonly contextId?: string
@@ -85,6 +91,7 @@ export type SendResult = { readonly task: Task } | { readonly message: Message }
 
 export type Update = SendResult | { readonly statusUpdate: StatusUpdate } | { readonly artifactUpdate: ArtifactUpdate }
 
+/** How an agent handles a message. */
 export interface SendConfiguration {
   readonly acceptedOutputModes?: readonly string[] | undefined
   readonly taskPushNotificationConfig?: PushConfigRequest | undefined
@@ -92,12 +99,14 @@ export interface SendConfiguration {
   readonly returnImmediately?: boolean | undefined
 }
 
+/** A message to send, with its configuration. */
 export interface SendRequest {
   readonly message: Message
   readonly configuration?: SendConfiguration | undefined
   readonly metadata?: Metadata | undefined
 }
 
+/** Which tasks to list. */
 export interface ListRequest {
   readonly contextId?: string | undefined
   readonly status?: TaskState | undefined
@@ -108,6 +117,7 @@ export interface ListRequest {
   readonly includeArtifacts?: boolean | undefined
 }
 
+/** One page of tasks. */
 export interface TaskPage {
   readonly tasks: readonly Task[]
   /** Empty on the last page. */
@@ -116,6 +126,7 @@ export interface TaskPage {
   readonly totalSize?: number
 }
 
+/** A webhook to register for a task. */
 export interface PushConfigRequest {
   readonly id?: string | undefined
   readonly url: string
@@ -124,6 +135,7 @@ export interface PushConfigRequest {
   readonly authentication?: { readonly scheme: string; readonly credentials?: string | undefined } | undefined
 }
 
+/** A webhook of a task, as the agent stores it. */
 export interface PushConfig extends PushConfigRequest {
   readonly id: string
   readonly taskId: string

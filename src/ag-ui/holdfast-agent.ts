@@ -9,6 +9,15 @@ import {
 } from '@ag-ui/client'
 import { quietFetch } from './quiet-fetch.ts'
 
+/**
+ * An AG-UI agent that attaches to its thread's current run, resumes after disconnects, and stops runs durably.
+ *
+ * @example
+ * ```ts
+ * const agent = new HoldfastAgent({ url: '/ag-ui/assistant', threadId })
+ * await agent.connectAgent()
+ * ```
+ */
 export class HoldfastAgent extends HttpAgent {
   constructor(config: HttpAgentConfig) {
     super({ ...config, fetch: quietFetch(config.fetch) })

@@ -5,6 +5,7 @@ import { ApiError, type ClientError, ConnectionError } from '../client/errors.ts
 import { eventsIn, piecesOf, type WaitForPiece } from '../sse/read.ts'
 import { type Heard, StreamTabs } from './stream-tabs.ts'
 
+/** Options of `HoldfastChatTransport`. */
 export interface ChatTransportOptions {
   /** Address of a component's chat, such as `/ai/assistant/chat`. */
   readonly api: string
@@ -40,6 +41,15 @@ const IDLE_TIMEOUT_MS = 45_000
 /** Header that names the numbering of a stream's chunks: connections of the same name deliver the same chunks. */
 const NUMBERING = 'holdfast-stream'
 
+/**
+ * A transport for `useChat`: reconnects after the last chunk, shares connections between tabs, and stops durably.
+ *
+ * @example
+ * ```ts
+ * const transport = new HoldfastChatTransport({ api: '/ai/assistant/chat' })
+ * const { messages, sendMessage } = useChat({ id: chatId, transport, resume: true })
+ * ```
+ */
 export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implements ChatTransport<Message> {
   readonly resumeStreamIsReplay = true
   readonly #options: ChatTransportOptions

@@ -5,6 +5,7 @@ import type { SessionHandle } from '../client/sessions.ts'
 import type { Run } from '../core/model/run.ts'
 import { joinMessages, messagesOf, type RunMessages, userMessagesProjection } from './view/history.ts'
 
+/** Options of `toUIMessages`. */
 export interface ToUIMessagesOptions {
   /** Only runs of this component. Default: all. */
   readonly component?: string

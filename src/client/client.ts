@@ -7,6 +7,7 @@ import { openSharing } from './tabs/sharing.ts'
 import { hasId, isListOf, Transport, type TransportOptions } from './transport.ts'
 import type { RequestOptions, Answers, ComponentInfo, RunFilter, RunInfo, RunPage, StartRequest } from './types.ts'
 
+/** Options of `createClient`. */
 export interface ClientOptions extends TransportOptions {
   /**
    * Tabs of one browser share their connections to the same server. If `key` is a function, set this to a name for its
@@ -15,6 +16,7 @@ export interface ClientOptions extends TransportOptions {
   readonly shareConnections?: string | false
 }
 
+/** Options of `runs.start`. */
 export interface StartOptions extends RequestOptions {
   /** Repeating a request with the same key returns the same run. Default: a new key, so retries start one run only. */
   readonly idempotencyKey?: string
@@ -22,12 +24,23 @@ export interface StartOptions extends RequestOptions {
   readonly onProblem?: OnProblem
 }
 
+/** Client of one server, made by `createClient`. */
 export interface Client {
   readonly components: Components
   readonly runs: Runs
   readonly sessions: Sessions
 }
 
+/**
+ * Creates a client of one server, for browsers and any runtime with `fetch`. Sends no request.
+ *
+ * @example
+ * ```ts
+ * const client = createClient({ url: 'http://localhost:7777' })
+ * const run = await client.runs.start({ component: 'storyteller', input: 'Tell me a story.' })
+ * for await (const text of run.text()) process.stdout.write(text)
+ * ```
+ */
 export function createClient(options: ClientOptions = {}): Client {
   const transport = new Transport(options)
   const runs = new Runs(
@@ -45,6 +58,7 @@ export function createClient(options: ClientOptions = {}): Client {
   }
 }
 
+/** The components of a server: `client.components`. */
 export class Components {
   readonly #transport: Transport
 
@@ -62,6 +76,7 @@ export class Components {
   }
 }
 
+/** The runs of a server: `client.runs`. */
 export class Runs {
   readonly #transport: Transport
   readonly #follow: Follow

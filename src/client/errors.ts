@@ -9,6 +9,7 @@ export interface ClientErrorOptions {
   readonly cause?: unknown
 }
 
+/** Base class of all errors of the client: each has a code, and says whether a retry can help. */
 export class ClientError extends Error {
   override readonly name: string = 'ClientError'
   readonly code: string

@@ -8,6 +8,7 @@ import { isTransient, connectionFailure, type Request, type Transport } from './
 import type { RequestOptions } from './types.ts'
 import { Watchdog } from './watchdog.ts'
 
+/** Options of `session.events`. */
 export interface FollowSessionOptions extends RequestOptions {
   /** `cursor` of an earlier stream, or `end` for only what is new. Default: from the first run. */
   readonly after?: string

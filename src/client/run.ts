@@ -25,6 +25,7 @@ import type {
   ShareOptions,
 } from './types.ts'
 
+/** Options of everything that reads a run's log. */
 export interface ReadOptions extends RequestOptions {
   /** Index of the last event that you have. Default: from the beginning. */
   readonly after?: number
@@ -36,6 +37,7 @@ export interface ReadOptions extends RequestOptions {
   readonly onProblem?: OnProblem
 }
 
+/** Options of `run.events`. */
 export interface EventsOptions extends Omit<ReadOptions, 'after'> {
   /** Index of the last event that you have, or `end` for only new events. Default: from the beginning. */
   readonly after?: number | 'end'
@@ -50,11 +52,13 @@ export interface EventsOptions extends Omit<ReadOptions, 'after'> {
   readonly actors?: readonly string[]
 }
 
+/** Options of `run.text`. */
 export interface TextOptions extends ReadOptions {
   /** Called with the remaining text when delivered text is retracted, for example by a retry. Later pieces continue it. */
   readonly onRetracted?: (standing: string) => void
 }
 
+/** Options of `run.stop`. */
 export interface StopOptions extends RequestOptions {
   readonly reason?: string
   /** How long to wait for the end of the run. Default: 0. */
@@ -98,6 +102,7 @@ export class RunStream implements AsyncIterable<LoggedEvent> {
   }
 }
 
+/** One run: its events, text, result and commands. Made by `runs.start` and `runs.open`. */
 export class RunHandle {
   readonly id: string
   readonly #transport: Transport

@@ -40,6 +40,7 @@ export type MessagePart =
   | ToolPart
   | { readonly kind: 'answers'; readonly answers: Readonly<Record<string, unknown>> }
 
+/** A tool call in an assistant's message. */
 export interface ToolPart {
   readonly kind: 'tool'
   readonly call: string

@@ -36,6 +36,7 @@ export class SessionHandle {
   }
 }
 
+/** The sessions of a server, which group runs: `client.sessions`. */
 export class Sessions {
   readonly #transport: Transport
   readonly #listRuns: ListRuns

@@ -6,6 +6,7 @@ import { follow, type Position, type SnapshotFrame } from './follow.ts'
 import type { Transport } from './transport.ts'
 import type { RequestOptions } from './types.ts'
 
+/** Options of `run.snapshot`. */
 export interface SnapshotOptions extends RequestOptions {
   /**
    * Called with a new state when the events after the one that you have are not there any more: they were trimmed, or the log was

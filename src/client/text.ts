@@ -2,6 +2,7 @@
 import type { LoggedEvent } from '../core/model/event.ts'
 import { TextFold } from '../core/structure/texts.ts'
 
+/** The text of a run, folded from its events, without retracted output. */
 export class RunText {
   #texts = new TextFold()
   #whole: string | undefined = ''

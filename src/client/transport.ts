@@ -3,6 +3,7 @@ import { Backoff, type OnProblem } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError } from './errors.ts'
 import { Watchdog } from './watchdog.ts'
 
+/** Where the server is, and how requests to it are made. */
 export interface TransportOptions {
   /** URL of the server, including its mount path. Default: in a browser, the page's origin. */
   readonly url?: string

@@ -2,6 +2,7 @@
 import type { BusyPolicy, ComponentKind, Recovery } from '../core/ports/component.ts'
 import type { Run, RunStatus } from '../core/model/run.ts'
 
+/** A component, as `components.list` shows it. */
 export interface ComponentInfo {
   readonly id: string
   readonly kind: ComponentKind
@@ -16,6 +17,7 @@ export interface ComponentInfo {
   readonly onBusySession: BusyPolicy
 }
 
+/** The state of a run. */
 export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
   /** Events written so far. */
   readonly events: number
@@ -32,6 +34,7 @@ export interface RunInfo extends Omit<Run, 'owner' | 'lane' | 'wakeAt'> {
 
 export type ShareAction = 'read' | 'answer' | 'stop'
 
+/** Options of `run.share`. */
 export interface ShareOptions extends RequestOptions {
   /** Permissions of the link. Default: `read`, which all others require. */
   readonly can?: readonly ShareAction[]
@@ -39,6 +42,7 @@ export interface ShareOptions extends RequestOptions {
   readonly expiresInMs?: number
 }
 
+/** A share link of a run, without its secret. */
 export interface ShareInfo {
   readonly id: string
   readonly run: string
@@ -47,6 +51,7 @@ export interface ShareInfo {
   readonly expiresAt: string
 }
 
+/** A new share link, with its secret URL. */
 export interface ShareLink extends ShareInfo {
   /**
    * For `new EventSource(url)`, for `client.runs.open(url)`, and for a browser's address bar, which shows the console. A
@@ -55,6 +60,7 @@ export interface ShareLink extends ShareInfo {
   readonly url: string
 }
 
+/** One page of runs. */
 export interface RunPage {
   /** Newest first. */
   readonly runs: readonly RunInfo[]
@@ -64,6 +70,7 @@ export interface RunPage {
   readonly unreadable?: number
 }
 
+/** The state of a session. */
 export interface SessionInfo {
   readonly id: string
   /** Default: its id. */
@@ -73,6 +80,7 @@ export interface SessionInfo {
   readonly updatedAt: string
 }
 
+/** One page of sessions. */
 export interface SessionPage {
   /** Newest first. */
   readonly sessions: readonly SessionInfo[]
@@ -80,6 +88,7 @@ export interface SessionPage {
   readonly total: number
 }
 
+/** Which sessions `sessions.list` returns. */
 export interface SessionFilter {
   readonly component?: string
   /** Matches part of the name. */
@@ -89,6 +98,7 @@ export interface SessionFilter {
   readonly limit?: number
 }
 
+/** What to run. */
 export interface StartRequest {
   readonly component: string
   /** A string or any JSON value. */
@@ -98,6 +108,7 @@ export interface StartRequest {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
+/** Which runs `runs.list` returns. */
 export interface RunFilter {
   readonly component?: string
   readonly session?: string
@@ -109,6 +120,7 @@ export interface RunFilter {
   readonly cursor?: string
 }
 
+/** Options of `run.links`. */
 export interface LinksOptions extends RequestOptions {
   /** Protocol of the position. Default: the end of the log. */
   readonly protocol?: 'native' | 'agentos' | 'openai' | 'a2a' | 'ai-sdk' | 'ag-ui' | 'mcp'
@@ -126,6 +138,7 @@ export interface RunLinks {
   readonly links: readonly RunLink[]
 }
 
+/** How one protocol names a run and a position in it. */
 export interface RunLink {
   readonly protocol: string
   /** What the protocol calls the run and its session. */
@@ -142,6 +155,7 @@ export interface RunLink {
 /** Answers to a paused run: by question id, or a single one if there is one question. */
 export type Answers = { readonly answers: Readonly<Record<string, unknown>> } | { readonly answer: unknown }
 
+/** Options of every request. */
 export interface RequestOptions {
   /** Aborts the wait, not the run. */
   readonly signal?: AbortSignal | undefined

@@ -6,6 +6,7 @@ import { RunText } from './text.ts'
 /** Maximum number of recent events in the state. The text is complete. */
 const EVENTS_MAX = 10_000
 
+/** State of a `RunView`. */
 export interface RunViewState extends RunLifecycle {
   readonly text: string
   /** The last ten thousand. */
@@ -14,6 +15,7 @@ export interface RunViewState extends RunLifecycle {
 
 const emptyView: RunViewState = { ...queuedRun, text: '', events: [] }
 
+/** View model of a run: a reducer over its events, with one state per batch. */
 export class RunView {
   #state = emptyView
   readonly #text = new RunText()

@@ -3,6 +3,7 @@ import type { StoredUIMessage } from '../ai-sdk/view/history.ts'
 import { localPrincipal, type Principal } from '../core/model/principal.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 
+/** Which chat is meant: its component and its owner. */
 export interface ChatOptions {
   /** Default: the only component. */
   readonly component?: string
@@ -12,10 +13,12 @@ export interface ChatOptions {
   readonly tools?: 'static' | 'dynamic'
 }
 
+/** Options of `chats.load`. */
 export interface LoadChatOptions extends ChatOptions {
   readonly signal?: AbortSignal
 }
 
+/** AI SDK chats in process: `hf.chats`. */
 export interface Chats {
   /** The newest messages of a chat, for `messages` of `useChat`. Empty for an unknown chat. */
   load<Message = StoredUIMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>

@@ -19,6 +19,7 @@ export type Handlers = Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
 /** Calls `next` for paths that are none of Holdfast's. Default: respond with 404. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
+/** Holdfast inside an application, made by `holdfast()`: handlers for its server, and runs in process. */
 export interface Holdfast {
   /** For route files of the Next.js App Router: `export const { GET, POST, … } = hf.handlers`. */
   readonly handlers: Handlers

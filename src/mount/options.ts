@@ -21,6 +21,7 @@ import { firstSegments, type ProtocolPaths, toProtocolPaths } from '../server/pr
 import { refuseAnyHost } from '../server/refuse-any-host.ts'
 import { type StoreConfig, toStore } from '../server/store/store-address.ts'
 
+/** Options of `holdfast()`. */
 export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
   /**
    * `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store, which `close` closes. One process has one instance per

@@ -13,6 +13,7 @@ import {
 } from '../client/index.ts'
 import type { PersistedId } from './persisted-id.ts'
 
+/** The run that `useRun` shows. */
 export interface RunStoreState extends Omit<RunViewState, 'status'> {
   /** Id of the shown run, if there is one. */
   readonly id: string | undefined

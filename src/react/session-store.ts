@@ -13,6 +13,7 @@ import { SessionView } from '../client/session-view.ts'
 import type { PersistedId } from './persisted-id.ts'
 import { asProblem, TOGETHER_MS } from './run-store.ts'
 
+/** The session that `useSession` shows. */
 export interface SessionStoreState {
   /** Id of the shown session, if there is one. */
   readonly id: string | undefined

@@ -4,6 +4,7 @@ import type { Client } from '../client/index.ts'
 import { persistedId } from './persisted-id.ts'
 import { RunStore, type RunStoreState } from './run-store.ts'
 
+/** Options of `useRun`. */
 export interface UseRunOptions {
   /** Create it once, outside the component. */
   readonly client: Client
@@ -16,6 +17,7 @@ export interface UseRunOptions {
   readonly name?: string
 }
 
+/** Result of `useRun`: the shown run, and its commands. */
 export interface RunState extends RunStoreState {
   readonly start: (input: unknown) => Promise<void>
   readonly stop: () => Promise<void>
@@ -25,6 +27,15 @@ export interface RunState extends RunStoreState {
   readonly clear: () => void
 }
 
+/**
+ * Starts, shows, stops and answers a run. A reload or another tab shows the same run.
+ *
+ * @example
+ * ```tsx
+ * const run = useRun({ client, component: 'storyteller' })
+ * return <button onClick={() => run.start('Tell me a story.')}>{run.text || 'Start'}</button>
+ * ```
+ */
 export function useRun({ client, component, session, persist = 'url', name = 'run' }: UseRunOptions): RunState {
   const store = useMemo(() => new RunStore(client, persistedId(persist, name)), [client, persist, name])
   const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)

@@ -4,6 +4,7 @@ import type { Client } from '../client/index.ts'
 import { persistedId } from './persisted-id.ts'
 import { SessionStore, type SessionStoreState } from './session-store.ts'
 
+/** Options of `useSession`. */
 export interface UseSessionOptions {
   /** Create it once, outside the component. */
   readonly client: Client
@@ -15,6 +16,7 @@ export interface UseSessionOptions {
   readonly name?: string
 }
 
+/** Result of `useSession`: the shown session, and its commands. */
 export interface SessionState extends SessionStoreState {
   /** Starts a run in the session, or in a new session if there is none. */
   readonly send: (input: unknown) => Promise<void>
@@ -26,6 +28,15 @@ export interface SessionState extends SessionStoreState {
   readonly clear: () => void
 }
 
+/**
+ * Shows a conversation live with its earlier turns, and continues it. A reload or another tab shows the same one.
+ *
+ * @example
+ * ```tsx
+ * const session = useSession({ client, component: 'assistant' })
+ * return <Chat messages={session.messages} onSend={session.send} />
+ * ```
+ */
 export function useSession({ client, component, persist = 'url', name = 'session' }: UseSessionOptions): SessionState {
   const store = useMemo(() => new SessionStore(client, persistedId(persist, name)), [client, persist, name])
   const state = useSyncExternalStore(store.subscribe, store.state, store.initialState)

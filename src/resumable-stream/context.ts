@@ -10,6 +10,7 @@ import type { HoldfastOptions } from '../mount/options.ts'
 import { readStream } from './read-stream.ts'
 import { type MakeStream, resumableStreams, sources, type StreamInput } from './stream-component.ts'
 
+/** Options of `createResumableStreamContext`. */
 export interface CreateResumableStreamContextOptions {
   /** Keeps the process alive until a promise settles, such as `after` of Next.js. `null` where processes live on. */
   readonly waitUntil: ((promise: Promise<unknown>) => void) | null
@@ -24,6 +25,7 @@ export interface CreateResumableStreamContextOptions {
   readonly holdfast?: Pick<Holdfast, 'runs'>
 }
 
+/** Creates and resumes streams, as the npm package `resumable-stream` does. */
 export interface ResumableStreamContext {
   /** Creates the stream, or resumes the one with this id. `null` if that is complete. */
   resumableStream(

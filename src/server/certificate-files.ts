@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls'
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 
+/** Certificate files of the server. They are read again when they change. */
 export interface TlsOptions {
   /** Path of a PEM file with the certificate chain. */
   readonly cert: string

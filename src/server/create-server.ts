@@ -21,6 +21,7 @@ import { aStore, engineRules } from './engine-rules.ts'
 import { createHttpServer, urlOf } from './http-server.ts'
 import { openStore } from './store/open-store.ts'
 
+/** Options of `createServer`. */
 export interface ServerOptions extends Omit<EngineOptions, 'store'> {
   /** `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store. `close` closes it. */
   readonly store: string | Store

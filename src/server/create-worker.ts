@@ -16,6 +16,7 @@ import { openStore } from './store/open-store.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
 
+/** Options of `createWorker`. */
 export interface WorkerOptions {
   /** No sources of components, unlike a server: a worker executes only what it has the code for. */
   readonly components: readonly Component[]

@@ -13,6 +13,7 @@ import type { AuthOptions } from './auth/index.ts'
 import type { ProtocolChoice } from './protocols/protocol-paths.ts'
 import type { RetentionOptions } from './retention/retention.ts'
 
+/** Options that `createServer()` and `holdfast()` share. */
 export interface EngineOptions {
   /** Components, and sources of more, such as `upstream.agentos(url)`. */
   readonly components: readonly ComponentOrSource[]

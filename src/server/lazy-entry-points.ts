@@ -16,6 +16,7 @@ export async function createWorker(options: WorkerOptions): Promise<PublicWorker
   return module.createWorker(options)
 }
 
+/** Opens a SQLite file as a store. Only one process may have it open. */
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
   const module = await import('../stores/sqlite/index.ts')
   return module.openSqliteStore(options)

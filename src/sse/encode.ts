@@ -3,6 +3,7 @@
 /** Sent on idle streams to keep clients and proxies connected. */
 export const HEARTBEAT = ':\n\n'
 
+/** A server-sent event to encode. */
 export interface Frame {
   readonly event: string
   /** Encoded as one line of JSON. */
@@ -10,6 +11,7 @@ export interface Frame {
   readonly id?: string
 }
 
+/** Encodes one server-sent event. */
 export function encodeFrame({ event, data, id }: Frame): string {
   return `${id === undefined ? '' : `id: ${field(id)}\n`}event: ${field(event)}\ndata: ${JSON.stringify(data)}\n\n`
 }

@@ -8,6 +8,7 @@ export interface ParsedEvent {
   readonly id: string | undefined
 }
 
+/** Receives what an `EventParser` finds. */
 export interface ParseListener {
   event(event: ParsedEvent): void
   /** Called for comments, such as heartbeats. */
@@ -20,6 +21,7 @@ export class FrameTooLargeError extends Error {
   override readonly name = 'FrameTooLargeError'
 }
 
+/** Incremental parser of server-sent events, as in the HTML standard, with a size limit. */
 export class EventParser {
   readonly #listener: ParseListener
   readonly #maxChars: number

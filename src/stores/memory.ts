@@ -37,11 +37,13 @@ import { ServedComponents } from './shared/served-components.ts'
 import { FairOrder } from './shared/fair-order.ts'
 import { claimedAgain, expectsEvent, hasEnded, noRun } from './shared/refusals.ts'
 
+/** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
   /** Measures leases and dates documents. */
   readonly clock?: Clock
 }
 
+/** A store in memory, lost with the process. For tests, and the model for stores of your own. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   return new MemoryStore(options.clock ?? systemClock)
 }

@@ -13,6 +13,7 @@ import { silentLogger } from '../core/ports/logger.ts'
 /** An answer for a question, by its id or else by its kind; or a function of the question. */
 export type TestAnswers = Readonly<Record<string, unknown>> | ((question: Question) => unknown)
 
+/** Options of `runToEnd`. */
 export interface RunToEndOptions {
   /** Default: none; a run that asks fails the test. */
   readonly answers?: TestAnswers
@@ -25,6 +26,7 @@ export interface RunToEndOptions {
   readonly timeoutMs?: number
 }
 
+/** Result of `runToEnd`. */
 export interface EndedRun<Output = unknown> {
   readonly status: RunStatus
   /** Of `run.completed`. */
@@ -41,6 +43,7 @@ export interface EndedRun<Output = unknown> {
   readonly usage: Usage | undefined
 }
 
+/** A tool call of an ended run. */
 export interface TestToolCall {
   readonly name: string
   readonly input: unknown
@@ -50,6 +53,14 @@ export interface TestToolCall {
 
 const TIMEOUT_MS = 30_000
 
+/**
+ * Runs a component in memory until it ends, with answers and a model of the test's choice.
+ *
+ * @example
+ * ```ts
+ * const { output, text } = await runToEnd(storyteller, 'Tell me a story.')
+ * ```
+ */
 export async function runToEnd<Input, Output>(
   // oxlint-disable-next-line typescript/no-explicit-any -- what its schema makes of the input is its own concern
   component: Component<Input, Output, any>,

@@ -44,6 +44,14 @@ export const storeSections: readonly ConformanceSection[] = [
   modelSection,
 ]
 
+/**
+ * Registers the conformance tests for a store, in a vitest file.
+ *
+ * @example
+ * ```ts
+ * storeConformance({ name: 'mine', open: ({ clock }) => openMyStore({ clock }) })
+ * ```
+ */
 export function storeConformance(target: StoreTarget): void {
   describe(`store conformance of ${target.name}`, () => {
     for (const section of storeSections) {

@@ -1,10 +1,10 @@
-/** Everything that appears in a signature of the package can be imported from one of its entry points. */
+/** Declarations of the package: what appears in a signature can be imported from an entry point, and exports have doc comments. */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { unimportableTypes } from '../../scripts/reachable-types.ts'
+import { undocumentedExports, unimportableTypes } from '../../scripts/reachable-types.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -30,10 +30,16 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
+/** Declaration files of the entry points. */
+const entries = Object.entries(exports)
+  .filter(([name]) => !INTERNAL.includes(name))
+  .map(([, { types }]) => join(installed, types.replace('./dist/', '')))
+
+test('package: every exported function, class and interface has a doc comment, which editors show', () => {
+  expect(undocumentedExports(entries).map((name) => name.replace(`${installed}/`, ''))).toEqual([])
+})
+
 test('package: every type that is reachable from an exported one is exported by an entry point', () => {
-  const entries = Object.entries(exports)
-    .filter(([name]) => !INTERNAL.includes(name))
-    .map(([, { types }]) => join(installed, types.replace('./dist/', '')))
   const found = unimportableTypes(entries).map(({ type, usedBy }) =>
     `${type} of ${usedBy}`.replaceAll(`${installed}/`, ''),
   )
@@ -103,4 +109,34 @@ export declare class Thing {
   )
   const found = unimportableTypes([join(folder, 'index.d.ts')]).map(({ type }) => type.replace(`${folder}/`, ''))
   expect(found).toEqual(['lib/make.d.ts#Base', 'lib/thing.d.ts#Inner', 'lib/thing.d.ts#Parts'])
+})
+
+test('undocumented exports: functions, classes and interfaces without a comment right above them, wherever they are declared', () => {
+  const folder = temporaryFolder()
+  const write = (file: string, text: string): void => writeFileSync(join(folder, file), text)
+  write('index.d.ts', `export { Bare, made, type Options, overloaded, type Other, type Name } from './made.ts';\n`)
+  write(
+    'made.d.ts',
+    `/** About the file. */
+import type { Thing } from './thing.ts';
+export declare function made(thing: Thing): void;
+/** Says what it is. */
+export interface Options {
+    /** A field. */
+    readonly on: boolean;
+}
+export interface Other {
+}
+/** Documented once. */
+export declare function overloaded(one: string): void;
+export declare function overloaded(one: number): void;
+export declare class Bare {
+}
+export type Name = string;
+`,
+  )
+  const found = undocumentedExports([join(folder, 'index.d.ts')]).map((name) =>
+    name.replace(`${folder}/made.d.ts#`, ''),
+  )
+  expect(found).toEqual(['Bare', 'Other', 'made'])
 })

@@ -9,6 +9,7 @@ import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '.
 import { leg } from '../shared/leg.ts'
 import { type AnyAgent, type Open, streamAgent } from './stream.ts'
 
+/** Options of `aiAgent`. */
 export interface AiAgentDefinition extends CommonDefinition {
   /** A `ToolLoopAgent`, or any other `Agent` of the AI SDK. */
   readonly agent: AnyAgent

@@ -13,6 +13,7 @@ import type { ThreadData } from './protocol.ts'
 import { Slots } from '../shared/semaphore.ts'
 import { IsolatedThread } from './thread.ts'
 
+/** Options of `isolated`. */
 export interface IsolatedOptions<Input = unknown> {
   /** Name of the exported component. Default: the module's only component. */
   readonly export?: string

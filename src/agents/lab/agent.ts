@@ -5,6 +5,7 @@ import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
 import { Stage } from './stage.ts'
 
+/** Options of `labAgent`. */
 export interface LabOptions {
   /** Default: `lab`. */
   readonly id?: string
@@ -18,6 +19,7 @@ export const labInput = fromCheck(checkScript, {
   examples: ['text 50 every 100; tool search 300; ask "Shall I go on?"; text 20 every 50'],
 })
 
+/** An agent whose input is a script, such as `text 5; tool search; throw boom`. For tests of clients and protocols. */
 export function labAgent({ id = 'lab', recovery = 'fail' }: LabOptions = {}): Component<string> {
   return {
     id,

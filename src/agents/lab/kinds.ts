@@ -13,12 +13,14 @@ export function labComponents(): Component[] {
   ]
 }
 
+/** A team whose member executes its input as a script, as `labAgent` does. */
 export function labTeam(): Component<string> {
   return calling('lab-team', 'team', 'A member, the lab agent, runs the script.', (script, context) =>
     context.call(labAgent(), script),
   )
 }
 
+/** A workflow whose step executes its input as a script, as `labAgent` does. */
 export function labWorkflow(): Component<string> {
   return calling('lab-workflow', 'workflow', 'A step runs the script.', (script, context) =>
     context.step('script', () => context.call(labAgent(), script), { kind: 'agent' }),

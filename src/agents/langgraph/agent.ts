@@ -10,6 +10,7 @@ import { GraphStream, type Interrupt, type Superstep } from './stream.ts'
 import { type Graph, Thread } from './thread.ts'
 import { outputOf } from './values.ts'
 
+/** Options of `langGraphAgent`. */
 export interface LangGraphAgentDefinition extends CommonDefinition {
   /** Result of `compile()`. */
   readonly graph: Graph
@@ -38,6 +39,14 @@ const RULES: OptionRules<LangGraphAgentDefinition> = {
   recursionLimit: aCount,
 }
 
+/**
+ * A component from a compiled LangGraph.js graph: each superstep is a step of the run, each interrupt a question.
+ *
+ * @example
+ * ```ts
+ * langGraphAgent({ id: 'researcher', graph: builder.compile({ checkpointer }) })
+ * ```
+ */
 export function langGraphAgent(definition: LangGraphAgentDefinition): Component {
   checkDefinition('langGraphAgent', definition, RULES, ['graph'])
   return {

@@ -7,6 +7,7 @@ export interface Graph {
   readonly checkpointer?: unknown
 }
 
+/** The part of a LangGraph `StateSnapshot` that Holdfast reads. */
 export interface GraphState {
   readonly values: unknown
   readonly next: readonly string[]

@@ -11,6 +11,7 @@ import type { FlexibleSchema, LanguageModel } from './sdk-types.ts'
 import type { ModelSettings } from './settings.ts'
 import type { AgentTools } from './tool-sources.ts'
 
+/** Options of `agent({ model })`: a model with instructions and tools. */
 export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {
   /** Any AI SDK language model. An agent has either this or `run`. */
   readonly model: LanguageModel

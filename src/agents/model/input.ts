@@ -13,6 +13,7 @@ export type ModelInput =
   | { readonly text: string; readonly files?: readonly InputFile[] }
   | { readonly messages: readonly ModelMessage[]; readonly caller?: CallerOptions; readonly continues?: boolean }
 
+/** A file in the input of a model agent, inline or by URL. */
 export interface InputFile {
   /** Such as `image/png`, or `image` if unknown. */
   readonly mediaType: string

@@ -18,6 +18,7 @@ export type McpServer =
 
 export type McpServers = Readonly<Record<string, McpServer>>
 
+/** Options of `mcp`. */
 export interface McpOptions {
   /** Timeout for a server to start and list its tools. Default: 30,000. */
   readonly connectTimeoutMs?: number

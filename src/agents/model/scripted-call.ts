@@ -7,6 +7,7 @@ export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersio
 export type ScriptedRequest = Parameters<ScriptedLanguageModel['doStream']>[0]
 export type ScriptedPrompt = ScriptedRequest['prompt']
 
+/** A request to a scripted model: prompt, tools and earlier results, in a form that is easy to match. */
 export interface ScriptedCall {
   readonly prompt: ScriptedPrompt
   /** Names of the available tools. */
@@ -29,6 +30,7 @@ export interface ScriptedCall {
   readonly signal: AbortSignal | undefined
 }
 
+/** The result of a tool call in a scripted model's prompt. */
 export interface ScriptedResult {
   readonly tool: string
   readonly call: string

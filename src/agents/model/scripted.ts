@@ -34,6 +34,7 @@ export type ScriptedPart =
 
 export type ScriptedOutput = string | Iterable<ScriptedPart> | AsyncIterable<ScriptedPart>
 
+/** Options of `scriptedModel`. */
 export interface ScriptedModelOptions {
   /** Default: `scripted`. */
   readonly id?: string
@@ -43,6 +44,15 @@ export interface ScriptedModelOptions {
   readonly wordsPerSecond?: number
 }
 
+/**
+ * A model without network, for tests and demos: its output is a function of its prompt. It streams word by word, calls tools, and
+ * counts words as tokens.
+ *
+ * @example
+ * ```ts
+ * const model = scriptedModel({ script: () => 'It will rain.' })
+ * ```
+ */
 export function scriptedModel({
   id = 'scripted',
   script,

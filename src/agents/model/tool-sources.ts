@@ -7,6 +7,7 @@ export interface ToolSource {
   open(context: RunContext): Promise<OpenTools>
 }
 
+/** Tools that a source opened for one run. */
 export interface OpenTools {
   readonly groups: readonly ToolGroup[]
   close(): Promise<void>

@@ -14,6 +14,7 @@ import { parsed } from './parse-tool-arguments.ts'
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyAgent = Agent<any, any>
 
+/** Options of `openAiAgent`. */
 export interface OpenAiAgentDefinition extends CommonDefinition {
   readonly agent: AnyAgent
   /** Maps the run's input. Default: the input as text. */

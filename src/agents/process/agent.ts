@@ -17,6 +17,7 @@ import { LineError } from './lines.ts'
 import { type Message, MessageError, parseMessage } from './messages.ts'
 import { writeLine } from './write-line.ts'
 
+/** Options of `processAgent`. */
 export interface ProcessAgentDefinition extends Omit<CommonDefinition, 'output'> {
   readonly command: string
   /** Default: none. */

@@ -23,6 +23,7 @@ import { asFailure, asRemoteError } from './failure.ts'
 import { type Marks, TaskOutput } from './task-output.ts'
 import type { TaskStatus } from '../../a2a/types.ts'
 
+/** Options of `remoteA2aAgent`. */
 export interface RemoteA2aAgentDefinition extends CommonDefinition {
   /** URL of the agent, whose card is found below it, or of the card itself. */
   readonly url: string

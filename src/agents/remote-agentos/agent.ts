@@ -30,6 +30,7 @@ import { forwardedFields, remoteInput } from './forwarded.ts'
 import { RemoteRunOutput } from './run-output.ts'
 import { endOf, type RemoteEvent } from './wire.ts'
 
+/** Options of `remoteAgentOs`. */
 export interface RemoteAgentOsDefinition extends CommonDefinition {
   /** Base URL of the AgentOS. */
   readonly url: string

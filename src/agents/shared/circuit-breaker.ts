@@ -1,6 +1,7 @@
 /** Circuit breaker: after failures in a row, requests are refused for a while; then one of them probes the server. */
 export type CircuitState = 'closed' | 'open' | 'half-open'
 
+/** When requests to a failing server are refused without being sent. */
 export interface BreakerOptions {
   /** Failures in a row that open the circuit; 0 never opens it. Default: 5. */
   readonly failures?: number

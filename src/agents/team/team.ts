@@ -34,6 +34,7 @@ import { DELEGATE, delegateTool } from './delegation.ts'
  */
 export type TeamMode = 'coordinate' | 'route' | 'broadcast'
 
+/** Options of `team`. */
 export interface TeamDefinition extends Omit<CommonDefinition, 'output'> {
   readonly members: readonly Component[]
   /** Default: `coordinate`. */
@@ -81,6 +82,14 @@ const RULES: OptionRules<TeamDefinition> = {
   history: historyRule,
 }
 
+/**
+ * A team: a model leads members, which are components of any kind, including teams.
+ *
+ * @example
+ * ```ts
+ * team({ id: 'desk', members: [researcher, writer], model: 'openai/gpt-5' })
+ * ```
+ */
 export function team(definition: TeamDefinition): Component<ModelInput> {
   checkDefinition('team', definition, RULES, ['members', 'model'])
   const { id, members, output, ...rest } = definition

@@ -6,6 +6,7 @@ import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
 import { type UpstreamOptions, upstreamRules } from './options.ts'
 import { type DiscoveredComponent, textInput, type UpstreamKind } from './source.ts'
 
+/** Options of `upstream.agentos`. */
 export interface AgentOsUpstreamOptions extends UpstreamOptions {
   /** Start runs in the background there, so that they can be re-attached. Default: where the component has a database. */
   readonly background?: boolean

@@ -6,6 +6,7 @@ import type { ChatOutput } from './chat-output.ts'
 
 export type AnswerPolicy = 'fail' | 'accept'
 
+/** What happens to answers of an upstream that look wrong but may be right. */
 export interface AnswerPolicies {
   /** An empty answer that ended with `stop` and took no tokens. Default: `fail`, with `upstream_empty`. */
   readonly onEmptyAnswer?: AnswerPolicy

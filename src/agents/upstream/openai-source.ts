@@ -7,6 +7,7 @@ import { type UpstreamOptions, upstreamRules } from './options.ts'
 import { type AnswerPolicies, answerRules } from './answer-policy.ts'
 import type { UpstreamKind } from './source.ts'
 
+/** Options of `upstream.openai`. */
 export interface OpenAiUpstreamOptions extends UpstreamOptions, AnswerPolicies {
   /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'

@@ -17,6 +17,7 @@ import type { BreakerOptions } from '../shared/circuit-breaker.ts'
 import type { CommonDefinition } from '../shared/component.ts'
 import type { HeaderSource } from '../shared/header-source.ts'
 
+/** Options that all upstreams share. */
 export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
   /** Name in health reports, errors and logs. Default: the protocol. */
   readonly name?: string

@@ -42,6 +42,7 @@ const COMPONENTS_MAX = 10_000
 const NOT_OF_ID = /[^A-Za-z0-9._-]+/g
 const ID_CHARS_MAX = 128
 
+/** The components of another server. Pass it in `components`; its components are discovered and refreshed. */
 export class UpstreamSource implements ComponentSource {
   readonly name: string
   readonly url: string

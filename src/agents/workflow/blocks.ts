@@ -34,11 +34,13 @@ import type {
   WorkflowStep,
 } from './definition.ts'
 
+/** Options of a `step` that runs a function. */
 export interface FunctionStep<In, Out, Name extends string> extends StepOptions {
   readonly name: Name
   readonly run: StepFunction<In, Out>
 }
 
+/** Options of a `step` that runs a component. */
 export interface ComponentStep<In, ComponentInput, Name extends string> extends StepOptions {
   readonly name: Name
   readonly run: Component<ComponentInput>
@@ -98,6 +100,7 @@ export function parallel<const Name extends string, const Branches extends reado
   return { type: 'parallel', name, branches: nodesOf(what, 'branches', definition.branches), concurrency }
 }
 
+/** Options of `loop`. */
 export interface LoopDefinition<Name, Body> {
   readonly name: Name
   /** Gets its own previous output. */

@@ -7,6 +7,7 @@ export interface WorkflowContext extends Pick<RunContext, 'runId' | 'sessionId' 
   readonly outputs: Readonly<Record<string, unknown>>
 }
 
+/** The context of a step's function: that of the run, and the outputs of earlier steps. */
 export interface StepContext extends RunContext, WorkflowContext {
   /** Feedback on the step's previous output. */
   readonly feedback?: string
@@ -17,27 +18,32 @@ export interface StepContext extends RunContext, WorkflowContext {
 /** How a failure is handled after the last attempt: end the workflow, skip the step, or ask a person. */
 export type OnError = 'fail' | 'skip' | 'ask'
 
+/** Options of every question that a step asks. */
 export interface QuestionOptions {
   readonly prompt: string
   /** Timeout for the answer; then the run fails. */
   readonly timeoutMs?: number
 }
 
+/** A question before a step: may it run? */
 export interface Confirmation extends QuestionOptions {
   /** Effect of a refusal. Default: `skip`. */
   readonly onReject?: 'skip' | 'fail'
 }
 
+/** A question before a step, whose answer the step gets. */
 export interface StepQuestion extends QuestionOptions {
   /** JSON schema of the answer. */
   readonly schema?: unknown
 }
 
+/** A question after a step: is its output accepted? Feedback runs the step again. */
 export interface Review extends QuestionOptions {
   /** How often the step runs before a rejection fails it. Default: 3. */
   readonly rounds?: number
 }
 
+/** Options of every `step`. */
 export interface StepOptions {
   /** For people. Default: none. */
   readonly description?: string
@@ -72,6 +78,7 @@ export interface TypedStep<In, Out> {
   readonly [flow]?: (input: In) => Out
 }
 
+/** A `step` in a workflow's structure. */
 export interface StepNode extends StepOptions {
   readonly type: 'step'
   readonly kind: 'function' | ComponentKind
@@ -81,6 +88,7 @@ export interface StepNode extends StepOptions {
   readonly input?: (input: unknown, context: StepContext) => unknown
 }
 
+/** A `parallel` block in a workflow's structure. */
 export interface ParallelNode {
   readonly type: 'parallel'
   readonly name: string
@@ -88,6 +96,7 @@ export interface ParallelNode {
   readonly concurrency: number
 }
 
+/** A `loop` in a workflow's structure. */
 export interface LoopNode {
   readonly type: 'loop'
   readonly name: string
@@ -99,11 +108,13 @@ export interface LoopNode {
   readonly ends: (output: unknown, facts: LoopContext) => boolean | Promise<boolean>
 }
 
+/** The context of a loop's conditions. */
 export interface LoopContext extends WorkflowContext {
   /** 1 for the first. */
   readonly iteration: number
 }
 
+/** A `condition` in a workflow's structure. */
 export interface ConditionNode {
   readonly type: 'condition'
   readonly name: string
@@ -112,6 +123,7 @@ export interface ConditionNode {
   readonly else?: Node
 }
 
+/** A `router` in a workflow's structure. */
 export interface RouterNode {
   readonly type: 'router'
   readonly name: string
@@ -128,6 +140,7 @@ export type Choose<In = unknown, Name extends string = string> = (
 /** A person chooses. */
 export type Choice = QuestionOptions
 
+/** A sequence of `steps` in a workflow's structure. */
 export interface SequenceNode {
   readonly type: 'sequence'
   readonly name: string

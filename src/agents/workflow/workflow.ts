@@ -10,6 +10,7 @@ import { runSequence } from './run-sequence.ts'
 import { Outbox } from './outbox.ts'
 import { positionOf } from './position.ts'
 
+/** Options of `workflow`. */
 export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Omit<
   Component<FirstInput<Items>>,
   'kind' | 'run' | 'input'
@@ -19,6 +20,7 @@ export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Om
   readonly steps: Items & ConnectedSteps<Items>
 }
 
+/** A component made by `workflow`. */
 export interface Workflow<Input = unknown> extends Component<Input> {
   readonly kind: 'workflow'
   /** Its structure, for display. */

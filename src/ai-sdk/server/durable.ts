@@ -33,6 +33,7 @@ export interface DurableChat {
   readonly principal?: Principal
 }
 
+/** Options of `createDurableStreams`. */
 export interface DurableStreamsOptions {
   /** As in `holdfast()`. Default: `sqlite:.holdfast/durable-streams.db`. */
   readonly store?: HoldfastOptions['store']
@@ -42,11 +43,13 @@ export interface DurableStreamsOptions {
   readonly waitUntil?: (promise: Promise<unknown>) => void
 }
 
+/** Whose chat a request is about. */
 export interface ChatOwner {
   /** Whose chat it is. Default: the principal `local`. */
   readonly principal?: Principal
 }
 
+/** Durable streams of one store, made by `createDurableStreams`. */
 export interface DurableStreams {
   /** Reads the stream to its end, whoever listens, and returns it from the log as a response for `useChat`. */
   durable(source: DurableInput, chat: DurableChat): Promise<Response>

@@ -12,6 +12,7 @@ import { chatProjection } from './projection.ts'
 import type { ChatState } from './state.ts'
 import { toUiParts, type UIMessagePart } from './ui-parts.ts'
 
+/** A message of a chat, in the form of the AI SDK's `UIMessage`. */
 export interface StoredUIMessage {
   readonly id: string
   readonly role: 'user' | 'assistant'

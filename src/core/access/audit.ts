@@ -16,6 +16,7 @@ export type AuditAction =
   | 'forget'
   | 'forget (dry run)'
 
+/** One entry of the audit log: who did what to which run, from where, and with what result. */
 export interface AuditEntry {
   /** ISO time. */
   readonly at: string

@@ -1,6 +1,7 @@
 /** Distributes hints to listeners within one process, by run. Every store uses it. */
 import type { Hint, HintListener } from '../ports/store.ts'
 
+/** Delivers hints to the listeners of one process, by run. Use it in a store's `watch`. */
 export class Hints {
   /** Each watch has its own entry, even if two have the same listener. */
   readonly #watches = new Map<string, Set<{ readonly listener: HintListener }>>()

@@ -13,6 +13,7 @@ export interface CallerOptions {
   readonly settings?: CallerSettings
 }
 
+/** A tool of the caller, which the caller executes itself. */
 export interface CallerTool {
   readonly name: string
   readonly description?: string
@@ -20,6 +21,7 @@ export interface CallerTool {
   readonly parameters?: Readonly<Record<string, unknown>>
 }
 
+/** Model settings of the caller, as in the AI SDK. */
 export interface CallerSettings {
   readonly maxOutputTokens?: number
   readonly temperature?: number

@@ -4,6 +4,7 @@
  */
 import type { Run } from './run.ts'
 
+/** A small durable value beside the logs, such as the name of a session. */
 export interface Document {
   /** Key of the principal that it belongs to. Owner, collection and id together name a document. */
   readonly owner: string
@@ -25,6 +26,7 @@ export interface Document {
 /** A document as it is to be; a label or title that is not given is not there afterwards. */
 export type DocumentDraft = Omit<Document, 'version' | 'createdAt' | 'updatedAt'>
 
+/** Which documents to list. */
 export interface DocumentQuery {
   readonly collection: string
   readonly owner?: string
@@ -40,6 +42,7 @@ export interface DocumentQuery {
   readonly limit: number
 }
 
+/** One page of documents. */
 export interface DocumentPage {
   readonly documents: readonly Document[]
   /** How many match, on this page or not. */

@@ -125,6 +125,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
+/** Options of `HoldfastError`. */
 export interface HoldfastErrorOptions {
   readonly cause?: unknown
   /** For the operator: in the server log and on the command line, never sent to a client. */
@@ -135,6 +136,7 @@ export interface HoldfastErrorOptions {
   readonly retryAfterMs?: number
 }
 
+/** An operating error with a code from a closed table. Each protocol maps the code to its own form. */
 export class HoldfastError extends Error {
   static {
     acrossCopies(this, 'HoldfastError')
@@ -163,6 +165,7 @@ export class HoldfastError extends Error {
   }
 }
 
+/** Whether a thrown value is a `HoldfastError`, optionally one with this code. */
 export function isHoldfastError(value: unknown, code?: ErrorCode): value is HoldfastError {
   return value instanceof HoldfastError && (code === undefined || value.code === code)
 }

@@ -215,6 +215,7 @@ export type EventType = keyof EventData
 /** `terminal` ends the run, `pause` suspends it, `lifecycle` moves it, `content` leaves its status alone. */
 export type EventEffect = 'terminal' | 'pause' | 'lifecycle' | 'content'
 
+/** What an event of one type does to its run, and who may write it. */
 export interface EventRule {
   readonly effect: EventEffect
   /** Whether an agent may emit it; only Holdfast writes the others. */
@@ -284,6 +285,7 @@ export function isEventType(value: unknown): value is EventType {
   return typeof value === 'string' && Object.hasOwn(eventTable, value)
 }
 
+/** Whether an event of this type ends its run. */
 export function isTerminal(type: EventType): boolean {
   return eventTable[type].effect === 'terminal'
 }

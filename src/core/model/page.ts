@@ -9,10 +9,12 @@ export function comesBefore(a: Position, b: Position): boolean {
   return a.createdAt > b.createdAt || (a.createdAt === b.createdAt && a.id > b.id)
 }
 
+/** Encodes a position in a listing as an opaque cursor. */
 export function cursorOf({ createdAt, id }: Position): string {
   return `${createdAt}~${encodeURIComponent(id)}`
 }
 
+/** Decodes a cursor. Throws `invalid_input` for anything else. */
 export function positionOf(cursor: string): Position {
   const [createdAt = '', id = '', ...rest] = cursor.split('~')
   if (/^[\d:.TZ-]+$/.test(createdAt) && id !== '' && rest.length === 0) {

@@ -2,6 +2,7 @@
 import type { CallerCredential } from './caller-credential.ts'
 import { HoldfastError } from './errors.ts'
 
+/** Who is calling. Runs, sessions and documents belong to one. */
 export interface Principal {
   readonly id: string
   /** The same id in another tenant is a different principal. */
@@ -56,6 +57,7 @@ export interface HostRequest {
 /** `host`: the application that the server is mounted in decides, alone or before keys and tokens. */
 export type AuthScheme = 'none' | 'keys' | 'jwt' | 'keys+jwt' | 'host'
 
+/** Finds out who is calling from a request's credential. */
 export interface Authenticator {
   readonly scheme: AuthScheme
   /** Throws `unauthenticated`, or `unavailable` when the credential cannot be checked right now. */

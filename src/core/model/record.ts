@@ -61,6 +61,7 @@ export function lastOf(slice: Slice): number {
   return slice.first + slice.count - 1
 }
 
+/** A slice of a log from its records. `closed`: the last one ends the run. */
 export function sliceOf(first: number, records: readonly string[], closed: boolean): Slice {
   return { first, count: records.length, bytes: encoder.encode(records.join('')), closed }
 }

@@ -88,6 +88,7 @@ export const terminalStatuses: readonly RunStatus[] = ['completed', 'failed', 'c
 
 export const unfinishedStatuses: readonly RunStatus[] = ['queued', 'running', 'paused']
 
+/** Whether a run with this status has ended. */
 export function isFinished(status: RunStatus): boolean {
   return terminalStatuses.includes(status)
 }

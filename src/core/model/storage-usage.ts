@@ -2,6 +2,7 @@
 import type { Position } from './page.ts'
 import type { StoredRun } from '../ports/store.ts'
 
+/** What one owner stores. */
 export interface OwnerUsage {
   readonly owner: string
   readonly runs: number

@@ -8,6 +8,7 @@ export interface Clock {
   startTimer?(act: () => void, milliseconds: number): () => void
 }
 
+/** Generates ids. Inject one for tests. */
 export interface Ids {
   run(): string
   session(): string

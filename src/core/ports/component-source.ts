@@ -3,6 +3,7 @@ import type { CallerCredential } from '../model/caller-credential.ts'
 import type { Run } from '../model/run.ts'
 import type { Component } from './component.ts'
 
+/** A source of components that are discovered at run time, such as those of another server. */
 export interface ComponentSource {
   /** Name in health reports, logs and errors. */
   readonly name: string

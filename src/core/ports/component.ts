@@ -45,6 +45,7 @@ export interface ComponentMetadata {
   readonly mode?: string
 }
 
+/** Where a component of another server comes from. */
 export interface UpstreamInfo {
   /** `agentos`, `openai` or `a2a`. */
   readonly protocol: string
@@ -184,11 +185,13 @@ export interface RunContext {
   readonly reject: (reason: string) => never
 }
 
+/** Asks the user a question, and resolves with the answer: `context.ask`. */
 export interface Ask {
   <Answer>(question: AskOptions & { readonly schema: ValueSchema<unknown, Answer> }): Promise<Answer>
   (question: string | AskOptions): Promise<unknown>
 }
 
+/** Options of `context.history`. */
 export interface HistoryOptions {
   /** `component`: runs of the same component; `session`: runs of any. Default: `component`. */
   readonly of?: 'component' | 'session'
@@ -208,6 +211,7 @@ export interface HistoryMessage {
 /** Description of a step, for subscribers. */
 export type StepDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'details'>
 
+/** Options of `context.step`. */
 export interface StepCallOptions extends StepDetails {
   /** Distinguishes steps of one name. Required if several of them run at once. */
   readonly key?: string
@@ -218,6 +222,7 @@ export interface StepCallOptions extends StepDetails {
   readonly revisit?: () => Promise<unknown>
 }
 
+/** Options of `context.call`. */
 export interface CallOptions {
   /** Its name in keys and ids. Default: the component's id. */
   readonly name?: string
@@ -228,6 +233,7 @@ export interface CallOptions {
   readonly retractFailure?: boolean
 }
 
+/** The tool call that `context.tool` records. */
 export interface ToolCall {
   readonly name: string
   /** Id of the call, such as a model's. Default: a generated one. */
@@ -237,6 +243,7 @@ export interface ToolCall {
   readonly idempotent?: boolean
 }
 
+/** What the function of `context.tool` gets: a key for idempotent calls, a signal, and a way to report progress. */
 export interface ToolAttempt {
   readonly key: string
   readonly signal: AbortSignal

@@ -7,6 +7,7 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': StandardSchemaProps<Input, Output>
 }
 
+/** The `~standard` property of a Standard Schema. */
 export interface StandardSchemaProps<Input = unknown, Output = Input> {
   readonly version: 1
   /** Name of the library. */
@@ -22,16 +23,19 @@ export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
+/** Why a value does not match a schema. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
+/** Converts a Standard Schema to JSON Schema, for its input and its output. */
 export interface JsonSchemaConverter {
   readonly input: (options: JsonSchemaTarget) => Record<string, unknown>
   readonly output: (options: JsonSchemaTarget) => Record<string, unknown>
 }
 
+/** The requested version of JSON Schema. */
 export interface JsonSchemaTarget {
   readonly target: 'draft-2020-12'
   readonly libraryOptions?: Record<string, unknown> | undefined

@@ -15,6 +15,7 @@ export interface TransferredRun {
 /** By which a document is known. */
 export type DocumentName = Pick<Document, 'owner' | 'collection' | 'id'>
 
+/** Exports everything a store holds, and imports it into another store: `holdfast copy`. */
 export interface StoreTransfer {
   /** Owners that hold a claim which has not run out, or that renewed theirs within its time though they held none: nodes at work. */
   workers(): Promise<readonly string[]>

@@ -34,6 +34,7 @@ export interface LogDamage {
   readonly reason: string
 }
 
+/** Who may append to a run's log, and until when. */
 export interface Lease {
   readonly owner: string
   /** Milliseconds since 1970, by the store's clock. */
@@ -50,12 +51,14 @@ export interface LeasedRun {
   readonly stop?: StopRequest
 }
 
+/** A stop that was requested, with its time, reason and author. */
 export interface StopRequest {
   readonly at: string
   readonly reason?: string
   readonly by?: string
 }
 
+/** A run to create, with its first record. */
 export interface NewRun {
   readonly run: Run
   /** Record 0 of the log, `run.created`. Written atomically with the run: there is no run without a log. */
@@ -97,6 +100,7 @@ export interface LogWriter {
   flush(): Promise<void>
 }
 
+/** Which runs to list. */
 export interface RunQuery {
   readonly owner?: string
   readonly component?: string
@@ -133,6 +137,7 @@ export interface Hint {
 
 export type HintListener = (hint: Hint) => void
 
+/** What a store guarantees. */
 export interface StoreCapabilities {
   /** Survives the process. */
   readonly durable: boolean
@@ -145,6 +150,10 @@ export type StoreHealth = ({ readonly ok: true } | { readonly ok: false; readonl
   readonly alarms?: readonly string[]
 }
 
+/**
+ * Everything that must survive: logs, runs, leases, hints and documents. Test an implementation with `storeConformance` of
+ * `holdfast/testing/stores`.
+ */
 export interface Store {
   readonly name: string
   readonly capabilities: StoreCapabilities
@@ -230,6 +239,7 @@ export interface Store {
   close(): Promise<void>
 }
 
+/** Which runs `claimable` lists. */
 export interface ClaimableQuery {
   /** Only runs of these components, and runs with a requested stop, which any worker can carry out. */
   readonly components?: readonly string[]
@@ -237,6 +247,7 @@ export interface ClaimableQuery {
   readonly takeover?: boolean
 }
 
+/** Which runs `claim` may acquire. */
 export interface ClaimOptions {
   /** Also claim a paused run, to resume or end it. Otherwise it can be claimed only after its `wakeAt`. */
   readonly paused?: boolean

@@ -37,6 +37,7 @@ export interface PatternRedaction {
  */
 export type RedactHook = (event: Event) => Event
 
+/** What is removed from events before they enter the log. */
 export interface RedactOptions {
   /** Applied to every text, and to the keys of objects. */
   readonly patterns?: readonly (Redaction | PatternRedaction | readonly Redaction[])[]

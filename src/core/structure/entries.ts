@@ -26,6 +26,7 @@ export interface WorkFacts extends EntryFacts {
 /** `cut`: its process died, or its run ended before it did. */
 export type WorkState = 'running' | 'done' | 'failed' | 'cut'
 
+/** A tool call. */
 export interface ToolEntry extends WorkFacts {
   readonly kind: 'tool'
   readonly call: string
@@ -39,6 +40,7 @@ export interface ToolEntry extends WorkFacts {
   readonly error?: Failure | undefined
 }
 
+/** A step of the run. */
 export interface StepEntry extends WorkFacts {
   readonly kind: 'step'
   readonly id: string
@@ -65,6 +67,7 @@ export interface ActorEntry extends WorkFacts {
   readonly usage?: Usage | undefined
 }
 
+/** A request to a model. */
 export interface ModelEntry extends WorkFacts {
   readonly kind: 'model'
   readonly request: string
@@ -73,6 +76,7 @@ export interface ModelEntry extends WorkFacts {
   readonly usage?: Usage | undefined
 }
 
+/** An artifact, in pieces. */
 export interface ArtifactEntry extends EntryFacts {
   readonly kind: 'artifact'
   readonly artifact: string
@@ -84,6 +88,7 @@ export interface ArtifactEntry extends EntryFacts {
   readonly pieces: ArtifactPiece
 }
 
+/** One piece of an artifact; the earlier ones are linked by `previous`. */
 export interface ArtifactPiece {
   readonly index: number
   readonly previous: ArtifactPiece | undefined
@@ -93,6 +98,7 @@ export interface ArtifactPiece {
   readonly value?: unknown
 }
 
+/** A source that the run cites. */
 export interface SourceEntry extends EntryFacts {
   readonly kind: 'source'
   readonly source: string
@@ -107,11 +113,13 @@ export interface FactEntry extends EntryFacts {
   readonly value: unknown
 }
 
+/** The input of the run. */
 export interface InputEntry extends EntryFacts {
   readonly kind: 'input'
   readonly value: unknown
 }
 
+/** An attempt to execute the run. */
 export interface AttemptEntry extends EntryFacts {
   readonly kind: 'attempt'
   readonly number: number
@@ -125,6 +133,7 @@ export interface NoticeEntry extends EntryFacts {
   readonly reason?: string | undefined
 }
 
+/** Questions of a pause, with their answers. */
 export interface QuestionsEntry extends EntryFacts {
   readonly kind: 'questions'
   readonly questions: readonly Question[]
@@ -132,12 +141,14 @@ export interface QuestionsEntry extends EntryFacts {
   readonly endedAt?: string | undefined
 }
 
+/** Where output was retracted, and why. */
 export interface RetractionEntry extends EntryFacts {
   readonly kind: 'retraction'
   readonly from: number
   readonly reason: string
 }
 
+/** The end of the run, with its output or error. */
 export interface EndEntry extends EntryFacts {
   readonly kind: 'end'
   readonly status: RunStatus
@@ -161,6 +172,7 @@ export type Entry =
   | RetractionEntry
   | EndEntry
 
+/** Whether an entry is recorded work: a tool call, a step, a model request or a called component. */
 export function isWork(entry: Entry): entry is WorkEntry {
   return entry.kind === 'tool' || entry.kind === 'step' || entry.kind === 'actor' || entry.kind === 'model'
 }

@@ -2,6 +2,7 @@
 import type { Failure, LoggedEvent, Question } from '../model/event.ts'
 import type { RunStatus } from '../model/run.ts'
 
+/** A run's status as its events tell it, with its open questions and its result. */
 export interface RunLifecycle {
   readonly status: RunStatus
   /** Open questions of a paused run. */

@@ -22,6 +22,7 @@ import { type Delta, type TextEntry, TextFold } from './texts.ts'
 import { UsageFold } from './usage.ts'
 import { callerOf, WorkFold } from './work.ts'
 
+/** Options of `RunStructure`. */
 export interface StructureOptions {
   /** Kinds of entries to keep. Default: all. */
   readonly kinds?: readonly Entry['kind'][]
@@ -31,6 +32,16 @@ export interface StructureOptions {
 
 const ENTRIES_MAX = 200_000
 
+/**
+ * Folds a run's events into its structure: messages, tool calls, steps, artifacts, questions. Retracted output is marked.
+ *
+ * @example
+ * ```ts
+ * const structure = new RunStructure()
+ * for await (const event of run.events()) structure.apply(event)
+ * console.log(structure.entries())
+ * ```
+ */
 export class RunStructure {
   /** Who acted, by key, in the order in which they began. */
   readonly actors = new Map<string, Actor>()

@@ -9,6 +9,7 @@ import type { ModelUsage } from './usage.ts'
 /** Changes when a structure of an older version could not be restored. */
 export const SAVED_VERSION = 1
 
+/** A run's structure as JSON, from which it can be restored. */
 export interface SavedStructure {
   readonly version: number
   readonly lifecycle: RunLifecycle
@@ -21,6 +22,7 @@ export interface SavedStructure {
   readonly entries: readonly SavedEntry[]
 }
 
+/** Token usage in a saved structure. */
 export interface SavedUsage {
   readonly models: readonly ModelUsage[]
   readonly whole?: Usage | undefined
@@ -28,6 +30,7 @@ export interface SavedUsage {
 
 export type SavedEntry = Exclude<Entry, TextEntry | ArtifactEntry> | SavedText | SavedArtifact
 
+/** A text in a saved structure. */
 export interface SavedText extends TextEntry {
   /**
    * How many characters each event added, so that a later retraction finds its place. A negative number stands for that many events
@@ -36,6 +39,7 @@ export interface SavedText extends TextEntry {
   readonly pieces?: readonly number[]
 }
 
+/** An artifact in a saved structure. */
 export interface SavedArtifact extends Omit<ArtifactEntry, 'pieces'> {
   /** Oldest first. */
   readonly pieces: readonly Omit<ArtifactPiece, 'previous'>[]

@@ -2,6 +2,7 @@
 import type { LoggedEvent, Usage } from '../model/event.ts'
 import type { SavedUsage } from './saved-structure.ts'
 
+/** Requests to one model, and their tokens. */
 export interface ModelUsage {
   readonly model: string
   readonly requests: number
@@ -11,6 +12,7 @@ export interface ModelUsage {
   readonly cached: number
 }
 
+/** Folds token usage from a run's events: by model while it runs, in total when it has ended. */
 export class UsageFold {
   readonly #models = new Map<string, ModelUsage>()
   /** Total from the run's final event. */

@@ -10,6 +10,7 @@ import type { PassthroughParts } from './passthrough.ts'
 
 export type { JwtOptions } from './jwt.ts'
 
+/** How callers are authenticated: API keys, JWTs, or one shared key. */
 export interface AuthOptions {
   /** Path of a file of API keys. */
   readonly keys?: string | undefined

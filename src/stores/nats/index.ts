@@ -13,6 +13,14 @@ import { expectSyncAlways, syncPolicyAt, type SyncPolicy } from './connection/sy
 
 export type { OpenNatsOptions, StreamInfo, SyncPolicy }
 
+/**
+ * Opens a store on NATS JetStream (nats-server 2.11 or later), for any number of nodes.
+ *
+ * @example
+ * ```ts
+ * const store = await openNatsStore({ servers: ['127.0.0.1:4222'] })
+ * ```
+ */
 export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
   const { outageTimeoutMs = 60_000, clock, name = 'holdfast', logger = silentLogger } = options
   if (options.sync === 'always') await expectSyncAlways(options.monitor ?? '')
@@ -30,6 +38,7 @@ export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
   }
 }
 
+/** What a NATS server says about itself and Holdfast's streams. */
 export interface NatsCondition {
   readonly server: string
   readonly isClustered: boolean

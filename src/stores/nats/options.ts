@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/ports/clock.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 
+/** Options of `openNatsStore`. */
 export interface OpenNatsOptions {
   /** `host:port` of one or more servers of a cluster. The client discovers the others. */
   readonly servers: readonly string[]

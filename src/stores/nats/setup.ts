@@ -18,6 +18,7 @@ export interface StreamWishes {
   readonly partitions?: number
 }
 
+/** A JetStream stream, as the server describes it. */
 export interface StreamInfo {
   readonly config: {
     readonly name: string

@@ -6,6 +6,7 @@ import { checkSchemaName } from './schema.ts'
 import { openingError } from './opening-error.ts'
 import { PostgresStore } from './store.ts'
 
+/** Options of `openPostgresStore`. */
 export interface OpenPostgresOptions {
   /** `postgres://user:password@host:port/database`. Missing parts come from `PGHOST` and similar variables. */
   readonly url: string

@@ -10,6 +10,7 @@ import { lockFile } from './file/lock.ts'
 const JOURNAL_BYTES_MAX = 256 * 1024 * 1024
 const READER_TIMEOUT_MS = 300_000
 
+/** Options of `openSqliteStore`. */
 export interface OpenSqliteOptions {
   /** The database file; created, with its folder, if missing. */
   readonly path: string
@@ -28,6 +29,14 @@ export interface OpenSqliteOptions {
   readonly readerTimeoutMs?: number
 }
 
+/**
+ * Opens a SQLite file as a store. Only one process may have it open.
+ *
+ * @example
+ * ```ts
+ * const store = await openSqliteStore({ path: 'data/holdfast.db' })
+ * ```
+ */
 export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store> {
   const { logger = silentLogger, walWarningBytes = JOURNAL_BYTES_MAX, readerTimeoutMs = READER_TIMEOUT_MS } = options
   const lock = lockFile(options.path)

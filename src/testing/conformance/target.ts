@@ -3,11 +3,13 @@ import type { Clock } from '../../core/ports/clock.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Trial } from './trial.ts'
 
+/** What the conformance suite passes to `open`. */
 export interface OpenOptions {
   /** Stands still unless the test moves it. Must be used for leases and document times. */
   readonly clock: Clock
 }
 
+/** A store under test, for `storeConformance`. */
 export interface StoreTarget {
   readonly name: string
   /** Opens an empty store that shares nothing with earlier ones. */
@@ -26,6 +28,7 @@ export interface StoreTarget {
   readonly skip?: readonly StoreSkip[]
 }
 
+/** A test that does not apply to a store, and why. */
 export interface StoreSkip {
   /** Name of the test. */
   readonly test: string

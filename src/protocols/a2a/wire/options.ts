@@ -6,6 +6,7 @@ import type { PushLimits } from '../push/limits.ts'
 import type { CardSigner } from './signing.ts'
 import type { AgentCard, AgentExtension, AgentSkill } from './wire.ts'
 
+/** Options of the A2A protocol. */
 export interface A2aOptions {
   /** Component whose card is at the root. Default: the first one. */
   readonly default?: string
@@ -35,6 +36,7 @@ export interface A2aOptions {
   readonly agents?: Readonly<Record<string, AgentCardOptions>>
 }
 
+/** Options of push notifications (webhooks). */
 export interface PushOptions {
   /** Allow pushes to loopback addresses. Other non-public addresses are never allowed. */
   readonly loopback?: boolean
@@ -57,6 +59,7 @@ export function pushOptions({ push = false, signer, secrets }: A2aOptions): Push
   }
 }
 
+/** What an agent card says beyond the component's own fields. */
 export interface AgentCardOptions {
   /** Serve streams and subscriptions. `false`: refuse them, and say so on the card. Default: true. */
   readonly streaming?: boolean

@@ -2,6 +2,7 @@
 import type { CryptoKey, KeyObject } from 'jose'
 import type { AgentCard, CardSignature } from './wire.ts'
 
+/** The key that signs agent cards and pushes. */
 export interface CardSigner {
   readonly key: CryptoKey | KeyObject
   readonly alg: string

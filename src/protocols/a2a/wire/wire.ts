@@ -47,6 +47,7 @@ export interface PushConfigList {
   readonly nextPageToken: string
 }
 
+/** An A2A extension that the agent supports. */
 export interface AgentExtension {
   readonly uri: string
   readonly description?: string
@@ -54,6 +55,7 @@ export interface AgentExtension {
   readonly params?: A2a.Metadata
 }
 
+/** A skill on an agent card. */
 export interface AgentSkill {
   readonly id: string
   readonly name: string
@@ -64,6 +66,7 @@ export interface AgentSkill {
   readonly outputModes?: readonly string[]
 }
 
+/** An address of the agent, with its binding and version of A2A. */
 export interface AgentInterface {
   readonly url: string
   readonly protocolBinding: A2a.BindingName
@@ -72,6 +75,7 @@ export interface AgentInterface {
   readonly protocolVersion: A2a.Version
 }
 
+/** An A2A agent card: what an agent is, where it listens, and what it can do. */
 export interface AgentCard {
   readonly name: string
   readonly description: string
@@ -96,6 +100,7 @@ export interface AgentCard {
   readonly signatures?: readonly CardSignature[]
 }
 
+/** A detached JWS of an agent card. */
 export interface CardSignature {
   readonly protected: string
   readonly signature: string

@@ -1,6 +1,7 @@
 /** Reads from the monitoring endpoint when a server syncs its files to disk. */
 import { HoldfastError, detailOf } from '../../../core/model/errors.ts'
 
+/** When a NATS server syncs its files to disk. */
 export interface SyncPolicy {
   /** Synced before a message is acknowledged. */
   readonly always: boolean
