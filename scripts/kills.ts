@@ -12,6 +12,9 @@ import { addPart, KILLS_LOG, partSince, readParts } from './campaign-log.ts'
 import { type Scenario, SCENARIOS, writeCampaigns } from './campaigns-page.ts'
 import { root } from './command.ts'
 
+const OUTPUT_CHARS_MAX = 64 * 1024
+const NOTHING: CampaignCounts = { kills: 0, runs: 0, records: 0 }
+
 interface Program {
   readonly file: string
   /** Kills of one part. */
@@ -80,6 +83,3 @@ async function runPart(
   const [, reason] = /(with HOLDFAST_TEST_SEED=[^\n]*)/.exec(output) ?? []
   return { counts: counts ?? NOTHING, violation: reason ?? `the scenario ended with code ${code}` }
 }
-
-const OUTPUT_CHARS_MAX = 64 * 1024
-const NOTHING: CampaignCounts = { kills: 0, runs: 0, records: 0 }
