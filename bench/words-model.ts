@@ -1,5 +1,5 @@
 /** The benchmark model: numbered words, as fast as they are consumed or at a fixed rate. */
-import { type ScriptedModelOptions, scriptedModel } from '../src/agents/model/scripted.ts'
+import { type ScriptedModelOptions, scriptedModel } from '../src/agents/model/scripted/scripted.ts'
 import { type Gate, SEQUENCE_DIGITS, type Work } from './agent.ts'
 
 type Model = ReturnType<typeof scriptedModel>

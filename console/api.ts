@@ -37,9 +37,9 @@ export interface ServerReport {
     readonly streams: number
     /** Lag of the slowest subscriber, in events. */
     readonly lag: number
-    /** Runs of dead workers since the server started: recovered, and lost. */
+    /** Runs of dead workers since the server started: recovered, and failed. */
     readonly recovered: number
-    readonly lost: number
+    readonly failed: number
     /** Unfinished runs without a worker. */
     readonly orphaned: { readonly count: number; readonly more: boolean }
   }

@@ -99,7 +99,7 @@ function Load({ report: { load, limits, process } }: { readonly report: ServerRe
           {load.orphaned.more && ' or more'}
         </Fact>
         <Fact name="Recovered since start">{count(load.recovered)}</Fact>
-        <Fact name="Lost since start">{count(load.lost)}</Fact>
+        <Fact name="Failed since start">{count(load.failed)}</Fact>
         <Fact name="Memory">{bytes(process.rss)}</Fact>
         <Fact name="Heap">{bytes(process.heapUsed)}</Fact>
       </dl>

@@ -1,5 +1,5 @@
 /** Interface of all bindings: A2A operations by their 1.0 names. */
-import type { Reader } from './decode.ts'
+import type { Decoder } from './decode.ts'
 import type {
   AgentCard,
   ListRequest,
@@ -72,7 +72,7 @@ export interface Binding {
   call(invocation: Invocation, options: CallOptions): Promise<unknown>
   stream(invocation: StreamInvocation, options: StreamOptions): AsyncGenerator<Update, void, void>
   /** Decodes responses. */
-  readonly reader: Reader
+  readonly reader: Decoder
   close(): void
 }
 
@@ -87,7 +87,7 @@ export async function callBinding<Name extends OperationName>(
   return resultOf(binding.reader, invocation, await binding.call(invocation, options))
 }
 
-function resultOf(reader: Reader, { name, params }: Invocation, reply: unknown): Operations[OperationName]['result'] {
+function resultOf(reader: Decoder, { name, params }: Invocation, reply: unknown): Operations[OperationName]['result'] {
   switch (name) {
     case 'SendMessage':
       return reader.sent(reply)

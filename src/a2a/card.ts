@@ -2,7 +2,7 @@
 import { ClientError } from '../client/errors.ts'
 import { type Exchange, parseJson, refusalOf } from './exchange.ts'
 import { ProtocolError } from './errors.ts'
-import { isRaw } from './untyped-json.ts'
+import { isUntypedObject } from './untyped-json.ts'
 import type { AgentCard, BindingName, Version } from './types.ts'
 
 /** An interface of an agent: where it listens, with which binding and version of A2A. */
@@ -41,7 +41,7 @@ export async function fetchCard(
   const reply = await exchange.whole({ url, method: 'GET', headers }, timeoutMs, signal)
   if (!reply.response.ok) throw refusalOf(reply, url)
   const card = parseJson(reply.text, 'a card')
-  if (isRaw(card)) return card
+  if (isUntypedObject(card)) return card
   throw new ProtocolError('the card is not an object')
 }
 
@@ -88,7 +88,7 @@ function supportedInterface(
 
 /** If a card lists 1.0 interfaces, that list is complete. */
 function offersOf({ supportedInterfaces, ...card }: AgentCard): Offer[] {
-  const offers = Array.isArray(supportedInterfaces) ? supportedInterfaces.filter(isRaw) : []
+  const offers = Array.isArray(supportedInterfaces) ? supportedInterfaces.filter(isUntypedObject) : []
   if (offers.length > 0)
     return offers.map(({ url, tenant, protocolBinding, protocolVersion }) => ({
       url,
@@ -98,7 +98,7 @@ function offersOf({ supportedInterfaces, ...card }: AgentCard): Offer[] {
     }))
   const { url, protocolVersion: version = '0.3', preferredTransport: binding = 'JSONRPC', additionalInterfaces } = card
   if (typeof url !== 'string') return []
-  const others = Array.isArray(additionalInterfaces) ? additionalInterfaces.filter(isRaw) : []
+  const others = Array.isArray(additionalInterfaces) ? additionalInterfaces.filter(isUntypedObject) : []
   return [
     { url, binding, version },
     ...others.map((other) => ({ url: other['url'], binding: other['transport'], version })),
@@ -112,5 +112,5 @@ function minor(version: unknown): string {
 
 export function hasExtension({ capabilities }: AgentCard, uri: string): boolean {
   const extensions = capabilities?.extensions
-  return Array.isArray(extensions) && extensions.some((each: unknown) => isRaw(each) && each['uri'] === uri)
+  return Array.isArray(extensions) && extensions.some((each: unknown) => isUntypedObject(each) && each['uri'] === uri)
 }

@@ -1,6 +1,6 @@
 /** Decodes all three JSON dialects of A2A into 1.0 types. */
 import { ProtocolError } from './errors.ts'
-import { isRaw, type Raw } from './untyped-json.ts'
+import { isUntypedObject, type UntypedObject } from './untyped-json.ts'
 import type {
   Artifact,
   ArtifactUpdate,
@@ -20,7 +20,7 @@ import type {
 /** 1.0; JSON-RPC of 0.3 with its `kind`; and the protocol buffers form of 0.3 that its other bindings use. */
 export type Dialect = '1.0' | 'kinds' | 'proto'
 
-export class Reader {
+export class Decoder {
   readonly #dialect: Dialect
 
   constructor(dialect: Dialect) {
@@ -107,16 +107,16 @@ export class Reader {
   }
 
   pushConfigs(value: unknown, taskId: string): PushConfig[] {
-    const list = isList(value) ? value : ((value ?? {}) as Raw)['configs']
+    const list = isList(value) ? value : ((value ?? {}) as UntypedObject)['configs']
     return (isList(list) ? list : []).map((each) => this.pushConfig(each, taskId))
   }
 
-  #statusUpdate(raw: Raw): StatusUpdate {
+  #statusUpdate(raw: UntypedObject): StatusUpdate {
     const about = { taskId: requiredText(raw, 'taskId', 'a status'), ...word(raw, 'contextId'), ...metadata(raw) }
     return { ...others(raw, STATUS_UPDATE), ...about, status: this.#status(raw['status']) }
   }
 
-  #artifactUpdate(raw: Raw): ArtifactUpdate {
+  #artifactUpdate(raw: UntypedObject): ArtifactUpdate {
     return {
       ...others(raw, ARTIFACT_UPDATE),
       taskId: requiredText(raw, 'taskId', 'an artifact'),
@@ -165,9 +165,10 @@ export class Reader {
   }
 
   /** Data must be an object in 0.3; other values are wrapped and marked. Protocol buffers wrap them once more. */
-  #data({ data, metadata: marks }: Raw): unknown {
-    const value = this.#dialect === 'proto' && isRaw(data) && 'data' in data ? data['data'] : data
-    const isWrapped = isRaw(marks) && marks['data_part_compat'] === true && isRaw(value) && 'value' in value
+  #data({ data, metadata: marks }: UntypedObject): unknown {
+    const value = this.#dialect === 'proto' && isUntypedObject(data) && 'data' in data ? data['data'] : data
+    const isWrapped =
+      isUntypedObject(marks) && marks['data_part_compat'] === true && isUntypedObject(value) && 'value' in value
     return (isWrapped ? value['value'] : value) ?? null
   }
 }
@@ -193,13 +194,13 @@ const PART = ['kind', 'text', 'raw', 'url', 'data', 'file', 'metadata', 'filenam
 const FILE = ['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']
 
 /** Fields that this code does not know. They are kept: the gateway passes them on. */
-function others(raw: Raw, known: readonly string[]): object {
+function others(raw: UntypedObject, known: readonly string[]): object {
   const names = Object.keys(raw)
   if (names.every((name) => known.includes(name))) return {}
   return Object.fromEntries(Object.entries(raw).filter(([name]) => !known.includes(name)))
 }
 
-function fileOf(file: Raw, about: Partial<Part>): Part {
+function fileOf(file: UntypedObject, about: Partial<Part>): Part {
   const bytes = text(file['bytes'] ?? file['fileWithBytes'])
   const url = text(file['uri'] ?? file['fileWithUri'])
   const filename = text(file['name'])
@@ -239,8 +240,8 @@ function stateOf(value: unknown): TaskState {
   return STATES.find((state) => state === full) ?? 'TASK_STATE_UNSPECIFIED'
 }
 
-function rawOf(value: unknown, what: string): Raw {
-  if (isRaw(value)) return value
+function rawOf(value: unknown, what: string): UntypedObject {
+  if (isUntypedObject(value)) return value
   throw new ProtocolError(`the agent sent a value that is not ${what}`)
 }
 
@@ -256,34 +257,34 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-function requiredText(raw: Raw, name: string, what: string): string {
+function requiredText(raw: UntypedObject, name: string, what: string): string {
   const value = text(raw[name])
   if (value !== undefined) return value
   throw new ProtocolError(`the agent sent ${what} without its \`${name}\``)
 }
 
 /** A non-empty string; protocol buffers use an empty one for none. */
-function word<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: string } {
+function word<Name extends string>(raw: UntypedObject, name: Name): { readonly [Key in Name]?: string } {
   const value = text(raw[name])
   return (value === undefined ? {} : { [name]: value }) as { readonly [Key in Name]?: string }
 }
 
-function words<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: readonly string[] } {
+function words<Name extends string>(raw: UntypedObject, name: Name): { readonly [Key in Name]?: readonly string[] } {
   const value = raw[name]
   const has = isList(value) && value.length > 0
   return (has ? { [name]: value } : {}) as { readonly [Key in Name]?: readonly string[] }
 }
 
-function number<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: number } {
+function number<Name extends string>(raw: UntypedObject, name: Name): { readonly [Key in Name]?: number } {
   const value = raw[name]
   return (typeof value === 'number' ? { [name]: value } : {}) as { readonly [Key in Name]?: number }
 }
 
-function flag<Name extends string>(raw: Raw, name: Name): { readonly [Key in Name]?: boolean } {
+function flag<Name extends string>(raw: UntypedObject, name: Name): { readonly [Key in Name]?: boolean } {
   const value = raw[name]
   return (typeof value === 'boolean' ? { [name]: value } : {}) as { readonly [Key in Name]?: boolean }
 }
 
-function metadata(raw: Raw): { readonly metadata?: Metadata } {
-  return isRaw(raw['metadata']) ? { metadata: raw['metadata'] } : {}
+function metadata(raw: UntypedObject): { readonly metadata?: Metadata } {
+  return isUntypedObject(raw['metadata']) ? { metadata: raw['metadata'] } : {}
 }

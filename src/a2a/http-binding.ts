@@ -13,7 +13,7 @@ import {
   serviceHeaders,
   type FullResponse,
 } from './exchange.ts'
-import { type Dialect, Reader } from './decode.ts'
+import { type Dialect, Decoder } from './decode.ts'
 import type { Update } from './types.ts'
 
 /** Encoding of one of the bindings. */
@@ -36,7 +36,7 @@ export interface OperationRequest extends Omit<HttpExchange, 'headers'> {
 }
 
 export class HttpBinding implements Binding {
-  readonly reader: Reader
+  readonly reader: Decoder
   readonly #exchange: Exchange
   readonly #words: HttpEncoding
   readonly #headers: Readonly<Record<string, string>>
@@ -45,7 +45,7 @@ export class HttpBinding implements Binding {
     this.#exchange = exchange
     this.#words = words
     this.#headers = serviceHeaders(version, extensions)
-    this.reader = new Reader(version === '1.0' ? '1.0' : words.legacyDialect)
+    this.reader = new Decoder(version === '1.0' ? '1.0' : words.legacyDialect)
   }
 
   async call(invocation: Invocation, options: CallOptions): Promise<unknown> {

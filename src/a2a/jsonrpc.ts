@@ -6,7 +6,7 @@ import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
 import type { HttpEncoding } from './http-binding.ts'
 import { noList, toLegacySend } from './legacy.ts'
 import { legacyPushConfig } from './legacy-messages.ts'
-import { isRaw } from './untyped-json.ts'
+import { isUntypedObject } from './untyped-json.ts'
 
 export function jsonRpcEncoding({ url, version, tenant }: Interface): HttpEncoding {
   return {
@@ -72,14 +72,14 @@ function resultIn(reply: FullResponse, url: string): unknown {
   // Some agents send an error status with a JSON-RPC error body.
   if (/^\s*\{.*"error"/s.test(reply.text)) {
     const body = parseJson(reply.text, 'a refusal')
-    if (isRaw(body) && isRaw(body['error']) && typeof body['jsonrpc'] === 'string') resultOf(body)
+    if (isUntypedObject(body) && isUntypedObject(body['error']) && typeof body['jsonrpc'] === 'string') resultOf(body)
   }
   throw refusalOf(reply, url)
 }
 
 function resultOf(reply: unknown): unknown {
-  const { result, error } = isRaw(reply) ? reply : {}
-  if (!isRaw(error)) return result
+  const { result, error } = isUntypedObject(reply) ? reply : {}
+  if (!isUntypedObject(error)) return result
   const { code, message, data } = error
   const wireCode = Number(code ?? 0)
   throw new A2aError(typeof message === 'string' ? message : 'the agent returned an error without a message', {

@@ -1,5 +1,5 @@
 /** Converts 1.0 messages and parts to 0.3: with `kind` for JSON-RPC, in protocol buffers form for the other bindings. */
-import { isRaw } from './untyped-json.ts'
+import { isUntypedObject } from './untyped-json.ts'
 import type { Message, Part, PushConfigRequest } from './types.ts'
 
 export function kindMessage({ role, parts, ...rest }: Message): object {
@@ -39,7 +39,7 @@ function fileOf(part: Part, bytesName: string, urlName: string): object | undefi
 
 /** Data must be an object in 0.3: other values are wrapped and marked, like the official SDKs do. */
 function wrapData(data: unknown, part: Part): { readonly data: unknown; readonly metadata?: object } {
-  if (isRaw(data)) return { data, ...about(part) }
+  if (isUntypedObject(data)) return { data, ...about(part) }
   return { ...about(part), data: { value: data ?? null }, metadata: { ...part.metadata, data_part_compat: true } }
 }
 

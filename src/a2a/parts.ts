@@ -1,5 +1,5 @@
 /** Parts of messages and artifacts: of any value, and compared with the agent's. */
-import { detached } from './copy-substring.ts'
+import { copySubstring } from './copy-substring.ts'
 import { type Artifact, type Message, type Part, textOf } from './types.ts'
 
 /** Whether a message only says what an artifact says: some servers also keep their result in the history. */
@@ -22,7 +22,7 @@ export function difference(known: readonly Part[], next: readonly Part[]): Diffe
   if (right === undefined) return 'older'
   const isLast = common === before.length - 1
   if (isLast && isBareText(left) && isBareText(right) && right.text.startsWith(left.text))
-    return { more: [...texts(detached(right.text.slice(left.text.length))), ...rest] }
+    return { more: [...texts(copySubstring(right.text.slice(left.text.length))), ...rest] }
   if (rest.length === 0 && isBareText(left) && isBareText(right) && left.text.startsWith(right.text)) return 'older'
   return 'other'
 }

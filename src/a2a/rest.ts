@@ -5,7 +5,7 @@ import { A2aError, codeByReason, codeByRpcCode, codeByStatus } from './errors.ts
 import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
 import type { OperationRequest, HttpEncoding } from './http-binding.ts'
 import { legacyPushRequest, noList, toLegacySend } from './legacy.ts'
-import { isRaw } from './untyped-json.ts'
+import { isUntypedObject } from './untyped-json.ts'
 import type { Version } from './types.ts'
 
 interface Target extends Pick<OperationRequest, 'method' | 'body' | 'otherBody'> {
@@ -38,7 +38,10 @@ export function restEncoding({ url, version, tenant }: Interface): HttpEncoding 
     },
     event({ event, data }) {
       const body = parseJson(data, 'an event')
-      const error = event === 'error' || (isRaw(body) && isRaw(body['error'])) ? statedError(body, 500) : undefined
+      const error =
+        event === 'error' || (isUntypedObject(body) && isUntypedObject(body['error']))
+          ? statedError(body, 500)
+          : undefined
       if (error !== undefined) throw error
       return body
     },
@@ -107,8 +110,8 @@ function errorOf(reply: FullResponse, url: string): Error {
 
 /** `google.rpc.Status` in 1.0; in 0.3 the bare JSON-RPC error object. */
 function statedError(body: unknown, status: number): A2aError | undefined {
-  if (!isRaw(body)) return undefined
-  const error = isRaw(body['error']) ? body['error'] : body
+  if (!isUntypedObject(body)) return undefined
+  const error = isUntypedObject(body['error']) ? body['error'] : body
   const { code, message, details, data } = error
   if (typeof code !== 'number' || typeof message !== 'string') return undefined
   const named = codeByReason(details) ?? (code < 0 ? codeByRpcCode(code) : codeByStatus(status))

@@ -13,7 +13,7 @@ import type { EventLoopHealth } from './ports/event-loop-health.ts'
 import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
 import { defaultLimits, type Limits } from './model/limits.ts'
 import { shareEventLoop } from './runtime/share-event-loop.ts'
-import type { StartRequest } from './scheduling/draft-run.ts'
+import type { StartCommand } from './scheduling/draft-run.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
 import type { NodeDeps } from './ports/node-deps.ts'
 import { actorOf, type Authenticator, limitedAs, localOwner, ownerKey, type Principal } from './model/principal.ts'
@@ -24,7 +24,7 @@ import { redactRequested } from './execution/encode-requested.ts'
 import type { Run, RunStatus } from './model/run.ts'
 import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
 import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
-import { SessionNews } from './sessions/session-run-watch.ts'
+import { SessionRunWatch } from './sessions/session-run-watch.ts'
 import { removeSession } from './sessions/session-removal.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
@@ -32,7 +32,7 @@ import type { StoredRunPage, Store, StoredRun } from './ports/store.ts'
 import type { Sink, Subscription } from './delivery/subscription.ts'
 import { ViewCache } from './delivery/view-cache.ts'
 
-export type { KnownRun, ServiceHealth, StartedRun, StartRequest }
+export type { KnownRun, ServiceHealth, StartedRun, StartCommand }
 
 export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly limits?: Partial<Limits>
@@ -73,7 +73,7 @@ export class Service {
   readonly #starts: RunStarter
   readonly #access: Access
   readonly #reader: RunReader
-  readonly #sessionNews: SessionNews
+  readonly #sessionNews: SessionRunWatch
   readonly #health: HealthMonitor
   readonly #shares: ShareLinks | undefined
   readonly #removeCredentials: NonNullable<Authenticator['removeCredentials']>
@@ -88,7 +88,7 @@ export class Service {
     this.views = new ViewCache(options.store, this.limits)
     this.#access = new Access(options, options.credentials)
     this.#reader = new RunReader(this.#deps, this.#access, this.#quotas)
-    this.#sessionNews = new SessionNews(options.store)
+    this.#sessionNews = new SessionRunWatch(options.store)
     this.#health = new HealthMonitor({
       ...this.#deps,
       dispatcher: this.#dispatcher,
@@ -124,7 +124,7 @@ export class Service {
     this.#deps.registry.onUnknown?.()
   }
 
-  async start(principal: Principal, request: StartRequest): Promise<StartedRun> {
+  async start(principal: Principal, request: StartCommand): Promise<StartedRun> {
     this.#assertOpen()
     await this.#access.requireStart(principal, request.component)
     if (request.follows === true) this.#quotas.requireStream(limitedAs(principal))

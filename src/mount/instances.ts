@@ -25,7 +25,7 @@ function entries(): Map<unknown, Entry> {
 }
 
 /** A caller's share of an instance. */
-export interface Lease {
+export interface InstanceLease {
   readonly instance: Instance
   /** Closes it, unless another instance has taken it over. */
   close(): Promise<void>
@@ -35,7 +35,7 @@ export interface Lease {
  * Takes over the instance of a store, or makes one. One with other settings or code is closed first, and its callers are refused from then on:
  * they must not serve with settings, such as authentication, that are not theirs.
  */
-export function leaseInstance(options: CheckedOptions): Lease {
+export function leaseInstance(options: CheckedOptions): InstanceLease {
   const { key, given } = options
   const holder = {}
   const known = entries().get(key)
@@ -58,7 +58,7 @@ export function leaseInstance(options: CheckedOptions): Lease {
   return leaseOf(entry, options)
 }
 
-function leaseOf(entry: Entry, { given }: CheckedOptions): Lease {
+function leaseOf(entry: Entry, { given }: CheckedOptions): InstanceLease {
   const { instance, holder } = entry
   entry.ignoreSignals()
   const ignoreSignals = closeOn(given.closeOn ?? [], () => instance.close())

@@ -18,7 +18,7 @@ import { toBasePath } from '../http/routing/base-path.ts'
 import { engineRules } from '../server/engine-rules.ts'
 import type { EngineOptions } from '../server/engine-options.ts'
 import { firstSegments, type ProtocolPaths, toProtocolPaths } from '../server/protocols/protocol-paths.ts'
-import { refuseAnyHost } from '../server/refuse-any-host.ts'
+import { assertSignedCardHost } from '../server/signed-card-host.ts'
 import { type StoreConfig, toStore } from '../server/store/store-address.ts'
 
 /** Options of `holdfast()`. */
@@ -72,7 +72,7 @@ export function checkHoldfastOptions(given: HoldfastOptions): CheckedOptions {
   void new Registry(componentsIn(given.components))
   const { store: address = DEFAULT_STORE } = given
   const paths = toProtocolPaths(given.protocols)
-  refuseAnyHost({ ...(given.url !== undefined && { url: given.url }), ...given.a2a })
+  assertSignedCardHost({ ...(given.url !== undefined && { url: given.url }), ...given.a2a })
   const basePath = toBasePath(given.basePath)
   const [, first = ''] = basePath.split('/')
   // A web router that takes the base path off leaves no trace, so `/agents/x` would have two meanings.

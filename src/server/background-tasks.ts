@@ -3,7 +3,7 @@
 /** Delay of work that may wait, so that it does not slow down the first requests. */
 const LATER_MS = 1000
 
-export class Background {
+export class BackgroundTasks {
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #started = new Set<Promise<unknown>>()
   readonly #beforeDrain: (() => Promise<unknown>)[] = []

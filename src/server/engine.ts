@@ -21,7 +21,7 @@ import { RequestRate } from '../http/guards/request-rate.ts'
 import { Streams } from '../http/response/stream.ts'
 import { TrustedProxies } from '../http/guards/trusted-proxies.ts'
 import { createUpgradeListener, type UpgradeListener } from '../http/socket/upgrade.ts'
-import { Background } from './background-tasks.ts'
+import { BackgroundTasks } from './background-tasks.ts'
 import type { CertificateFiles } from './certificate-files.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
@@ -31,8 +31,8 @@ import { openPushes } from './protocols/open-pushes.ts'
 import { openSecurity, type Security } from './open-security.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocols/protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols/protocols.ts'
-import { warnOfOrigins } from './warn-of-origins.ts'
-import { refuseAnyHost } from './refuse-any-host.ts'
+import { logRejectedOrigins } from './rejected-origins.ts'
+import { assertSignedCardHost } from './signed-card-host.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
@@ -77,12 +77,12 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(componentsIn(options.components))
-  refuseAnyHost(options.a2a)
+  assertSignedCardHost(options.a2a)
   const security = await openSecurity(options, { clock, ids, limits, logger })
   const { secrets, authenticator } = security
   const rate = new RequestRate(limits, authenticator.scheme !== 'none', clock)
   const sources = openSources(options, { registry, clock, logger }, security.callerCredentials, rate)
-  const background = new Background()
+  const background = new BackgroundTasks()
   let loop: EventLoopMonitor | undefined
   const service = openService(
     { store, registry, clock, ids, logger, limits },
@@ -103,7 +103,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const cors: Cors = {
     origins: options.corsOrigins ?? [],
     loopback: options.corsLoopback ?? false,
-    onRefused: warnOfOrigins(logger),
+    onRefused: logRejectedOrigins(logger),
   }
   const pages = { authenticator, cors, allowedHosts: options.allowedHosts }
   const stallMs = limits.subscriberStallTimeoutMs

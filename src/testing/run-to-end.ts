@@ -1,6 +1,6 @@
 /** `runToEnd`: runs a component in memory until it ends, with answers and a model of the test's choice. */
 import type { LanguageModel } from 'ai'
-import { withTestModel } from '../agents/model/test-model.ts'
+import { withTestModel } from '../agents/model/scripted/test-model.ts'
 import type { Component } from '../core/ports/component.ts'
 import type { EventData, Failure, LoggedEvent, Question, Usage } from '../core/model/event.ts'
 import type { RunStatus } from '../core/model/run.ts'

@@ -5,7 +5,7 @@
  */
 import { describe, expect, test } from 'vitest'
 import { documentListingSection } from './conformance/document-listing.ts'
-import { documentRecoverySection } from './conformance/document-reopen.ts'
+import { documentReopenSection } from './conformance/document-reopen.ts'
 import { documentsSection } from './conformance/documents.ts'
 import { lanesSection } from './conformance/lanes.ts'
 import { leasesSection } from './conformance/leases.ts'
@@ -14,7 +14,7 @@ import { logSection } from './conformance/log.ts'
 import { modelSection } from './conformance/model.ts'
 import { movedRecoverySection, movingSection } from './conformance/transfer.ts'
 import { readsSection } from './conformance/reads.ts'
-import { recoverySection } from './conformance/reopen.ts'
+import { reopenSection } from './conformance/reopen.ts'
 import { runsSection } from './conformance/runs.ts'
 import { sessionsSection } from './conformance/sessions.ts'
 import { signalsSection } from './conformance/signals.ts'
@@ -37,8 +37,8 @@ export const storeSections: readonly ConformanceSection[] = [
   sessionsSection,
   movingSection,
   usageSection,
-  recoverySection,
-  documentRecoverySection,
+  reopenSection,
+  documentReopenSection,
   movedRecoverySection,
   usageRecoverySection,
   modelSection,

@@ -12,7 +12,7 @@ import {
 } from 'ai'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { type ScriptedOutput, scriptedModel } from '../../src/agents/model/scripted.ts'
+import { type ScriptedOutput, scriptedModel } from '../../src/agents/model/scripted/scripted.ts'
 import {
   createDurableStreams,
   type DurableChat,

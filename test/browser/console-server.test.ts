@@ -15,7 +15,7 @@ import { expectShown, openConsole, WITHIN } from './console/world.ts'
 const openContext = useChromium()
 
 describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS + 120_000 }, () => {
-  test('[RUN-1] counts runs of a dead worker that were recovered, and those that were lost', async () => {
+  test('[RUN-1] counts runs of a dead worker that were recovered, and those that failed', async () => {
     const store = temporaryDatabase()
     const first = await startServer({ store })
     const started = [
@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS 
     const second = await startServer({ store })
     await untilStatus(second, started[1]!.id, ['failed'], 60_000)
     const page = await openConsole(await openContext(), second.url, '/server')
-    await expectShown(page, '.cards', /Recovered since start1Lost since start1/)
+    await expectShown(page, '.cards', /Recovered since start1Failed since start1/)
     await expectShown(page, '.cards', /Lag of the slowest subscriber0 events/)
   })
 

@@ -3,7 +3,7 @@ import * as nats from '@nats-io/transport-node'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import { Alarms } from '../../src/stores/nats/following/alarms.ts'
-import { Link } from '../../src/stores/nats/connection/connection.ts'
+import { JetStream } from '../../src/stores/nats/connection/jetstream.ts'
 import { setUp } from '../../src/stores/nats/setup.ts'
 import { NatsStore } from '../../src/stores/nats/store.ts'
 import { newRun } from '../../src/testing/fixtures.ts'
@@ -25,11 +25,11 @@ class Withheld {
     for (const deliver of this.#deliveries.splice(0)) deliver()
   }
 
-  /** A link whose followers get what is not held. */
-  link(link: Link): Link {
-    const connection = overriding(link.connection, {
+  /** A jetstream whose followers get what is not held. */
+  jetstream(jetstream: JetStream): JetStream {
+    const connection = overriding(jetstream.connection, {
       subscribe: (inbox: string, { callback, ...options }: nats.SubscriptionOptions) =>
-        link.connection.subscribe(inbox, {
+        jetstream.connection.subscribe(inbox, {
           ...options,
           callback: (error, message) => {
             const [, stream = ''] = /^_INBOX\.([^.]+)\./.exec(inbox) ?? []
@@ -38,7 +38,7 @@ class Withheld {
           },
         }),
     })
-    return overriding(link, { connection })
+    return overriding(jetstream, { connection })
   }
 }
 
@@ -52,16 +52,21 @@ function overriding<Subject extends object>(subject: Subject, overridden: Readon
   })
 }
 
-async function open(name: string, wrap: (link: Link) => Link = (link) => link) {
-  const link = await Link.open(nats, {
+async function open(name: string, wrap: (jetstream: JetStream) => JetStream = (jetstream) => jetstream) {
+  const jetstream = await JetStream.open(nats, {
     servers: [server.address],
     requestTimeoutMs: 2000,
     onDiverged: () => {},
     onUnfit: () => {},
   })
-  const { layout } = await setUp(link, { name, partitions: 2 })
+  const { layout } = await setUp(jetstream, { name, partitions: 2 })
   const options = { isReplicated: false, outageTimeoutMs: 60_000, now: () => Date.now() }
-  const store = await NatsStore.open({ ...options, link: wrap(link), layout, alarms: new Alarms(silentLogger) })
+  const store = await NatsStore.open({
+    ...options,
+    jetstream: wrap(jetstream),
+    layout,
+    alarms: new Alarms(silentLogger),
+  })
   onTestFinished(() => store.close())
   return { store, streams: [...layout.logs, ...layout.states].map(({ stream }) => stream) }
 }
@@ -72,7 +77,7 @@ const EACH = 12
 test('[SEC-2] NATS: usage waits for every stream of runs and of documents', async () => {
   const withheld = new Withheld()
   const { store: here, streams } = await open('usage')
-  const { store: there } = await open('usage', (link) => withheld.link(link))
+  const { store: there } = await open('usage', (jetstream) => withheld.jetstream(jetstream))
   expect(streams).toHaveLength(4)
   for (const [round, stream] of streams.entries()) {
     withheld.hold(stream)

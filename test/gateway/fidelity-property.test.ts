@@ -1,7 +1,7 @@
 /** Whatever an upstream sends, with fields and event types that nobody here knows, a client of the same protocol gets it back. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Reader } from '../../src/a2a/decode.ts'
+import { Decoder } from '../../src/a2a/decode.ts'
 import { TaskAssembler } from '../../src/a2a/task-assembler.ts'
 import { TaskOutput } from '../../src/agents/remote-a2a/task-output.ts'
 import { RemoteRunOutput } from '../../src/agents/remote-agentos/run-output.ts'
@@ -156,7 +156,7 @@ test.for(versions)(
           ...(dialect === 'kinds' && { final: true }),
         }
         const sent = [task, ...updates, kind('statusUpdate', { ...done, ...more })]
-        const reader = new Reader(dialect)
+        const reader = new Decoder(dialect)
         const assembler = new TaskAssembler()
         const output = new TaskOutput('run_1')
         const log = sent

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { Logger } from '../../src/core/ports/logger.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { Alarms } from '../../src/stores/nats/following/alarms.ts'
-import { Link } from '../../src/stores/nats/connection/connection.ts'
+import { JetStream } from '../../src/stores/nats/connection/jetstream.ts'
 import { setUp } from '../../src/stores/nats/setup.ts'
 import { NatsStore } from '../../src/stores/nats/store.ts'
 
@@ -53,15 +53,15 @@ export async function openTampered(
     },
   }
   const alarms = new Alarms(logger)
-  const link = await Link.open(tampered, {
+  const jetstream = await JetStream.open(tampered, {
     servers: [address],
     requestTimeoutMs,
     onDiverged: (stream, reason) => alarms.diverged(stream, reason),
     onUnfit: () => {},
   })
-  const { layout } = await setUp(link, { name, partitions: 1 })
+  const { layout } = await setUp(jetstream, { name, partitions: 1 })
   const store = await NatsStore.open({
-    link,
+    jetstream,
     layout,
     isReplicated,
     outageTimeoutMs: 5000,

@@ -13,7 +13,7 @@ import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
 import { redactorOf } from '../../src/core/redaction/redactor.ts'
 import { Registry } from '../../src/core/registry.ts'
 import { isFinished, type RunStatus } from '../../src/core/model/run.ts'
-import { Service, type StartRequest } from '../../src/core/service.ts'
+import { Service, type StartCommand } from '../../src/core/service.ts'
 import type { LogWriter, Store, StoredRun } from '../../src/core/ports/store.ts'
 import { workIdentity } from '../../src/server/work-identity.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
@@ -74,7 +74,7 @@ export class TestNode {
   }
 
   /** Starts a run and returns its id. */
-  async start(component: string, input: unknown = null, more: Partial<StartRequest> = {}): Promise<string> {
+  async start(component: string, input: unknown = null, more: Partial<StartCommand> = {}): Promise<string> {
     return (await this.startAs(localPrincipal, component, input, more)).run.id
   }
 
@@ -82,7 +82,7 @@ export class TestNode {
     principal: Principal,
     component: string,
     input: unknown = null,
-    more: Partial<StartRequest> = {},
+    more: Partial<StartCommand> = {},
   ): Promise<StoredRun> {
     return (await this.service.start(principal, { component, input, protocol: 'test', ...more })).stored
   }

@@ -6,7 +6,7 @@ import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions 
 import type { Interface } from '../card.ts'
 import { type Exchange, serviceHeaders } from '../exchange.ts'
 import { noList } from '../legacy.ts'
-import { Reader } from '../decode.ts'
+import { Decoder } from '../decode.ts'
 import type { Update } from '../types.ts'
 import { errorOf } from './errors.ts'
 import { legacyRequest } from './legacy.ts'
@@ -82,7 +82,7 @@ interface PreparedCall {
 }
 
 class GrpcBinding implements Binding {
-  readonly reader: Reader
+  readonly reader: Decoder
   readonly #parts: Parts
   readonly #converter: Converter
   #client: Grpc.Client
@@ -91,7 +91,7 @@ class GrpcBinding implements Binding {
     this.#parts = parts
     this.#client = parts.connect()
     this.#converter = new Converter(parts.text)
-    this.reader = new Reader(parts.spoken.version === '1.0' ? '1.0' : 'proto')
+    this.reader = new Decoder(parts.spoken.version === '1.0' ? '1.0' : 'proto')
   }
 
   async call(invocation: Invocation, { signal, timeoutMs }: CallOptions): Promise<unknown> {

@@ -6,7 +6,7 @@ import { answeredElsewhere, answered, dataOf, logOf, PATIENCE_MS } from '../../.
 import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
-import { type ScriptedOutput, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedOutput, scriptedModel } from '../model/scripted/scripted.ts'
 import { aiAgent } from './agent.ts'
 
 type Settings = ConstructorParameters<typeof ToolLoopAgent>[0]

@@ -2,7 +2,7 @@
 import type { ModelMessage, ToolContent } from 'ai'
 import { type Component, createEvent, type Emission, type RunContext } from '../../core/ports/component.ts'
 import { messagesOf, modelInput, type ModelInput } from '../model/input.ts'
-import { outputFor } from '../model/tools.ts'
+import { outputFor } from '../model/tools/tools.ts'
 import { askDecision } from '../shared/approval.ts'
 import { aFunction, anObject, type OptionRules } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'

@@ -10,7 +10,7 @@ import { IsolatedRun } from './isolated-run.ts'
 import { checkOnly, fromCheck, fromJsonSchema } from '../../core/schema/json-schema.ts'
 import { loadComponent, type ModuleDescription } from './load-component.ts'
 import type { ThreadData } from './protocol.ts'
-import { Slots } from '../shared/semaphore.ts'
+import { Semaphore } from '../shared/semaphore.ts'
 import { IsolatedThread } from './thread.ts'
 
 /** Options of `isolated`. */
@@ -68,7 +68,7 @@ export async function isolated<Input = unknown>(
   const openThread = (): IsolatedThread => new IsolatedThread({ module: href, export: name, memoryMb })
   const { facts, ...schemas } = await describe(openThread(), href, loadTimeoutMs)
   const accepted = input ?? (schemas.input && fromJsonSchema<Input>(schemas.input))
-  const slots = new Slots(concurrency)
+  const slots = new Semaphore(concurrency)
   return {
     ...facts,
     onPause: 'release',

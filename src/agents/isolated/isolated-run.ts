@@ -1,13 +1,13 @@
 /** Stream of one isolated run: takes a slot, starts a thread, forwards what it yields, and always ends the thread. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
-import type { Slots } from '../shared/semaphore.ts'
+import type { Semaphore } from '../shared/semaphore.ts'
 import type { IsolatedThread } from './thread.ts'
 
 export interface IsolatedRunOptions {
   readonly input: unknown
   readonly context: RunContext
-  readonly slots: Slots
+  readonly slots: Semaphore
   readonly openThread: () => IsolatedThread
   /** Timeout for loading the module. */
   readonly loadTimeoutMs: number

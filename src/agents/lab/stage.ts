@@ -1,6 +1,6 @@
 /** State of a script's execution: the run's context, counters, and waiting. */
 import type { RunContext } from '../../core/ports/component.ts'
-import { pause, untilAborted } from '../shared/delay.ts'
+import { delay, untilAborted } from '../shared/delay.ts'
 
 /** Unpaced output yields to the event loop after this many events. */
 const EVENTS_PER_TICK = 16
@@ -33,13 +33,13 @@ export class Stage {
 
   /** A wait inside a step or a tool. Never skipped: it runs only if there is no recorded result. */
   async work(ms: number, signal: AbortSignal): Promise<void> {
-    await pause(ms, this.#heeded(signal))
+    await delay(ms, this.#heeded(signal))
   }
 
   async breathe(): Promise<void> {
     if (++this.#eventsThisTick < EVENTS_PER_TICK) return
     this.#eventsThisTick = 0
-    await pause(0, this.#heeded(this.context.signal))
+    await delay(0, this.#heeded(this.context.signal))
   }
 
   hang(): Promise<never> {

@@ -6,9 +6,9 @@ import { z } from 'zod'
 import { openNode, typesOf } from '../../../test/support/node.ts'
 import type { EventData, EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
-import type { ScriptedCall } from './scripted-call.ts'
-import { type ScriptedOutput, scriptedModel } from './scripted.ts'
-import type { ToolContext } from './tools.ts'
+import type { ScriptedCall } from './scripted/scripted-call.ts'
+import { type ScriptedOutput, scriptedModel } from './scripted/scripted.ts'
+import type { ToolContext } from './tools/tools.ts'
 
 type Definition = Omit<ModelAgentDefinition, 'id' | 'model'>
 

@@ -9,7 +9,7 @@ import { describeModel } from './model-name.ts'
 import { listedOutput } from './listed-output.ts'
 import type { FlexibleSchema, LanguageModel } from './sdk-types.ts'
 import type { ModelSettings } from './settings.ts'
-import type { AgentTools } from './tool-sources.ts'
+import type { AgentTools } from './tools/tool-sources.ts'
 
 /** Options of `agent({ model })`: a model with instructions and tools. */
 export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {

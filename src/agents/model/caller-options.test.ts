@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { validate } from '../../core/schema/validate.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { callerOptionsOf, withCaller } from './caller-options.ts'
-import { scriptedModel } from './scripted.ts'
+import { scriptedModel } from './scripted/scripted.ts'
 import { loadSdk } from './sdk.ts'
 
 const messages: ModelMessage[] = [{ role: 'user', content: 'hi' }]

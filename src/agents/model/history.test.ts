@@ -4,7 +4,7 @@ import { resultOf } from '../../../test/support/flows.ts'
 import { openNode, type TestNode } from '../../../test/support/node.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
-import { scriptedModel } from './scripted.ts'
+import { scriptedModel } from './scripted/scripted.ts'
 
 /** Answers with what it was told: each message as its role and its text. */
 const listening = scriptedModel({

@@ -1,13 +1,13 @@
 /** Agent loop: asks the model, makes its tool calls, and repeats until there is an answer. */
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
-import { type CallResults, makeCalls } from './calls.ts'
+import { type CallResults, makeCalls } from './tools/calls.ts'
 import { checkOutput, outputOf } from './output.ts'
 import { askModel, type ModelToolCall } from './request.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { Sdk } from './sdk.ts'
 import type { ModelSettings } from './settings.ts'
-import type { Toolbox } from './tools.ts'
+import type { Toolbox } from './tools/tools.ts'
 
 /** Defaults of model agents and teams. */
 export const MAX_STEPS = 20

@@ -12,8 +12,8 @@ import { World } from '../../../test/support/world.ts'
 import type { EventData, EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent } from './agent.ts'
 import { ResponseParts } from './response-parts.ts'
-import type { ScriptedCall } from './scripted-call.ts'
-import { type ScriptedOutput, scriptedModel } from './scripted.ts'
+import type { ScriptedCall } from './scripted/scripted-call.ts'
+import { type ScriptedOutput, scriptedModel } from './scripted/scripted.ts'
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 

@@ -7,7 +7,7 @@ import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
-import { type ScriptedPart, scriptedModel } from './scripted.ts'
+import { type ScriptedPart, scriptedModel } from './scripted/scripted.ts'
 
 /** Asks for the parts, then says what came of each. */
 function asking(parts: ScriptedPart[], tools: ModelAgentDefinition['tools']): Component {

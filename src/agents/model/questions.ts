@@ -1,9 +1,9 @@
 /** Questions about a tool call: whether it may run, or what its result is. */
 import { messageOf } from '../../core/model/errors.ts'
 import { askDecision } from '../shared/approval.ts'
-import type { CallOutcome, ReadyCall } from './calls.ts'
+import type { CallOutcome, ReadyCall } from './tools/calls.ts'
 import type { Sdk } from './sdk.ts'
-import { check } from './tools.ts'
+import { check } from './tools/tools.ts'
 
 /** Undefined: approved. */
 export async function askApproval({ name, id, input, context }: ReadyCall): Promise<CallOutcome | undefined> {

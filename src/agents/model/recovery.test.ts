@@ -6,9 +6,9 @@ import { aborted, openNode, textOf, typesOf } from '../../../test/support/node.t
 import { World } from '../../../test/support/world.ts'
 import type { EventType, LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
-import type { ScriptedCall } from './scripted-call.ts'
-import { type ScriptedOutput, type ScriptedPart, scriptedModel } from './scripted.ts'
-import { idempotent, type ToolContext } from './tools.ts'
+import type { ScriptedCall } from './scripted/scripted-call.ts'
+import { type ScriptedOutput, type ScriptedPart, scriptedModel } from './scripted/scripted.ts'
+import { idempotent, type ToolContext } from './tools/tools.ts'
 
 type Script = (call: ScriptedCall) => ScriptedOutput | Promise<ScriptedOutput>
 

@@ -3,7 +3,7 @@ import { aborted } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { modelAgent } from './agent.ts'
-import { type ScriptedPart, scriptedModel } from './scripted.ts'
+import { type ScriptedPart, scriptedModel } from './scripted/scripted.ts'
 
 test('model agent: text that a recovered run’s log already has is not paced', async () => {
   async function* said(hangs: boolean, signal: AbortSignal | undefined): AsyncGenerator<ScriptedPart> {

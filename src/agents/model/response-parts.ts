@@ -4,7 +4,7 @@ import { createEvent, WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { ModelToolCall, ModelTurn } from './request.ts'
-import { outputFor } from './tools.ts'
+import { outputFor } from './tools/tools.ts'
 
 type Content = ModelTurn['content']
 type TextPart = Extract<Content[number], { type: 'text' | 'reasoning' }>

@@ -6,7 +6,7 @@ import { WorkError } from '../../core/ports/component.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'
 import { requestFailure, retryDelay } from './retry.ts'
-import { type ScriptedOutput, type ScriptedPart, scriptedModel } from './scripted.ts'
+import { type ScriptedOutput, type ScriptedPart, scriptedModel } from './scripted/scripted.ts'
 
 function apiError(statusCode: number, responseHeaders: Record<string, string> = {}): APICallError {
   return new APICallError({

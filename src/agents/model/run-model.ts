@@ -7,9 +7,9 @@ import type { ModelInput } from './input.ts'
 import { CONCURRENCY, loop, MAX_STEPS } from './loop.ts'
 import { RETRIES, RETRY_DELAY_MS } from './retry.ts'
 import { loadSdk } from './sdk.ts'
-import { openTools } from './tool-sources.ts'
-import { modelInUse } from './test-model.ts'
-import { toolboxOf } from './tools.ts'
+import { openTools } from './tools/tool-sources.ts'
+import { modelInUse } from './scripted/test-model.ts'
+import { toolboxOf } from './tools/tools.ts'
 
 export async function* runModelAgent(
   definition: ModelAgentDefinition,

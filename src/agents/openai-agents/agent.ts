@@ -8,7 +8,7 @@ import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '.
 import { leg } from '../shared/leg.ts'
 import { textOf } from '../shared/text-of.ts'
 import { shownEvents } from './events.ts'
-import { parsed } from './parse-tool-arguments.ts'
+import { parseToolArguments } from './parse-tool-arguments.ts'
 
 /** Generic parameters are the user's concern. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -138,7 +138,7 @@ function waitingOf(item: RunToolApprovalItem): PendingApproval {
   const { rawItem } = item
   return {
     tool: item.name ?? rawItem.type,
-    input: parsed(item.arguments),
+    input: parseToolArguments(item.arguments),
     ...('callId' in rawItem && { call: rawItem.callId }),
   }
 }

@@ -3,7 +3,7 @@ import type { RunItemStreamEvent, RunStreamEvent } from '@openai/agents'
 import { createEvent, type Emission } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { usageOf } from '../shared/usage.ts'
-import { parsed } from './parse-tool-arguments.ts'
+import { parseToolArguments } from './parse-tool-arguments.ts'
 
 export async function* shownEvents(
   stream: AsyncIterable<RunStreamEvent>,
@@ -80,7 +80,7 @@ class StreamOutput {
         yield createEvent('tool.called', {
           call: callOf(item.rawItem),
           name: tool ?? item.rawItem.type,
-          input: parsed(input),
+          input: parseToolArguments(input),
         })
         return
       }

@@ -10,7 +10,7 @@ import {
   type Update,
 } from '../../a2a/types.ts'
 import { repeatsArtifact } from '../../a2a/parts.ts'
-import { detached } from '../../a2a/copy-substring.ts'
+import { copySubstring } from '../../a2a/copy-substring.ts'
 import { createEvent } from '../../core/ports/component.ts'
 import type { Event, EventData } from '../../core/model/event.ts'
 import { base64Pieces, fitsEvent, isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
@@ -148,7 +148,7 @@ export class TaskOutput {
     const text = textOf(artifact.parts)
     const known = this.#known(artifact)
     if (known.content.isStartOf(text)) {
-      const more = detached(text.slice(known.content.chars))
+      const more = copySubstring(text.slice(known.content.chars))
       return yield* this.#grow(artifact, known, { more, skip: known.others, last })
     }
     const other = { content: new ArtifactText(), others: 0, versions: known.versions + 1 }

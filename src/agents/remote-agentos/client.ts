@@ -4,7 +4,7 @@ import { messageOf } from '../../core/model/errors.ts'
 import { type HeaderSource, headersFrom } from '../shared/header-source.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
 import { type FormFields, formOf, type RemoteInput } from './forwarded.ts'
-import type { RemoteEvent, StoredRun } from './wire.ts'
+import type { RemoteEvent, RemoteRun } from './wire.ts'
 
 export type RemoteKind = 'agent' | 'team' | 'workflow'
 
@@ -64,7 +64,7 @@ export class AgentOsClient {
   }
 
   /** The stored run; undefined if unknown. */
-  async get({ run, session }: RunIds): Promise<StoredRun | undefined> {
+  async get({ run, session }: RunIds): Promise<RemoteRun | undefined> {
     const { headers, signal, requestTimeoutMs } = this.#options
     const timeoutMs = Math.min(requestTimeoutMs, REATTACH_TIMEOUT_MS)
     const url = `${this.#of(run)}?${new URLSearchParams({ session_id: session })}`
@@ -75,7 +75,7 @@ export class AgentOsClient {
         code: 'upstream_http_error',
         status: response.status,
       })
-    return (await readJson(response)) as StoredRun
+    return (await readJson(response)) as RemoteRun
   }
 
   /** Uses its own signal: the run's is already aborted. */

@@ -53,12 +53,12 @@ export interface RemoteEvent {
 }
 
 /** A run as it is stored. */
-export interface StoredRun extends Omit<RemoteEvent, 'event'> {
+export interface RemoteRun extends Omit<RemoteEvent, 'event'> {
   readonly status?: string
 }
 
 /** The final event of a stored run; undefined while it is running. */
-export function endOf(run: StoredRun): RemoteEvent | undefined {
+export function endOf(run: RemoteRun): RemoteEvent | undefined {
   const names: Readonly<Record<string, string>> = {
     COMPLETED: 'RunCompleted',
     ERROR: 'RunError',

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { pause, untilAborted } from './delay.ts'
+import { delay, untilAborted } from './delay.ts'
 
 const HOUR = 3_600_000
 
-test('pause: a pause of 0 ms yields the event loop', async () => {
+test('delay: a delay of 0 ms yields the event loop', async () => {
   let turned = false
   setImmediate(() => (turned = true))
-  await pause(0)
+  await delay(0)
   expect(turned).toBe(true)
 })
 
 test.for([
-  ['a long pause', (signal: AbortSignal) => pause(HOUR, signal)],
-  ['a pause of nothing', (signal: AbortSignal) => pause(0, signal)],
+  ['a long delay', (signal: AbortSignal) => delay(HOUR, signal)],
+  ['a delay of nothing', (signal: AbortSignal) => delay(0, signal)],
   ['waiting for the abort', (signal: AbortSignal) => untilAborted(signal)],
-] as const)('pause: %s ends with the reason of the abort, also if that came before', async ([, wait]) => {
+] as const)('delay: %s ends with the reason of the abort, also if that came before', async ([, wait]) => {
   const controller = new AbortController()
   const reason = new Error('enough')
   const waiting = wait(controller.signal)

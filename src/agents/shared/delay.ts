@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn, setTimeout as timer } from 'node:timers/promises'
 
 /** 0 waits for one tick of the event loop. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+export async function delay(ms: number, signal?: AbortSignal): Promise<void> {
   try {
     if (ms > 0) await timer(ms, undefined, signal === undefined ? {} : { signal })
     else await nextTurn()

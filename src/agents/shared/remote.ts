@@ -5,7 +5,7 @@ import { messageOf } from '../../core/model/errors.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../../sse/parse.ts'
 import { eventsIn, piecesOf } from '../../sse/read.ts'
-import { pause } from './delay.ts'
+import { delay } from './delay.ts'
 import type { UpstreamCode } from './upstream-codes.ts'
 
 interface RemoteErrorOptions {
@@ -203,6 +203,6 @@ export class RetryBudget {
       throw new WorkError({ ...thrown.failure, details })
     }
     const delayMs = Math.min(this.#options.retryDelayMs * 2 ** (this.#failures - 1), DELAY_MAX_MS)
-    await pause(Math.max(delayMs, retryAfterMs), this.#signal)
+    await delay(Math.max(delayMs, retryAfterMs), this.#signal)
   }
 }

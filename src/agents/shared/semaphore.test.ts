@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { Slots } from './semaphore.ts'
+import { Semaphore } from './semaphore.ts'
 
 const { signal } = new AbortController()
 
 test('isolated slots: a released slot goes to the longest waiter', async () => {
-  const slots = new Slots(1)
+  const slots = new Semaphore(1)
   const order: string[] = []
   const giveBack = await slots.take(signal)
   const first = slots.take(signal).then((release) => (order.push('first'), release()))
@@ -15,7 +15,7 @@ test('isolated slots: a released slot goes to the longest waiter', async () => {
 })
 
 test('isolated slots: an aborted wait takes no slot, and a second release frees nothing more', async () => {
-  const slots = new Slots(1)
+  const slots = new Semaphore(1)
   const giveBack = await slots.take(signal)
   const controller = new AbortController()
   const aborted = slots.take(controller.signal)

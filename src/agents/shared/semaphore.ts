@@ -1,5 +1,5 @@
 /** FIFO semaphore. */
-export class Slots {
+export class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 

@@ -5,7 +5,7 @@ import { WorkError } from '../../core/ports/component.ts'
 import type { SourceLoad } from '../../core/ports/component-source.ts'
 import { type BreakerOptions, CircuitBreaker } from './circuit-breaker.ts'
 import { RemoteError, RetryBudget, type RetryOptions } from './remote.ts'
-import { Slots } from './semaphore.ts'
+import { Semaphore } from './semaphore.ts'
 
 export interface UpstreamPoolOptions {
   /** Base URLs of the replicas. */
@@ -32,7 +32,7 @@ const QUEUE_TIMEOUT_MS = 60_000
 
 export class UpstreamPool {
   readonly replicas: readonly Replica[]
-  readonly #slots: Slots
+  readonly #slots: Semaphore
   readonly #maxQueue: number
   readonly #queueTimeoutMs: number
   #running = 0
@@ -46,7 +46,7 @@ export class UpstreamPool {
       id: createHash('sha256').update(url).digest('hex').slice(0, 8),
       breaker: new CircuitBreaker(breaker ?? { failures: 0 }),
     }))
-    this.#slots = new Slots(concurrency)
+    this.#slots = new Semaphore(concurrency)
     this.#maxQueue = maxQueue ?? QUEUE_MAX
     this.#queueTimeoutMs = queueTimeoutMs ?? QUEUE_TIMEOUT_MS
   }

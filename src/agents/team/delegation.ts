@@ -1,9 +1,9 @@
 /** The tool with which a leader delegates a task to a member. */
 import type { Tool } from 'ai'
 import type { Component } from '../../core/ports/component.ts'
-import type { CallResults } from '../model/calls.ts'
+import type { CallResults } from '../model/tools/calls.ts'
 import type { Sdk } from '../model/sdk.ts'
-import { check, type LoopTool } from '../model/tools.ts'
+import { check, type LoopTool } from '../model/tools/tools.ts'
 import { callMember } from './members.ts'
 
 export const DELEGATE = 'delegate_task_to_member'

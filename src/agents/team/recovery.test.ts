@@ -8,7 +8,7 @@ import type { Component } from '../../core/ports/component.ts'
 import type { EventType, LoggedEvent } from '../../core/model/event.ts'
 import { agent } from '../agent.ts'
 import { modelAgent } from '../model/agent.ts'
-import { type ScriptedPart, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedPart, scriptedModel } from '../model/scripted/scripted.ts'
 import { team, type TeamDefinition } from './team.ts'
 
 function delegate(member: string, task: string): ScriptedPart {

@@ -1,10 +1,10 @@
 /** A run whose work is one response of an upstream with the Responses API, followed to its end over any number of connections. */
 import { type Emission, type RunContext, type UpstreamInfo, WorkError } from '../../core/ports/component.ts'
-import { endOf, type FetchedResponse, ReceivedResponse, remainder } from '../model/reattach-remainder.ts'
+import { endOf, type FetchedResponse, ReceivedResponse, remainder } from '../model/reattach/reattach-remainder.ts'
 import type { Headers } from '../shared/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
-import { pause } from '../shared/delay.ts'
+import { delay } from '../shared/delay.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk, RetryBudget } from '../shared/remote.ts'
 import type { UpstreamPool, UpstreamSlot } from '../shared/upstream-pool.ts'
@@ -212,7 +212,7 @@ class StoredResponse {
       const fetched = (await readJson(response)) as FetchedResponse
       if (endOf(fetched) !== undefined) return fetched
       if (fetched.status === 'cancelled') throw lost('the response was cancelled at the upstream')
-      await pause(POLL_MS, this.#context.signal)
+      await delay(POLL_MS, this.#context.signal)
     }
     const message = `the response counts as running upstream, but did not end within ${this.#settings.idleTimeoutMs} ms`
     throw new WorkError({ code: 'upstream_stalled', message })

@@ -1,7 +1,7 @@
 /** Chooses the demo's model: from the configuration, from the environment, or the scripted one. */
 import { findPackageJSON } from 'node:module'
 import type { LanguageModel } from 'ai'
-import { resumable } from '../../agents/model/reattach.ts'
+import { resumable } from '../../agents/model/reattach/reattach.ts'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { ModelConfig } from '../../server/config/config.ts'
 import type { Environment } from '../../server/config/options.ts'

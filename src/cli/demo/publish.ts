@@ -1,7 +1,7 @@
 /** Demo workflow with a sequence, a parallel block, a loop and a condition; two steps are agents. */
 import type { LanguageModel } from 'ai'
 import { agent } from '../../agents/agent.ts'
-import { pause } from '../../agents/shared/delay.ts'
+import { delay } from '../../agents/shared/delay.ts'
 import { condition, loop, parallel, step, workflow } from '../../agents/workflow/index.ts'
 import type { Component } from '../../core/ports/component.ts'
 import type { DemoFacts } from './lazy.ts'
@@ -36,7 +36,7 @@ export function publish(facts: DemoFacts, model?: LanguageModel): Component {
       }),
       step({
         name: 'pictures',
-        run: async (_outline: unknown, { signal }) => (await pause(WORK_MS, signal), 'a picture of the harbour'),
+        run: async (_outline: unknown, { signal }) => (await delay(WORK_MS, signal), 'a picture of the harbour'),
       }),
     ],
   })
@@ -54,7 +54,7 @@ export function publish(facts: DemoFacts, model?: LanguageModel): Component {
     body: step({
       name: 'polish',
       run: async ({ text, revision }: Draft, { signal }): Promise<Draft> => (
-        await pause(WORK_MS, signal),
+        await delay(WORK_MS, signal),
         { text: `${text}!`, revision: revision + 1 }
       ),
     }),

@@ -1,6 +1,6 @@
 /** The demo's scripted model: needs no key and no network, and streams at reading speed. */
 import type { LanguageModel } from 'ai'
-import { scriptedModel, type ScriptedModelOptions } from '../../agents/model/scripted.ts'
+import { scriptedModel, type ScriptedModelOptions } from '../../agents/model/scripted/scripted.ts'
 
 /** The story takes just under a minute. */
 export const WORDS_PER_SECOND = 15

@@ -1,6 +1,6 @@
 /** The service with an audit log entry for every command that changes something or opens a stream. */
 import type { Audit } from './audit.ts'
-import type { StartRequest } from '../scheduling/draft-run.ts'
+import type { StartCommand } from '../scheduling/draft-run.ts'
 import type { ForgetRequest } from './forget.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
 import { type ForgetResult, type KnownRun, Service, type ServiceOptions, type StartedRun } from '../service.ts'
@@ -16,7 +16,7 @@ export class AuditedService extends Service {
     this.#audit = audit
   }
 
-  override start(principal: Principal, request: StartRequest): Promise<StartedRun> {
+  override start(principal: Principal, request: StartCommand): Promise<StartedRun> {
     const { component } = request
     const work = (): Promise<StartedRun> => super.start(principal, request)
     return this.#audit.around(principal, 'start', { component }, work, ({ stored: { run } }) => ({

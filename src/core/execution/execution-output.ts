@@ -30,7 +30,7 @@ export class ExecutionOutput {
   }
 
   /** Writes under a new claim from now on. Text that redaction has buffered moves to it. */
-  continueIn(log: RunLog): void {
+  resumeIn(log: RunLog): void {
     log.redaction = this.#log.redaction
     this.#log = log
   }

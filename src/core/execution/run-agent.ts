@@ -9,7 +9,7 @@ import { createContext } from './context.ts'
 import { batchOf, encodeBatch, encodeOrReplace } from './emission.ts'
 import { type ExecutionHost, hostOf } from './execution-host.ts'
 import type { RunExecution } from './run-execution.ts'
-import { LogLostError } from './run-log.ts'
+import { WriteRefusedError } from './run-log.ts'
 
 interface RunningAgent {
   readonly execution: RunExecution
@@ -80,7 +80,7 @@ async function conclude(agent: RunningAgent, terminal: Event): Promise<void> {
 }
 
 async function concludeThrown(agent: RunningAgent, thrown: unknown): Promise<void> {
-  if (!(thrown instanceof LogLostError)) await endReplay(agent, `the agent failed (${messageOf(thrown)}) and`)
+  if (!(thrown instanceof WriteRefusedError)) await endReplay(agent, `the agent failed (${messageOf(thrown)}) and`)
   await agent.execution.fail(thrown)
 }
 

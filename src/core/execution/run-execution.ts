@@ -20,7 +20,7 @@ import type { Replay } from '../recovery/replay.ts'
 import { runAgent } from './run-agent.ts'
 import { openQuestionFailure, withUsage } from './terminal-event.ts'
 import { toRunFailure } from './to-run-failure.ts'
-import { LogLostError, refusalOf, type RunLog } from './run-log.ts'
+import { WriteRefusedError, refusalOf, type RunLog } from './run-log.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import type { TokenUsage } from './token-usage.ts'
 import type { StopRequest } from '../ports/store.ts'
@@ -43,7 +43,7 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
  * nothing more can be written here. `abandoned`: the store was unavailable for too long, or lost events. `released`: handed over, for
  * another worker to resume.
  */
-export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'abandoned' | 'released'
+export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'given-up' | 'released'
 
 export class RunExecution {
   readonly options: RunExecutionOptions
@@ -132,8 +132,8 @@ export class RunExecution {
   }
 
   /** Resumes a paused agent that is still in memory, under a new claim. */
-  continueWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<ExecutionEnd> {
-    this.output.continueIn(log)
+  resumeWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<ExecutionEnd> {
+    this.output.resumeIn(log)
     this.#loseWith(log)
     const end = this.#nextEnd()
     this.#questions.answer(answers)
@@ -228,7 +228,7 @@ export class RunExecution {
   async fail(caught: unknown): Promise<void> {
     if (this.#isOver) return
     const thrown = readable(caught)
-    if (thrown instanceof LogLostError) {
+    if (thrown instanceof WriteRefusedError) {
       // Written by another branch before the run was answered, and refused because of the answer: the log has not lost its worker.
       return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')
     }
@@ -244,7 +244,7 @@ export class RunExecution {
       this.output.end(terminal.type === 'run.completed')
       this.output.log.append(terminal)
     } catch (cause) {
-      if (cause instanceof LogLostError) return this.lose(cause)
+      if (cause instanceof WriteRefusedError) return this.lose(cause)
       // Only the terminal itself can be unserializable here, and the failure that says so is made of plain text.
       this.output.log.append({ type: 'run.failed', data: { error: this.failureOf(cause) } })
     }
@@ -306,7 +306,7 @@ export class RunExecution {
     const isAway = isHoldfastError(refusalOf(cause), 'unavailable')
     const message = isAway ? 'gave up a run because the store was unavailable' : 'lost the lease of a run'
     this.options.logger.warn({ run: this.runId, err: cause }, message)
-    return isAway ? 'abandoned' : 'lost'
+    return isAway ? 'given-up' : 'lost'
   }
 
   #crash(thrown: unknown, origin: UncaughtOrigin): void {

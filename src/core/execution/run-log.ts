@@ -17,8 +17,8 @@ import type { LogWriter, StoredRun } from '../ports/store.ts'
 const iso = isoTimer()
 
 /** The store rejected a write: the claim was lost, the log is closed, or the store is unavailable. The execution must release the run. */
-export class LogLostError extends Error {
-  override readonly name = 'LogLostError'
+export class WriteRefusedError extends Error {
+  override readonly name = 'WriteRefusedError'
   /** Epoch of the claim under which it was written. */
   readonly epoch: number
 
@@ -30,12 +30,12 @@ export class LogLostError extends Error {
 
 /** The store's error behind a lost log, which decides whether a retry makes sense; other errors are returned as they are. */
 export function refusalOf(cause: unknown): unknown {
-  return cause instanceof LogLostError ? (cause.cause ?? cause) : cause
+  return cause instanceof WriteRefusedError ? (cause.cause ?? cause) : cause
 }
 
 export class RunLog {
   /** Called as soon as the store rejects something, even if nobody writes or waits. */
-  onLost: (cause: LogLostError) => void = () => {}
+  onLost: (cause: WriteRefusedError) => void = () => {}
   /** Epoch of the claim under which it is written. */
   readonly epoch: number
   readonly bounds: SerializeBounds
@@ -114,7 +114,7 @@ export class RunLog {
     try {
       await this.#writer.flush()
     } catch (cause) {
-      throw new LogLostError(this.epoch, cause)
+      throw new WriteRefusedError(this.epoch, cause)
     }
   }
 
@@ -129,14 +129,14 @@ export class RunLog {
   }
 
   #lost(cause: unknown): void {
-    this.onLost(new LogLostError(this.epoch, cause))
+    this.onLost(new WriteRefusedError(this.epoch, cause))
   }
 
   #write(record: string, change?: Run): void {
     try {
       this.#writer.append(record, change)
     } catch (cause) {
-      throw new LogLostError(this.epoch, cause)
+      throw new WriteRefusedError(this.epoch, cause)
     }
   }
 }

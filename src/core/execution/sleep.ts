@@ -2,7 +2,7 @@
 import { enclosureOf, perform, request } from './perform-work.ts'
 import { SLOT_KEPT_MS_MAX } from './sleep-detector.ts'
 import { record, type ActorScope } from './actor-scope.ts'
-import { pauseFor } from '../runtime/timer.ts'
+import { delay } from '../runtime/timer.ts'
 
 /** Shorter sleeps are not recorded: an agent that paces its output would fill the log with them. */
 const RECORDED_MS_MIN = 1000
@@ -58,7 +58,7 @@ async function recordedSleep(scope: ActorScope, input: object, until: number): P
 async function sleepFor(scope: ActorScope, milliseconds: number): Promise<void> {
   const { host, signal } = scope
   const endSleep = host.startSleep()
-  const pause = pauseFor(milliseconds, signal, host.clock)
+  const pause = delay(milliseconds, signal, host.clock)
   try {
     if (milliseconds <= SLOT_KEPT_MS_MAX) await pause
     else await host.rest.sleep(enclosureOf(scope), pause, signal)

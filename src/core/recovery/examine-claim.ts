@@ -11,7 +11,7 @@ import { type Suspicion, wasInterrupted } from './crash-suspects.ts'
 import { RecordingReader } from './recording.ts'
 
 export interface ClaimQuestion {
-  readonly isContinued: boolean
+  readonly isAnsweredHere: boolean
   /** The execution is still in memory and can be resumed there, so its log need not be read. */
   readonly isInMemory: boolean
   /** Absent unless the run was interrupted together with others. */
@@ -40,13 +40,13 @@ const LONE: Suspicion = { among: 1, concurrency: 1, concurrencyAfterProgress: 1 
 export async function examineClaim(
   { store, limits, registry, clock }: NodeDeps,
   claimed: StoredRun,
-  { isContinued, isInMemory, suspicion = LONE }: ClaimQuestion,
+  { isAnsweredHere, isInMemory, suspicion = LONE }: ClaimQuestion,
 ): Promise<ExaminedClaim> {
   const { run, next } = claimed
   let stop = claimed.stop ?? (await store.get(run.id))?.stop
   const component = registry.find(run.component)
-  const released = isContinued ? undefined : await releaseReason(store, claimed)
-  const isAnswered = isContinued || released === 'answered'
+  const released = isAnsweredHere ? undefined : await releaseReason(store, claimed)
+  const isAnswered = isAnsweredHere || released === 'answered'
   const isSuspect = !isAnswered && wasInterrupted(run)
   const isOrphan = isSuspect || released === 'store_unavailable'
   let failure = stop === undefined ? claimRefusal(run, component, isAnswered, released, limits) : undefined

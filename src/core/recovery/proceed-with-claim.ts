@@ -9,7 +9,7 @@ import type { Component } from '../ports/component.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
-import { type Continuation, restartsAgent } from './answered-run.ts'
+import { type RunAnswers, restartsAgent } from './run-answers.ts'
 import type { Suspicion } from './crash-suspects.ts'
 import { divergedFailure } from './divergence.ts'
 import { type ExaminedClaim, examineClaim } from './examine-claim.ts'
@@ -21,12 +21,12 @@ export interface ClaimResult {
   /** Absent if the run was ended at once. */
   readonly live?: LiveExecution
   /** Set if the previous worker died or gave the run up: whether the run executes again, or failed. */
-  readonly takeover?: 'recovered' | 'lost'
+  readonly takeover?: 'recovered' | 'failed'
 }
 
 /** What is known about a claimed run beyond its stored state. */
 interface ClaimContext {
-  readonly continuation: Continuation | undefined
+  readonly runAnswers: RunAnswers | undefined
   /** Its paused execution, if that is still in memory. */
   readonly parked: RunExecution | undefined
   /** Set for an interrupted run that is to execute again. */
@@ -48,22 +48,26 @@ export async function proceedWithClaim(
 }
 
 async function settleOrExecute(deps: NodeDeps, claimed: StoredRun, context: ClaimContext): Promise<ClaimResult> {
-  const { continuation, parked, suspicion, slot } = context
+  const { runAnswers, parked, suspicion, slot } = context
   const { run } = claimed
   const log = new RunLog(deps, claimed)
-  const isInMemory = continuation !== undefined && parked !== undefined && !restartsAgent(run, continuation)
+  const isInMemory = runAnswers !== undefined && parked !== undefined && !restartsAgent(run, runAnswers)
   // Read before anything is written: a store that goes away in between would make the run look interrupted.
-  const examined = await examineClaim(deps, claimed, { isContinued: continuation !== undefined, isInMemory, suspicion })
+  const examined = await examineClaim(deps, claimed, {
+    isAnsweredHere: runAnswers !== undefined,
+    isInMemory,
+    suspicion,
+  })
   const { stop, failure, component, recording, isOrphan } = examined
   if (stop !== undefined || failure !== undefined || component === undefined) {
     await parked?.release()
     await settleRun(log, stop, failure)
-    return isOrphan && stop === undefined ? { takeover: 'lost' } : {}
+    return isOrphan && stop === undefined ? { takeover: 'failed' } : {}
   }
-  if (isInMemory) return resumeInMemory({ deps, log, component, slot }, continuation, parked)
+  if (isInMemory) return resumeInMemory({ deps, log, component, slot }, runAnswers, parked)
   const origin = await readOrigin(deps, run.id)
-  if (continuation !== undefined) {
-    await write(log, [runResumed(continuation, component)], recording)
+  if (runAnswers !== undefined) {
+    await write(log, [runResumed(runAnswers, component)], recording)
     await parked?.release()
   } else {
     await write(log, startEvents(run, component, examined), recording)
@@ -74,11 +78,11 @@ async function settleOrExecute(deps: NodeDeps, claimed: StoredRun, context: Clai
 
 async function resumeInMemory(
   { deps, log, component, slot }: Omit<ExecutionStart, 'origin'>,
-  continuation: Continuation,
+  runAnswers: RunAnswers,
   parked: RunExecution,
 ): Promise<ClaimResult> {
-  const [written] = await write(log, [runResumed(continuation, component)])
-  if (!parked.isOver) return { live: { execution: parked, ended: parked.continueWith(log, written!.data.answers) } }
+  const [written] = await write(log, [runResumed(runAnswers, component)])
+  if (!parked.isOver) return { live: { execution: parked, ended: parked.resumeWith(log, written!.data.answers) } }
   // Another branch of the agent wrote under the earlier lease and lost it: the run resumes from its log.
   const { id } = log.run
   const recording = await RecordingReader.read(deps.store, id, log.next, deps.limits.maxReadBytes)
@@ -100,8 +104,8 @@ async function startUnlessFailed(
   return { live: startExecution(start, recording), ...(isOrphan && { takeover: 'recovered' }) }
 }
 
-function runResumed(continuation: Continuation, component: Component): Extract<Event, { type: 'run.resumed' }> {
-  return { type: 'run.resumed', data: { ...continuation, ...versionOf(component) } }
+function runResumed(runAnswers: RunAnswers, component: Component): Extract<Event, { type: 'run.resumed' }> {
+  return { type: 'run.resumed', data: { ...runAnswers, ...versionOf(component) } }
 }
 
 /** `run.started` of the next attempt, after the retraction of the last one if the component starts afresh. */

@@ -145,10 +145,10 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(textOf(log)).toBe('a[2]b')
   })
 
-  test('is counted by the node that took it over: as recovered, or as lost', async () => {
+  test('is counted by the node that took it over: as recovered, or as failed', async () => {
     for (const [recovery, counted] of [
-      ['resume', { recovered: 1, lost: 0 }],
-      ['fail', { recovered: 0, lost: 1 }],
+      ['resume', { recovered: 1, failed: 0 }],
+      ['fail', { recovered: 0, failed: 1 }],
     ] as const) {
       const world = new World(
         recovering(recovery, async function* (_, context) {
@@ -159,7 +159,7 @@ describe('[RUN-1] a run whose worker died', () => {
       const first = world.worker()
       const id = await first.start('subject')
       await first.emitted(id, 'text.delta', 1)
-      expect(first.service.load()).toMatchObject({ recovered: 0, lost: 0 })
+      expect(first.service.load()).toMatchObject({ recovered: 0, failed: 0 })
       world.kill()
       const second = world.worker()
       await second.ended(id)

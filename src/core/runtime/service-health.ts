@@ -27,7 +27,7 @@ export interface ServiceLoad {
   /** Runs of dead workers that this node recovered. */
   readonly recovered: number
   /** Runs of dead workers that this node had to fail. */
-  readonly lost: number
+  readonly failed: number
 }
 
 export interface HealthMonitorOptions extends Pick<NodeDeps, 'store' | 'limits' | 'clock' | 'logger'> {

@@ -40,7 +40,7 @@ export function repeatTimer(act: () => void, milliseconds: number, clock: Timers
 }
 
 /** Resolves after a delay; rejects when the signal is aborted. */
-export function pauseFor(milliseconds: number, signal: AbortSignal, clock: Timers = {}): Promise<void> {
+export function delay(milliseconds: number, signal: AbortSignal, clock: Timers = {}): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const abort = (): void => reject(signal.reason as Error)
   if (signal.aborted) abort()

@@ -1,6 +1,6 @@
 /** Answers the questions of a paused run: claims it, checks the answers again under the claim, and resumes it. */
 import { claimPaused } from './claim-paused.ts'
-import type { Continuation } from '../recovery/answered-run.ts'
+import type { RunAnswers } from '../recovery/run-answers.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { encodeRequested } from '../execution/encode-requested.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -16,14 +16,14 @@ export interface AnswerParts extends NodeDeps {
 }
 
 /** Resolves when the run has started again, or when its answers are recorded for a node that serves it. */
-export async function answerRun(deps: AnswerParts, run: Run, continuation: Continuation): Promise<void> {
+export async function answerRun(deps: AnswerParts, run: Run, runAnswers: RunAnswers): Promise<void> {
   const { store, registry, limits, dispatcher, execute } = deps
   const { id, component } = run
-  const { answers } = continuation
+  const { answers } = runAnswers
   if (registry.find(component) === undefined && !dispatcher.isForOthers(run))
     throw new HoldfastError('unsupported', `component ${component} is not served by this server`)
   validateAnswers(run, answers)
-  encodeRequested({ type: 'run.resumed', data: continuation }, limits)
+  encodeRequested({ type: 'run.resumed', data: runAnswers }, limits)
   const claimed = await claimPaused(deps, {
     id,
     owner: dispatcher.owner,
@@ -38,5 +38,5 @@ export async function answerRun(deps: AnswerParts, run: Run, continuation: Conti
     else execute(claimed)
     throw refusal
   }
-  await dispatcher.take(claimed, continuation)
+  await dispatcher.take(claimed, runAnswers)
 }

@@ -1,9 +1,9 @@
 /**
  * Decides which runs this node executes. It connects the parts: `RunClaimer` claims runs, `LocalExecutions` executes them, `LeaseKeeper`
- * renews their leases and `AbandonedRuns` ends runs that no node will execute.
+ * renews their leases and `UnexecutedRuns` ends runs that no node will execute.
  */
-import { AbandonedRuns } from './unexecuted-runs.ts'
-import { type Continuation, releaseWithAnswers } from '../recovery/answered-run.ts'
+import { UnexecutedRuns } from './unexecuted-runs.ts'
+import { type RunAnswers, releaseWithAnswers } from '../recovery/run-answers.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { LocalExecutions } from './local-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -20,7 +20,7 @@ export class Dispatcher {
   readonly #executions: LocalExecutions
   readonly #leases: LeaseKeeper
   readonly #claimer: RunClaimer
-  readonly #abandoned: AbandonedRuns
+  readonly #abandoned: UnexecutedRuns
   readonly #stopWatching: () => void
   #stopTending: (() => void) | undefined
   #tending = false
@@ -41,7 +41,7 @@ export class Dispatcher {
     })
     const shared = { ...deps, owner: this.owner, executions: this.#executions, leases: this.#leases }
     this.#claimer = new RunClaimer({ ...shared, quotas })
-    this.#abandoned = new AbandonedRuns(shared)
+    this.#abandoned = new UnexecutedRuns(shared)
     this.#stopWatching = deps.store.watch('*', (hint) => this.#hinted(hint))
   }
 
@@ -59,7 +59,7 @@ export class Dispatcher {
   }
 
   /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
-  get takeovers(): { readonly recovered: number; readonly lost: number } {
+  get takeovers(): { readonly recovered: number; readonly failed: number } {
     return this.#executions.takeovers
   }
 
@@ -81,10 +81,10 @@ export class Dispatcher {
   }
 
   /** Executes a run that was claimed for this node, or records its answers for a node that can. */
-  async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
-    if (!this.isForOthers(claimed.run)) return this.#executions.take(claimed, continuation)
+  async take(claimed: StoredRun, runAnswers?: RunAnswers): Promise<void> {
+    if (!this.isForOthers(claimed.run)) return this.#executions.take(claimed, runAnswers)
     try {
-      if (continuation !== undefined) await releaseWithAnswers(this.#deps, claimed, continuation)
+      if (runAnswers !== undefined) await releaseWithAnswers(this.#deps, claimed, runAnswers)
     } finally {
       await this.#executions.giveBack(claimed)
     }

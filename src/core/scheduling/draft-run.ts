@@ -14,7 +14,7 @@ import { issuesText, validate, type ValidationResult } from '../schema/validate.
 import { startTimer } from '../runtime/timer.ts'
 import type { NewRun } from '../ports/store.ts'
 
-export interface StartRequest {
+export interface StartCommand {
   readonly component: string
   readonly input: unknown
   readonly session?: string
@@ -33,7 +33,7 @@ export async function draftRun(
   createdAt: number,
   owner: string,
   component: Component,
-  request: StartRequest,
+  request: StartCommand,
   policy: BusyPolicy,
 ): Promise<NewRun> {
   const { ids, limits } = deps
@@ -143,7 +143,7 @@ async function withTimeout<Result>(validation: Promise<Result>, id: string, cloc
 
 /** Fingerprint of a start. If inputs are redacted it is keyed, so that short inputs cannot be guessed from it. */
 async function fingerprint(
-  { component, input, session, metadata }: StartRequest,
+  { component, input, session, metadata }: StartCommand,
   { digests, redactor }: NodeDeps,
   { redact }: Component,
 ): Promise<string> {

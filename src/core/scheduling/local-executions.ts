@@ -4,7 +4,7 @@
  */
 import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
-import type { Continuation } from '../recovery/answered-run.ts'
+import type { RunAnswers } from '../recovery/run-answers.ts'
 import { proceedWithClaim } from '../recovery/proceed-with-claim.ts'
 import type { LiveExecution } from '../recovery/start-execution.ts'
 import { ParkedExecutions } from './parked-executions.ts'
@@ -44,7 +44,7 @@ export class LocalExecutions {
   #reserved = 0
   #draining = false
   #handingOver = false
-  #takeovers = { recovered: 0, lost: 0 }
+  #takeovers = { recovered: 0, failed: 0 }
 
   /** `onSlotFreed` is called when another run may have a slot. */
   constructor(deps: NodeDeps, quotas: PrincipalQuotas, onSlotFreed: () => void) {
@@ -83,7 +83,7 @@ export class LocalExecutions {
   }
 
   /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
-  get takeovers(): { readonly recovered: number; readonly lost: number } {
+  get takeovers(): { readonly recovered: number; readonly failed: number } {
     return this.#takeovers
   }
 
@@ -118,8 +118,8 @@ export class LocalExecutions {
   }
 
   /** Executes a claimed run; an interrupted one when the suspects before it have made progress. Resolves when it has started or waits. */
-  async take(claimed: StoredRun, continuation?: Continuation): Promise<void> {
-    if (continuation !== undefined || !this.#mayBeSuspect(claimed)) return this.execute(claimed, continuation)
+  async take(claimed: StoredRun, runAnswers?: RunAnswers): Promise<void> {
+    if (runAnswers !== undefined || !this.#mayBeSuspect(claimed)) return this.execute(claimed, runAnswers)
     return this.#contain([claimed])
   }
 
@@ -197,13 +197,13 @@ export class LocalExecutions {
   }
 
   /** Resolves when the run has started, or is settled without starting. */
-  async execute(claimed: StoredRun, continuation?: Continuation, suspicion?: Suspicion): Promise<void> {
+  async execute(claimed: StoredRun, runAnswers?: RunAnswers, suspicion?: Suspicion): Promise<void> {
     const { id } = claimed.run
     let live: LiveExecution | undefined
     this.#starting.add(id)
     this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
     try {
-      live = await this.#startClaimed(claimed, continuation, suspicion)
+      live = await this.#startClaimed(claimed, runAnswers, suspicion)
       if (live === undefined) {
         this.#suspects.ended(id)
         this.#freeSlot(id)
@@ -217,8 +217,8 @@ export class LocalExecutions {
     } catch (cause) {
       this.#suspects.ended(id)
       this.#freeSlot(id)
-      // A paused run waits for its next continuation; any other would be claimed again at once.
-      if (continuation !== undefined) await this.giveBack(claimed)
+      // A paused run waits for its next answer; any other would be claimed again at once.
+      if (runAnswers !== undefined) await this.giveBack(claimed)
       else await this.#retries.add(claimed, cause)
       throw cause
     } finally {
@@ -245,13 +245,13 @@ export class LocalExecutions {
 
   async #startClaimed(
     claimed: StoredRun,
-    continuation: Continuation | undefined,
+    runAnswers: RunAnswers | undefined,
     suspicion: Suspicion | undefined,
   ): Promise<LiveExecution | undefined> {
     const { id, owner } = claimed.run
     const parked = this.#parked.take(id, claimed.next)
     const slot = this.#sleeping.slotOf(id, owner)
-    const { live, takeover } = await proceedWithClaim(this.#deps, claimed, { continuation, parked, suspicion, slot })
+    const { live, takeover } = await proceedWithClaim(this.#deps, claimed, { runAnswers, parked, suspicion, slot })
     this.#retries.forget(id)
     if (takeover !== undefined) this.#takeovers = { ...this.#takeovers, [takeover]: this.#takeovers[takeover] + 1 }
     return live
@@ -270,7 +270,7 @@ export class LocalExecutions {
     this.#freeSlot(id)
     if (end === 'paused' && execution !== undefined) await this.#park(id, execution)
     // A store that only this process uses may be unavailable because of the run.
-    if (end === 'abandoned' && this.#deps.store.capabilities.shared) {
+    if (end === 'given-up' && this.#deps.store.capabilities.shared) {
       this.#givenUp.add(id, epoch)
       void this.#givenUp.release()
     } else if (end !== 'finished' && end !== 'paused') await this.#release(id, epoch)

@@ -3,7 +3,7 @@ import type { BusyPolicy } from '../ports/component.ts'
 import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from '../model/errors.ts'
-import { draftRun, type StartRequest } from './draft-run.ts'
+import { draftRun, type StartCommand } from './draft-run.ts'
 import { comesBefore } from '../model/page.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { limitedAs, type Principal } from '../model/principal.ts'
@@ -37,7 +37,7 @@ export class RunStarter {
   }
 
   /** `caller`: who acts for the owner. */
-  async start(owner: string, request: StartRequest, caller: Principal): Promise<StartedRun> {
+  async start(owner: string, request: StartCommand, caller: Principal): Promise<StartedRun> {
     const component = this.#deps.registry.get(request.component)
     const policy = request.onBusySession ?? component.onBusySession ?? 'parallel'
     const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)

@@ -11,21 +11,21 @@ import { UnservedComponents } from './unserved-components.ts'
 /** Runs of one kind that one sweep ends at most. */
 const ENDED_AT_ONCE = 20
 
-export interface AbandonedRunsOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'clock'> {
+export interface UnexecutedRunsOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'clock'> {
   /** Name under which this node claims. */
   readonly owner: string
   readonly executions: LocalExecutions
   readonly leases: LeaseKeeper
 }
 
-export class AbandonedRuns {
-  readonly #options: AbandonedRunsOptions
+export class UnexecutedRuns {
+  readonly #options: UnexecutedRunsOptions
   readonly #unserved: UnservedComponents
   /** Leases of this node without an execution at the last renewal; and those that had none at the renewal before either. */
   #idle: ReadonlyMap<string, number> = new Map()
   #strays: readonly LeasedRun[] = []
 
-  constructor(options: AbandonedRunsOptions) {
+  constructor(options: UnexecutedRunsOptions) {
     this.#options = options
     this.#unserved = new UnservedComponents(options)
   }

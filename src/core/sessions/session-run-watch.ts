@@ -9,7 +9,7 @@ const KNOWN_MAX = 10_000
 /** Further runs are left to polling. */
 const LOOKUPS_MAX = 64
 
-export class SessionNews {
+export class SessionRunWatch {
   readonly #store: Pick<Store, 'get' | 'watch'>
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #known = new Set<string>()

@@ -1,7 +1,7 @@
 /** Backpressure for handlers that write to a response themselves: disconnects a client that reads nothing (SUB-1). */
 import type { HttpResponse } from '../exchange.ts'
 
-export class Drain {
+export class ResponseBackpressure {
   readonly #response: HttpResponse
   readonly #signal: AbortSignal
   #resume: () => void = () => {}

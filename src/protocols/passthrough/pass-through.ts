@@ -3,7 +3,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Passthrough } from '../../core/ports/component-source.ts'
 import { readBody } from '../../http/request/body.ts'
-import { Drain } from '../../http/response/response-backpressure.ts'
+import { ResponseBackpressure } from '../../http/response/response-backpressure.ts'
 import type { HttpRequest } from '../../http/exchange.ts'
 import type { HeldCall } from '../../http/response/held-call.ts'
 import type { Call } from '../../http/routing/route.ts'
@@ -38,7 +38,7 @@ export async function passThrough(
     const headers = requestHeaders(request.headers, await upstream.headers?.())
     const answer = await send({ url, method: request.method, headers, body }, signal, name)
     response.writeHead(answer.status, responseHeaders(answer.headers))
-    const taken = new Drain(response, limits.stallMs, signal)
+    const taken = new ResponseBackpressure(response, limits.stallMs, signal)
     for await (const chunk of answer.body ?? []) {
       idle.reset()
       if (request.method === 'HEAD' || response.destroyed) break

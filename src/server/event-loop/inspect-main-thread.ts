@@ -1,13 +1,13 @@
 /** Pauses the main thread briefly to see which run's code it executes. */
 import { type Debugger, Session } from 'node:inspector'
-import { EXECUTION_SYMBOL, type Suspect } from './messages.ts'
+import { EXECUTION_SYMBOL, type BlockingRun } from './messages.ts'
 
 /** The main thread can only be paused in JavaScript, not in a long native call. */
 const PAUSE_MS = 5000
 const FRAMES_MAX = 10
 
 /** Returns no frames if the thread could not be paused, and undefined if it is no longer blocked. */
-export async function inspectMainThread(isBlocked: () => boolean): Promise<Suspect | undefined> {
+export async function inspectMainThread(isBlocked: () => boolean): Promise<BlockingRun | undefined> {
   const session = new Session()
   session.connectToMainThread()
   try {
@@ -18,7 +18,7 @@ export async function inspectMainThread(isBlocked: () => boolean): Promise<Suspe
   }
 }
 
-function pausedIn(session: Session): Promise<Suspect> {
+function pausedIn(session: Session): Promise<BlockingRun> {
   const urls = new Map<string, string>()
   session.on('Debugger.scriptParsed', ({ params }) => urls.set(params.scriptId, params.url))
   return new Promise((resolve) => {
@@ -37,7 +37,7 @@ function pausedIn(session: Session): Promise<Suspect> {
         (_error, answer?: Debugger.EvaluateOnCallFrameReturnType) => {
           clearTimeout(late)
           session.post('Debugger.resume')
-          const whose = (answer?.result.value ?? {}) as Pick<Suspect, 'run' | 'component'>
+          const whose = (answer?.result.value ?? {}) as Pick<BlockingRun, 'run' | 'component'>
           resolve({ ...whose, frames })
         },
       )

@@ -8,7 +8,7 @@ export interface WatchdogData {
 }
 
 /** What the main thread was doing while it was blocked. */
-export interface Suspect {
+export interface BlockingRun {
   readonly run?: string
   readonly component?: string
   /** Innermost first: `function file:line`. */

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import type { EventLoopHealth, LoopBlock } from '../../core/ports/event-loop-health.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 import { currentExecution } from '../uncaught-errors.ts'
-import { EXECUTION_SYMBOL, type Suspect, type WatchdogData } from './messages.ts'
+import { EXECUTION_SYMBOL, type BlockingRun, type WatchdogData } from './messages.ts'
 
 const entry = new URL(
   import.meta.url.endsWith('.ts') ? './watchdog-thread.ts' : './watchdog-thread.js',
@@ -37,7 +37,7 @@ export class EventLoopMonitor {
   #blocks = 0
   #lastBlock: LoopBlock | undefined
   /** Found by the watchdog for the current block. */
-  #suspect: Suspect | undefined
+  #suspect: BlockingRun | undefined
 
   constructor({ loopBlockedMs, logger }: MonitorOptions) {
     this.#logger = logger
@@ -95,7 +95,7 @@ export class EventLoopMonitor {
       maxLooks: Math.max(Math.round(this.#blockedMs / lookMs), 2),
     }
     const watchdog = new Worker(entry, { workerData, execArgv: [], resourceLimits: SMALL_HEAP })
-    watchdog.on('message', (suspect: Suspect) => (this.#suspect = suspect))
+    watchdog.on('message', (suspect: BlockingRun) => (this.#suspect = suspect))
     watchdog.on('error', (err) =>
       this.#logger.warn({ err }, 'the event-loop watchdog failed; blocks are no longer traced to a run'),
     )

@@ -5,7 +5,7 @@
 import { writeSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { inspectMainThread } from './inspect-main-thread.ts'
-import type { Suspect, WatchdogData } from './messages.ts'
+import type { BlockingRun, WatchdogData } from './messages.ts'
 
 const { heartbeat, lookMs, maxLooks } = workerData as WatchdogData
 const beats = new Int32Array(heartbeat)
@@ -28,7 +28,7 @@ async function report(): Promise<void> {
 }
 
 /** Same format as the command line's logger. */
-function writeLine({ frames, ...whose }: Suspect): void {
+function writeLine({ frames, ...whose }: BlockingRun): void {
   const time = new Date().toISOString()
   const msg = `the event loop has been blocked for ${lookMs * maxLooks} ms`
   try {

@@ -5,7 +5,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { Alarms } from './following/alarms.ts'
 import { checkName } from './layout.ts'
 import type { Nats } from './connection/connect.ts'
-import { Link } from './connection/connection.ts'
+import { JetStream } from './connection/jetstream.ts'
 import type { OpenNatsOptions } from './options.ts'
 import { inspect, setUp, type StreamInfo } from './setup.ts'
 import { NatsStore } from './store.ts'
@@ -25,15 +25,15 @@ export async function openNatsStore(options: OpenNatsOptions): Promise<Store> {
   const { outageTimeoutMs = 60_000, clock, name = 'holdfast', logger = silentLogger } = options
   if (options.sync === 'always') await expectSyncAlways(options.monitor ?? '')
   const alarms = new Alarms(logger)
-  const link = await openLink(options, alarms)
+  const jetstream = await openLink(options, alarms)
   try {
-    const { layout, streams } = await setUp(link, { ...options, name: checkName(name) })
+    const { layout, streams } = await setUp(jetstream, { ...options, name: checkName(name) })
     const isReplicated = streams.some(({ config }) => config.num_replicas > 1)
-    await link.state(layout.states[0]!.stream) // learns the servers' time before anything is written
-    const now = (): number => clock?.now() ?? link.time.now()
-    return await NatsStore.open({ link, layout, isReplicated, outageTimeoutMs, now, alarms })
+    await jetstream.state(layout.states[0]!.stream) // learns the servers' time before anything is written
+    const now = (): number => clock?.now() ?? jetstream.time.now()
+    return await NatsStore.open({ jetstream, layout, isReplicated, outageTimeoutMs, now, alarms })
   } catch (cause) {
-    await link.close()
+    await jetstream.close()
     throw cause
   }
 }
@@ -50,21 +50,21 @@ export interface NatsCondition {
 
 /** Read-only inspection of servers and streams. */
 export async function inspectNats(options: OpenNatsOptions): Promise<NatsCondition> {
-  const link = await openLink(options, new Alarms(silentLogger))
+  const jetstream = await openLink(options, new Alarms(silentLogger))
   try {
-    const streams = await inspect(link, checkName(options.name ?? 'holdfast'))
+    const streams = await inspect(jetstream, checkName(options.name ?? 'holdfast'))
     const sync = options.monitor === undefined ? undefined : await syncPolicyAt(options.monitor)
-    return { server: link.serverVersion, isClustered: link.isClustered, streams, sync }
+    return { server: jetstream.serverVersion, isClustered: jetstream.isClustered, streams, sync }
   } finally {
-    await link.close()
+    await jetstream.close()
   }
 }
 
 async function openLink(
   { servers, user, password, token, tls, requestTimeoutMs = 2000 }: OpenNatsOptions,
   alarms: Alarms,
-): Promise<Link> {
-  return Link.open(await loadNats(), {
+): Promise<JetStream> {
+  return JetStream.open(await loadNats(), {
     servers,
     requestTimeoutMs,
     onDiverged: (stream, reason) => alarms.diverged(stream, reason),

@@ -40,7 +40,7 @@ export class Layout {
     return this.#address('log', id, tokenOf(id))
   }
 
-  /** Subject in a run's stream for barrier messages (see read-barrier.ts). */
+  /** Subject in a run's stream for barrier messages (see read-barriers.ts). */
   barrier({ stream, subject }: SubjectAddress): SubjectAddress {
     return { stream, subject: `${subject.split('.').slice(0, 3).join('.')}.${BARRIER}` }
   }

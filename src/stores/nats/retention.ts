@@ -4,12 +4,12 @@ import { isFinished } from '../../core/model/run.ts'
 import { keptBytesOf } from './log/head.ts'
 import type { Keys } from './state/keys.ts'
 import type { Layout } from './layout.ts'
-import type { Link } from './connection/connection.ts'
+import type { JetStream } from './connection/jetstream.ts'
 import { readTail } from './log/reader.ts'
 import type { RunMessages } from './log/run-messages.ts'
 
-export interface RetentionOptions {
-  readonly link: Link
+export interface NatsRetentionOptions {
+  readonly jetstream: JetStream
   readonly layout: Layout
   readonly messages: RunMessages
   readonly keys: Keys
@@ -19,14 +19,14 @@ export interface RetentionOptions {
 const REWRITTEN_BYTES_MAX = 64 * 1024
 
 export class NatsRetention {
-  readonly #options: RetentionOptions
+  readonly #options: NatsRetentionOptions
 
-  constructor(options: RetentionOptions) {
+  constructor(options: NatsRetentionOptions) {
     this.#options = options
   }
 
   async trim(id: string, before: number): Promise<void> {
-    const { link, layout, messages } = this.#options
+    const { jetstream, layout, messages } = this.#options
     const { written, current } = await messages.change(id, async (untrimmed) => {
       if (untrimmed === undefined) return undefined
       const { head, description } = untrimmed
@@ -43,13 +43,13 @@ export class NatsRetention {
     const { stream, subject } = layout.run(id)
     const isAnew = current.head.ordinal === 1
     const [earliest] = isAnew ? [] : await messages.positions(id, current, current.head.first)
-    await link.purge(stream, subject, earliest?.seq ?? current.seq)
+    await jetstream.purge(stream, subject, earliest?.seq ?? current.seq)
     if (isAnew && current.head.parts === undefined) await this.#purgeParts(id)
   }
 
   /** The tombstone stays for a while, for the other nodes. */
   async remove(id: string): Promise<boolean> {
-    const { link, layout, messages, keys } = this.#options
+    const { jetstream, layout, messages, keys } = this.#options
     const { written, current } = await messages.change(id, (before) => {
       if (before === undefined) return undefined
       const { status } = before.head
@@ -58,7 +58,7 @@ export class NatsRetention {
     })
     if (!written || current === undefined) return written
     const { stream, subject } = layout.run(id)
-    await link.purge(stream, subject, current.seq)
+    await jetstream.purge(stream, subject, current.seq)
     await this.#purgeParts(id)
     const { run, idempotency } = current.description
     if (idempotency !== undefined) await keys.free(run.owner, idempotency.key, id)
@@ -66,8 +66,8 @@ export class NatsRetention {
   }
 
   async #purgeParts(id: string): Promise<void> {
-    const { link, layout } = this.#options
+    const { jetstream, layout } = this.#options
     const { stream, subject } = layout.parts(id)
-    await link.purge(stream, subject)
+    await jetstream.purge(stream, subject)
   }
 }

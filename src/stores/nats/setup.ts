@@ -1,9 +1,9 @@
 /** Creates missing streams, safe for concurrent nodes, and checks that existing ones match the options. */
 import { HoldfastError, detailOf } from '../../core/model/errors.ts'
-import { pause } from '../shared/delay.ts'
-import { ApiError, NoResponders } from './connection/failures.ts'
+import { delay } from '../shared/delay.ts'
+import { JetStreamError, NoResponders } from './connection/failures.ts'
 import { Layout, type SubjectAddress, versionAddress } from './layout.ts'
-import type { Link } from './connection/connection.ts'
+import type { JetStream } from './connection/jetstream.ts'
 
 export interface StreamWishes {
   /** Prefix of all streams and subjects. */
@@ -51,49 +51,54 @@ const TRY_MS = 250
 const DUPLICATES_NS = 10e9
 
 /** Ensures that the streams exist and are durable enough; throws with the reason otherwise. */
-export async function setUp(link: Link, wishes: StreamWishes): Promise<{ layout: Layout; streams: StreamInfo[] }> {
-  checkServer(link)
+export async function setUp(
+  jetstream: JetStream,
+  wishes: StreamWishes,
+): Promise<{ layout: Layout; streams: StreamInfo[] }> {
+  checkServer(jetstream)
   const first = versionAddress(wishes.name)
   const stateOfFirst = { stream: first.stream, subject: `${wishes.name}.state.0.>` }
-  await makeStream(link, stateOfFirst, wishes)
-  const layout = new Layout(wishes.name, await agreeOnPartitions(link, first, wishes.partitions))
+  await makeStream(jetstream, stateOfFirst, wishes)
+  const layout = new Layout(wishes.name, await agreeOnPartitions(jetstream, first, wishes.partitions))
   const addresses = [...layout.logs, ...layout.states]
-  const streams = await Promise.all(addresses.map((address) => makeStream(link, address, wishes)))
+  const streams = await Promise.all(addresses.map((address) => makeStream(jetstream, address, wishes)))
   return { layout, streams }
 }
 
 /** Describes existing streams without creating any; undefined: there are none. */
-export async function inspect(link: Link, name: string): Promise<StreamInfo[] | undefined> {
-  checkServer(link)
+export async function inspect(jetstream: JetStream, name: string): Promise<StreamInfo[] | undefined> {
+  checkServer(jetstream)
   const { stream, subject } = versionAddress(name)
-  if ((await infoOf(link, stream)) === undefined) return undefined
-  const version = await link.last({ stream, subject })
+  if ((await infoOf(jetstream, stream)) === undefined) return undefined
+  const version = await jetstream.last({ stream, subject })
   if (version === undefined) return undefined
   const { partitions } = readVersion(version.head, name)
   const layout = new Layout(name, partitions)
-  const infos = await Promise.all([...layout.logs, ...layout.states].map((address) => infoOf(link, address.stream)))
+  const infos = await Promise.all(
+    [...layout.logs, ...layout.states].map((address) => infoOf(jetstream, address.stream)),
+  )
   return infos.flatMap((info) => info ?? [])
 }
 
-function checkServer(link: Link): void {
-  if (link.maxPayload < PAYLOAD_MIN)
+function checkServer(jetstream: JetStream): void {
+  if (jetstream.maxPayload < PAYLOAD_MIN)
     throw unfitServerError(
-      `the server accepts messages of at most ${link.maxPayload} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
+      `the server accepts messages of at most ${jetstream.maxPayload} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
     )
 }
 
 /** The first node decides. Fixed afterwards, because it determines where every run is. */
 async function agreeOnPartitions(
-  link: Link,
+  jetstream: JetStream,
   { stream, subject }: SubjectAddress,
   wished: number | undefined,
 ): Promise<number> {
   if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
     throw unfitServerError(`${wished} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
   const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
-  await link.publish({ stream, subject, head, expected: 0 }) // an existing message stays
+  await jetstream.publish({ stream, subject, head, expected: 0 }) // an existing message stays
   const { partitions } = readVersion(
-    (await link.last({ stream, subject }))?.head ?? head,
+    (await jetstream.last({ stream, subject }))?.head ?? head,
     stream.replace(/-state-0$/, ''),
   )
   if (wished !== undefined && wished !== partitions)
@@ -110,11 +115,12 @@ function readVersion(head: string, name: string): { readonly partitions: number 
 }
 
 /** Another node may be creating it, and then it takes a moment until every server knows it. */
-async function makeStream(link: Link, address: SubjectAddress, wishes: StreamWishes): Promise<StreamInfo> {
+async function makeStream(jetstream: JetStream, address: SubjectAddress, wishes: StreamWishes): Promise<StreamInfo> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
-    const info = (await infoOf(link, address.stream)) ?? (await create(link, address, wishes, tries < PEER_TRIES_MAX))
-    if (info !== undefined) return check(link, address, info, wishes)
-    await pause(TRY_MS, link.signal)
+    const info =
+      (await infoOf(jetstream, address.stream)) ?? (await create(jetstream, address, wishes, tries < PEER_TRIES_MAX))
+    if (info !== undefined) return check(jetstream, address, info, wishes)
+    await delay(TRY_MS, jetstream.signal)
   }
   throw unfitServerError(
     `the stream ${address.stream} is being created by another node, but does not appear: check that the servers have a leader`,
@@ -122,14 +128,14 @@ async function makeStream(link: Link, address: SubjectAddress, wishes: StreamWis
 }
 
 /** Undefined if this server knows no such stream. */
-async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefined> {
+async function infoOf(jetstream: JetStream, stream: string): Promise<StreamInfo | undefined> {
   for (let tries = 0; ; tries++) {
     try {
-      return await link.api<StreamInfo>(`STREAM.INFO.${stream}`, {}, 0)
+      return await jetstream.api<StreamInfo>(`STREAM.INFO.${stream}`, {}, 0)
     } catch (cause) {
       const reason = (cause as { cause?: unknown }).cause
-      if (reason instanceof ApiError && reason.isNoStream) return undefined
-      if (tries < TRIES_MAX && !link.signal.aborted) await pause(TRY_MS, link.signal)
+      if (reason instanceof JetStreamError && reason.isNoStream) return undefined
+      if (tries < TRIES_MAX && !jetstream.signal.aborted) await delay(TRY_MS, jetstream.signal)
       else if (reason instanceof NoResponders)
         throw unfitServerError(
           'the server has no JetStream: start it with -js, or with a `jetstream` block in its configuration',
@@ -141,12 +147,12 @@ async function infoOf(link: Link, stream: string): Promise<StreamInfo | undefine
 
 /** Undefined if another node is creating it, or if too few servers are known yet. */
 async function create(
-  link: Link,
+  jetstream: JetStream,
   { stream, subject }: SubjectAddress,
   wishes: StreamWishes,
   waitsForPeers: boolean,
 ): Promise<StreamInfo | undefined> {
-  const replicas = wishes.replicas ?? (link.isClustered ? 3 : 1)
+  const replicas = wishes.replicas ?? (jetstream.isClustered ? 3 : 1)
   if (!Number.isInteger(replicas) || replicas < 1 || replicas > REPLICAS_MAX)
     throw unfitServerError(`${replicas} is not a valid number of replicas: use 1 to ${REPLICAS_MAX}`)
   const isLog = stream.includes('-log-')
@@ -164,11 +170,12 @@ async function create(
     ...placementOf(wishes),
   }
   try {
-    return await link.api<StreamInfo>(`STREAM.CREATE.${stream}`, config)
+    return await jetstream.api<StreamInfo>(`STREAM.CREATE.${stream}`, config)
   } catch (cause) {
     const reason = (cause as { cause?: unknown }).cause
-    if (reason instanceof ApiError && reason.code === NAME_IN_USE) return undefined
-    if (reason instanceof ApiError && reason.code === NO_PEERS && link.isClustered && waitsForPeers) return undefined
+    if (reason instanceof JetStreamError && reason.code === NAME_IN_USE) return undefined
+    if (reason instanceof JetStreamError && reason.code === NO_PEERS && jetstream.isClustered && waitsForPeers)
+      return undefined
     throw unfitServerError(
       `cannot create the stream ${stream} with ${replicas} replicas${placementText(wishes)}: ${detailOf(reason ?? cause)}`,
     )
@@ -176,7 +183,7 @@ async function create(
 }
 
 async function check(
-  link: Link,
+  jetstream: JetStream,
   { stream }: SubjectAddress,
   info: StreamInfo,
   wishes: StreamWishes,
@@ -187,7 +194,7 @@ async function check(
   if (wishes.replicas === undefined || found >= wishes.replicas) return info
   try {
     const config = { ...info.config, num_replicas: wishes.replicas, ...placementOf(wishes) }
-    return await link.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
+    return await jetstream.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
   } catch (cause) {
     const reason = detailOf((cause as { cause?: unknown }).cause ?? cause)
     throw unfitServerError(`cannot raise the stream ${stream} from ${found} to ${wishes.replicas} replicas: ${reason}`)

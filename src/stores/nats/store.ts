@@ -26,9 +26,9 @@ import type {
 import type { StoredUsage } from '../../core/model/storage-usage.ts'
 import { BatchWriter } from '../shared/batch-writer.ts'
 import { OwnerTotals } from '../shared/owner-totals.ts'
-import { pause } from '../shared/delay.ts'
+import { delay } from '../shared/delay.ts'
 import type { Alarms } from './following/alarms.ts'
-import { Barriers } from './log/read-barrier.ts'
+import { ReadBarriers } from './log/read-barriers.ts'
 import { Commits } from './log/commits.ts'
 import { Creation } from './creation.ts'
 import { NatsDocuments } from './state/documents.ts'
@@ -37,7 +37,7 @@ import { type Head, isReady, storedRun } from './log/head.ts'
 import { Keys } from './state/keys.ts'
 import { Lanes } from './state/lanes.ts'
 import type { Layout } from './layout.ts'
-import type { Link } from './connection/connection.ts'
+import type { JetStream } from './connection/jetstream.ts'
 import { Listings } from './following/listings.ts'
 import { LossDetector } from './following/loss-detector.ts'
 import { NatsTransfer } from './transfer.ts'
@@ -49,7 +49,7 @@ import { type Entry, NatsRunIndex } from './following/run-index.ts'
 import { type CurrentRun, RunMessages, type Tip } from './log/run-messages.ts'
 
 export interface NatsStoreOptions {
-  readonly link: Link
+  readonly jetstream: JetStream
   readonly layout: Layout
   /** Whether several servers store each message. */
   readonly isReplicated: boolean
@@ -75,7 +75,7 @@ export class NatsStore implements Store {
     largest: async (limit) => (await this.#counted()).largest(limit),
     finishedRuns: (owner, limit, after) => this.#listings.finished(owner, limit, after),
   }
-  readonly #link: Link
+  readonly #jetstream: JetStream
   readonly #alarms: Alarms
   readonly #layout: Layout
   readonly #now: () => number
@@ -100,15 +100,15 @@ export class NatsStore implements Store {
   readonly #sweeping: NodeJS.Timeout
   #closing: Promise<void> | undefined
 
-  private constructor({ link, layout, isReplicated, outageTimeoutMs, now, alarms }: NatsStoreOptions) {
-    this.#link = link
+  private constructor({ jetstream, layout, isReplicated, outageTimeoutMs, now, alarms }: NatsStoreOptions) {
+    this.#jetstream = jetstream
     this.#alarms = alarms
     this.#layout = layout
     this.#now = now
     const name = (): string => this.#ids.unique()
-    const barriers = new Barriers(link, layout, isReplicated)
+    const barriers = new ReadBarriers(jetstream, layout, isReplicated)
     this.#messages = new RunMessages({
-      link,
+      jetstream,
       layout,
       name,
       barriers,
@@ -117,26 +117,26 @@ export class NatsStore implements Store {
       onWritten: (tip, slice) => this.#written(tip, slice),
     })
     this.#commits = new Commits({ messages: this.#messages, known: (id) => this.#known(id), outageTimeoutMs })
-    this.#owners = new Owners(link, layout)
-    this.#keys = new Keys(link, layout, barriers)
+    this.#owners = new Owners(jetstream, layout)
+    this.#keys = new Keys(jetstream, layout, barriers)
     this.#lanes = new Lanes({
-      link,
+      jetstream,
       layout,
       barriers,
       isOver: async (run) => this.#isOver(run[0]) || this.#creation.isOver(run),
     })
     const caughtUp = (): Promise<void> => untilCaughtUp(this.#states)
-    this.documents = new NatsDocuments({ link, layout, barriers, now, name, totals: this.#totals, caughtUp })
+    this.documents = new NatsDocuments({ jetstream, layout, barriers, now, name, totals: this.#totals, caughtUp })
     this.#creation = new Creation({
       messages: this.#messages,
       documents: this.documents,
       lanes: this.#lanes,
       keys: this.#keys,
       now,
-      serverNow: () => link.time.now(),
+      serverNow: () => jetstream.time.now(),
       stored: (current) => this.#stored(current),
       isKnown: (id) => this.#index.get(id) !== undefined,
-      signal: link.signal,
+      signal: jetstream.signal,
     })
     this.#listings = new Listings({
       index: this.#index,
@@ -146,7 +146,7 @@ export class NatsStore implements Store {
       onUnreadable: () => void this.#lossDetector.check(),
     })
     this.#lossDetector = new LossDetector({
-      link,
+      jetstream,
       barriers,
       alarms,
       index: this.#index,
@@ -155,7 +155,7 @@ export class NatsStore implements Store {
       onLost: (id) => this.#applier.retract(id),
       onRewound: () => this.#messages.forgetAll(),
     })
-    this.#retention = new NatsRetention({ link, layout, messages: this.#messages, keys: this.#keys })
+    this.#retention = new NatsRetention({ jetstream, layout, messages: this.#messages, keys: this.#keys })
     this.transfer = new NatsTransfer({
       workers: () => this.#workers(),
       runs: (limit, after) => this.#listings.oldest(limit, after),
@@ -167,14 +167,14 @@ export class NatsStore implements Store {
       hints: this.#hints,
       layout,
       alarms,
-      chains: this.#messages.chains,
+      messageIndex: this.#messages.messageIndex,
       documents: this.documents,
       owners: this.#owners,
       isClaimable: (head) => this.#isClaimable(head),
     })
     const { receive, receiveState } = this.#applier
-    this.#logs = layout.logs.map((address) => new Follower({ link, address, onMessage: receive }))
-    this.#states = layout.states.map((address) => new Follower({ link, address, onMessage: receiveState }))
+    this.#logs = layout.logs.map((address) => new Follower({ jetstream, address, onMessage: receive }))
+    this.#states = layout.states.map((address) => new Follower({ jetstream, address, onMessage: receiveState }))
     this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
   }
 
@@ -193,7 +193,7 @@ export class NatsStore implements Store {
   health(): StoreHealth {
     if (this.#closing !== undefined) return { ok: false, reason: 'the store was closed' }
     const { texts } = this.#alarms
-    return texts.length === 0 ? this.#link.health() : { ...this.#link.health(), alarms: texts }
+    return texts.length === 0 ? this.#jetstream.health() : { ...this.#jetstream.health(), alarms: texts }
   }
 
   create(run: NewRun): Promise<CreateResult> {
@@ -243,7 +243,7 @@ export class NatsStore implements Store {
 
   async size(): Promise<number> {
     const { logs, states } = this.#layout
-    const all = await Promise.all([...logs, ...states].map(({ stream }) => this.#link.state(stream)))
+    const all = await Promise.all([...logs, ...states].map(({ stream }) => this.#jetstream.state(stream)))
     return all.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
@@ -311,10 +311,10 @@ export class NatsStore implements Store {
     clearInterval(this.#sweeping)
     this.#lossDetector.close()
     const enough = new AbortController()
-    const late = pause(CLOSE_MS, enough.signal)
+    const late = delay(CLOSE_MS, enough.signal)
     await Promise.race([Promise.all([this.#commits.idle(), Promise.allSettled(this.#underWay)]), late])
     for (const follower of [...this.#logs, ...this.#states]) follower.close()
-    await Promise.race([this.#link.close(), late])
+    await Promise.race([this.#jetstream.close(), late])
     enough.abort()
   }
 
@@ -388,7 +388,7 @@ export class NatsStore implements Store {
     try {
       for (const { id, seq } of this.#index.tombstonesBefore(before)) {
         const { stream, subject } = this.#layout.run(id)
-        await this.#link.purge(stream, subject, seq + 1)
+        await this.#jetstream.purge(stream, subject, seq + 1)
       }
       await this.documents.sweep(before)
       await this.#owners.sweep(this.#now() - OWNER_KEPT_MS, (owner) => this.#index.heldBy(owner).length > 0)

@@ -2,7 +2,7 @@
 import type { ClientConfig, Pool, PoolClient, PoolConfig, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { StoreHealth } from '../../core/ports/store.ts'
-import { pause } from '../shared/delay.ts'
+import { delay } from '../shared/delay.ts'
 import { cancelBackend } from './cancel-request.ts'
 import { failureKind, isSilence, leavesConnection, storeError } from './failures.ts'
 import { beginWith, sessionSettings, type TimeBounds } from './time-bounds.ts'
@@ -94,7 +94,7 @@ export class Database {
     // The caller gets a result within this time, even if the server is silent during the last attempt.
     const boundMs = Math.max(patienceMs, PATIENCE_MS)
     let again = false
-    for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
+    for (let delayMs = RETRY_MIN_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
       if (this.#closing.signal.aborted) throw storeUnavailable('the store is closed')
       try {
         const { text, values } = statement(again)
@@ -108,10 +108,10 @@ export class Database {
           this.#reachability.failure = detailOf(cause)
           again = true
         }
-        const triedMs = performance.now() - since + delay
+        const triedMs = performance.now() - since + delayMs
         const givesUp = kind === 'refused' || triedMs > (kind === 'undone' ? boundMs : patienceMs)
         if (givesUp) throw storeError(cause, RETRY_MAX_MS)
-        await pause(delay, this.#closing.signal)
+        await delay(delayMs, this.#closing.signal)
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Receives hints from other nodes: one connection with LISTEN, reopened whenever it breaks. */
-import { pause } from '../shared/delay.ts'
+import { delay } from '../shared/delay.ts'
 import { connectionConfig, type Pg } from './database.ts'
 
 export interface ListenerOptions {
@@ -35,18 +35,18 @@ export class Listener {
 
   async #work(): Promise<void> {
     const { signal } = this.#closing
-    let delay = RETRY_MIN_MS
+    let delayMs = RETRY_MIN_MS
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       try {
         await this.#listen(() => {
-          delay = RETRY_MIN_MS
+          delayMs = RETRY_MIN_MS
           if (!isFirst) this.#options.onGap()
         })
       } catch {
         // Until it is back, followers poll the log.
       }
-      await pause(delay, signal)
-      delay = Math.min(delay * 2, RETRY_MAX_MS)
+      await delay(delayMs, signal)
+      delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)
     }
   }
 
@@ -66,7 +66,7 @@ export class Listener {
       await Promise.race([listening, untilAborted(signal)])
       if (!signal.aborted) onListening()
       while (!signal.aborted) {
-        await pause(ASK_EVERY_MS, signal)
+        await delay(ASK_EVERY_MS, signal)
         if (!signal.aborted) await Promise.race([client.query('SELECT'), untilAborted(signal)])
       }
     } finally {

@@ -26,7 +26,7 @@ import type {
   StoredRun,
   StoreHealth,
 } from '../../core/ports/store.ts'
-import { pause } from '../shared/delay.ts'
+import { delay } from '../shared/delay.ts'
 import { connectionConfig, Database, type Pg, Reachability } from './database.ts'
 import { PostgresDocuments } from './documents.ts'
 import { GroupCommit, COMMIT_STREAMS } from './group-commit.ts'
@@ -330,7 +330,7 @@ export class PostgresStore implements Store {
 
   async #close(): Promise<void> {
     const enough = new AbortController()
-    const late = pause(CLOSE_MS, enough.signal)
+    const late = delay(CLOSE_MS, enough.signal)
     await Promise.race([this.#commits.idle(), late])
     await Promise.race([this.#notifier.close(), late])
     const databases = [this.#committing, this.#renewing, this.#database]

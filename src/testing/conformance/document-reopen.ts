@@ -5,7 +5,7 @@ import { current, draft } from './documents.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'
 
-export const documentRecoverySection: ConformanceSection = {
+export const documentReopenSection: ConformanceSection = {
   name: 'recovery of documents',
   needsReopen: true,
   cases: [

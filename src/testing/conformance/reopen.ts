@@ -6,7 +6,7 @@ import { expectLog, expectSameBytes, readBytes, readRecords, refusalOf } from '.
 import type { ConformanceSection } from './target.ts'
 import { TTL_MS, type Trial } from './trial.ts'
 
-export const recoverySection: ConformanceSection = {
+export const reopenSection: ConformanceSection = {
   name: 'recovery',
   needsReopen: true,
   cases: [

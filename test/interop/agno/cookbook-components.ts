@@ -2,7 +2,7 @@
 import { tool } from 'ai'
 import { z } from 'zod'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
-import { scriptedModel } from '../../../src/agents/model/scripted.ts'
+import { scriptedModel } from '../../../src/agents/model/scripted/scripted.ts'
 import { step, workflow } from '../../../src/agents/workflow/index.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 

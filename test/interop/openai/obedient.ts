@@ -1,6 +1,6 @@
 /** A model that does what it is sent: it calls the tool that it is given, and answers in the format that the request describes. */
 import { modelAgent } from '../../../src/agents/model/agent.ts'
-import { scriptedModel } from '../../../src/agents/model/scripted.ts'
+import { scriptedModel } from '../../../src/agents/model/scripted/scripted.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 import { instanceOf } from '../../support/schema-instance.ts'
 

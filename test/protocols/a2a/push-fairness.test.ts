@@ -72,7 +72,7 @@ test('push: a delivery that only waits for more events makes room for another on
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
   // No courier returns by itself while the test runs.
-  const limits = { lookMs: 20, maxDeliveries: 2, lingerMs: 600_000, timeoutMs: 600_000 }
+  const limits = { lookMs: 20, maxDeliveries: 2, idleWaitMs: 600_000, timeoutMs: 600_000 }
   const server = await serveA2a({ a2a: { push: { loopback: true, limits } }, auth: { keys: path } })
   const as = (key: string) => ({ ...current, authorization: `Bearer ${key}` })
   const dead = await receive({ answer: () => new Promise<number>(() => {}) })

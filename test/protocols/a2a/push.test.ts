@@ -6,7 +6,7 @@ import { silentLogger } from '../../../src/core/ports/logger.ts'
 import { localPrincipal } from '../../../src/core/model/principal.ts'
 import type { A2aOptions } from '../../../src/protocols/a2a/index.ts'
 import { isAllowed, type Lookup } from '../../../src/protocols/a2a/push/addresses.ts'
-import { Courier } from '../../../src/protocols/a2a/push/push-delivery.ts'
+import { PushDelivery } from '../../../src/protocols/a2a/push/push-delivery.ts'
 import { defaultPushLimits } from '../../../src/protocols/a2a/push/limits.ts'
 import { Pushes, type PushParts } from '../../../src/protocols/a2a/push/index.ts'
 import { createKeys } from '../../support/keys.ts'
@@ -31,7 +31,7 @@ import {
 } from './serve.ts'
 
 /** What a test would otherwise wait for. */
-const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50, lingerMs: 200 }
+const limits = { lookMs: 20, delayMs: 10, maxDelayMs: 50, idleWaitMs: 200 }
 const a2a: A2aOptions = { push: { loopback: true, limits } }
 
 function pushTo(url: string, more: object = {}): object {
@@ -238,8 +238,8 @@ test('push: when two nodes claim a delivery at once, one delivers', async () => 
   const [found] = (await server.service.allDocuments({ collection: 'a2a.push.delivery', limit: 1 })).documents
   const { signal } = new AbortController()
   const parts = { service: server.service, clock: systemClock, logger: silentLogger, loopback: true, signal }
-  const courier = (node: string): Courier =>
-    new Courier({ ...parts, node, limits: { ...defaultPushLimits, ...limits } }, localPrincipal, found!)
+  const courier = (node: string): PushDelivery =>
+    new PushDelivery({ ...parts, node, limits: { ...defaultPushLimits, ...limits } }, localPrincipal, found!)
   await Promise.all([courier('a').run(), courier('b').run()])
   expect(sequences(receiver.received)).toEqual(receiver.received.map((_push, index) => index))
   expect(isOver(receiver)).toBe(true)

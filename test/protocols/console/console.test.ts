@@ -216,7 +216,7 @@ test('console: the server reports its health, load and limits', async () => {
     ok: true,
     auth: 'none',
     store: { name: 'memory', ok: true },
-    load: { running: 0, subscribers: 0, lag: 0, recovered: 0, lost: 0 },
+    load: { running: 0, subscribers: 0, lag: 0, recovered: 0, failed: 0 },
   })
   expect(body['limits']).toMatchObject({ retryDelayMs: 20 })
 })

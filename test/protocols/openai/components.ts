@@ -2,7 +2,7 @@
 import type { Component } from '../../../src/core/ports/component.ts'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { modelAgent } from '../../../src/agents/model/agent.ts'
-import { scriptedModel } from '../../../src/agents/model/scripted.ts'
+import { scriptedModel } from '../../../src/agents/model/scripted/scripted.ts'
 import { team } from '../../../src/agents/team/team.ts'
 
 /** Calls the caller's tool `weather` for each city in the question, and then repeats the results. */

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { tool } from 'ai'
 import { z } from 'zod'
 import { modelAgent, type ModelAgentDefinition } from '../../../src/agents/model/agent.ts'
-import { type ScriptedPart, scriptedModel } from '../../../src/agents/model/scripted.ts'
+import { type ScriptedPart, scriptedModel } from '../../../src/agents/model/scripted/scripted.ts'
 import { team } from '../../../src/agents/team/team.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
 

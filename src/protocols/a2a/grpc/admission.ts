@@ -1,4 +1,4 @@
-/** Admission control by metadata, before a call's message is read: authentication, rate limits, and a cap on concurrent reads. */
+/** GrpcAdmission control by metadata, before a call's message is read: authentication, rate limits, and a cap on concurrent reads. */
 import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/model/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/model/principal.ts'
@@ -21,7 +21,7 @@ export interface AdmissionOptions {
   readonly messageTimeoutMs: number
 }
 
-export class Admission {
+export class GrpcAdmission {
   readonly #options: AdmissionOptions
   readonly #principals = new WeakMap<Grpc.Metadata, Principal>()
   readonly #reading = new Map<string, Slots>()

@@ -4,7 +4,7 @@ import type { Codecs, Definition } from '../../../a2a/grpc/packages.ts'
 import type { ServiceText } from '../../../a2a/grpc/schema.ts'
 import { FieldCounter } from '../../../a2a/grpc/count.ts'
 import { Converter } from '../../../a2a/grpc/shape.ts'
-import { isRaw } from '../../../a2a/untyped-json.ts'
+import { isUntypedObject } from '../../../a2a/untyped-json.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { Service } from '../../../core/service.ts'
@@ -19,7 +19,7 @@ import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import type { A2aOptions } from '../wire/options.ts'
 import { protoResult } from '../routes/rest.ts'
 import { parseVersion, requireVersion, type Version } from '../requests/version.ts'
-import type { Admission } from './admission.ts'
+import type { GrpcAdmission } from './admission.ts'
 import { toStatus } from './errors.ts'
 import { legacyMethod, legacyParams } from './legacy.ts'
 import { updatesOf } from './updates.ts'
@@ -28,7 +28,7 @@ export interface CallParts {
   readonly grpc: typeof Grpc
   readonly service: Service
   readonly agents: Agents
-  readonly admission: Admission
+  readonly admission: GrpcAdmission
   readonly options: A2aOptions
   readonly logger: Logger
   /** HTTP address of the server. */
@@ -163,7 +163,7 @@ export class Calls {
       idempotencyKey: metadataOf('idempotency-key'),
       after: metadataOf('last-event-id'),
     }
-    return { agent, caller, params: isRaw(given) ? { ...given, tenant: '' } : given }
+    return { agent, caller, params: isUntypedObject(given) ? { ...given, tenant: '' } : given }
   }
 
   #decode(type: string, bytes: Buffer): unknown {
@@ -185,7 +185,7 @@ export class Calls {
   /** `tenant` is `agent` or `agent/tenant`. Default: the default agent. */
   #agentOf(params: unknown): { readonly agent: Agent; readonly tenant: string } {
     const { agents } = this.#parts
-    const { tenant: named = '' } = (isRaw(params) ? params : {}) as { readonly tenant?: string }
+    const { tenant: named = '' } = (isUntypedObject(params) ? params : {}) as { readonly tenant?: string }
     const [, id = named, tenant = ''] = /^([^/]*)\/(.*)$/s.exec(named) ?? []
     return agents.has(id) ? { agent: agents.get(id), tenant } : { agent: agents.default(), tenant: named }
   }

@@ -11,7 +11,7 @@ import { limitConnections, LISTEN_BACKLOG } from '../../../http/guards/limit-con
 import type { RequestRate } from '../../../http/guards/request-rate.ts'
 import type { TrustedProxies } from '../../../http/guards/trusted-proxies.ts'
 import { Agents, type AgentsOptions } from '../requests/agents.ts'
-import { Admission } from './admission.ts'
+import { GrpcAdmission } from './admission.ts'
 import { Calls } from './calls.ts'
 
 export interface GrpcOptions extends Omit<AgentsOptions, 'auth'> {
@@ -65,7 +65,7 @@ export async function openGrpc(options: GrpcOptions): Promise<GrpcServer> {
   const { grpc, define } = await optionalPackage('gRPC', GRPC_PACKAGES, loadGrpc)
   const { limits } = options.service
   const services = new Map<string, Calls>()
-  const admission = new Admission({
+  const admission = new GrpcAdmission({
     grpc,
     authenticator,
     proxies,

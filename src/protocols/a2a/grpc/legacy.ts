@@ -1,6 +1,6 @@
 /** gRPC of 0.3: maps calls to operations, and resource names such as `tasks/x` to ids. */
 import { legacyNames } from '../../../a2a/grpc/schema.ts'
-import { isRaw } from '../../../a2a/untyped-json.ts'
+import { isUntypedObject } from '../../../a2a/untyped-json.ts'
 import { toProtoPush, toProtoSend } from '../legacy/proto.ts'
 import type { MethodName } from '../requests/methods.ts'
 
@@ -19,7 +19,7 @@ interface NamedRequest {
 }
 
 export function legacyParams(method: MethodName, request: unknown): unknown {
-  const { name, parent, historyLength, pageSize, pageToken } = (isRaw(request) ? request : {}) as NamedRequest
+  const { name, parent, historyLength, pageSize, pageToken } = (isUntypedObject(request) ? request : {}) as NamedRequest
   const [, task = '', config = ''] =
     /^tasks\/([^/]*)(?:\/pushNotificationConfigs\/?(.*))?$/s.exec(name ?? parent ?? '') ?? []
   switch (method) {

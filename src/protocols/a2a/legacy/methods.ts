@@ -1,5 +1,5 @@
 /** Maps JSON-RPC methods of 0.3 to those of 1.0. */
-import { isRaw } from '../../../a2a/untyped-json.ts'
+import { isUntypedObject } from '../../../a2a/untyped-json.ts'
 import type { Agent } from '../requests/agents.ts'
 import { a2aError } from '../wire/errors.ts'
 import { methods } from '../requests/methods.ts'
@@ -28,7 +28,7 @@ export const legacyMethods = {
   },
   'tasks/resubscribe': (agent, caller, params) => methods.SubscribeToTask(agent, caller, params),
   async 'tasks/pushNotificationConfig/set'(agent, caller, params) {
-    const { pushNotificationConfig, taskId } = isRaw(params) ? params : {}
+    const { pushNotificationConfig, taskId } = isUntypedObject(params) ? params : {}
     const request = toPushConfig(pushNotificationConfig ?? {}, taskId)
     const created = await methods.CreateTaskPushNotificationConfig(agent, caller, request)
     return { result: fromPushConfig(created.result) }
@@ -67,7 +67,7 @@ export function isLegacyStream(name: keyof typeof legacyMethods): boolean {
 
 /** In 0.3, `id` is the task id. */
 function pushQuery(params: unknown): { readonly taskId: unknown; readonly id: unknown } {
-  const { id, pushNotificationConfigId } = isRaw(params) ? params : {}
+  const { id, pushNotificationConfigId } = isUntypedObject(params) ? params : {}
   return { taskId: id, id: pushNotificationConfigId ?? undefined }
 }
 

@@ -1,6 +1,6 @@
 /** HTTP+JSON of 0.3: the ProtoJSON format, which differs from its JSON-RPC format and from 1.0. */
 import { legacyPushConfig, protoMessage, protoPart } from '../../../a2a/legacy-messages.ts'
-import { inCamelCase, isRaw, type Raw } from '../../../a2a/untyped-json.ts'
+import { inCamelCase, isUntypedObject, type UntypedObject } from '../../../a2a/untyped-json.ts'
 import type { AgentCard, Artifact, PushConfig, SendResult, StreamResponse, Task, TaskStatus } from '../wire/wire.ts'
 import { toLegacyCard } from './card.ts'
 import { isFinal } from './result.ts'
@@ -87,7 +87,7 @@ function toProtoMessage(value: unknown): unknown {
 }
 
 function toProtoPart(value: unknown): unknown {
-  if (!isRaw(value)) return value
+  if (!isUntypedObject(value)) return value
   const { text, file, data, metadata } = value
   const about = metadata === undefined ? {} : { metadata }
   const fileFields = fieldsOf(file)
@@ -95,7 +95,11 @@ function toProtoPart(value: unknown): unknown {
     const { fileWithUri, fileWithBytes, uri = fileWithUri, bytes = fileWithBytes, name, mimeType } = fileFields
     return { url: uri, raw: bytes, filename: name, mediaType: mimeType, ...about }
   }
-  return { text, ...(data !== undefined && { data: isRaw(data) && 'data' in data ? data['data'] : data }), ...about }
+  return {
+    text,
+    ...(data !== undefined && { data: isUntypedObject(data) && 'data' in data ? data['data'] : data }),
+    ...about,
+  }
 }
 
 /** Accepts the format of the official SDK's client and the ProtoJSON request. */
@@ -103,7 +107,7 @@ export function toProtoPush(body: unknown, taskId: string): unknown {
   const { config = body, configId } = fieldsOf(body) ?? {}
   const fields = fieldsOf(config) ?? {}
   const request = toPushConfig(toPushFields(fields['pushNotificationConfig'] ?? fields), taskId)
-  return isRaw(request) && request['id'] === undefined ? { ...request, id: configId } : request
+  return isUntypedObject(request) && request['id'] === undefined ? { ...request, id: configId } : request
 }
 
 function toPushFields(value: unknown): unknown {
@@ -112,7 +116,7 @@ function toPushFields(value: unknown): unknown {
   return { ...fields, authentication: inCamelCase(fields['authentication']) }
 }
 
-function fieldsOf(value: unknown): Raw | undefined {
+function fieldsOf(value: unknown): UntypedObject | undefined {
   const fields = inCamelCase(value)
-  return isRaw(fields) ? fields : undefined
+  return isUntypedObject(fields) ? fields : undefined
 }

@@ -7,7 +7,7 @@ import { type Principal, principalOf } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 import type { PushSettings } from '../wire/options.ts'
 import type { Lookup } from './addresses.ts'
-import { Courier, type CourierParts } from './push-delivery.ts'
+import { PushDelivery, type PushDeliveryParts } from './push-delivery.ts'
 import { DELIVERIES } from '../collections.ts'
 import { deliveryIn, endDelivery, isDue } from './deliveries.ts'
 import { defaultPushLimits, type PushLimits } from './limits.ts'
@@ -34,7 +34,7 @@ const FIRST_SHARE = 4
 
 interface ActiveDelivery {
   readonly owner: string
-  readonly courier: Courier
+  readonly courier: PushDelivery
   readonly done: Promise<void>
 }
 
@@ -44,7 +44,7 @@ export class Pushes {
   readonly #logger: Logger
   readonly #limits: PushLimits
   readonly #shared: boolean
-  readonly #courier: CourierParts
+  readonly #courier: PushDeliveryParts
   readonly #stopping = new AbortController()
   readonly #active = new Map<string, ActiveDelivery>()
   /** Active deliveries by principal and by host, so that slow receivers do not block others. */
@@ -127,7 +127,7 @@ export class Pushes {
   }
 
   #send(key: string, principal: Principal, document: Document): void {
-    const courier = new Courier(this.#courier, principal, document)
+    const courier = new PushDelivery(this.#courier, principal, document)
     const work = courier.run().catch((cause: unknown) => {
       this.#logger.warn({ delivery: document.id, err: cause }, 'failed to deliver a push')
     })
@@ -150,7 +150,7 @@ export class Pushes {
   /** Polls again as soon as the place is free. */
   #makeRoom({ courier, done }: ActiveDelivery): void {
     const roomMade = this.#roomMade
-    courier.giveWay()
+    courier.yieldSlot()
     void done.then(() => roomMade.abort())
   }
 

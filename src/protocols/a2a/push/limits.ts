@@ -11,7 +11,7 @@ export interface PushLimits {
   /** Time limit for a receiver's response. */
   readonly timeoutMs: number
   /** How long an up-to-date delivery follows its task before it returns to polling. */
-  readonly lingerMs: number
+  readonly idleWaitMs: number
   /** After this long without progress another node may take over. Longer than one attempt takes. */
   readonly leaseMs: number
   /** Delay before the second attempt; doubles with each further one. */
@@ -27,7 +27,7 @@ export const defaultPushLimits: PushLimits = {
   maxDeliveriesPerHost: 4,
   lookMs: 500,
   timeoutMs: 15_000,
-  lingerMs: 5000,
+  idleWaitMs: 5000,
   leaseMs: 45_000,
   delayMs: 1000,
   maxDelayMs: 600_000,

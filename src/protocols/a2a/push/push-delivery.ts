@@ -21,7 +21,7 @@ import { notificationOf } from './notification.ts'
 import { signNotification } from './signature.ts'
 import { post, RedirectRefused } from './webhook.ts'
 
-export interface CourierParts {
+export interface PushDeliveryParts {
   readonly service: Service
   readonly clock: Clock
   readonly logger: Logger
@@ -41,16 +41,16 @@ class DeliveryLostError extends Error {}
 /** The receiver rejected it, and a retry is scheduled. */
 class DeliveryPostponedError extends Error {}
 
-export class Courier {
-  readonly #parts: CourierParts
+export class PushDelivery {
+  readonly #parts: PushDeliveryParts
   readonly #principal: Principal
   readonly #documents: OwnedDocuments
   #delivery: Delivery
   #version: number
   /** While everything is delivered, and it waits for more. */
-  #lingering: AbortController | undefined
+  #idleWait: AbortController | undefined
 
-  constructor(parts: CourierParts, principal: Principal, document: Document) {
+  constructor(parts: PushDeliveryParts, principal: Principal, document: Document) {
     this.#parts = parts
     this.#principal = principal
     this.#documents = parts.service.documents(principal)
@@ -75,12 +75,12 @@ export class Courier {
 
   /** Everything is delivered, and it waits for more. */
   get isIdle(): boolean {
-    return this.#lingering !== undefined
+    return this.#idleWait !== undefined
   }
 
   /** Makes an idle courier return to polling now, so that another delivery gets its place. */
-  giveWay(): void {
-    this.#lingering?.abort()
+  yieldSlot(): void {
+    this.#idleWait?.abort()
   }
 
   get #id(): string {
@@ -101,7 +101,7 @@ export class Courier {
       if (slice === undefined) {
         this.#delivery = { ...this.#delivery, told: after + 1 }
         if (signal.aborted) return false
-        if (!(await this.#linger(after))) return false
+        if (!(await this.#waitForMore(after))) return false
         continue
       }
       for (const event of events(slice)) {
@@ -115,14 +115,14 @@ export class Courier {
   }
 
   /** Returns true when there are new events. */
-  async #linger(after: number): Promise<boolean> {
+  async #waitForMore(after: number): Promise<boolean> {
     const { service, limits, signal } = this.#parts
-    this.#lingering = new AbortController()
-    const ended = AbortSignal.any([signal, this.#lingering.signal])
+    this.#idleWait = new AbortController()
+    const ended = AbortSignal.any([signal, this.#idleWait.signal])
     try {
-      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.lingerMs, ended)
+      return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.idleWaitMs, ended)
     } finally {
-      this.#lingering = undefined
+      this.#idleWait = undefined
     }
   }
 

@@ -20,7 +20,7 @@ import type { GivenMessage } from './shapes.ts'
 import type { Threads } from './threads.ts'
 
 /** What one client gets. */
-export interface AgentStream {
+export interface AttachedStream {
   readonly view: SharedView<AgentState, AgentFrame>
   readonly run: string
   readonly session: string
@@ -49,7 +49,7 @@ export async function attach(
   threads: Threads,
   stored: StoredRun,
   { runId, messages }: { readonly runId?: string; readonly messages: readonly (GivenMessage | AgUiMessage)[] },
-): Promise<AgentStream> {
+): Promise<AttachedStream> {
   const view = threads.view(stored)
   const from = await view.current(stored.next)
   const { state } = from

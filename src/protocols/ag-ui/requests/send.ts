@@ -7,7 +7,7 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Component } from '../../../core/ports/component.ts'
 import { jsonBytes } from '../../../http/response/respond.ts'
 import { isMessageOf, parseInterruptId, parseCallId, toCallId, toInterruptId } from '../wire/ids.ts'
-import { attach, type AgentStream } from './attach.ts'
+import { attach, type AttachedStream } from './attach.ts'
 import { callerOf, invalid, newMessages, parsed, textOf, toMessages } from './messages.ts'
 import type { GivenMessage, ResumeEntry, RunBody } from './shapes.ts'
 import { startKey, type Threads } from './threads.ts'
@@ -21,7 +21,7 @@ export interface SendRequest {
 /** What a client may hand to the agent besides messages. It is part of the run's metadata. */
 const EXTRAS_BYTES_MAX = 32 * 1024
 
-export async function send(threads: Threads, request: SendRequest): Promise<AgentStream> {
+export async function send(threads: Threads, request: SendRequest): Promise<AttachedStream> {
   const { principal, component, body } = request
   const known = await threads.started(principal, component, body)
   if (known !== undefined) return attach(threads, known, body)
@@ -34,7 +34,7 @@ export async function send(threads: Threads, request: SendRequest): Promise<Agen
   return start(threads, request)
 }
 
-async function start(threads: Threads, { principal, component, body }: SendRequest): Promise<AgentStream> {
+async function start(threads: Threads, { principal, component, body }: SendRequest): Promise<AttachedStream> {
   const { threadId: session, runId } = body
   try {
     const { stored } = await threads.service.start(principal, {
@@ -131,7 +131,7 @@ async function continueRun(
   { principal, component, body }: SendRequest,
   id: string,
   given: AnswerLookup,
-): Promise<AgentStream> {
+): Promise<AttachedStream> {
   const stored = await threads.run(principal, component, id)
   if (stored.run.session !== body.threadId) throw new HoldfastError('not_found', `no run ${id} in this thread`)
   const view = threads.view(stored)

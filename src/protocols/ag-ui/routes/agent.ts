@@ -10,7 +10,7 @@ import { respondEmpty, respondJson, respondText } from '../../../http/response/r
 import type { Call, Route } from '../../../http/routing/route.ts'
 import { stopWhenGone } from '../../../http/response/stop-when-gone.ts'
 import type { Streams } from '../../../http/response/stream.ts'
-import { attach, type AgentStream } from '../requests/attach.ts'
+import { attach, type AttachedStream } from '../requests/attach.ts'
 import { capabilitiesOf } from '../requests/capabilities.ts'
 import { messagesBefore } from '../requests/history.ts'
 import { send } from '../requests/send.ts'
@@ -70,7 +70,7 @@ async function followRun(call: Call, threads: Threads, streams: Streams): Promis
   await follow(call, threads, streams, { view, run, session, earlier: [], from, after: position })
 }
 
-async function follow(call: Call, { service }: Threads, streams: Streams, stream: AgentStream): Promise<void> {
+async function follow(call: Call, { service }: Threads, streams: Streams, stream: AttachedStream): Promise<void> {
   const { response, principal } = call
   response.setHeader('holdfast-session', encodeHeader(stream.session))
   if (stream.hasEnded === true)

@@ -1,14 +1,14 @@
 /** Stream format: server-sent events, one per AG-UI event. */
 import type { StreamFormat } from '../../../http/response/stream.ts'
 import { encodeFrames, encodeSelected, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
-import type { AgentStream } from '../requests/attach.ts'
+import type { AttachedStream } from '../requests/attach.ts'
 import type { AgentFrame } from '../view/state.ts'
 import type { AgUiEvent } from './events.ts'
 
 const CONTENT_TYPE = 'text/event-stream; charset=utf-8'
 
 /** What a client is told about events that name its run, or repeat its messages. */
-type Personal = Pick<AgentStream, 'runId' | 'earlier'>
+type Personal = Pick<AttachedStream, 'runId' | 'earlier'>
 
 export function agentFrameFormat({ runId, earlier }: Personal): FrameFormat<AgentFrame> {
   return {
@@ -23,7 +23,7 @@ export function agentFrameFormat({ runId, earlier }: Personal): FrameFormat<Agen
   }
 }
 
-export function agentFormat(stream: AgentStream): StreamFormat & { readonly after: number } {
+export function agentFormat(stream: AttachedStream): StreamFormat & { readonly after: number } {
   const { view, from, leg = 0, after = -1, snapshot = [], results = new Set() } = stream
   const frameFormat = agentFrameFormat(stream)
   const cursor = new ViewCursor({
@@ -56,7 +56,7 @@ export function encodeSnapshot(personalOf: Personal, events: readonly AgUiEvent[
 
 export const eventStreamType = CONTENT_TYPE
 
-export function runHeaders({ run }: Pick<AgentStream, 'run'>): Readonly<Record<string, string>> {
+export function runHeaders({ run }: Pick<AttachedStream, 'run'>): Readonly<Record<string, string>> {
   return { 'holdfast-run': run }
 }
 

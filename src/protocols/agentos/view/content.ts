@@ -1,7 +1,7 @@
 /** A component's content, without retracted output. */
 import { textFrom } from '../../../core/structure/text-pieces.ts'
 import type { Speaker, State } from './state.ts'
-import { values } from './persistent-list.ts'
+import { valuesOf } from './persistent-list.ts'
 
 export function textOf({ texts }: Speaker): string {
   return textFrom(texts)
@@ -41,9 +41,9 @@ const LISTS: ReadonlyMap<string, keyof MediaLists> = new Map([
 ])
 
 export function mediaOf({ media }: Speaker): MediaLists {
-  return Object.groupBy(values(media), ({ mime_type: type }) => LISTS.get(type.split('/')[0]!) ?? 'files')
+  return Object.groupBy(valuesOf(media), ({ mime_type: type }) => LISTS.get(type.split('/')[0]!) ?? 'files')
 }
 
 export function citationsOf({ sources }: Speaker): { readonly citations?: object } {
-  return sources === undefined ? {} : { citations: { urls: values(sources) } }
+  return sources === undefined ? {} : { citations: { urls: valuesOf(sources) } }
 }

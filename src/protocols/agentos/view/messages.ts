@@ -2,7 +2,7 @@
 import { piecesOf } from '../../../core/structure/text-pieces.ts'
 import { asText } from '../wire/shapes.ts'
 import { secondsOf, type Speaker } from './state.ts'
-import { entries } from './persistent-list.ts'
+import { entriesOf } from './persistent-list.ts'
 
 export interface Message {
   readonly id: string
@@ -60,11 +60,11 @@ export function conversationOf(speaker: Speaker): Message[] {
 
 function partsOf(speaker: Speaker): Part[] {
   const texts = piecesOf(speaker.texts).map(({ index, text }): Part => ({ type: 'text', index, text }))
-  const called = entries(speaker.calls).map(({ index, value }): Part => {
+  const called = entriesOf(speaker.calls).map(({ index, value }): Part => {
     const { call: id, name, input } = value
     return { type: 'called', index, call: { id, type: 'function', function: { name, arguments: asText(input) } } }
   })
-  const ended = entries(speaker.results).map(({ index, value }): Part => {
+  const ended = entriesOf(speaker.results).map(({ index, value }): Part => {
     const { call, time, output, error } = value
     const content = error === undefined ? asText(output) : error.message
     const tool = { tool_call_id: call, tool_call_error: error !== undefined }

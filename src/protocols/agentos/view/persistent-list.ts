@@ -1,22 +1,24 @@
-/** A persistent list: appending shares the existing entries, so that a pure fold need not copy it. */
+/** A persistent list: appending shares the existing entriesOf, so that a pure fold need not copy it. */
 
-export type Trail<Value> = { readonly index: number; readonly value: Value; readonly before: Trail<Value> } | undefined
+export type PersistentList<Value> =
+  | { readonly index: number; readonly value: Value; readonly before: PersistentList<Value> }
+  | undefined
 
 /** `index`: log index of the value. */
-export function add<Value>(trail: Trail<Value>, index: number, value: Value): Trail<Value> {
+export function appendTo<Value>(trail: PersistentList<Value>, index: number, value: Value): PersistentList<Value> {
   return { index, value, before: trail }
 }
 
-/** Removes entries since an index, except those that `stays` selects. */
-export function retract<Value>(
-  trail: Trail<Value>,
+/** Removes entriesOf since an index, except those that `stays` selects. */
+export function retractFrom<Value>(
+  trail: PersistentList<Value>,
   from: number,
   stays: (value: Value) => boolean = () => false,
-): Trail<Value> {
+): PersistentList<Value> {
   const staying: { readonly index: number; readonly value: Value }[] = []
   let rest = trail
   for (; rest !== undefined && rest.index >= from; rest = rest.before) if (stays(rest.value)) staying.push(rest)
-  for (const { index, value } of staying.toReversed()) rest = add(rest, index, value)
+  for (const { index, value } of staying.toReversed()) rest = appendTo(rest, index, value)
   return rest
 }
 
@@ -26,18 +28,18 @@ export interface Entry<Value> {
 }
 
 /** Oldest first. */
-export function entries<Value>(trail: Trail<Value>): Entry<Value>[] {
+export function entriesOf<Value>(trail: PersistentList<Value>): Entry<Value>[] {
   const found: Entry<Value>[] = []
   for (let at = trail; at !== undefined; at = at.before) found.push(at)
   return found.toReversed()
 }
 
-export function values<Value>(trail: Trail<Value>): Value[] {
-  return entries(trail).map(({ value }) => value)
+export function valuesOf<Value>(trail: PersistentList<Value>): Value[] {
+  return entriesOf(trail).map(({ value }) => value)
 }
 
 /** The newest match. */
-export function last<Value>(trail: Trail<Value>, fits: (value: Value) => boolean): Value | undefined {
+export function newestOf<Value>(trail: PersistentList<Value>, fits: (value: Value) => boolean): Value | undefined {
   for (let at = trail; at !== undefined; at = at.before) if (fits(at.value)) return at.value
   return undefined
 }

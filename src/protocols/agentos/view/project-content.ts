@@ -14,7 +14,7 @@ import {
   type ToolCalled,
   type ToolEnded,
 } from './state.ts'
-import { add, last } from './persistent-list.ts'
+import { appendTo, newestOf } from './persistent-list.ts'
 
 /** The speaker of an event. Closes open reasoning when other content starts. */
 export function currentSpeaker(writer: FrameWriter): Speaker {
@@ -98,7 +98,7 @@ export function toolCalled(writer: FrameWriter, { index, time, data }: LoggedEve
     time,
     recorded: data.key !== undefined,
   }
-  writer.keep({ ...speaker, calls: add(speaker.calls, index, called) })
+  writer.keep({ ...speaker, calls: appendTo(speaker.calls, index, called) })
   writer.writeShared(speaker, 'ToolCallStarted', { tool: toolExecution(writer.state, speaker, called) })
 }
 
@@ -115,8 +115,8 @@ export function toolEnded(writer: FrameWriter, event: LoggedEventOf<'tool.comple
     recorded: data.key !== undefined,
     ...(event.type === 'tool.completed' ? { output: event.data.output } : { error: event.data.error }),
   }
-  writer.keep({ ...speaker, results: add(speaker.results, index, ended) })
-  const called = last(speaker.calls, ({ call }) => call === data.call) ?? { ...ended, name: data.name, input: {} }
+  writer.keep({ ...speaker, results: appendTo(speaker.results, index, ended) })
+  const called = newestOf(speaker.calls, ({ call }) => call === data.call) ?? { ...ended, name: data.name, input: {} }
   const tool = toolExecution(writer.state, speaker, called, ended)
   writer.writeShared(speaker, 'ToolCallCompleted', { tool, content: summary(called, ended) })
   if (ended.error !== undefined) writer.writeShared(speaker, 'ToolCallError', { tool, error: ended.error.message })
@@ -185,14 +185,14 @@ export function artifactAdded(writer: FrameWriter, { index, data }: LoggedEventO
     ...(url === undefined ? { content: bytes } : { url }),
     ...(name !== undefined && { filename: name }),
   }
-  writer.keep({ ...speaker, media: add(speaker.media, index, media) })
+  writer.keep({ ...speaker, media: appendTo(speaker.media, index, media) })
 }
 
 export function sourceCited(writer: FrameWriter, { index, data }: LoggedEventOf<'source.cited'>): void {
   const { url, title } = data
   const speaker = currentSpeaker(writer)
   const source = { ...(url !== undefined && { url }), ...(title !== undefined && { title }) }
-  writer.keep({ ...speaker, sources: add(speaker.sources, index, source) })
+  writer.keep({ ...speaker, sources: appendTo(speaker.sources, index, source) })
   writer.writeShared(speaker, 'RunContent', {
     content_type: 'str',
     reasoning_content: '',

@@ -15,7 +15,7 @@ import { rootOf, type State, type Step } from './state.ts'
 import { families } from '../wire/families.ts'
 import { contentOf } from './content.ts'
 import { forgetEnd, relayedEnd, withoutFrames } from './relay.ts'
-import { values } from './persistent-list.ts'
+import { valuesOf } from './persistent-list.ts'
 
 export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'run.paused'>): void {
   const known = new Set(writer.state.questions.map(({ id }) => id))
@@ -67,7 +67,7 @@ export function workflowPause(state: State): object {
     paused_step_name: first?.step.name ?? null,
     pause_kind: first?.executor === undefined ? 'step' : 'executor',
     step_requirements: gates.map((gate) => stepRequirement(gate, state.askedAt)),
-    step_results: values(root.stepOutputs),
+    step_results: valuesOf(root.stepOutputs),
     content: contentOf(state, root) ?? null,
   }
 }

@@ -4,7 +4,7 @@ import { textOf } from './content.ts'
 import type { FrameWriter } from './frame-writer.ts'
 import { contentType, type StepOutput } from '../wire/shapes.ts'
 import { rootOf, type Speaker, speakerOf, type State, type Step } from './state.ts'
-import { add, values } from './persistent-list.ts'
+import { appendTo, valuesOf } from './persistent-list.ts'
 
 /** AgentOS events of a step kind, and their extra fields. */
 interface Form {
@@ -36,7 +36,7 @@ const forms: Readonly<Record<StepKind, Form>> = {
     started: 'ParallelExecutionStarted',
     completed: 'ParallelExecutionCompleted',
     onStart: ({ details }) => ({ parallel_step_count: details['count'] ?? null }),
-    onEnd: (step) => ({ parallel_step_count: step.details['count'] ?? null, step_results: values(step.results) }),
+    onEnd: (step) => ({ parallel_step_count: step.details['count'] ?? null, step_results: valuesOf(step.results) }),
   },
   loop: {
     type: 'Loop',
@@ -44,9 +44,9 @@ const forms: Readonly<Record<StepKind, Form>> = {
     completed: 'LoopExecutionCompleted',
     onStart: ({ details }) => ({ max_iterations: details['maxIterations'] ?? null }),
     onEnd: ({ details, results }) => ({
-      total_iterations: values(results).length,
+      total_iterations: valuesOf(results).length,
       max_iterations: details['maxIterations'] ?? null,
-      all_results: values(results).map(({ steps = [] }) => steps),
+      all_results: valuesOf(results).map(({ steps = [] }) => steps),
     }),
   },
   condition: {
@@ -78,7 +78,7 @@ const iteration: Form = {
   onEnd: (step, output) => ({
     iteration: step.details['iteration'],
     max_iterations: step.details['maxIterations'] ?? null,
-    iteration_results: values(step.results),
+    iteration_results: valuesOf(step.results),
     should_continue: (output as { done?: unknown } | null)?.done === false,
   }),
 }
@@ -92,7 +92,7 @@ function branchOf(branch: unknown): string | null {
 }
 
 function executedSteps({ results }: Step): object {
-  return { executed_steps: values(results).length, step_results: values(results) }
+  return { executed_steps: valuesOf(results).length, step_results: valuesOf(results) }
 }
 
 /** AgentOS has no events for steps of agents. Decisions of blocks and internal steps only serve recovery. */
@@ -172,14 +172,14 @@ function file(writer: FrameWriter, step: Step, output: StepOutput): void {
   writer.keepStep({ ...step, open: false })
   const around = step.parent === undefined ? undefined : writer.state.steps.get(step.parent)
   const { index } = writer.event
-  if (around !== undefined) return writer.keepStep({ ...around, results: add(around.results, index, output) })
+  if (around !== undefined) return writer.keepStep({ ...around, results: appendTo(around.results, index, output) })
   const workflow = writer.state.speakers.get(step.workflow) ?? rootOf(writer.state)
-  writer.keep({ ...workflow, stepOutputs: add(workflow.stepOutputs, index, output) })
+  writer.keep({ ...workflow, stepOutputs: appendTo(workflow.stepOutputs, index, output) })
 }
 
 function stepOutput(state: State, step: Step, content: unknown, error?: string): StepOutput {
   const executor = step.executor === undefined ? undefined : state.speakers.get(step.executor)
-  const inner = values(step.results)
+  const inner = valuesOf(step.results)
   return {
     content,
     step_name: step.name,

@@ -17,7 +17,7 @@ import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { contentType } from '../wire/shapes.ts'
 import { Speakers } from './speakers.ts'
 import { rootOf, type Speaker, speakerOf, type State } from './state.ts'
-import { values, retract } from './persistent-list.ts'
+import { valuesOf, retractFrom } from './persistent-list.ts'
 import {
   awaitRelay,
   beginRelay,
@@ -258,7 +258,7 @@ function completed(writer: FrameWriter, speaker: Speaker): void {
   if (kind === 'workflow')
     return writer.write(speaker, events.completed, {
       ...finalFields,
-      step_results: values(speaker.stepOutputs),
+      step_results: valuesOf(speaker.stepOutputs),
       ...metricsOf(state, speaker),
     })
   writer.writeShared(speaker, 'RunContentCompleted')
@@ -307,10 +307,10 @@ function retracted(speaker: Speaker, from: number, workFrom: number): Speaker {
     ...speaker,
     texts: retractPieces(speaker.texts, from),
     thought: retractPieces(speaker.thought, from),
-    sources: retract(speaker.sources, from),
-    media: retract(speaker.media, from),
-    calls: retract(speaker.calls, from, stays),
-    results: retract(speaker.results, from, stays),
-    stepOutputs: retract(speaker.stepOutputs, workFrom),
+    sources: retractFrom(speaker.sources, from),
+    media: retractFrom(speaker.media, from),
+    calls: retractFrom(speaker.calls, from, stays),
+    results: retractFrom(speaker.results, from, stays),
+    stepOutputs: retractFrom(speaker.stepOutputs, workFrom),
   }
 }

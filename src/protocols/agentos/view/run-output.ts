@@ -8,7 +8,7 @@ import { pauseOf, workflowPause } from './project-pauses.ts'
 import { relayedOutput } from './relay.ts'
 import { asText, contentType, type ToolExecution } from '../wire/shapes.ts'
 import { rootOf, secondsOf, shownIdOf, type Speaker, type State } from './state.ts'
-import { values } from './persistent-list.ts'
+import { valuesOf } from './persistent-list.ts'
 
 type Output = Readonly<Record<string, unknown>>
 
@@ -56,7 +56,7 @@ function outputOf(state: State, speaker: Speaker): Output {
     created_at: secondsOf(speaker.startedAt),
     ...errorOf(speaker),
   }
-  if (kind === 'workflow') return { input: speaker.input, ...common, step_results: values(speaker.stepOutputs) }
+  if (kind === 'workflow') return { input: speaker.input, ...common, step_results: valuesOf(speaker.stepOutputs) }
   return { ...common, ...agentOutput(state, speaker) }
 }
 
@@ -84,8 +84,8 @@ function errorOf({ outcome }: Speaker): Output {
 }
 
 function toolsOf(state: State, speaker: Speaker): ToolExecution[] {
-  const results = new Map(values(speaker.results).map((ended) => [ended.call, ended]))
-  const calls = new Map(values(speaker.calls).map((called) => [called.call, called]))
+  const results = new Map(valuesOf(speaker.results).map((ended) => [ended.call, ended]))
+  const calls = new Map(valuesOf(speaker.calls).map((called) => [called.call, called]))
   return [...calls.values()].map((called) => toolExecution(state, speaker, called, results.get(called.call)))
 }
 

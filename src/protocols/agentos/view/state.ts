@@ -6,7 +6,7 @@ import type { RunStatus } from '../../../core/model/run.ts'
 import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { StepOutput } from '../wire/shapes.ts'
 import type { Speakers } from './speakers.ts'
-import type { Trail } from './persistent-list.ts'
+import type { PersistentList } from './persistent-list.ts'
 
 export interface State {
   readonly run: string
@@ -64,12 +64,12 @@ export interface Speaker {
   readonly thought: TextPieces | undefined
   /** Reasoning is open. */
   readonly reasoning: boolean
-  readonly calls: Trail<ToolCalled>
-  readonly results: Trail<ToolEnded>
-  readonly sources: Trail<Source>
-  readonly media: Trail<Media>
+  readonly calls: PersistentList<ToolCalled>
+  readonly results: PersistentList<ToolEnded>
+  readonly sources: PersistentList<Source>
+  readonly media: PersistentList<Media>
   /** Results of the steps of a workflow. */
-  readonly stepOutputs: Trail<StepOutput>
+  readonly stepOutputs: PersistentList<StepOutput>
   readonly usage?: Usage
   readonly model?: { readonly model: string; readonly provider: string }
   readonly outcome?: SpeakerOutcome
@@ -117,7 +117,7 @@ export interface Step {
   readonly open: boolean
   /** Run id of the component that executes it. */
   readonly executor?: string
-  readonly results: Trail<StepOutput>
+  readonly results: PersistentList<StepOutput>
   readonly startIndex: number
 }
 

@@ -3,7 +3,7 @@ import { systemClock } from '../../../core/ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import type { Service } from '../../../core/service.ts'
-import { Drain } from '../../../http/response/response-backpressure.ts'
+import { ResponseBackpressure } from '../../../http/response/response-backpressure.ts'
 import { HeldCall } from '../../../http/response/held-call.ts'
 import { ISOLATION_HEADERS, respondText } from '../../../http/response/respond.ts'
 import type { Call } from '../../../http/routing/route.ts'
@@ -94,7 +94,7 @@ async function stream(call: Call, service: Service, follower: SessionFollower): 
 /** Until the signal aborts or the server drains. */
 async function deliver(call: Call, service: Service, follower: SessionFollower, signal: AbortSignal): Promise<void> {
   const { pollIntervalMs, heartbeatIntervalMs, retryDelayMs, subscriberStallTimeoutMs } = service.limits
-  const client = new Drain(call.response, subscriberStallTimeoutMs, signal)
+  const client = new ResponseBackpressure(call.response, subscriberStallTimeoutMs, signal)
   // A client that has no event yet learns where it is.
   await client.write(`${encodeRetry(retryDelayMs)}id: ${follower.cursor}\nevent: stream.progress\ndata: {}\n\n`)
   let spoken = performance.now()

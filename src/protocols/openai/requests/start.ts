@@ -16,7 +16,7 @@ import { type Part, toConversationId } from '../wire/ids.ts'
 import { digestOf, header, type Requester, SESSION_HEADER } from './request.ts'
 
 /** Run metadata of this protocol. */
-export interface RunOrigin {
+export interface RequestOrigin {
   readonly api: 'chat' | 'responses'
   readonly digest: string
   readonly key?: string
@@ -42,7 +42,7 @@ export interface StartOptions {
   readonly body: unknown
   readonly session: string | undefined
   readonly metadata: Readonly<Record<string, unknown>>
-  readonly about: Omit<RunOrigin, 'digest' | 'key'>
+  readonly about: Omit<RequestOrigin, 'digest' | 'key'>
 }
 
 async function startRun(call: Requester, service: Service, wishes: StartOptions): Promise<StartedRun> {
@@ -117,8 +117,8 @@ const EARLIER_RUNS_MAX = 50
 const EARLIER_MS = 10_000
 
 /** Undefined if another protocol started the run. */
-export function aboutOf({ metadata }: Pick<Run, 'metadata'>): RunOrigin | undefined {
-  return metadata?.['openai'] as RunOrigin | undefined
+export function aboutOf({ metadata }: Pick<Run, 'metadata'>): RequestOrigin | undefined {
+  return metadata?.['openai'] as RequestOrigin | undefined
 }
 
 /** Rejects trimmed logs, whose remainder would look like the complete response. */

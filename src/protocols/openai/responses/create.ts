@@ -23,7 +23,7 @@ import {
   wantsFunctionCalls,
 } from '../requests/request.ts'
 import {
-  type RunOrigin,
+  type RequestOrigin,
   assertUntrimmed,
   headersOf,
   type StartedPart,
@@ -195,7 +195,7 @@ const ECHOED = [
   'prompt_cache_key',
 ] as const
 
-function aboutFor(body: ResponseBody): Omit<RunOrigin, 'digest' | 'key'> {
+function aboutFor(body: ResponseBody): Omit<RequestOrigin, 'digest' | 'key'> {
   const echo: Record<string, unknown> = {}
   for (const key of ECHOED) if (body[key] !== undefined && body[key] !== null) echo[key] = body[key]
   const { schema: _schema, ...format } = body.text?.format ?? {}

@@ -3,7 +3,7 @@ import type { Question } from '../../../core/model/event.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { type Reply, beginReply } from '../view/reply.ts'
 import type { ErrorObject, Verdict } from '../wire/errors.ts'
-import { type RunOrigin, aboutOf } from '../requests/start.ts'
+import { type RequestOrigin, aboutOf } from '../requests/start.ts'
 import { beginningRelay, type ResponseRelay } from './relay.ts'
 
 export type Status = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled' | 'incomplete'
@@ -52,7 +52,7 @@ export interface ResponseState {
   readonly model: string
   readonly session: string
   readonly metadata: Readonly<Record<string, unknown>>
-  readonly about: RunOrigin | undefined
+  readonly about: RequestOrigin | undefined
   /** From `run.created`; for later parts, the tool results that they started with. */
   readonly input: unknown
   /** Questions of the last pause. */

@@ -5,7 +5,7 @@ const NO_MESSAGE = 10_037
 const NO_STREAM = 10_059
 
 /** Error response of the JetStream API. */
-export class ApiError extends Error {
+export class JetStreamError extends Error {
   readonly status: number
   /** JetStream's `err_code`; see the error table of nats-server. */
   readonly code: number
@@ -46,14 +46,14 @@ const STALE = [10_071, 10_164, DUPLICATE]
 const UNFIT_STATUS = [500, 503]
 
 export function isStale(cause: unknown): boolean {
-  return cause instanceof ApiError && STALE.includes(cause.code)
+  return cause instanceof JetStreamError && STALE.includes(cause.code)
 }
 
 export function failureKind(cause: unknown): FailureKind {
   if (cause instanceof HoldfastError) return 'refused'
   if (cause instanceof NotSentError || cause instanceof NoResponders) return 'undone'
-  if (cause instanceof ApiError && cause.isNoStream) return 'undone'
-  return cause instanceof ApiError && !UNFIT_STATUS.includes(cause.status) ? 'refused' : 'unsure'
+  if (cause instanceof JetStreamError && cause.isNoStream) return 'undone'
+  return cause instanceof JetStreamError && !UNFIT_STATUS.includes(cause.status) ? 'refused' : 'unsure'
 }
 
 /** Limits of the account or the server: memory, storage, or both. */
@@ -63,7 +63,7 @@ const STORE_FAILED = 10_077
 
 /** A limit is reached. The server is healthy. */
 export function isFull(cause: unknown): boolean {
-  if (!(cause instanceof ApiError)) return false
+  if (!(cause instanceof JetStreamError)) return false
   if (RESOURCES_EXCEEDED.includes(cause.code)) return true
   return cause.code === STORE_FAILED && /^maximum .* exceeded/.test(cause.message)
 }

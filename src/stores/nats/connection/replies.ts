@@ -1,6 +1,6 @@
 /** Decodes JetStream replies. */
 import type { Msg } from '@nats-io/transport-node'
-import { ApiError, DUPLICATE } from './failures.ts'
+import { JetStreamError, DUPLICATE } from './failures.ts'
 import { type Message, messageFrom, type RawMessage } from './message.ts'
 
 /** Undefined if there is no such message. */
@@ -8,7 +8,7 @@ export function messageIn(answer: Msg): Message | undefined {
   try {
     return messageFrom((answerOf(answer) as { message: RawMessage }).message)
   } catch (cause) {
-    if (cause instanceof ApiError && cause.isNoMessage) return undefined
+    if (cause instanceof JetStreamError && cause.isNoMessage) return undefined
     throw cause
   }
 }
@@ -16,13 +16,13 @@ export function messageIn(answer: Msg): Message | undefined {
 /** Throws if the message was not accepted because another one took its sequence. */
 export function seqOf(answer: Msg): number {
   const { seq, duplicate = false } = answerOf(answer) as { seq: number; duplicate?: boolean }
-  if (duplicate) throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one was faster' })
+  if (duplicate) throw new JetStreamError({ code: 400, err_code: DUPLICATE, description: 'another one was faster' })
   return seq
 }
 
 /** The reply as JSON; throws if it is an error. */
 export function answerOf(answer: Msg): unknown {
   const body = answer.json<{ error?: { code: number; err_code?: number; description?: string } }>()
-  if (body.error !== undefined) throw new ApiError(body.error)
+  if (body.error !== undefined) throw new JetStreamError(body.error)
   return body
 }

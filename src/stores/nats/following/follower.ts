@@ -4,13 +4,13 @@
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { storeUnavailable } from '../../../core/model/errors.ts'
-import { pause } from '../../shared/delay.ts'
+import { delay } from '../../shared/delay.ts'
 import type { SubjectAddress } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 import { HEAD } from '../connection/message.ts'
 
 export interface FollowerOptions {
-  readonly link: Link
+  readonly jetstream: JetStream
   readonly address: SubjectAddress
   readonly onMessage: (subject: string, head: string, seq: number) => void
 }
@@ -76,7 +76,7 @@ export class Follower {
 
   /** Resolves when everything that was in the stream has been processed. */
   async start(): Promise<void> {
-    this.#options.link.onReconnect(() => void this.#again())
+    this.#options.jetstream.onReconnect(() => void this.#again())
     await this.#begin()
     void this.#watch()
     await this.#current()
@@ -92,9 +92,9 @@ export class Follower {
   }
 
   async #current(): Promise<void> {
-    const { link, address } = this.#options
-    for (const until = performance.now() + START_MS; !this.#isCurrent; await pause(2, link.signal)) {
-      if (performance.now() > until || link.signal.aborted)
+    const { jetstream, address } = this.#options
+    for (const until = performance.now() + START_MS; !this.#isCurrent; await delay(2, jetstream.signal)) {
+      if (performance.now() > until || jetstream.signal.aborted)
         throw storeUnavailable(
           `the stream ${address.stream} is not delivered: check that the NATS servers have a leader for it`,
         )
@@ -109,16 +109,16 @@ export class Follower {
 
   /** Resolves when everything that was in the stream at the time of the call has been processed. */
   async caughtUp(): Promise<void> {
-    const { link, address } = this.#options
-    await this.caughtUpTo((await link.state(address.stream)).last_seq)
+    const { jetstream, address } = this.#options
+    await this.caughtUpTo((await jetstream.state(address.stream)).last_seq)
   }
 
   async caughtUpTo(seq: number): Promise<void> {
-    const { link, address } = this.#options
+    const { jetstream, address } = this.#options
     if (seq <= this.#seq) return
     const enough = new AbortController()
     const seen = new Promise<void>((resolve) => this.#waiting.push({ seq, since: performance.now(), resolve }))
-    const late = pause(CAUGHT_UP_MS, AbortSignal.any([enough.signal, link.signal])).then(() => true)
+    const late = delay(CAUGHT_UP_MS, AbortSignal.any([enough.signal, jetstream.signal])).then(() => true)
     const isLate = await Promise.race([seen, late])
     enough.abort()
     if (isLate)
@@ -129,21 +129,21 @@ export class Follower {
   }
 
   async #begin(): Promise<void> {
-    const { link, address } = this.#options
+    const { jetstream, address } = this.#options
     this.close()
     const generation = this.#generation
     this.#heardAt = performance.now()
-    const { last_seq: last } = await link.state(address.stream)
-    if (generation !== this.#generation || link.signal.aborted) return
+    const { last_seq: last } = await jetstream.state(address.stream)
+    if (generation !== this.#generation || jetstream.signal.aborted) return
     this.#lastBefore = last
     this.#delivered = 0
     const inbox = `_INBOX.${address.stream}.${crypto.randomUUID()}`
-    this.#subscription = link.connection.subscribe(inbox, {
+    this.#subscription = jetstream.connection.subscribe(inbox, {
       callback: (_, message) => {
         if (generation === this.#generation) this.#receive(message)
       },
     })
-    const { num_pending: pending } = await link.api<{ num_pending: number }>(`CONSUMER.CREATE.${address.stream}`, {
+    const { num_pending: pending } = await jetstream.api<{ num_pending: number }>(`CONSUMER.CREATE.${address.stream}`, {
       stream_name: address.stream,
       config: { ...consumer(address.subject, inbox), ...this.#beginning() },
     })
@@ -165,9 +165,9 @@ export class Follower {
 
   /** A silent consumer was removed or cannot reach this node. */
   async #watch(): Promise<void> {
-    const { signal } = this.#options.link
+    const { signal } = this.#options.jetstream
     while (!signal.aborted) {
-      await pause(WATCH_MS, signal)
+      await delay(WATCH_MS, signal)
       if (!signal.aborted && performance.now() - this.#heardAt > HEARTBEAT_MS * 3) await this.#again()
     }
   }
@@ -194,7 +194,7 @@ export class Follower {
   #hearStatus(message: Msg): void {
     if (message.reply) return void message.respond()
     const stalled = message.headers?.get('Nats-Consumer-Stalled')
-    if (stalled) this.#options.link.connection.publish(stalled)
+    if (stalled) this.#options.jetstream.connection.publish(stalled)
     const last = message.headers?.get('Nats-Last-Consumer')
     if (last && Number(last) !== this.#delivered) return void this.#again()
     // Pending messages may be removed before delivery. Then no message arrives as the last one.
@@ -215,11 +215,11 @@ export class Follower {
   }
 
   async #settle(upTo: number): Promise<void> {
-    const { link, address } = this.#options
+    const { jetstream, address } = this.#options
     const generation = this.#generation
     this.#settling = true
     try {
-      const next = await link.after(address, this.#deliveredSeq)
+      const next = await jetstream.after(address, this.#deliveredSeq)
       if (generation === this.#generation && (next === undefined || next.seq > upTo)) this.#seeAll(upTo)
     } catch {
       // The next heartbeat tries again.

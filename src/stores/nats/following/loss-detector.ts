@@ -5,16 +5,16 @@
  */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Alarms } from './alarms.ts'
-import type { Barriers } from '../log/read-barrier.ts'
+import type { ReadBarriers } from '../log/read-barriers.ts'
 import type { Follower } from './follower.ts'
 import { decodeHead } from '../log/head.ts'
 import type { SubjectAddress } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 import type { Entry, NatsRunIndex } from './run-index.ts'
 
 export interface LossDetectorOptions {
-  readonly link: Link
-  readonly barriers: Barriers
+  readonly jetstream: JetStream
+  readonly barriers: ReadBarriers
   readonly alarms: Alarms
   readonly index: NatsRunIndex
   readonly followers: () => readonly Follower[]
@@ -42,7 +42,7 @@ export class LossDetector {
   constructor(options: LossDetectorOptions) {
     this.#options = options
     this.#timer = setInterval(() => void this.check(), LOOK_EVERY_MS).unref()
-    options.link.onReconnect(() => void this.check())
+    options.jetstream.onReconnect(() => void this.check())
   }
 
   close(): void {
@@ -75,10 +75,10 @@ export class LossDetector {
   }
 
   async #checkStream(follower: Follower): Promise<void> {
-    const { link, index, addressOf, barriers, alarms } = this.#options
+    const { jetstream, index, addressOf, barriers, alarms } = this.#options
     const { address, seen } = follower // read before the stream's state: it may grow meanwhile
     const { stream } = address
-    const { first_seq: first, last_seq: last } = await link.state(stream)
+    const { first_seq: first, last_seq: last } = await jetstream.state(stream)
     const isBack = last < seen || (await this.#isReplaced(follower))
     if (!isBack && this.#first.get(stream) === first) return
     const candidates = [
@@ -87,7 +87,7 @@ export class LossDetector {
     // A leader that has not applied all acknowledged messages yet would look the same.
     if (isBack || candidates.length > 0) await barriers.pass(address)
     const { missing, changed } = await this.#confirm(candidates)
-    if (isBack && (changed.length > 0 || (await link.state(stream)).last_seq < seen)) {
+    if (isBack && (changed.length > 0 || (await jetstream.state(stream)).last_seq < seen)) {
       this.#options.onRewound()
       await follower.rewind()
       alarms.stream(stream, `stream ${stream} went back from message ${seen} to ${last}: ${missing} runs are lost`)
@@ -101,7 +101,7 @@ export class LossDetector {
   /** Whether the last message was replaced by another: the stream was rolled back and then written to. */
   async #isReplaced({ address, lastReceived }: Follower): Promise<boolean> {
     if (lastReceived === undefined) return false
-    const found = await this.#options.link.led(address.stream, lastReceived.seq)
+    const found = await this.#options.jetstream.led(address.stream, lastReceived.seq)
     return found !== undefined && found.head !== lastReceived.head
   }
 
@@ -124,9 +124,9 @@ export class LossDetector {
   }
 
   async #stateOf(entry: Entry): Promise<'present' | 'missing' | 'rolled_back'> {
-    const { link, index, addressOf } = this.#options
+    const { jetstream, index, addressOf } = this.#options
     const { id, seq, head } = entry
-    const found = await link.last(addressOf(id))
+    const found = await jetstream.last(addressOf(id))
     if (found !== undefined && found.seq > seq) return 'present' // newer, or removed by Holdfast
     if (found !== undefined && found.seq === seq && decodeHead(found.head).name === head.name) return 'present'
     index.forget(id, seq)

@@ -4,7 +4,7 @@ import type { Hints } from '../../../core/delivery/hints.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { Alarms } from './alarms.ts'
-import type { Chains } from '../log/message-index.ts'
+import type { MessageIndex } from '../log/message-index.ts'
 import type { NatsDocuments } from '../state/documents.ts'
 import { decodeHead, type Head } from '../log/head.ts'
 import { isBarrier, type Layout, tokenIn } from '../layout.ts'
@@ -17,7 +17,7 @@ export interface StreamApplierOptions {
   readonly hints: Hints
   readonly layout: Layout
   readonly alarms: Alarms
-  readonly chains: Chains
+  readonly messageIndex: MessageIndex
   readonly documents: NatsDocuments
   readonly owners: Owners
   readonly isClaimable: (head: Head) => boolean
@@ -34,14 +34,14 @@ export class StreamApplier {
 
   /** Handles a message of a run, from any node. */
   readonly receive = (subject: string, text: string, seq: number): void => {
-    const { index, chains } = this.#options
+    const { index, messageIndex } = this.#options
     // Most messages are this node's own and already known. For an id that differs from its token the lookup misses, and the
     // message is decoded.
     if (isBarrier(subject) || (index.get(tokenIn(subject))?.seq ?? 0) >= seq) return
     const head = this.#decode(subject, text)
     if (head === undefined) return
-    if (head.tombstone === undefined) chains.extend(head.id, head, seq)
-    else chains.forget(head.id)
+    if (head.tombstone === undefined) messageIndex.extend(head.id, head, seq)
+    else messageIndex.forget(head.id)
     if (this.#found === undefined) this.apply({ head, seq }, undefined)
     else this.#found.push({ head, seq })
   }
@@ -94,7 +94,7 @@ export class StreamApplier {
 
   /** The known state of a run is invalid. Followers find out by reading on. */
   retract(id: string): void {
-    this.#options.chains.forget(id)
+    this.#options.messageIndex.forget(id)
     this.#options.hints.give({ run: id, next: Infinity })
   }
 

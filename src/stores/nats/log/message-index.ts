@@ -56,7 +56,7 @@ export function positionOf({ ordinal, from, next }: Head, seq: number): MessageP
 /** Loads the head of the message at a position; undefined if it was removed. */
 export type LoadHead = (position: MessagePosition) => Promise<Head | undefined>
 
-export class Chains {
+export class MessageIndex {
   /** Neighbours without a gap, oldest first, up to the last known message. */
   readonly #cache = new LruCache<MessagePosition[]>(POSITIONS_MAX, (positions) => positions.length)
 

@@ -32,7 +32,7 @@ export async function readLog(
     const slice = await readFrom(messages, tip, after, maxBytes)
     if (slice !== undefined) return slice
     // Trimmed or removed while it was read.
-    messages.chains.forget(id)
+    messages.messageIndex.forget(id)
     tip = undefined
   }
   throw await missing(messages, id, after)

@@ -5,14 +5,14 @@
 import { storeUnavailable } from '../../../core/model/errors.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import { isFinished } from '../../../core/model/run.ts'
-import { pause } from '../../shared/delay.ts'
+import { delay } from '../../shared/delay.ts'
 import type { Alarms } from '../following/alarms.ts'
-import type { Barriers } from './read-barrier.ts'
-import { Chains, encodeBack, listedAt, type LoadHead, type MessagePosition, positionOf } from './message-index.ts'
-import { Contents, type FullMessage } from './verified-reads.ts'
+import type { ReadBarriers } from './read-barriers.ts'
+import { MessageIndex, encodeBack, listedAt, type LoadHead, type MessagePosition, positionOf } from './message-index.ts'
+import { VerifiedReads, type FullMessage } from './verified-reads.ts'
 import { type Description, encodeHead, type Head, headOfRun, keptBytesOf } from './head.ts'
 import type { Layout } from '../layout.ts'
-import { COMMAND_MS, type Link } from '../connection/connection.ts'
+import { COMMAND_MS, type JetStream } from '../connection/jetstream.ts'
 import type { Message } from '../connection/message.ts'
 import { LruCache } from './lru-cache.ts'
 
@@ -73,21 +73,21 @@ const HEADERS_MAX = 32 * 1024
 const DESCRIPTIONS_CHARS_MAX = 16 * 1024 * 1024
 
 export interface RunMessagesOptions {
-  readonly link: Link
+  readonly jetstream: JetStream
   readonly layout: Layout
   /** Returns a unique message name. */
   readonly name: () => string
   readonly onWritten: (tip: Tip, slice: Slice | undefined) => void
   /** The last message of a run that this node knows of. */
   readonly lastKnown: (id: string) => Tip | undefined
-  readonly barriers: Barriers
+  readonly barriers: ReadBarriers
   readonly alarms: Alarms
 }
 
 export class RunMessages {
-  readonly chains = new Chains()
+  readonly messageIndex = new MessageIndex()
   readonly #options: RunMessagesOptions
-  readonly #contents: Contents
+  readonly #reads: VerifiedReads
   readonly #descriptions = new LruCache<{ readonly chars: number; readonly value: Description }>(
     DESCRIPTIONS_CHARS_MAX,
     ({ chars }) => chars,
@@ -95,31 +95,31 @@ export class RunMessages {
 
   constructor(options: RunMessagesOptions) {
     this.#options = options
-    this.#contents = new Contents(options)
+    this.#reads = new VerifiedReads(options)
   }
 
   /** Invalidates everything that was cached. */
   forgetAll(): void {
-    this.chains.forgetAll()
+    this.messageIndex.forgetAll()
     this.#descriptions.clear()
-    this.#contents.forgetAll()
+    this.#reads.forgetAll()
   }
 
   /** Index of the earliest record that exists in the stream, whatever the run says. */
   async earliest(id: string): Promise<number | undefined> {
-    const { link, layout } = this.#options
-    const message = await link.earliest(layout.run(id))
-    return message && (await this.#contents.last(id, message)).from
+    const { jetstream, layout } = this.#options
+    const message = await jetstream.earliest(layout.run(id))
+    return message && (await this.#reads.last(id, message)).from
   }
 
   /** The leader's last message, or a newer one that this node knows of; also of a removed run. */
   async tip(id: string, patienceMs = COMMAND_MS): Promise<(Tip & { readonly message?: Message }) | undefined> {
-    const { link, layout, lastKnown, alarms } = this.#options
+    const { jetstream, layout, lastKnown, alarms } = this.#options
     alarms.expectSound(id)
-    const message = await link.last(layout.run(id), patienceMs)
+    const message = await jetstream.last(layout.run(id), patienceMs)
     const known = lastKnown(id)
     if (known !== undefined && known.seq > (message?.seq ?? 0)) return { head: known.head, seq: known.seq }
-    return message && { head: await this.#contents.last(id, message), seq: message.seq, message }
+    return message && { head: await this.#reads.last(id, message), seq: message.seq, message }
   }
 
   /** The last message after the leader has applied everything acknowledged before. */
@@ -166,7 +166,7 @@ export class RunMessages {
     if (known !== undefined) return { head, seq, description: known.value }
     const { ordinal, from, next, epoch: maxEpoch } = head
     const expected = { isDescription: true, maxEpoch, ...(described === seq && { ordinal, from, next }) }
-    const found = await this.#contents.whole(head.id, described, expected, described === seq ? message : undefined)
+    const found = await this.#reads.whole(head.id, described, expected, described === seq ? message : undefined)
     if (found === undefined) return undefined
     const text = decoder.decode(found.content.subarray(0, found.head.descriptionBytes))
     const value = JSON.parse(text) as Description
@@ -218,24 +218,24 @@ export class RunMessages {
       refusedAfter ??= tip?.head.ordinal ?? 0
       isFresh = false
       // The winning write may not be visible yet.
-      if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
+      if (tries > 0) await delay(Math.min(tries, TURN_MS_MAX), this.#options.jetstream.signal)
     }
     throw storeUnavailable(`run ${id}: too many concurrent writers; try again`, { retryAfterMs: 1000 })
   }
 
   #loadFrom(id: string): LoadHead {
-    return (position) => this.#contents.head(id, position)
+    return (position) => this.#reads.head(id, position)
   }
 
   /** The records at a position; undefined if they were removed. */
   async records(tip: Tip, position: MessagePosition): Promise<Slice | undefined> {
-    const found = await this.#contents.whole(tip.head.id, position.seq, { ...position, maxEpoch: tip.head.epoch })
+    const found = await this.#reads.whole(tip.head.id, position.seq, { ...position, maxEpoch: tip.head.epoch })
     return found && recordsIn(found)
   }
 
   /** Positions of the messages with records from an index on, oldest first. */
   positions(id: string, tip: Tip, record: number): Promise<readonly MessagePosition[]> {
-    return this.chains.since(id, positionOf(tip.head, tip.seq), record, this.#loadFrom(id))
+    return this.messageIndex.since(id, positionOf(tip.head, tip.seq), record, this.#loadFrom(id))
   }
 
   async #write(
@@ -243,7 +243,7 @@ export class RunMessages {
     current: CurrentRun | undefined,
     patienceMs: number,
   ): Promise<{ readonly kind: 'done'; readonly current: CurrentRun } | { readonly kind: 'stale' }> {
-    const { link, layout, onWritten } = this.#options
+    const { jetstream, layout, onWritten } = this.#options
     const description = step.description ?? current!.description
     const isDescribed = step.description !== undefined || step.rewrite === true
     const text = isDescribed && step.change?.tombstone === undefined ? JSON.stringify(description) : ''
@@ -269,12 +269,12 @@ export class RunMessages {
     }
     const data = parts === undefined ? content : EMPTY
     const draft = { ...layout.run(id), head: encodeHead(head), data, expected: before?.seq ?? 0 }
-    const published = await link.publish(draft, patienceMs)
+    const published = await jetstream.publish(draft, patienceMs)
     if (published.kind === 'stale') return published
     const { seq } = published
     if (isDescribed) this.#descriptions.set(`${id} ${seq}`, { chars: text.length, value: description })
-    if (head.tombstone === undefined) this.chains.extend(id, head, seq)
-    else this.chains.forget(id)
+    if (head.tombstone === undefined) this.messageIndex.extend(id, head, seq)
+    else this.messageIndex.forget(id)
     // Rewritten records are not new.
     const isNew = step.records !== undefined && head.next > (current?.head.next ?? 0)
     onWritten({ head, seq }, isNew ? { ...step.records, closed: isFinished(head.status) } : undefined)
@@ -282,15 +282,15 @@ export class RunMessages {
   }
 
   async #writeParts(id: string, content: Uint8Array): Promise<Head['parts']> {
-    const { link, layout } = this.#options
-    const maxPart = Math.min(CONTENT_MAX, link.maxPayload - HEADERS_MAX)
+    const { jetstream, layout } = this.#options
+    const maxPart = Math.min(CONTENT_MAX, jetstream.maxPayload - HEADERS_MAX)
     if (content.length <= maxPart) return undefined
     const count = Math.ceil(content.length / maxPart)
     const name = this.#options.name()
     await Promise.all(
       Array.from({ length: count }, (_, number) => {
         const data = content.subarray(number * maxPart, (number + 1) * maxPart)
-        return link.publish({ ...layout.part(id, name, number), head: '{}', data })
+        return jetstream.publish({ ...layout.part(id, name, number), head: '{}', data })
       }),
     )
     return { name, count, bytes: maxPart }
@@ -298,7 +298,7 @@ export class RunMessages {
 
   async #back(id: string, before: Tip, ordinal: number): Promise<number[]> {
     const tip = positionOf(before.head, before.seq)
-    return encodeBack(await this.chains.last(id, tip, listedAt(ordinal), this.#loadFrom(id)))
+    return encodeBack(await this.messageIndex.last(id, tip, listedAt(ordinal), this.#loadFrom(id)))
   }
 
   /** Finds our message by its name among those after a position. */
@@ -306,7 +306,7 @@ export class RunMessages {
     if (tip.head.name === name) return tip
     const load = this.#loadFrom(id)
     const count = tip.head.ordinal - after
-    const positions = count < 2 ? [] : await this.chains.last(id, positionOf(tip.head, tip.seq), count, load)
+    const positions = count < 2 ? [] : await this.messageIndex.last(id, positionOf(tip.head, tip.seq), count, load)
     for (const position of positions.slice(0, -1)) {
       const head = await load(position)
       if (head?.name === name) return { head, seq: position.seq }

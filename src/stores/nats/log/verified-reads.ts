@@ -8,7 +8,7 @@ import type { Alarms } from '../following/alarms.ts'
 import type { MessagePosition } from './message-index.ts'
 import { decodeHead, type Head } from './head.ts'
 import type { Layout } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 import { type Message, Mismatch, onSubject } from '../connection/message.ts'
 import { LruCache } from './lru-cache.ts'
 
@@ -26,8 +26,8 @@ export interface ExpectedMessage extends Partial<Pick<MessagePosition, 'ordinal'
   readonly isDescription?: boolean
 }
 
-export interface ContentsOptions {
-  readonly link: Link
+export interface VerifiedReadsOptions {
+  readonly jetstream: JetStream
   readonly layout: Layout
   readonly alarms: Alarms
 }
@@ -36,11 +36,11 @@ const CONTENTS_BYTES_MAX = 32 * 1024 * 1024
 /** Approximate overhead of an entry besides its content. */
 const ENTRY_BYTES = 1024
 
-export class Contents {
-  readonly #options: ContentsOptions
+export class VerifiedReads {
+  readonly #options: VerifiedReadsOptions
   readonly #cache = new LruCache<FullMessage>(CONTENTS_BYTES_MAX, ({ content }) => content.length + ENTRY_BYTES)
 
-  constructor(options: ContentsOptions) {
+  constructor(options: VerifiedReadsOptions) {
     this.#options = options
   }
 
@@ -50,10 +50,10 @@ export class Contents {
 
   /** The head of a message; undefined if it was removed. */
   async head(id: string, { seq, ...expected }: MessagePosition): Promise<Head | undefined> {
-    const { link, layout } = this.#options
+    const { jetstream, layout } = this.#options
     const { stream, subject } = layout.run(id)
     return this.#guarded(id, seq, () =>
-      link.at(stream, seq, (message) => readHead(onSubject(subject)(message), id, expected)),
+      jetstream.at(stream, seq, (message) => readHead(onSubject(subject)(message), id, expected)),
     )
   }
 
@@ -80,24 +80,24 @@ export class Contents {
     expected: ExpectedMessage,
     given: Message | undefined,
   ): Promise<FullMessage | undefined> {
-    const { link, layout } = this.#options
+    const { jetstream, layout } = this.#options
     const { stream, subject } = layout.run(id)
     const read = (message: Message): FullMessage => {
       const head = readHead(onSubject(subject)(message), id, expected)
       if (head.parts === undefined) checkContent(head, message.data)
       return { head, content: message.data }
     }
-    const found = given === undefined ? await link.at(stream, seq, read) : read(given)
+    const found = given === undefined ? await jetstream.at(stream, seq, read) : read(given)
     return found?.head.parts === undefined ? found : this.#assemble(found.head, found.head.parts)
   }
 
   async #assemble(head: Head, { name, count, bytes }: NonNullable<Head['parts']>): Promise<FullMessage | undefined> {
-    const { link, layout } = this.#options
+    const { jetstream, layout } = this.#options
     const parts = await Promise.all(
       Array.from({ length: count }, (_, number) => {
         const address = layout.part(head.id, name, number)
         const length = bytes === undefined || number === count - 1 ? undefined : bytes
-        return link.only(address, (message) => readPart(onSubject(address.subject)(message), length))
+        return jetstream.only(address, (message) => readPart(onSubject(address.subject)(message), length))
       }),
     )
     const found = parts.flatMap((part) => part ?? [])

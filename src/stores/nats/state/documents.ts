@@ -12,10 +12,10 @@ import type { DocumentName } from '../../../core/ports/store-transfer.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { laterOf, listDocuments } from '../../shared/document-listing.ts'
 import type { OwnerTotals } from '../../shared/owner-totals.ts'
-import { pause } from '../../shared/delay.ts'
-import type { Barriers } from '../log/read-barrier.ts'
+import { delay } from '../../shared/delay.ts'
+import type { ReadBarriers } from '../log/read-barriers.ts'
 import type { Layout, SubjectAddress } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 import { type Message, Mismatch, onSubject } from '../connection/message.ts'
 import { KeyedMutex } from '../../shared/keyed-mutex.ts'
 
@@ -41,9 +41,9 @@ interface CurrentDocument {
 }
 
 export interface NatsDocumentsOptions {
-  readonly link: Link
+  readonly jetstream: JetStream
   readonly layout: Layout
-  readonly barriers: Barriers
+  readonly barriers: ReadBarriers
   readonly now: () => number
   readonly name: () => string
   readonly totals: OwnerTotals
@@ -127,7 +127,7 @@ export class NatsDocuments implements Documents {
     for (const [key, { name, seq, at }] of this.#tombstones) {
       if (at > before) break
       const { stream, subject } = this.#address(name)
-      await this.#options.link.purge(stream, subject, seq + 1)
+      await this.#options.jetstream.purge(stream, subject, seq + 1)
       this.#tombstones.delete(key)
     }
   }
@@ -152,7 +152,7 @@ export class NatsDocuments implements Documents {
         const outcome = await this.#write(name, own, current, after)
         if (outcome === 'unsure') await this.#expectOwn(name, own)
         if (outcome !== 'stale') return after
-        if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
+        if (tries > 0) await delay(Math.min(tries, TURN_MS_MAX), this.#options.jetstream.signal)
       }
       throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })
@@ -169,8 +169,8 @@ export class NatsDocuments implements Documents {
       after === 'tombstone'
         ? { ...summaryOf({ ...current!.document!, ...name }, own), gone: true }
         : { ...summaryOf(after, own), bytes: data.length }
-    const { link } = this.#options
-    const published = await link.publish({
+    const { jetstream } = this.#options
+    const published = await jetstream.publish({
       ...this.#address(name),
       head: JSON.stringify(summary),
       data,
@@ -197,7 +197,7 @@ export class NatsDocuments implements Documents {
   }
 
   async #read(name: DocumentName): Promise<CurrentDocument | undefined> {
-    const message = await this.#options.link.last(this.#address(name))
+    const message = await this.#options.jetstream.last(this.#address(name))
     if (message === undefined) return undefined
     const summary = JSON.parse(message.head) as Summary
     this.#apply({ ...summary, seq: message.seq })
@@ -209,7 +209,7 @@ export class NatsDocuments implements Documents {
     const documents = await Promise.all(
       found.map(async (known) => {
         const { stream, subject } = this.#address(known)
-        const message = await this.#options.link.at(stream, known.seq, (each) =>
+        const message = await this.#options.jetstream.at(stream, known.seq, (each) =>
           readDocument(each, subject, known.name),
         )
         return message ? documentOf(known, message) : (await this.#read(known))?.document

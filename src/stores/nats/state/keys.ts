@@ -2,9 +2,9 @@
  * Idempotency keys: which run an owner's key belongs to (RUN-4). A key is claimed before its run is created; the first claim
  * wins. If that run never appears, the next claimant voids its creation and takes the key over.
  */
-import type { Barriers } from '../log/read-barrier.ts'
+import type { ReadBarriers } from '../log/read-barriers.ts'
 import type { Layout, SubjectAddress } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 
 export interface KeyEntry {
   readonly id: string
@@ -16,12 +16,12 @@ export interface Key extends KeyEntry {
 }
 
 export class Keys {
-  readonly #link: Link
+  readonly #jetstream: JetStream
   readonly #layout: Layout
-  readonly #barriers: Barriers
+  readonly #barriers: ReadBarriers
 
-  constructor(link: Link, layout: Layout, barriers: Barriers) {
-    this.#link = link
+  constructor(jetstream: JetStream, layout: Layout, barriers: ReadBarriers) {
+    this.#jetstream = jetstream
     this.#layout = layout
     this.#barriers = barriers
   }
@@ -37,14 +37,14 @@ export class Keys {
 
   /** For `take`, which the servers refuse if they have the key after all. */
   async find(owner: string, key: string): Promise<Key | undefined> {
-    const message = await this.#link.last(this.address(owner, key))
+    const message = await this.#jetstream.last(this.address(owner, key))
     return message && { ...(JSON.parse(message.head) as KeyEntry), seq: message.seq }
   }
 
   /** True if the key now belongs to this run; false if another node was faster. `known`: the voided entry to replace. */
   async take(owner: string, key: string, entry: KeyEntry, known: Key | undefined): Promise<boolean> {
     const head = JSON.stringify(entry)
-    const published = await this.#link.publish({ ...this.address(owner, key), head, expected: known?.seq ?? 0 })
+    const published = await this.#jetstream.publish({ ...this.address(owner, key), head, expected: known?.seq ?? 0 })
     return published.kind === 'done' || (await this.find(owner, key))?.id === entry.id
   }
 
@@ -52,6 +52,6 @@ export class Keys {
   async free(owner: string, key: string, id: string): Promise<void> {
     const known = await this.find(owner, key)
     const { stream, subject } = this.address(owner, key)
-    if (known?.id === id) await this.#link.purge(stream, subject, known.seq + 1)
+    if (known?.id === id) await this.#jetstream.purge(stream, subject, known.seq + 1)
   }
 }

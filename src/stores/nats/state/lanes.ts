@@ -3,21 +3,21 @@
  * lane before it is created and is removed some time after it finished; readers ignore finished runs.
  */
 import { storeUnavailable } from '../../../core/model/errors.ts'
-import { pause } from '../../shared/delay.ts'
-import type { Barriers } from '../log/read-barrier.ts'
+import { delay } from '../../shared/delay.ts'
+import type { ReadBarriers } from '../log/read-barriers.ts'
 import type { Layout } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 import { KeyedMutex } from '../../shared/keyed-mutex.ts'
 
 /** A run in its lane, and its creation order. */
 export type LaneEntry = readonly [id: string, number: number]
 
 export interface LanesOptions {
-  readonly link: Link
+  readonly jetstream: JetStream
   readonly layout: Layout
   /** Whether a run is finished or its creation was voided, so that it no longer blocks the lane. */
   readonly isOver: (waiting: LaneEntry) => Promise<boolean>
-  readonly barriers: Barriers
+  readonly barriers: ReadBarriers
 }
 
 interface Lane {
@@ -93,7 +93,7 @@ export class Lanes {
         const unfinished = await this.#unfinished(current.runs, leaving)
         const after = decide(unfinished)
         if (after === undefined || (await this.#write(lane, current, after))) return
-        if (tries > 0) await pause(Math.min(tries, TURN_MS_MAX), this.#options.link.signal)
+        if (tries > 0) await delay(Math.min(tries, TURN_MS_MAX), this.#options.jetstream.signal)
       }
       throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })
@@ -107,20 +107,20 @@ export class Lanes {
   }
 
   async #read(lane: string): Promise<Lane> {
-    const { link, layout } = this.#options
-    const message = await link.last(layout.state('lane', lane))
+    const { jetstream, layout } = this.#options
+    const message = await jetstream.last(layout.state('lane', lane))
     if (message === undefined) return { seq: 0, runs: [] }
     return { seq: message.seq, runs: JSON.parse(Buffer.from(message.data).toString()) as LaneEntry[] }
   }
 
   /** An empty lane is stored as no message. */
   async #write(lane: string, { seq }: Lane, runs: readonly LaneEntry[]): Promise<boolean> {
-    const { link, layout } = this.#options
+    const { jetstream, layout } = this.#options
     const { stream, subject } = layout.state('lane', lane)
     const data = Buffer.from(JSON.stringify(runs))
-    const published = await link.publish({ stream, subject, head: '{}', data, expected: seq })
+    const published = await jetstream.publish({ stream, subject, head: '{}', data, expected: seq })
     if (published.kind === 'stale') return false
-    if (runs.length === 0) await link.purge(stream, subject, published.seq + 1)
+    if (runs.length === 0) await jetstream.purge(stream, subject, published.seq + 1)
     return true
   }
 }

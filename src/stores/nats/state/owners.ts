@@ -4,7 +4,7 @@
  */
 import { ServedComponents } from '../../shared/served-components.ts'
 import type { Layout, SubjectAddress } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 
 interface OwnerEntry {
   readonly owner: string
@@ -14,13 +14,13 @@ interface OwnerEntry {
 }
 
 export class Owners {
-  readonly #link: Link
+  readonly #jetstream: JetStream
   readonly #layout: Layout
   readonly #until = new Map<string, number>()
   readonly served = new ServedComponents()
 
-  constructor(link: Link, layout: Layout) {
-    this.#link = link
+  constructor(jetstream: JetStream, layout: Layout) {
+    this.#jetstream = jetstream
     this.#layout = layout
   }
 
@@ -38,14 +38,14 @@ export class Owners {
 
   /** According to the servers. */
   async latest(owner: string): Promise<number> {
-    const message = await this.#link.last(this.#address(owner))
+    const message = await this.#jetstream.last(this.#address(owner))
     if (message !== undefined) this.receive(message.head)
     return this.until(owner)
   }
 
   async renew(entry: OwnerEntry): Promise<void> {
     const head = JSON.stringify(entry)
-    await this.#link.publish({ ...this.#address(entry.owner), head })
+    await this.#jetstream.publish({ ...this.#address(entry.owner), head })
     this.receive(head)
   }
 
@@ -59,7 +59,7 @@ export class Owners {
     for (const [owner, until] of this.#until) {
       if (until > before || holds(owner)) continue
       const { stream, subject } = this.#address(owner)
-      await this.#link.purge(stream, subject)
+      await this.#jetstream.purge(stream, subject)
       this.#until.delete(owner)
     }
   }

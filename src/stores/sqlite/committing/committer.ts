@@ -4,7 +4,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isHoldfastError, detailOf } from '../../../core/model/errors.ts'
 import type { LogDamage } from '../../../core/ports/store.ts'
 import { checkpointAll } from './checkpoint.ts'
-import { Compaction, type Segment, type Share } from './compaction.ts'
+import { Compaction, type Segment, type CompactionShare } from './compaction.ts'
 import { DocumentWrites } from './document-writes.ts'
 import { assertInPlace, type FileIdentity, identityOf } from '../file/file-identity.ts'
 import { openDatabase, reopenDatabase } from '../file/database-file.ts'
@@ -13,7 +13,7 @@ import { CommitRecord, type LostCommits, lostSince, readCommitRecord } from '../
 import { LogWrites } from './log-writes.ts'
 import type { CommitReply, CommitRequest, QuarantinedRun, ThreadOptions } from './committing-messages.ts'
 import { Quarantine } from '../tables/quarantine.ts'
-import { type RecoveryResult, Recovery } from './recovery.ts'
+import { type RecoveryResult, LogRecovery } from './recovery.ts'
 import { highestRunNumber, RunNumbers } from '../tables/run-numbers.ts'
 import { columnsOf, UPSERT_RUN } from '../tables/run-rows.ts'
 import { SegmentWrites } from './segment-writes.ts'
@@ -97,7 +97,7 @@ export class Committer {
   #recover({ path, readerTimeoutMs }: ThreadOptions, onWaiting: (message: string) => void): RecoveryResult {
     const transaction = (work: () => void): void => this.#transaction(work)
     this.#segments.cutGiants(transaction)
-    const recovered = new Recovery(this.#database, this.#segments, transaction).recover()
+    const recovered = new LogRecovery(this.#database, this.#segments, transaction).recover()
     // Pages that a failed sync left only in the page cache become durable here, or opening fails.
     checkpointAll(this.#database, path, readerTimeoutMs, onWaiting)
     return recovered
@@ -219,7 +219,7 @@ export class Committer {
   }
 }
 
-function shareOf({ compact, data }: CommitRequest): Share {
+function shareOf({ compact, data }: CommitRequest): CompactionShare {
   if (compact !== 'share') return { ...IDLE_SHARE, all: compact === 'all' }
   const bytes = Math.max(SHARE_FACTOR * data.length, SHARE_BYTES_MIN)
   return { bytes, segments: Infinity, all: false }

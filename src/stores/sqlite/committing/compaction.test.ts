@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { recordOf } from '../../../testing/fixtures.ts'
-import { Compaction, type Segment, type Share } from './compaction.ts'
+import { Compaction, type Segment, type CompactionShare } from './compaction.ts'
 import { SEGMENT_BYTES } from '../tables/segment.ts'
 
-const EVERYTHING: Share = { bytes: Infinity, segments: Infinity, all: true }
-const READY: Share = { ...EVERYTHING, all: false }
+const EVERYTHING: CompactionShare = { bytes: Infinity, segments: Infinity, all: true }
+const READY: CompactionShare = { ...EVERYTHING, all: false }
 
 /** A log as the store writes it: one row per commit. */
 class Log {

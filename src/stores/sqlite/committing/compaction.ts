@@ -45,7 +45,7 @@ export interface Segment {
 }
 
 /** Compaction budget of one commit. */
-export interface Share {
+export interface CompactionShare {
   readonly bytes: number
   readonly segments: number
   /** Includes runs with few records. */
@@ -110,7 +110,7 @@ export class Compaction {
   }
 
   /** At least one segment, if there is one to write. */
-  take(share: Share, now: number): Segment[] {
+  take(share: CompactionShare, now: number): Segment[] {
     const segments: Segment[] = []
     for (let bytes = 0; bytes < share.bytes && segments.length < share.segments;) {
       const next = this.#next(share.all, now)

@@ -1,6 +1,6 @@
 /** Sources of an agent's tools: static, created per run, or opened for a run and closed when it ends. */
-import type { RunContext } from '../../core/ports/component.ts'
-import type { ToolSet } from './sdk-types.ts'
+import type { RunContext } from '../../../core/ports/component.ts'
+import type { ToolSet } from '../sdk-types.ts'
 
 /** Tools that must be opened before use, such as those of an MCP server. */
 export interface ToolSource {

@@ -6,7 +6,7 @@ const ORIGINS_MAX = 20
 const ORIGIN_CHARS_MAX = 200
 
 /** Logs each origin once. */
-export function warnOfOrigins(logger: Logger): (origin: string) => void {
+export function logRejectedOrigins(logger: Logger): (origin: string) => void {
   const reported = new Set<string>()
   return (origin) => {
     const shortened = origin.slice(0, ORIGIN_CHARS_MAX)

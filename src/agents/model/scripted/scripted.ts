@@ -2,8 +2,8 @@
  * Scripted model without network: its response is a function of its prompt. Streams word by word, calls tools, counts words as
  * tokens.
  */
-import { pause } from '../shared/delay.ts'
-import { isReplaying } from './replaying.ts'
+import { delay } from '../../shared/delay.ts'
+import { isReplaying } from '../replaying.ts'
 import {
   describeCall,
   type ScriptedCall,
@@ -111,7 +111,7 @@ async function* perform(
       signal?.throwIfAborted()
       const spoken = 'delta' in chunk ? countWords(chunk.delta) : 0
       if (spoken > 0 && wordsPerSecond !== undefined && !isReplaying(signal))
-        await pause((spoken * 1000) / wordsPerSecond, signal)
+        await delay((spoken * 1000) / wordsPerSecond, signal)
       words += spoken
       if (chunk.type === 'tool-call') calls++
       yield chunk

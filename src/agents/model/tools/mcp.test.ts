@@ -5,22 +5,22 @@ import { fileURLToPath } from 'node:url'
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { failureOf, resultOf } from '../../../test/support/flows.ts'
-import { calculator } from '../../../test/support/mcp/calculator.ts'
-import { serveMcp } from '../../../test/support/mcp/serve.ts'
-import { openNode, type TestNode } from '../../../test/support/node.ts'
-import { temporaryFolder } from '../../../test/support/temporary.ts'
-import { until } from '../../../test/support/until.ts'
-import type { LoggedEvent } from '../../core/model/event.ts'
-import { modelAgent } from './agent.ts'
+import { failureOf, resultOf } from '../../../../test/support/flows.ts'
+import { calculator } from '../../../../test/support/mcp/calculator.ts'
+import { serveMcp } from '../../../../test/support/mcp/serve.ts'
+import { openNode, type TestNode } from '../../../../test/support/node.ts'
+import { temporaryFolder } from '../../../../test/support/temporary.ts'
+import { until } from '../../../../test/support/until.ts'
+import type { LoggedEvent } from '../../../core/model/event.ts'
+import { modelAgent } from '../agent.ts'
 import { mcp, type McpServer, type McpServers } from './mcp.ts'
-import type { ScriptedCall } from './scripted-call.ts'
-import { type ScriptedOutput, scriptedModel } from './scripted.ts'
+import type { ScriptedCall } from '../scripted/scripted-call.ts'
+import { type ScriptedOutput, scriptedModel } from '../scripted/scripted.ts'
 import type { AgentTools } from './tool-sources.ts'
 
 const overStdio: McpServer = {
   command: process.execPath,
-  args: [fileURLToPath(new URL('../../../test/support/mcp/calculator.ts', import.meta.url))],
+  args: [fileURLToPath(new URL('../../../../test/support/mcp/calculator.ts', import.meta.url))],
 }
 
 const PATIENCE_MS = 180_000

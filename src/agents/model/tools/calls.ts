@@ -1,13 +1,13 @@
 /** Tool calls of one turn: executes those that can run, asks about those that need a person, and returns a result for each. */
 import type { ModelMessage, ToolModelMessage } from 'ai'
-import { createEvent, type Emission, type RunContext } from '../../core/ports/component.ts'
-import { RunFailure } from '../../core/execution/run-failure.ts'
-import { messageOf } from '../../core/model/errors.ts'
-import type { Failure } from '../../core/model/event.ts'
-import { mapWithConcurrency } from './map-with-concurrency.ts'
-import { askApproval, askResult } from './questions.ts'
-import type { ModelToolCall } from './request.ts'
-import type { Sdk } from './sdk.ts'
+import { createEvent, type Emission, type RunContext } from '../../../core/ports/component.ts'
+import { RunFailure } from '../../../core/execution/run-failure.ts'
+import { messageOf } from '../../../core/model/errors.ts'
+import type { Failure } from '../../../core/model/event.ts'
+import { mapWithConcurrency } from '../map-with-concurrency.ts'
+import { askApproval, askResult } from '../questions.ts'
+import type { ModelToolCall } from '../request.ts'
+import type { Sdk } from '../sdk.ts'
 import { type LoopTool, outputFor, type ToolOutput } from './tools.ts'
 
 export interface CallsOptions {

@@ -1,8 +1,8 @@
 /** Adapts AI SDK tools for the loop: their declaration for the model, and their execution. */
 import type { FlexibleSchema, JSONValue, ModelMessage, Tool, ToolExecutionOptions, ToolSet } from 'ai'
-import type { RunContext, ToolAttempt } from '../../core/ports/component.ts'
-import { messageOf } from '../../core/model/errors.ts'
-import type { Sdk } from './sdk.ts'
+import type { RunContext, ToolAttempt } from '../../../core/ports/component.ts'
+import { messageOf } from '../../../core/model/errors.ts'
+import type { Sdk } from '../sdk.ts'
 
 /** Call details for a tool, in addition to the SDK's: on its options, and as their `context`. */
 export interface ToolContext extends Record<string, unknown> {

@@ -1,6 +1,6 @@
 /** One background response of the OpenAI API: started once per run, followed to its end over any number of connections. */
-import { type RunContext, WorkError } from '../../core/ports/component.ts'
-import { pause } from '../shared/delay.ts'
+import { type RunContext, WorkError } from '../../../core/ports/component.ts'
+import { delay } from '../../shared/delay.ts'
 import {
   type CreationRequest,
   creationOf,
@@ -11,7 +11,7 @@ import {
   type StartedResponse,
 } from './reattach-api.ts'
 import { endOf, type FetchedResponse, ReceivedResponse, isEnd, remainder } from './reattach-remainder.ts'
-import type { Sdk } from './sdk.ts'
+import type { Sdk } from '../sdk.ts'
 
 /** Consecutive connections without new events, after which the response counts as broken. */
 const CONNECTIONS_MAX = 5
@@ -116,7 +116,7 @@ export class BackgroundResponse {
     let events = live
     for (let idle = 0; idle < CONNECTIONS_MAX; idle++) {
       try {
-        if (idle > 0) await pause(RECONNECT_MS * 2 ** (idle - 1), signal)
+        if (idle > 0) await delay(RECONNECT_MS * 2 ** (idle - 1), signal)
         events ??= await api.listen(id, after, signal)
         if (events === undefined) return yield* remainder(await this.#fetched(api, id, signal), received, after ?? -1)
         for await (const event of events) {
@@ -141,7 +141,7 @@ export class BackgroundResponse {
       const response = await api.retrieve(id, signal)
       if (endOf(response) !== undefined) return response
       if (response.status !== 'queued' && response.status !== 'in_progress') throw goneFailure(id, response.status)
-      await pause(POLL_MS, signal)
+      await delay(POLL_MS, signal)
     }
   }
 

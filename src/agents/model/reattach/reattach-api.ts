@@ -1,7 +1,7 @@
 /** OpenAI Responses API calls for background responses: start, stream, cancel. */
-import { WorkError } from '../../core/ports/component.ts'
+import { WorkError } from '../../../core/ports/component.ts'
 import type { FetchedResponse } from './reattach-remainder.ts'
-import type { Sdk } from './sdk.ts'
+import type { Sdk } from '../sdk.ts'
 
 /** How long a stopped run waits for the id of a response that it requested, in order to cancel it; and for the cancellation. */
 const CLEANUP_MS = 10_000

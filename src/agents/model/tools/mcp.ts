@@ -1,9 +1,9 @@
 /** MCP tools. Each run has its own connections, which close when it ends or when they are idle. */
 import type { Tool, ToolSet } from 'ai'
 import type { MCPClient } from '@ai-sdk/mcp'
-import { type RunContext, WorkError } from '../../core/ports/component.ts'
-import { HoldfastError, messageOf } from '../../core/model/errors.ts'
-import { optionalPackage } from '../../core/runtime/optional-package.ts'
+import { type RunContext, WorkError } from '../../../core/ports/component.ts'
+import { HoldfastError, messageOf } from '../../../core/model/errors.ts'
+import { optionalPackage } from '../../../core/runtime/optional-package.ts'
 import type { OpenTools, ToolGroup, ToolSource } from './tool-sources.ts'
 
 /** A process that speaks MCP over stdio, or a streamable HTTP endpoint. */

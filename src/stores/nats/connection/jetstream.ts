@@ -2,11 +2,11 @@
 import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { HoldfastError, detailOf, storeUnavailable } from '../../../core/model/errors.ts'
 import type { StoreHealth } from '../../../core/ports/store.ts'
-import { pause } from '../../shared/delay.ts'
+import { delay } from '../../shared/delay.ts'
 import { answerOf, messageIn, seqOf } from './replies.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connect.ts'
 import type { SubjectAddress } from '../layout.ts'
-import { ApiError, DUPLICATE, failureKind, isStale, storeError, NotSentError, isFull } from './failures.ts'
+import { JetStreamError, DUPLICATE, failureKind, isStale, storeError, NotSentError, isFull } from './failures.ts'
 import {
   directMessage,
   HEAD,
@@ -21,7 +21,7 @@ import { RequestMux } from './request-mux.ts'
 import { ServerTime } from './server-time.ts'
 import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
 
-export interface LinkOptions extends ConnectOptions {
+export interface JetStreamOptions extends ConnectOptions {
   /** Timeout of one attempt, before the request is sent again. */
   readonly requestTimeoutMs: number
   /** Called when a replica returned a wrong message. */
@@ -63,13 +63,13 @@ const RETRY_MAX_MS = 1000
 /** How long a request on behalf of a caller is retried. */
 export const COMMAND_MS = 10_000
 
-export class Link {
+export class JetStream {
   readonly time = new ServerTime()
   readonly #nats: Nats
-  readonly #options: LinkOptions
+  readonly #options: JetStreamOptions
   readonly #connection: NatsConnection
   readonly #closing = new AbortController()
-  readonly #questions: RequestMux
+  readonly #requests: RequestMux
   readonly #onReconnect = new Set<() => void>()
   #disconnects = 0
   #connected = true
@@ -77,21 +77,21 @@ export class Link {
   readonly #fruitfulAt = { asking: performance.now(), writing: performance.now() }
   #failure: string | undefined
 
-  private constructor(nats: Nats, connection: NatsConnection, options: LinkOptions) {
+  private constructor(nats: Nats, connection: NatsConnection, options: JetStreamOptions) {
     this.#nats = nats
     this.#connection = connection
     this.#options = options
-    this.#questions = new RequestMux(connection, options.requestTimeoutMs)
+    this.#requests = new RequestMux(connection, options.requestTimeoutMs)
     void this.#observe()
   }
 
-  static async open(nats: Nats, options: LinkOptions): Promise<Link> {
+  static async open(nats: Nats, options: JetStreamOptions): Promise<JetStream> {
     try {
       const connection = await connectTo(nats, options)
-      const link = new Link(nats, connection, options)
-      const faults = await link.#faults()
-      if (faults.length === 0) return link
-      await link.close()
+      const jetstream = new JetStream(nats, connection, options)
+      const faults = await jetstream.#faults()
+      if (faults.length === 0) return jetstream
+      await jetstream.close()
       throw unfitServer(faults.join('; '))
     } catch (cause) {
       if (cause instanceof HoldfastError) throw cause
@@ -197,7 +197,7 @@ export class Link {
     const last = messageIn(answer)
     if (last !== undefined && last.head === head && Buffer.compare(last.data, data) === 0) return last.seq
     if ((last?.seq ?? 0) === expected) return undefined
-    throw new ApiError({ code: 400, err_code: DUPLICATE, description: 'another one is there' })
+    throw new JetStreamError({ code: 400, err_code: DUPLICATE, description: 'another one is there' })
   }
 
   /** Stream state according to its leader; also updates the servers' time. */
@@ -225,7 +225,7 @@ export class Link {
 
   async close(): Promise<void> {
     this.#closing.abort()
-    this.#questions.close()
+    this.#requests.close()
     await this.#connection.close()
   }
 
@@ -253,7 +253,8 @@ export class Link {
       const { message } = await this.api<{ message: RawMessage }>(`STREAM.MSG.GET.${stream}`, query, patienceMs)
       return read(messageFrom(message))
     } catch (cause) {
-      if (cause instanceof HoldfastError && cause.cause instanceof ApiError && cause.cause.isNoMessage) return undefined
+      if (cause instanceof HoldfastError && cause.cause instanceof JetStreamError && cause.cause.isNoMessage)
+        return undefined
       throw cause
     }
   }
@@ -273,7 +274,7 @@ export class Link {
     onUnsure?: () => void,
   ): Promise<Answer> {
     const until = performance.now() + patienceMs
-    for (let delay = RETRY_MIN_MS; ; delay = Math.min(delay * 2, RETRY_MAX_MS)) {
+    for (let delayMs = RETRY_MIN_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
       try {
         const answer = await ask()
         this.#failure = undefined
@@ -286,8 +287,8 @@ export class Link {
         this.#moveOn(doing)
         if (kind === 'unsure') onUnsure?.()
         this.#failure = detailOf(cause)
-        if (performance.now() + delay > until || this.#closing.signal.aborted) throw cause
-        await pause(delay, this.#closing.signal)
+        if (performance.now() + delayMs > until || this.#closing.signal.aborted) throw cause
+        await delay(delayMs, this.#closing.signal)
       }
     }
   }
@@ -307,7 +308,7 @@ export class Link {
   #ask(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
     if (this.#closing.signal.aborted) throw storeUnavailable('the store is closed')
     if (!this.#connected) return Promise.reject(new NotSentError('there is no connection to a NATS server'))
-    return this.#questions.ask(subject, data, headers)
+    return this.#requests.ask(subject, data, headers)
   }
 
   /** Version problems of the connected server and of the servers it announces. */
@@ -329,7 +330,7 @@ export class Link {
         this.#connected = false
         this.#disconnects++
         this.#failure = 'the connection to the NATS server was lost'
-        this.#questions.giveUp(this.#failure) // replies are lost with the connection
+        this.#requests.giveUp(this.#failure) // replies are lost with the connection
       } else if (type === 'reconnect') {
         void this.#recheck()
         const fault = versionFault(this.serverVersion, this.#connection.getServer())

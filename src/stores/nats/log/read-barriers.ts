@@ -5,21 +5,21 @@
  */
 import { storeUnavailable } from '../../../core/model/errors.ts'
 import type { Layout, SubjectAddress } from '../layout.ts'
-import type { Link } from '../connection/connection.ts'
+import type { JetStream } from '../connection/jetstream.ts'
 
 /** Reads per call, each after a barrier. */
 const READS_MAX = 5
 
-export class Barriers {
-  readonly #link: Link
+export class ReadBarriers {
+  readonly #jetstream: JetStream
   readonly #layout: Layout
   readonly #isReplicated: boolean
   readonly #underWay = new Map<string, Promise<void>>()
   /** The barrier after the current one. Callers that arrive while one is under way cannot rely on it and share the next. */
   readonly #next = new Map<string, Promise<void>>()
 
-  constructor(link: Link, layout: Layout, isReplicated: boolean) {
-    this.#link = link
+  constructor(jetstream: JetStream, layout: Layout, isReplicated: boolean) {
+    this.#jetstream = jetstream
     this.#layout = layout
     this.#isReplicated = isReplicated
   }
@@ -37,9 +37,9 @@ export class Barriers {
   async readBehind<Read>(address: SubjectAddress, read: () => Promise<Read>): Promise<Read> {
     for (let reads = 0; reads < READS_MAX; reads++) {
       await this.pass(address)
-      const { disconnects } = this.#link
+      const { disconnects } = this.#jetstream
       const found = await read()
-      if (!this.#isReplicated || disconnects === this.#link.disconnects) return found
+      if (!this.#isReplicated || disconnects === this.#jetstream.disconnects) return found
     }
     throw storeUnavailable('the connection to the NATS servers breaks again and again', { retryAfterMs: 1000 })
   }
@@ -59,7 +59,7 @@ export class Barriers {
       .then(() => {
         this.#next.delete(stream)
         this.#underWay.set(stream, mine)
-        return this.#link.publish({ stream, subject, head: '{}', replaces: true })
+        return this.#jetstream.publish({ stream, subject, head: '{}', replaces: true })
       })
       .then(() => {})
     this.#next.set(stream, mine)
