@@ -2,7 +2,7 @@
  * The chunks of a run that stand. Persistent: adding one shares the others. Deltas of one part that follow each other are one node, so
  * a long answer takes little more memory than its text.
  */
-import { addPiece, newestPieces, retractPieces, type TextPieces } from '../../core/structure/text-pieces.ts'
+import { addPiece, newestPieces, retractPieces, textFrom, type TextPieces } from '../../core/structure/text-pieces.ts'
 import type { Chunk } from '../chunks.ts'
 import type { OpenTool } from './state.ts'
 
@@ -79,7 +79,15 @@ export function newestChunks(
   return found.toReversed()
 }
 
-export function* newestFirst(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
+/** Newest first, and deltas of one part that follow each other as one: as cheap as the parts are few. */
+export function* joinedChunks(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
+  for (let at = list; at !== undefined; at = at.previous) {
+    const { first, deltas } = at
+    yield deltas === undefined ? first : { ...first, chunk: withDelta(first.chunk, textFrom(deltas)) }
+  }
+}
+
+function* newestFirst(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
   for (let at = list; at !== undefined; at = at.previous) {
     const { first } = at
     if (at.deltas === undefined) yield first

@@ -7,7 +7,7 @@ import type { Projection } from '../../core/ports/projection.ts'
 import type { Chunk } from '../chunks.ts'
 import { toMessageId } from '../ids.ts'
 import type { ChatView } from './chat-writer.ts'
-import { type ChunkList, newestFirst } from './chunk-list.ts'
+import { type ChunkList, joinedChunks } from './chunk-list.ts'
 import { chatProjection } from './projection.ts'
 import type { ChatState } from './state.ts'
 import { toUiParts, type UIMessagePart } from './ui-parts.ts'
@@ -76,7 +76,7 @@ export function messagesOf(run: Run, { chat, userParts }: UserMessagesState): Ru
 /** In one pass: a run may have thousands of messages. */
 function chunksByMessage(list: ChunkList | undefined): ReadonlyMap<number, readonly Chunk[]> {
   const found = new Map<number, Chunk[]>()
-  for (const { message, chunk } of newestFirst(list)) {
+  for (const { message, chunk } of joinedChunks(list)) {
     const known = found.get(message)
     if (known === undefined) found.set(message, [chunk])
     else known.push(chunk)
@@ -87,10 +87,19 @@ function chunksByMessage(list: ChunkList | undefined): ReadonlyMap<number, reado
 
 /** The messages of runs, oldest first. */
 export function joinMessages(runs: readonly RunMessages[]): readonly StoredUIMessage[] {
-  return runs.reduce(addRun, [] as readonly Draft[]).map(({ chunks, parts, ...message }) => ({
-    ...message,
-    parts: message.role === 'user' ? parts : toUiParts(chunks),
-  }))
+  return runs.reduce(addRun, [] as readonly Draft[]).map(messageOf)
+}
+
+/** Built once: runs are joined to learn their size, and again with those beside them. */
+const built = new WeakMap<Draft, StoredUIMessage>()
+
+function messageOf(draft: Draft): StoredUIMessage {
+  const known = built.get(draft)
+  if (known !== undefined) return known
+  const { chunks, parts, ...rest } = draft
+  const message = { ...rest, parts: rest.role === 'user' ? parts : toUiParts(chunks) }
+  built.set(draft, message)
+  return message
 }
 
 /** A regenerated answer or an edited message replaces what followed it; an answered one continues. */

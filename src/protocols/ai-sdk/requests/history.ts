@@ -10,6 +10,7 @@ import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
+import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
 import { jsonBytes } from '../../../http/response/respond.ts'
 import { foldRun } from '../../../http/response/view.ts'
 import type { ChatService, ToolParts } from './chats.ts'
@@ -36,10 +37,12 @@ export async function historyOf(
   let bytesLeft = service.limits.maxResponseBytes
   for (const { run, first } of listed.runs) {
     const messages = first > 0 ? NONE : await messagesIn(chats, principal, run, tools)
+    await shareEventLoop()
     bytesLeft -= jsonBytes(joinMessages([messages]))
     if (bytesLeft < 0 && byRun.length > 0) break
     byRun.unshift(messages)
   }
+  await shareEventLoop()
   const hasMore = listed.cursor !== undefined || byRun.length < listed.runs.length
   return { messages: joinMessages(byRun), hasMore }
 }
