@@ -1,6 +1,7 @@
 /** PostgreSQL itself ends statements of a node that run or wait for too long, also when the node cannot ask for it any more. */
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { Database, Reachability } from '../../src/stores/postgres/database.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -37,4 +38,30 @@ test('a statement that waits for a lock is ended by lock_timeout, long before re
   await locker.query('COMMIT')
   await waiting
   expect(await store.get('run_none')).toBeUndefined()
+})
+
+test('a statement for which no connection is free fails, and the server does not count as unreachable', async () => {
+  const locker = new pg.Client({ connectionString: server.url })
+  await locker.connect()
+  onTestFinished(() => locker.end())
+  await locker.query('SELECT pg_advisory_lock(1)')
+  const reachability = new Reachability()
+  const bounds = { statementMs: 600_000, lockMs: 600_000, scope: 'session' } as const
+  const database = new Database(await import('pg'), {
+    url: server.url,
+    reachability,
+    connections: 1,
+    bounds,
+    connectMs: 1000,
+  })
+  onTestFinished(() => database.close())
+  await database.query('SELECT 1', []) // the connection is open
+  const waiting = database.query('SELECT pg_advisory_lock(1)', [])
+  await expect(database.once('SELECT 1', [])).rejects.toMatchObject({
+    code: 'unavailable',
+    internalMessage: expect.stringContaining('all 1 connections were busy') as string,
+  })
+  expect(reachability.health()).toEqual({ ok: true })
+  await locker.query('SELECT pg_advisory_unlock(1)')
+  await waiting
 })

@@ -4,7 +4,7 @@ import { detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { StoreHealth } from '../../core/ports/store.ts'
 import { delay } from '../shared/delay.ts'
 import { cancelBackend } from './cancel-request.ts'
-import { failureKind, isSilence, leavesConnection, storeError } from './failures.ts'
+import { ConnectionsBusyError, failureKind, isSilence, leavesConnection, storeError } from './failures.ts'
 import { beginWith, sessionSettings, type TimeBounds } from './time-bounds.ts'
 
 export type Pg = typeof import('pg')
@@ -42,6 +42,8 @@ const RETRY_MAX_MS = 1000
 const CONNECT_MS = 10_000
 /** Extra time that the client waits beyond the server's own timeout before it drops the connection. */
 const GRACE_MS = 2000
+/** What the pool says when none of its connections became free; opening one that takes too long reads differently. */
+const POOL_TIMEOUT = 'timeout exceeded when trying to connect'
 /** Minimum time for an attempt, even if the caller's deadline is near. */
 const ATTEMPT_MIN_MS = 500
 
@@ -121,7 +123,7 @@ export class Database {
    * statement: otherwise every attempt would leave a backend behind.
    */
   async #send<Row extends QueryResultRow>(text: string, values: unknown[], leftMs: number): Promise<Row[]> {
-    const client = await this.#pool.connect()
+    const client = await this.#connect()
     let isBroken = false
     try {
       const waitMs = Math.min(Math.max(leftMs, ATTEMPT_MIN_MS), this.#bounds.statementMs + GRACE_MS)
@@ -133,6 +135,15 @@ export class Database {
       throw cause
     } finally {
       client.release(isBroken)
+    }
+  }
+
+  async #connect(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect()
+    } catch (cause) {
+      if (!String(cause).includes(POOL_TIMEOUT)) throw cause
+      throw new ConnectionsBusyError(`all ${this.#pool.options.max} connections were busy`, { cause })
     }
   }
 

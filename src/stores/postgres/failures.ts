@@ -1,11 +1,14 @@
-/** Classifies failed statements: rolled back, unknown outcome, or refused. */
+/** Classifies failed statements: not sent, rolled back, unknown outcome, or refused. */
 import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 
 /**
- * `undone`: rolled back, a retry may succeed. `unknown`: the connection broke or the server is unhealthy, so it may have
- * committed. `refused`: rolled back, and a retry would be too.
+ * `unsent`: no connection was free. `undone`: rolled back, a retry may succeed. `unknown`: the connection broke or the server is
+ * unhealthy, so it may have committed. `refused`: rolled back, and a retry would be too.
  */
-export type FailureKind = 'undone' | 'unknown' | 'refused'
+export type FailureKind = 'unsent' | 'undone' | 'unknown' | 'refused'
+
+/** This node has more to ask than its connections carry. It says nothing about the server. */
+export class ConnectionsBusyError extends Error {}
 
 /** Serialization failure, deadlock, lock timeout: the server guarantees that nothing was committed. */
 const UNDONE = ['40001', '40P01', '55P03']
@@ -16,6 +19,7 @@ const READ_ONLY = '25006'
 const CANCELED = '57014'
 
 export function failureKind(cause: unknown): FailureKind {
+  if (cause instanceof ConnectionsBusyError) return 'unsent'
   const code = sqlStateOf(cause)
   // No SQLSTATE: not a reply of the server, but a failure of the connection.
   if (code === undefined) return 'unknown'
