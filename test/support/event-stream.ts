@@ -25,7 +25,8 @@ export class EventStream {
   readonly #request: ClientRequest
   readonly #cutAfter: number
   readonly #restMs: number
-  #rest: Buffer = Buffer.alloc(0)
+  /** Of a frame that has not ended yet. They become one buffer at its end: joining them at every chunk costs the square of a large frame. */
+  #partial: Buffer[] = []
   #events = 0
   #wasCut = false
 
@@ -72,7 +73,7 @@ export class EventStream {
 
   /** Received log bytes, including a partial last record. */
   get log(): Buffer {
-    return Buffer.concat([...this.frames, this.#rest].filter(isOfLog))
+    return Buffer.concat([...this.frames, Buffer.concat(this.#partial)].filter(isOfLog))
   }
 
   /** Frames that are not in the log: hints, heartbeats, notices. */
@@ -101,19 +102,31 @@ export class EventStream {
   }
 
   #take(chunk: Buffer): void {
-    if (this.#wasCut) return
-    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    for (let end = this.#rest.indexOf('\n\n'); end >= 0; end = this.#rest.indexOf('\n\n')) {
-      const frame = this.#rest.subarray(0, end + 2)
-      this.#rest = this.#rest.subarray(end + 2)
-      this.frames.push(frame)
-      if (isOfLog(frame) && ++this.#events >= this.#cutAfter) {
-        this.#rest = Buffer.alloc(0)
-        return this.cut()
+    let bytes = chunk
+    while (!this.#wasCut) {
+      const end = frameEnd(this.#partial.at(-1), bytes)
+      if (end === undefined) {
+        if (bytes.length > 0) this.#partial.push(bytes)
+        return
       }
+      const last = bytes.subarray(0, end)
+      const frame = this.#partial.length === 0 ? last : Buffer.concat([...this.#partial, last])
+      this.#partial = []
+      bytes = bytes.subarray(end)
+      this.frames.push(frame)
+      if (isOfLog(frame) && ++this.#events >= this.#cutAfter) this.cut()
     }
   }
 }
+
+/** Where the frame ends that continues, or begins, with these bytes. */
+function frameEnd(before: Buffer | undefined, bytes: Buffer): number | undefined {
+  if (before?.at(-1) === NEWLINE && bytes[0] === NEWLINE) return 1
+  const end = bytes.indexOf('\n\n')
+  return end < 0 ? undefined : end + 2
+}
+
+const NEWLINE = 10
 
 function isOfLog(frame: Buffer): boolean {
   // Some frames that are not in the log have an id too, and move the client's cursor.
