@@ -46,14 +46,14 @@ export function checkDefinition<Definition extends { readonly id: string }>(
   checkRequired(subject, definition, ['id', ...required])
 }
 
-/** Extracts the common component fields. Default recovery: `resume`. */
+/** Extracts the common component fields. */
 export function commonOf(definition: CommonDefinition): CommonDefinition {
   const {
     id,
     name,
     description,
     version,
-    recovery = 'resume',
+    recovery,
     onBusySession,
     onDisconnect,
     onUncertainTool,
@@ -67,7 +67,7 @@ export function commonOf(definition: CommonDefinition): CommonDefinition {
   } = definition
   return {
     id,
-    recovery,
+    ...(recovery !== undefined && { recovery }),
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     ...(version !== undefined && { version }),

@@ -32,7 +32,7 @@ const RULES: OptionRules<WorkflowDefinition<readonly AnyStep[]>> = {
   steps: aList,
 }
 
-/** Defines a workflow. Its output is its last step's. Default recovery: `resume`. */
+/** Defines a workflow. Its output is its last step's. */
 export function workflow<const Items extends readonly AnyStep[]>(
   definition: WorkflowDefinition<Items>,
 ): Workflow<FirstInput<Items>> {
@@ -43,7 +43,6 @@ export function workflow<const Items extends readonly AnyStep[]>(
   const steps = nodesOf(what, 'steps', definition.steps)
   checkSize(what, steps)
   return {
-    recovery: 'resume',
     ...rest,
     ...inputOf(input, steps[0]!),
     kind: 'workflow',
