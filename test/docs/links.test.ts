@@ -56,8 +56,8 @@ test('every relative link and anchor in the Markdown files resolves', () => {
   expect(links.flatMap(([page, target]) => problemOf(page, target) ?? [])).toEqual([])
 })
 
-test('docs/README.md lists every page of docs, and docs/comparison/README.md those of its folder', () => {
-  const indexes = ['docs/README.md', 'docs/comparison/README.md']
+test('docs/README.md and the README.md of comparison and decisions list every page of docs', () => {
+  const indexes = ['docs/README.md', 'docs/comparison/README.md', 'docs/decisions/README.md']
   const linked = new Set(
     indexes.flatMap((index) =>
       targetsOf(index).map((target) => normalize(join(dirname(index), target.split('#')[0]!))),
