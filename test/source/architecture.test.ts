@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/** Rules that hold for the whole source: who may import what, no cycles, and who may append to a log. */
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -7,24 +8,46 @@ import { cycles, edgesOf, packagesOf, violations } from './layers.ts'
 
 const root = join(import.meta.dirname, '../..')
 
+/** Source files, tests apart, whose text matches. */
+function sourcesThat(pattern: RegExp, glob: string): string[] {
+  return globSync(glob, { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts') && pattern.test(readFileSync(join(root, file), 'utf8')))
+    .toSorted()
+}
+
 describe('the source', () => {
   const edges = edgesOf(join(root, 'src'))
 
-  test('has files that these tests find', () => {
+  test('source: the import scanner finds its files', () => {
     expect(edges.filter((edge) => edge.where === 'source').length).toBeGreaterThan(10)
   })
 
-  test('follows the layers', () => {
+  test('source: every import follows the layers of test/source/layers.ts', () => {
     expect(violations(edges)).toEqual([])
   })
 
-  test('has no import cycle at run time', () => {
+  test('source: there is no import cycle at run time', () => {
     expect(cycles(edges)).toEqual([])
   })
 
-  test('uses only packages that are installed with it', () => {
+  test('source: it imports only packages that are installed with it', () => {
     const { dependencies, peerDependencies = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     expect(packagesOf(edges).filter((name) => !(name in dependencies) && !(name in peerDependencies))).toEqual([])
+  })
+
+  test('[LOG-4] source: only the run log and store transfers open a log writer', () => {
+    expect(sourcesThat(/\.writer\(/, 'src/{core,cli,server,mount,http,protocols,agents}/**/*.ts')).toEqual([
+      'src/cli/transfer/copy-run.ts',
+      'src/cli/transfer/write-log.ts',
+      'src/core/execution/run-log.ts',
+    ])
+  })
+
+  test('[LOG-4] source: exactly the files under "Who appends" in ARCHITECTURE.md append to a run log', () => {
+    const [, section = ''] = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8').split('\n## Who appends\n')
+    const listed = [...section.split('\n## ')[0]!.matchAll(/\]\((src\/core\/[^)]+)\)/g)].map(([, file]) => file!)
+    const appending = sourcesThat(/\blog\.append(?:Encoded)?\(/, 'src/core/**/*.ts')
+    expect(new Set(listed)).toEqual(new Set([...appending, 'src/core/execution/run-log.ts']))
   })
 })
 
