@@ -1,4 +1,4 @@
-/** For platforms that freeze a process after its response: how long it has to live. */
+/** Resolves when no run executes here, for `waitUntil` of platforms that freeze a process after its response. */
 import type { Engine } from '../server/engine.ts'
 import type { HttpResponse } from '../http/exchange.ts'
 

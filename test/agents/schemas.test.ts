@@ -155,7 +155,7 @@ describe('an input schema', () => {
   test('a schema without JSON Schema is refused when the component is defined, with what to do', () => {
     const plain = v.object({ city: v.string() })
     expect(() => agent({ id: 'a', input: plain, async *run() {} })).toThrow(
-      'agent a: input: a schema of valibot tells no JSON Schema: wrap it with toStandardJsonSchema of @valibot/to-json-schema, or pass { schema, jsonSchema }',
+      'agent a: input: valibot schemas do not provide a JSON Schema here: wrap it with toStandardJsonSchema of @valibot/to-json-schema, or pass { schema, jsonSchema }',
     )
     const given = { schema: plain, jsonSchema: { type: 'object' } }
     expect(jsonSchemaOf(agent({ id: 'a', input: given, async *run() {} }).input!, 'input')).toBe(given.jsonSchema)
@@ -163,7 +163,7 @@ describe('an input schema', () => {
       'agent a: input: must be a Standard Schema',
     )
     expect(() => new Registry([{ id: 'a', kind: 'agent', input: plain, async *run() {} }])).toThrow(
-      'agent a: input: a schema',
+      'agent a: input: valibot schemas do not provide a JSON Schema',
     )
   })
 })

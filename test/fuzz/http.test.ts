@@ -89,7 +89,7 @@ function jsonProblem(text: string): string | undefined {
     JSON.parse(text)
     return undefined
   } catch {
-    return `the answer is no JSON: ${text.slice(0, 500)}`
+    return `the answer is not JSON: ${text.slice(0, 500)}`
   }
 }
 

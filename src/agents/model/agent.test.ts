@@ -235,7 +235,7 @@ describe('model agent: a tool error is reported to the model, which continues', 
   test.each<[string, Exclude<ScriptedOutput, string>, RegExp]>([
     ['one that throws', [{ type: 'tool', name: 'broken' }], /^out of reach$/],
     ['one that does not exist', [{ type: 'tool', name: 'nothing' }], /there is no tool "nothing"/],
-    ['input that is no JSON', [{ type: 'tool', name: 'weather', raw: '{"city":' }], /Invalid input for tool weather/],
+    ['input that is not JSON', [{ type: 'tool', name: 'weather', raw: '{"city":' }], /Invalid input for tool weather/],
     [
       'input of another shape',
       [{ type: 'tool', name: 'weather', input: { city: 5 } }],
@@ -291,7 +291,7 @@ describe('model agent: structured output', () => {
 
   test.each([
     ['is not of the schema', '{"title":"Dune","stars":9}'],
-    ['is no JSON', 'Dune is great'],
+    ['is not JSON', 'Dune is great'],
   ])('[RUN-3] an answer that %s fails the run', async (_, said) => {
     const log = await logOf(() => said, { output })
     const error = { code: 'invalid_output', details: { issues: [{ path: expect.any(String) }], text: said } }

@@ -78,7 +78,7 @@ export class TaskOutput {
   }
 
   /**
-   * The text of its artifacts, or of its last message if there are none; a value if there is no text. Undefined if it is too long
+   * The text of its artifacts, or of its last message if there are none; a value if there is not text. Undefined if it is too long
    * to be recorded again.
    */
   get output(): unknown {
@@ -215,7 +215,7 @@ export class TaskOutput {
   }
 }
 
-/** The content of a part that is no text, in chunks that an event can hold. */
+/** The content of a part that is not text, in chunks that an event can hold. */
 function contentsOf({ raw, data: value }: Part): Pick<EventData['artifact.added'], 'bytes' | 'text' | 'value'>[] {
   if (raw !== undefined) return [...base64Pieces(raw)].map((bytes) => ({ bytes }))
   if (value === undefined) return [{}]

@@ -71,7 +71,7 @@ export class RemoteRunOutput {
     { run_id: run = '', agent_name, team_name, content, error_type, step_id }: RemoteEvent,
     name: string,
   ): Generator<Event, boolean> {
-    // What executes a step of a workflow is no further step.
+    // What executes a step of a workflow is not another step.
     if (this.#kind === 'workflow' && step_id !== undefined) return /^Run(Started|Completed|Error|Cancelled)$/.test(name)
     const step = `${this.#id}/${run}`
     const title = this.#steps.get(run) ?? (agent_name || team_name || 'member')

@@ -1,4 +1,4 @@
-/** AgentOS wire types: the fields that are read of its events and runs. */
+/** AgentOS wire types: the fields of its events and runs that the adapter reads. */
 
 /** A tool call's state, as AgentOS sends it and expects it back. */
 export interface Tool {

@@ -157,7 +157,11 @@ const FORM = { anyOf: [{ type: 'string', title: 'Input' }, {}] }
 /** Input of components that take text and files: a conversation is refused, so that protocols send its last message. */
 export const textInput = fromCheck((input) => {
   const { messages } = (typeof input === 'object' && input !== null ? input : {}) as { messages?: unknown }
-  if (Array.isArray(messages)) throw new HoldfastError('invalid_request', 'the upstream takes one message at a time')
+  if (Array.isArray(messages))
+    throw new HoldfastError(
+      'invalid_request',
+      'this upstream accepts only one message per run: send the last message instead of a list',
+    )
   return input
 }, FORM)
 

@@ -54,7 +54,7 @@ describe('workflow: a definition is rejected', () => {
     ['with no choice', () => router({ name: 'r', choices: [], choose: 'ask' }), 'router "r" needs at least one entry'],
     ['with nobody to choose', () => router({ name: 'r', choices: [a] } as never), 'choose of router "r" must be'],
     ['with no step', () => workflow({ id: 'w', steps: [] }), 'workflow w needs at least one entry in its steps'],
-    ['with what is no step', () => workflow({ id: 'w', steps: [a, 5 as never] }), 'steps[1] is neither a step nor'],
+    ['with what is not a step', () => workflow({ id: 'w', steps: [a, 5 as never] }), 'steps[1] is neither a step nor'],
     [
       'with too many steps',
       () => workflow({ id: 'w', steps: Array.from({ length: 501 }, (_, at) => step({ name: `${at}`, run: () => 1 })) }),
@@ -86,7 +86,7 @@ describe('workflow: types', () => {
     expectTypeOf(workflow({ id: 'w', steps: [a, b] })).toExtend<Component<string>>()
     expectTypeOf(steps('s', [a, b])).toExtend<WorkflowStep<string, boolean, 's'>>()
     const shout = step({ name: 'shout', run: (text: string) => `${text}!` })
-    // @ts-expect-error a number is no text
+    // @ts-expect-error a number is not text
     steps('s', [a, shout])
     const second = step({ name: 'second', run: (input: { text: string }) => input })
     // @ts-expect-error a number has no text

@@ -131,7 +131,7 @@ export class ChatWriter {
     this.set({ text: undefined })
   }
 
-  /** A part that is no text. What the component says after it is another part. */
+  /** A part that is not text. What the component says after it is another part. */
   addPart(chunk: Chunk): void {
     if (this.isOwn) {
       this.closeText()

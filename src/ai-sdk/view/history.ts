@@ -1,4 +1,4 @@
-/** The messages of a chat as its logs have them: what a client has after it streamed all of them. */
+/** The messages of a chat, folded from its logs: the same that a client has after streaming all of them. */
 import type { ContentPart } from '../../core/model/conversation.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Run } from '../../core/model/run.ts'

@@ -38,7 +38,7 @@ describe('demo: the storyteller', () => {
     expect(log.at(-1)!.type).toBe('run.cancelled')
   })
 
-  test('rejects an input that is no subject before there is a run', async () => {
+  test('rejects an input that is not a subject before there is a run', async () => {
     const storyteller = components.find(({ id }) => id === 'storyteller')!
     for (const input of [undefined, null]) {
       const { cause } = await validate(storyteller.input!, input)

@@ -110,7 +110,7 @@ export class ShareLinks {
     }
   }
 
-  /** Undefined for a credential that is no link. */
+  /** Undefined for a credential that is not a link. */
   async isRevoked({ id, owner }: CredentialInfo): Promise<boolean | undefined> {
     if (owner === undefined || id === undefined) return undefined
     const { documents } = this.#deps.store

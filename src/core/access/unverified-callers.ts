@@ -17,8 +17,8 @@ interface PendingRun {
 /** Owners whose credential was accepted. Further ones replace the oldest. */
 const ACCEPTED_MAX = 10_000
 /** Without a verdict for this long, a run no longer counts: another node may execute it. */
-const VERDICT_MS_MAX = 60_000
-/** By then the upstream has judged some of them. */
+const VERIFY_TIMEOUT_MS = 60_000
+/** By then the upstream has verified some of them. */
 const RETRY_MS = 1000
 
 export class UnverifiedCallers {
@@ -26,7 +26,7 @@ export class UnverifiedCallers {
   readonly #runsMax: number
   /** Keyed hashes of credentials. */
   readonly #accepted = new Set<string>()
-  /** Runs whose credential no upstream has judged yet, oldest first. */
+  /** Runs whose credential no upstream has verified yet, oldest first. */
   readonly #pending = new Map<string, PendingRun>()
   /** Called with the network of a caller whose credential an upstream refused. */
   onRefused: (network: string) => void = () => {}
@@ -40,7 +40,7 @@ export class UnverifiedCallers {
     return this.#accepted.has(owner)
   }
 
-  /** Counts a run for its network until an upstream has judged its credential. Throws `rate_limited` if there are too many. */
+  /** Counts a run for its network until an upstream has verified its credential. Throws `rate_limited` if there are too many. */
   admit({ id }: RunKey, network: string): void {
     this.#forgetOld()
     const pending = [...this.#pending.values()].filter((each) => each.network === network).length
@@ -79,7 +79,7 @@ export class UnverifiedCallers {
   }
 
   #forgetOld(): void {
-    const oldest = elapsedOf(this.#clock) - VERDICT_MS_MAX
+    const oldest = elapsedOf(this.#clock) - VERIFY_TIMEOUT_MS
     for (const [id, { since }] of this.#pending) {
       if (since > oldest) return
       this.#pending.delete(id)

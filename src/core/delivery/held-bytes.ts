@@ -1,4 +1,4 @@
-/** Estimates the memory that a view keeps of an event. Never less than it is: the cache of views is bounded by it. */
+/** Estimates the memory that a view needs for an event. An upper bound: it limits the view cache. */
 import type { EventType, LoggedEvent } from '../model/event.ts'
 
 /** Views keep these as packed texts, which take less than the record. */

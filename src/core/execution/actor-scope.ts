@@ -61,7 +61,7 @@ export async function askOwner({ host, actor }: ActorScope, question: Question):
   return host.wait({ ...question, ...(actor !== undefined && { actor }) })
 }
 
-/** Appends an event of the ledger, under the scope's actor; resolves with its data as the log has it, redacted. */
+/** Appends an event of the ledger, under the scope's actor; resolves with its data as stored, redacted. */
 export async function record<Type extends Event['type']>(
   { host, actor }: ActorScope,
   type: Type,
@@ -71,7 +71,7 @@ export async function record<Type extends Event['type']>(
   return logged.data as EventData[Type]
 }
 
-/** A result as the log has it, so that it is the same value in every attempt. */
+/** A result as stored, so that it is the same value in every attempt. */
 export function asRecorded<Result>({ host }: ActorScope, result: Result): Result {
   return result === undefined ? result : (JSON.parse(serialize(result, 'data.output', host.bounds)) as Result)
 }

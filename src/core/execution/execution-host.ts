@@ -47,7 +47,7 @@ export interface ExecutionHost {
   endOutput(actor: Actor | undefined): void
   /** Redacts by the rules of a component that is called, too. */
   redactBy(options: RedactOptions): void
-  /** Appends an event of the ledger and resolves, when it is durable, with the event as the log has it. */
+  /** Appends an event of the ledger and resolves, when it is durable, with the event as stored. */
   record<Recorded extends Event>(event: Recorded): Promise<Recorded>
   /** Appends what no execution will emit again at the same position; a promise when the producer should wait (backpressure). */
   show(event: Event): Promise<void> | undefined

@@ -67,7 +67,7 @@ function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefine
   return execution.append(encoded)
 }
 
-/** A failure that the agent emitted gets an id, under which the server log has it. */
+/** Gives a failure that the agent emitted an id, for finding it in the server log. */
 function withFailureId(execution: RunExecution, event: Event): Event {
   if (event.type !== 'run.failed') return event
   return { ...event, data: { ...event.data, error: execution.failureOf(new WorkError(event.data.error)) } }

@@ -212,7 +212,7 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
     unserializable('custom.emitted', 'data', 'is not an object'),
   ],
   [
-    'yields data that is no object',
+    'yields data that is not an object',
     yields({ type: 'custom.emitted', data: 'a' }),
     unserializable('custom.emitted', 'data', 'is not an object'),
   ],

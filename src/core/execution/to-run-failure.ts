@@ -8,7 +8,7 @@ import type { Logger } from '../ports/logger.ts'
 export interface FailureContext {
   readonly run: string
   readonly component: string
-  /** Id under which the server log has the details that the failure omits. */
+  /** Id of the entry in the server log that has the details. */
   readonly errorId: string
   /** Absent if the outcome was already decided: the failure is then not logged. */
   readonly logger: Logger | undefined

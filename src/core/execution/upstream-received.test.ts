@@ -162,7 +162,7 @@ describe('[RUN-5] after a crash, an upstream that is asked again', () => {
   })
 })
 
-test('[RUN-6] events of an upstream without anything derived from them are no progress', async () => {
+test('[RUN-6] events of an upstream without anything derived from them are not progress', async () => {
   const component = subject(async function* ({ attempt, signal }) {
     yield emitTogether([received('R0'), createEvent('text.delta', { text: 'a' })])
     for (let ping = 0; ping < attempt; ping++) yield emitTogether([received(`ping ${ping}`)])

@@ -68,7 +68,7 @@ describe('errors: anything that can be thrown has a message:', () => {
     ['an object that cannot be shown', Object.create(null), 'a value that cannot be shown'],
     ['a symbol', Symbol('s'), 'Symbol(s)'],
     ['an error whose message cannot be read', new Unreadable(), 'a value that cannot be shown'],
-    ['an error whose message is no text', Object.assign(new Error('a'), { message: { code: 7 } }), '[object Object]'],
+    ['an error whose message is not text', Object.assign(new Error('a'), { message: { code: 7 } }), '[object Object]'],
     ['an error whose message is nothing', Object.assign(new Error('a'), { message: undefined, name: 'Odd' }), 'Odd'],
   ])('%s', (_, thrown, message) => expect(messageOf(thrown)).toBe(message))
 })

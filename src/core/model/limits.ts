@@ -59,7 +59,7 @@ export interface Limits {
   readonly maxQueuedRuns: number
   /** Paused agents kept in memory. Beyond that the oldest is evicted, and rebuilt from its log when it is resumed. */
   readonly maxParkedRuns: number
-  /** Maximum long-sleeping runs of this node that give up their slots; further ones keep them. */
+  /** Maximum long-sleeping runs of this node that give up their slots. Further runs keep them. */
   readonly maxSleepingRuns: number
   /** Open event streams of one run on this node. */
   readonly maxSubscribersPerRun: number

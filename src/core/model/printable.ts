@@ -1,4 +1,4 @@
-/** Control characters, and what turns the direction of text. */
+/** Replaces control and bidirectional characters in text for terminals. */
 const COMMANDS = /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu
 
 /** Text for a terminal. What an agent says must not move the cursor, set a title or hide a line. */

@@ -87,7 +87,7 @@ describe('a failure that an agent yields', () => {
   test.each<[string, unknown]>([
     ['with nothing more to say', undefined],
     ['with details', { place: 'here' }],
-    ['with details that are no object', 'here'],
+    ['with details that are not an object', 'here'],
   ])('a failure %s is also in the server’s log', async (_, details) => {
     const lines: [object, string][] = []
     const note = (fields: object, message: string): void => void lines.push([fields, message])

@@ -1,4 +1,4 @@
-/** Runs that a live node gave up because its store was away are no crash suspects. */
+/** Runs that a live node gave up because its store was away are not crash suspects. */
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, type TestNode, typesOf } from '../../../test/support/node.ts'

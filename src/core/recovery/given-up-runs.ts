@@ -53,7 +53,7 @@ export class GivenUpRuns {
       await this.#release(id, run.epoch)
     } catch (caught) {
       const cause = refusalOf(caught)
-      this.#deps.logger.debug({ run: id, err: cause }, 'a run that was given up could not be released')
+      this.#deps.logger.debug({ run: id, err: cause }, 'failed to release a run that was given up; it will be retried')
       if (isHoldfastError(cause, 'unavailable')) {
         // Next time it comes last: a single run may be unreadable while the store is there.
         if (this.#forget(id, run)) this.#runs.set(id, run)

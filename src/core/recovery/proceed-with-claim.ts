@@ -1,4 +1,4 @@
-/** Decides how a claimed run proceeds: start, resume, recover or fail. */
+/** Decides how a claimed run proceeds: start, resume, retry or fail. */
 import { encodeEvent } from '../execution/emission.ts'
 import type { RunExecution } from '../execution/run-execution.ts'
 import { refusalOf, RunLog } from '../execution/run-log.ts'
@@ -133,7 +133,7 @@ function versionOf({ version }: Component): { readonly version?: string } {
   return version === undefined ? {} : { version }
 }
 
-/** Writes events, and passes them to the reader of the recording. Resolves with the events as the log has them. */
+/** Writes events, and passes them to the reader of the recording. Resolves with the events as stored. */
 async function write<Written extends Event>(
   log: RunLog,
   additions: readonly Written[],

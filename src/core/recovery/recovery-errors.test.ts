@@ -92,7 +92,7 @@ describe('[RUN-5] errors of failed work', () => {
   test.each<[string, Partial<Record<'code' | 'data', unknown>>]>([
     ['too large', { data: 'x'.repeat(100_000) }],
     ['a function', { data: () => {} }],
-    ['a code that is no text', { code: {} }],
+    ['a code that is not text', { code: {} }],
   ])('the error of a failed tool is reported although its message is %s', async (_, more) => {
     const component = recovering('resume', async function* (_input, { tool }) {
       yield 'a'

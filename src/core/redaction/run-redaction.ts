@@ -1,4 +1,4 @@
-/** Redacts the events of one run. Texts that come in deltas are matched across them, for each message by itself. */
+/** Redacts the events of one run. Matches texts across deltas, separately per message. */
 import { encodeEvent, type EncodedEvent } from '../execution/emission.ts'
 import type { Actor, Event, EventType } from '../model/event.ts'
 import { actorKey } from '../structure/actors.ts'
@@ -44,12 +44,12 @@ export class RunRedaction {
     for (const { text } of this.#streams.values()) text.matcher = this.#redactor.matcher
   }
 
-  /** An event as the log is to have it, its data as JSON. */
+  /** A redacted event, its data as JSON. */
   event(event: Event): Event {
     return this.#redactor.event(eventOf(encodeEvent(event, this.#bounds).body))
   }
 
-  /** What the log is to have now of what an actor emitted: held text of the actor first. */
+  /** The redacted events to append for an emission: the actor's held text comes first. */
   push(encoded: EncodedEvent): EncodedEvent[] {
     const event = eventOf(encoded.body)
     const delta = DELTAS[event.type]

@@ -106,7 +106,7 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i
 
 /**
- * Code gets the input as the log has it. If redaction changed it, that has to fit too: a run that could not parse its own input would
+ * Agents get the input as stored. If redaction changed it, that has to fit too: a run that could not parse its own input would
  * be accepted and then fail.
  */
 async function checkInput(

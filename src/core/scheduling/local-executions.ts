@@ -230,7 +230,7 @@ export class LocalExecutions {
   }
 
   logFailure(run: string, cause: unknown): void {
-    this.#deps.logger.warn({ run, err: cause }, 'failed to execute a run')
+    this.#deps.logger.warn({ run, err: cause }, 'failed to execute a run; it will be retried')
   }
 
   /** It was interrupted, and will execute again. */

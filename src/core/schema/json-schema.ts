@@ -31,7 +31,7 @@ function derive(schema: StandardSchema, side: SchemaSide): JsonSchema {
   } catch (thrown) {
     throw new TypeError(`its JSON Schema cannot be derived (${messageOf(thrown)}): ${ADVICE}`, { cause: thrown })
   }
-  throw new TypeError(`a schema of ${vendor} tells no JSON Schema: ${advice.get(vendor) ?? ADVICE}`)
+  throw new TypeError(`${vendor} schemas do not provide a JSON Schema here: ${advice.get(vendor) ?? ADVICE}`)
 }
 
 const ADVICE = 'pass { schema, jsonSchema }'
@@ -87,7 +87,7 @@ function toStandardIssue({ path, message }: SchemaIssue): StandardIssue {
   return { path: path === '' ? [] : [path], message }
 }
 
-/** Throws if it is no schema, or if no JSON Schema can be derived from it. */
+/** Throws if it is not a schema, or if no JSON Schema can be derived from it. */
 export function checkSchema(schema: unknown, side: SchemaSide): void {
   if (!isStandardSchema(schema) && !isDescribed(schema))
     throw new TypeError('must be a Standard Schema (zod, valibot, arktype, …) or { schema, jsonSchema }')

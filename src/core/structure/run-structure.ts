@@ -1,6 +1,6 @@
 /**
- * The one semantic fold: turns a run's log, event by event, into its structure with all retractions resolved. An event costs the
- * same however long the run is; a retraction looks at the entries since its `from`.
+ * Folds a run's log, event by event, into its structure, with all retractions resolved. The cost of an event does not depend on the
+ * length of the run; a retraction looks at the entries since its `from`.
  */
 import type { Actor, LoggedEvent, LoggedEventOf } from '../model/event.ts'
 import { actorKey } from './actors.ts'

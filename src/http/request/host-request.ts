@@ -43,7 +43,7 @@ function headersOf({ headers }: HttpRequest | IncomingMessage): Headers {
       try {
         accepted.append(name, each)
       } catch {
-        // Node accepts bytes that are no characters.
+        // Node accepts bytes that are not characters.
       }
     }
   }

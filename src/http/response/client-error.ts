@@ -1,7 +1,7 @@
-/** What clients are told of anything that was thrown while their request was handled. */
+/** Converts anything thrown by a handler into the error that the client gets. */
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 
-/** Our own errors as they are; of others only an id, under which the server log has the cause. */
+/** A `HoldfastError` unchanged; for anything else only an id, which finds the cause in the server log. */
 export function toClientError(cause: unknown, errorId: string): HoldfastError {
   return isHoldfastError(cause) ? cause : new HoldfastError('internal', `internal error ${errorId}`, { cause })
 }

@@ -84,7 +84,11 @@ async function serveUpgrade(
     const found = path === undefined ? undefined : await mounts.upgrade(path)
     await paceRequests() // not before: all upgrades that waited for the protocol to load go on in the same tick
     if (socket.destroyed) return
-    if (found === undefined) throw new HoldfastError('not_found', 'no WebSocket is served here')
+    if (found === undefined)
+      throw new HoldfastError(
+        'not_found',
+        'no WebSocket is served at this path: AgentOS, OpenAI and AI SDK serve one each, see their pages in docs/protocols',
+      )
     // A WebSocket can have side effects, and browsers send no preflight for it.
     const peer = proxies.peerOf(request)
     refuseForeignPages(request, peer, pages, true)

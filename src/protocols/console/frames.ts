@@ -22,7 +22,10 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
   const view = views.find(({ id }) => id === wanted)
   if (view === undefined) {
     const known = views.map(({ id }) => id).join(', ')
-    throw new HoldfastError('invalid_request', `as is ${JSON.stringify(wanted.slice(0, 100))}; use ${known}`)
+    throw new HoldfastError(
+      'invalid_request',
+      `unknown value ${JSON.stringify(wanted.slice(0, 100))} of ?as=: use one of ${known}`,
+    )
   }
   const id = call.params['id']!
   const stored = await service.get(call.principal, id)

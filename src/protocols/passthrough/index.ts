@@ -1,4 +1,4 @@
-/** Everything of an upstream that is not served here: requests are passed through. Off unless an upstream is configured for it. */
+/** Proxies requests that no protocol serves to an upstream. Off unless an upstream is configured for it. */
 import { requirePermission } from '../../core/access/scopes.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { ComponentSource, Passthrough } from '../../core/ports/component-source.ts'

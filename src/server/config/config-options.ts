@@ -80,7 +80,7 @@ export const configOptions = {
     env: 'HOLDFAST_ENV_FILE',
     repeats: true,
     parse: toText,
-    help: 'Read environment variables from this file, once per file. Variables that are set already win. Default: .env for holdfast dev, none for others.',
+    help: 'Read environment variables from this file. Repeatable. Variables that are already set win. Default: .env for holdfast dev, none for others.',
   },
   lab: {
     env: 'HOLDFAST_LAB',
@@ -357,7 +357,7 @@ export const configOptions = {
     env: 'HOLDFAST_MAX_REQUESTS_PER_ADDRESS',
     fallback: String(defaultLimits.maxRequestsPerAddress),
     parse: toCount(0, 1_000_000),
-    help: 'Maximum requests per second and client address without a known valid credential on this node, with a burst of five seconds. Further requests get 429. 0 means no limit.',
+    help: 'Maximum unauthenticated requests per second from one client address, per node, with a burst of five seconds. Further requests get 429. 0 means no limit.',
   },
   'max-streams-per-principal': {
     value: 'N',
@@ -385,14 +385,14 @@ export const configOptions = {
     env: 'HOLDFAST_MAX_QUEUED',
     fallback: String(defaultLimits.maxQueuedRuns),
     parse: toCount(0, 10_000_000),
-    help: 'Maximum queued runs. Further starts get 429. One principal may use at most the remaining capacity.',
+    help: 'Maximum queued runs. Further starts get 429. A principal is refused once it has as many queued runs as there are free positions, so one principal alone gets at most half of the queue.',
   },
   'view-cache': {
     value: 'SIZE',
     env: 'HOLDFAST_VIEW_CACHE',
     fallback: `${defaultLimits.maxViewBytes / 2 ** 20}MiB`,
     parse: toSize,
-    help: 'Memory for views of every protocol except native, estimated from what they keep of their logs. The least recently used are read again. 0 keeps none.',
+    help: 'Memory for the view cache, which all protocols except native share. LRU: an evicted view is rebuilt from the log. 0 disables the cache.',
   },
   'max-attempts': {
     value: 'N',
@@ -413,7 +413,7 @@ export const configOptions = {
     env: 'HOLDFAST_HEARTBEAT',
     fallback: `${defaultLimits.heartbeatIntervalMs / 1000}s`,
     parse: toHeartbeat,
-    help: 'Longest silence of a stream: 1s to 10m. Shorter than the idle timeout of every proxy on the way.',
+    help: 'Heartbeat interval of idle streams, 1s to 10m. Set it below the idle timeout of your proxies.',
   },
   'drain-timeout': {
     value: 'DURATION',

@@ -130,7 +130,7 @@ function toPath(name: ProtocolName, given: unknown): string {
     throw wrong(`${name}: ${JSON.stringify(given)} is not a path such as ${usual || '/'}; true is the default path`)
   const [foreign] = path.split('/').filter((segment) => /[{}]/.test(segment) && !usual.split('/').includes(segment))
   if (foreign !== undefined || path.startsWith('/{'))
-    throw wrong(`${name}: ${path} has a parameter that it does not know`)
+    throw wrong(`${name}: ${path} has an unknown parameter; its default path is ${usual || '/'}`)
   if (path === '' && segments === undefined)
     throw wrong(`${name}: it owns everything below its path, so that cannot be /; use one such as ${usual}`)
   return path

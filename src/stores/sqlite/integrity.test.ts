@@ -84,7 +84,7 @@ describe('[STO-1] [LOG-1] a damaged segment', () => {
   test('a damaged segment that a trim would cut is not rewritten with a valid checksum', async () => {
     const store = await open(await harmed(FLIP_SEGMENT))
     await store.trim('run_2', 78)
-    expect(await store.get('run_2')).toMatchObject({ damage: { reason: 'are not what was written' } })
+    expect(await store.get('run_2')).toMatchObject({ damage: { reason: 'do not match their checksum' } })
   })
 
   test('a damaged segment of an unfinished run keeps the run from being claimed', async () => {

@@ -168,7 +168,7 @@ export class Calls {
 
   #decode(type: string, bytes: Buffer): unknown {
     const isWithin = this.#counter.isWithin(type, bytes)
-    if (isWithin === undefined) throw new HoldfastError('invalid_request', `the message is no ${type}`)
+    if (isWithin === undefined) throw new HoldfastError('invalid_request', `the message is not a ${type}`)
     if (!isWithin)
       throw new HoldfastError(
         'too_large',
@@ -178,7 +178,7 @@ export class Calls {
     try {
       return this.#converter.decode(type, codec!.deserialize(bytes))
     } catch (cause) {
-      throw new HoldfastError('invalid_request', `the message is no ${type}`, { cause })
+      throw new HoldfastError('invalid_request', `the message is not a ${type}`, { cause })
     }
   }
 

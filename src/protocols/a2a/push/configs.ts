@@ -136,7 +136,7 @@ function checkUrl(url: string): void {
       [{ field: 'url', description: 'has a user name or a password' }],
     )
   if (/^https?:$/.test(parsed?.protocol ?? '')) return
-  throw invalidParams('the url of a push configuration begins with https:// or http://', [
+  throw invalidParams('the url of a push configuration must begin with https:// or http://', [
     { field: 'url', description: 'is not an http(s) address' },
   ])
 }

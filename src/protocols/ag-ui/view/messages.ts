@@ -1,4 +1,4 @@
-/** The messages of a run, as a client has them that followed it from its beginning. */
+/** The messages that a client has after following a run from the start. */
 import type { AgUiMessage } from '../wire/events.ts'
 import { nodesOf, pieceOf } from './piece-list.ts'
 import type { Piece, PieceNode } from './state.ts'

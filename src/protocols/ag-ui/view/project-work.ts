@@ -9,7 +9,7 @@ import type { AgentState, OpenAgent, OpenStep } from './state.ts'
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export function startStep(writer: AgentWriter, { data, index }: Logged<'step.started'>): void {
-  // The request to a model is no step of its own: its text and tool calls are shown.
+  // The request to a model is not a step of its own: its text and tool calls are shown.
   if (data.kind === 'model') return
   const { actor } = writer
   const key = stepKey(actor, data.step)

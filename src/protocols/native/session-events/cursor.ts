@@ -48,6 +48,6 @@ function decoded(run: string): string {
   try {
     return decodeURIComponent(run)
   } catch {
-    throw new HoldfastError('cursor_invalid', `the cursor names a run that cannot be: ${run.slice(0, 100)}`)
+    throw new HoldfastError('cursor_invalid', `invalid run id in the cursor: ${run.slice(0, 100)}`)
   }
 }

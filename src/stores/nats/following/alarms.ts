@@ -13,7 +13,7 @@ interface Quarantine {
   readonly at: number
 }
 
-/** Quarantined runs that are remembered; further ones are only counted. */
+/** Maximum quarantined runs that are listed. Further runs are only counted. */
 const RUNS_MAX = 10_000
 const STREAMS_MAX = 1000
 /** Delay before a run with a wrong message is tried again. */

@@ -174,7 +174,7 @@ export class Committer {
     const damaged = this.#segments.trim(run, before)
     if (damaged === undefined) return
     const { first, count } = damaged
-    this.#quarantineRun(run, { first, last: first + count - 1, reason: 'are not what was written' })
+    this.#quarantineRun(run, { first, last: first + count - 1, reason: 'do not match their checksum' })
   }
 
   #remove(run: number): void {

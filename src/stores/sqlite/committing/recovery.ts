@@ -112,7 +112,7 @@ export class LogRecovery {
     const id = run['id'] as string
     const last = this.#segments.last(number)
     if (last?.isSound === false) {
-      const damage = { first: last.first, last: last.first + last.count - 1, reason: 'are not what was written' }
+      const damage = { first: last.first, last: last.first + last.count - 1, reason: 'do not match their checksum' }
       this.#warn(this.#quarantine.add(number, id, damage))
     }
     return { id, records: new Tail(), next: last === undefined ? Number(run['first']) : last.first + last.count }
@@ -142,7 +142,7 @@ export class LogRecovery {
     const end = entry.isSound ? entry.first + entry.count : extentOf(entry).end
     if (end <= part.next) return // already in a segment
     if (!entry.isSound) {
-      const damage: LogDamage = { first: extentOf(entry).first, last: end - 1, reason: 'are not what was written' }
+      const damage: LogDamage = { first: extentOf(entry).first, last: end - 1, reason: 'do not match their checksum' }
       return this.#warn(this.#quarantine.add(number, part.id, damage))
     }
     const slice: Slice = { first: entry.first, count: entry.count, bytes: entry.bytes, closed: false }

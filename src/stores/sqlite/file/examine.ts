@@ -19,7 +19,7 @@ export interface Examination {
   readonly unverified: number
 }
 
-/** Problems that are listed; further ones are counted. */
+/** Maximum problems that are listed. Further problems are only counted. */
 const NAMED_MAX = 20
 
 export function examineFile(database: DatabaseSync, path: string): Examination {

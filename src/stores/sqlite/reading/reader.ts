@@ -89,7 +89,7 @@ export class Reader {
 
 /** The damage in segments that should hold a run's records from an index on; undefined if there is none. */
 export function damageIn(segments: readonly StoredSegment[], run: string, from: number): LogDamage | undefined {
-  const reason = 'are not what was written'
+  const reason = 'do not match their checksum'
   let next = segments[0]?.first ?? from
   if (next > from) return { first: from, last: next - 1, reason: 'are missing from the log' }
   for (const segment of segments) {

@@ -18,7 +18,7 @@ const REQUESTS_PER_MESSAGE = 16
 const UNDER_WAY_MAX = 2
 /** Pages may be larger in shared memory, because that is bounded for all readers together. */
 const TRANSFERRED_BYTES_MAX = 256 * 1024
-/** Maximum waiting requests; further ones are refused. */
+/** Maximum queued requests. Further requests are refused. */
 const WAITING_MAX = 10_000
 const RETRY_MS = 1000
 

@@ -135,7 +135,7 @@ export class RunRowReader {
     const durable = last === undefined ? stored.first : last.first + last.count
     const damage =
       last?.isSound === false
-        ? { first: last.first, last: Math.max(durable, stored.next) - 1, reason: 'are not what was written' }
+        ? { first: last.first, last: Math.max(durable, stored.next) - 1, reason: 'do not match their checksum' }
         : durable < stored.next
           ? gapDamage(durable, stored.next - 1)
           : undefined
