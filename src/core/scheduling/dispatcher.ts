@@ -76,8 +76,8 @@ export class Dispatcher {
    * Reserves a worker slot for a run that is about to be created; undefined when no slot is free, or none of its owner's share. Call
    * the returned function once the run exists.
    */
-  reserve(owner: string): (() => void) | undefined {
-    return this.#claimer.reserve(owner)
+  reserve(id: string, owner: string): (() => void) | undefined {
+    return this.#claimer.reserve(id, owner)
   }
 
   /** Executes a run that was claimed for this node, or records its answers for a node that can. */

@@ -41,8 +41,8 @@ export class LocalExecutions {
   readonly #sleeping: SleepingRuns
   /** Executions that have ended and are being cleaned up. */
   readonly #ending = new Set<Promise<void>>()
-  /** Slots of runs that are being created or claimed. */
-  #reserved = 0
+  /** Runs that are being created or claimed, with a slot. */
+  readonly #reserved = new Set<string>()
   #draining = false
   #handingOver = false
   #takeovers = { recovered: 0, failed: 0 }
@@ -76,7 +76,7 @@ export class LocalExecutions {
   /** Runs that take a worker slot. */
   get running(): number {
     const executing = this.#executions.size + this.#starting.size - this.#sleeping.size
-    return executing + this.#suspects.waiting + this.#reserved
+    return executing + this.#suspects.waiting + this.#reserved.size
   }
 
   get hasRoom(): boolean {
@@ -92,9 +92,9 @@ export class LocalExecutions {
     return this.#draining
   }
 
-  /** Whether a run executes here, is about to, or waits for it as a suspect. */
+  /** Whether a run executes here, is about to, is being created or claimed for it, or waits for it as a suspect. */
   has(id: string): boolean {
-    return this.#executions.has(id) || this.#starting.has(id) || this.#suspects.isWaiting(id)
+    return this.#executions.has(id) || this.#starting.has(id) || this.#reserved.has(id) || this.#suspects.isWaiting(id)
   }
 
   /** Whether this node gave the run up and has not released it yet. */
@@ -108,9 +108,9 @@ export class LocalExecutions {
   }
 
   /** Takes a slot for a run that is being created or claimed, until the returned function is called. */
-  reserveSlot(): () => void {
-    this.#reserved++
-    return () => void this.#reserved--
+  reserveSlot(id: string): () => void {
+    this.#reserved.add(id)
+    return () => void this.#reserved.delete(id)
   }
 
   /** Gives free slots to sleeping runs that have woken up. */

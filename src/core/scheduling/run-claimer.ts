@@ -34,11 +34,11 @@ export class RunClaimer {
    * Reserves a worker slot for a run that is about to be created; undefined when no slot is free, or none of its owner's share. Call
    * the returned function once the run exists.
    */
-  reserve(owner: string): (() => void) | undefined {
+  reserve(id: string, owner: string): (() => void) | undefined {
     const { executions, quotas } = this.#options
     if (!executions.hasRoom) this.#isBehind = true
     if (executions.draining || this.#isBehind || quotas.isAtSlotShare(owner)) return undefined
-    const releaseSlot = executions.reserveSlot()
+    const releaseSlot = executions.reserveSlot(id)
     const releaseShare = quotas.takeSlot(owner)
     return () => {
       releaseSlot()
@@ -126,7 +126,7 @@ export class RunClaimer {
     }
     // Runs that this node gave up are released first, so that they do not count as crash suspects.
     if (!executions.hasRoom || executions.gaveUp(id)) return true
-    const releaseSlot = executions.reserveSlot()
+    const releaseSlot = executions.reserveSlot(id)
     try {
       const claimed = await store.claim(id, owner, limits.leaseMs, { takeover: leases.mayTakeOver })
       if (claimed === undefined) return false

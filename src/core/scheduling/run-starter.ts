@@ -46,7 +46,7 @@ export class RunStarter {
     this.#quotas.takeStart(caller.unverified === undefined ? owner : limitedAs(caller))
     await this.#quotas.storeRun(owner, draft.record.length)
     const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
-    const room = this.#dispatcher.reserve(owner)
+    const room = this.#dispatcher.reserve(draft.run.id, owner)
     let leaveQueue: (() => void) | undefined
     try {
       // A run that waits for others in its session does not need a free slot.
