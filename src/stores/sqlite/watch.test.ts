@@ -23,7 +23,8 @@ async function create(store: Store, id: string): Promise<void> {
 }
 
 function valueIn(path: string, sql: string): unknown {
-  using database = new DatabaseSync(path, { readOnly: true })
+  // The store opens the file again and again while it is unhealthy, and locks it for a moment each time.
+  using database = new DatabaseSync(path, { readOnly: true, timeout: PATIENCE.withinMs })
   return Object.values(database.prepare(sql).get() ?? {})[0]
 }
 
