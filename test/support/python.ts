@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensureAptPackage } from './apt.ts'
 
-/** For several packages over a slow connection. */
-export const PYTHON_INSTALL_MS = 5 * 60_000
+/** For several packages, one environment after the other, on a busy machine. */
+export const PYTHON_INSTALL_MS = 15 * 60_000
 const START_MS = 90_000
 const OUTPUT_CHARS_MAX = 4000
 
