@@ -3,6 +3,7 @@ import { agent } from 'holdfast'
 
 export const matcher = agent<{ pattern: string; text: string }>({
   id: 'matcher',
+  recovery: 'resume',
   limits: { stopGraceMs: 200 },
   async *run({ pattern, text }, { step }) {
     yield `looking for ${pattern}\n`

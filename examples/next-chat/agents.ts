@@ -6,6 +6,7 @@ import { z } from 'zod'
 /** The model is scripted and needs no key; use any AI SDK model in its place. */
 const bank = agent({
   id: 'bank',
+  recovery: 'resume',
   tools: {
     send: tool({ inputSchema: z.object({ amount: z.number() }), needsApproval: true, execute: ({ amount }) => amount }),
   },

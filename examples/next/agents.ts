@@ -2,6 +2,7 @@ import { agent, holdfast } from 'holdfast'
 
 export const counter = agent({
   id: 'counter',
+  recovery: 'resume',
   async *run(input, { step, sleep }) {
     const goal = await step('choose a goal', () => 50 + Math.floor(Math.random() * 50))
     for (let n = 1; n <= goal; n++) {

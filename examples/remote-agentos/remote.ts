@@ -3,6 +3,7 @@ import { agent, createServer, openSqliteStore, type Server } from 'holdfast'
 
 const biologist = agent({
   id: 'biologist',
+  recovery: 'resume',
   async *run(_question, { sleep }) {
     const words = ['Kelp ', 'grows ', 'half ', 'a metre ', 'a day.']
     for (const word of words) {

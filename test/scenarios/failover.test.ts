@@ -69,10 +69,7 @@ test(
       for (let event = 0; event < LOST_EVENTS; event++) yield '.'
       await aborted(signal) // silent: it would never notice by itself
     }
-    const components = [
-      subject(run, { id: 'retried', recovery: 'retry' }),
-      subject(run, { id: 'failed', recovery: 'fail' }),
-    ]
+    const components = [subject(run, { id: 'retried', recovery: 'retry' }), subject(run, { id: 'failed' })]
     const node = openNode({ components, store, limits: { leaseMs: 1500 } })
     const ids = [await node.start('retried'), await node.start('failed')] as const
     for (const id of ids) await node.emitted(id, 'text.delta')

@@ -27,13 +27,13 @@ const RULES: OptionRules<AiAgentDefinition> = {
 }
 
 /**
- * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened inside a leg. A recovered run
- * repeats the unfinished leg with its tools, unless the definition says `recovery: 'fail'`.
+ * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened inside a leg. After a crash
+ * the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
 export function aiAgent(definition: AiAgentDefinition): Component<ModelInput> {
   checkDefinition('aiAgent', definition, RULES, ['agent'])
   return {
-    ...commonOf({ input: modelInput, ...definition }),
+    ...commonOf({ recovery: 'fail', input: modelInput, ...definition }),
     kind: 'agent',
     run: (input, context) => run(definition, input, context),
   }

@@ -56,13 +56,13 @@ const RULES: OptionRules<OpenAiAgentDefinition> = {
 }
 
 /**
- * Runs the agent unchanged from one question to the next. The log does not know what happened inside such a leg: a recovered run
- * repeats the unfinished leg with its tools, unless the definition says `recovery: 'fail'`.
+ * Runs the agent unchanged from one question to the next. The log does not know what happened inside such a leg, so after a
+ * crash the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
 export function openAiAgent(definition: OpenAiAgentDefinition): Component {
   checkDefinition('openAiAgent', definition, RULES, ['agent'])
   return {
-    ...commonOf(definition),
+    ...commonOf({ recovery: 'fail', ...definition }),
     kind: 'agent',
     run: (input, context) => run(definition, input, context),
   }

@@ -65,7 +65,7 @@ export function processAgent(definition: ProcessAgentDefinition): Component {
   checkDefinition('processAgent', definition, RULES, ['command'])
   const { output, ...common } = definition
   return {
-    ...commonOf({ ...common, ...(!isFormat(output) && output !== undefined && { output }) }),
+    ...commonOf({ recovery: 'fail', ...common, ...(!isFormat(output) && output !== undefined && { output }) }),
     kind: 'agent',
     run: (input, context) => run(definition, input, context),
   }

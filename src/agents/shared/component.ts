@@ -46,14 +46,14 @@ export function checkDefinition<Definition extends { readonly id: string }>(
   checkRequired(subject, definition, ['id', ...required])
 }
 
-/** Extracts the common component fields. */
+/** Extracts the common component fields. Default recovery: `resume`. */
 export function commonOf(definition: CommonDefinition): CommonDefinition {
   const {
     id,
     name,
     description,
     version,
-    recovery,
+    recovery = 'resume',
     onBusySession,
     onDisconnect,
     onUncertainTool,
@@ -67,7 +67,7 @@ export function commonOf(definition: CommonDefinition): CommonDefinition {
   } = definition
   return {
     id,
-    ...(recovery !== undefined && { recovery }),
+    recovery,
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
     ...(version !== undefined && { version }),

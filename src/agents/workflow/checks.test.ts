@@ -1,6 +1,6 @@
 /** What is wrong with a workflow is said when it is defined, in words. */
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { type Component, recoveryOf } from '../../core/ports/component.ts'
+import type { Component } from '../../core/ports/component.ts'
 import { agent } from '../agent.ts'
 import { condition, loop, parallel, router, step, steps, workflow, type WorkflowStep } from './index.ts'
 
@@ -72,13 +72,12 @@ function deep(levels: number): WorkflowStep<string> {
 
 test('workflow: its structure and recovery policy can be read', () => {
   const flow = workflow({ id: 'w', name: 'W', description: 'Counts.', steps: [echo, steps('more', [a, b])] })
-  expect(flow).toMatchObject({ id: 'w', kind: 'workflow', name: 'W', description: 'Counts.' })
-  expect(recoveryOf(flow)).toBe('resume')
+  expect(flow).toMatchObject({ id: 'w', kind: 'workflow', name: 'W', description: 'Counts.', recovery: 'resume' })
   expect(flow.steps).toMatchObject([
     { type: 'step', kind: 'agent', name: 'echo' },
     { type: 'sequence', name: 'more', steps: [{ kind: 'function', name: 'a' }, { name: 'b' }] },
   ])
-  expect(recoveryOf(workflow({ id: 'w', steps: [a], recovery: 'fail' }))).toBe('fail')
+  expect(workflow({ id: 'w', steps: [a], recovery: 'fail' }).recovery).toBe('fail')
 })
 
 describe('workflow: types', () => {

@@ -32,7 +32,7 @@ const RULES: OptionRules<WorkflowDefinition<readonly AnyStep[]>> = {
   steps: aList,
 }
 
-/** Defines a workflow. Its output is its last step's. */
+/** Defines a workflow. Its output is its last step's. Default recovery: `resume`. */
 export function workflow<const Items extends readonly AnyStep[]>(
   definition: WorkflowDefinition<Items>,
 ): Workflow<FirstInput<Items>> {
@@ -43,6 +43,7 @@ export function workflow<const Items extends readonly AnyStep[]>(
   const steps = nodesOf(what, 'steps', definition.steps)
   checkSize(what, steps)
   return {
+    recovery: 'resume',
     ...rest,
     ...inputOf(input, steps[0]!),
     kind: 'workflow',

@@ -215,11 +215,11 @@ describe('an answer is rejected', () => {
 })
 
 describe('[RUN-1] a run with a question never hangs', () => {
-  test('with recovery fail, a run whose worker died after it accepted the answer ends as interrupted', async () => {
+  test('a run whose worker died after it accepted the answer ends as interrupted', async () => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
     const racing = new Racing(store)
-    const node = openNode({ store: racing.store, components: [{ ...asksOnce, recovery: 'fail' }], clock })
+    const node = openNode({ store: racing.store, components: [asksOnce], clock })
     const id = await node.start('subject')
     await node.reached(id, 'paused')
     racing.beforeClaim = async () => {

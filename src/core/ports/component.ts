@@ -10,11 +10,6 @@ export type ComponentKind = 'agent' | 'team' | 'workflow'
 /** What happens to a run whose worker died: it fails, restarts from nothing, or resumes with its recorded results. */
 export type Recovery = 'fail' | 'retry' | 'resume'
 
-/** A component's recovery policy, or the default, which all kinds of components share (docs/decisions/0020). */
-export function recoveryOf({ recovery = 'resume' }: Pick<Component, 'recovery'>): Recovery {
-  return recovery
-}
-
 /** What a new run does when its session has an unfinished one. */
 export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
@@ -76,11 +71,7 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly info?: ComponentMetadata
   /** The server that does its work, if it stands for a component of another server. */
   readonly upstream?: UpstreamInfo
-  /**
-   * What happens to a run whose process died or was drained. `resume` executes `run` again: work that the log has, such as `tool` and
-   * `step`, returns its recorded result, and output that the log has is not written again. Side effects outside of recorded work
-   * happen again; use `fail` if they must not. Default: `resume`.
-   */
+  /** Default: `fail`. */
   readonly recovery?: Recovery
   /** Default: `parallel`. */
   readonly onBusySession?: BusyPolicy

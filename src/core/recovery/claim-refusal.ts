@@ -3,7 +3,7 @@ import { RunFailure } from '../execution/run-failure.ts'
 import type { EventData, Failure } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Run } from '../model/run.ts'
-import { type Component, recoveryOf } from '../ports/component.ts'
+import type { Component } from '../ports/component.ts'
 import { interruptedTooOften } from './crash-loop.ts'
 
 export type ReleaseReason = EventData['run.released']['reason']
@@ -23,7 +23,7 @@ export function claimRefusal(
     const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
     return new RunFailure('deadline_exceeded', `no answer arrived in time: ${prompts}`).failure
   }
-  if (recoveryOf(component) === 'fail') {
+  if ((component.recovery ?? 'fail') === 'fail') {
     return new RunFailure('interrupted', interruptionCauses[released ?? 'died']).failure
   }
   // A run that was handed over properly may be started any number of times.

@@ -28,24 +28,8 @@ describe('[RUN-1] a run whose worker died', () => {
     expect(log.at(-1)!.data).toEqual({ error })
   })
 
-  test('resumes by default, and output that the log has is not written again', async () => {
+  test('fails by default', async () => {
     const component = subject(async function* (_, context) {
-      yield 'a'
-      await hangAtFirst(context)
-      yield 'b'
-    })
-    expect(typesOf(await recovered(component, 1))).toEqual([
-      'run.created',
-      'run.started',
-      'text.delta',
-      'run.started',
-      'text.delta',
-      'run.completed',
-    ])
-  })
-
-  test('fails with recovery fail', async () => {
-    const component = recovering('fail', async function* (_, context) {
       yield 'a'
       await hangAtFirst(context)
     })

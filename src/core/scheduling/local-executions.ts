@@ -2,7 +2,6 @@
  * The runs that this node executes, each from its claim to its end: those that are starting, execute, sleep, are parked or wait as
  * suspects, and the worker slots that they take.
  */
-import { recoveryOf } from '../ports/component.ts'
 import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
 import type { RunAnswers } from '../recovery/run-answers.ts'
@@ -235,9 +234,8 @@ export class LocalExecutions {
 
   /** It was interrupted, and will execute again. */
   #mayBeSuspect({ run, stop }: StoredRun): boolean {
-    const component = this.#deps.registry.find(run.component)
-    const mayExecute = component !== undefined && recoveryOf(component) !== 'fail'
-    return mayExecute && wasInterrupted(run) && stop === undefined
+    const recovery = this.#deps.registry.find(run.component)?.recovery ?? 'fail'
+    return wasInterrupted(run) && recovery !== 'fail' && stop === undefined
   }
 
   async #contain(interrupted: readonly StoredRun[]): Promise<void> {

@@ -111,7 +111,7 @@ describe('after an outage in which all leases expired, a node that is back', () 
     await clock.pass(2 * LEASE_MS)
     expect(other.claims.map(({ id }) => id)).toEqual([run])
     expect(other.claims[0]!.at - other.renewedAt[0]!).toBeGreaterThanOrEqual(LEASE_MS)
-    expect(await log()).toEqual(['run.created', 'run.started', 'text.delta', 'run.started'])
+    expect((await log()).at(-1)).toBe('run.failed')
   })
 })
 

@@ -188,7 +188,7 @@ test('GET /components lists the components and their properties', async () => {
     recovery: 'retry',
     onBusySession: 'parallel',
   })
-  expect(served.get('echo')).toEqual({ id: 'echo', kind: 'agent', recovery: 'resume', onBusySession: 'parallel' })
+  expect(served.get('echo')).toEqual({ id: 'echo', kind: 'agent', recovery: 'fail', onBusySession: 'parallel' })
   expect(served.get('single')).toMatchObject({ onBusySession: 'reject' })
 })
 

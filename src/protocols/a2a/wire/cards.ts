@@ -1,5 +1,5 @@
 /** Builds agent cards in the format of 1.0. */
-import { type Component, recoveryOf } from '../../../core/ports/component.ts'
+import type { Component } from '../../../core/ports/component.ts'
 import { schemasOf } from '../../../core/schema/component-schemas.ts'
 import type { AuthScheme } from '../../../core/model/principal.ts'
 import { extensionsOf } from '../requests/extensions.ts'
@@ -100,10 +100,10 @@ function schemasExtension(component: Component): AgentExtension[] {
 
 /** Additional information for authenticated callers: retention of their runs, and what they may send. */
 export function extend(card: AgentCard, component: Component): AgentCard {
-  const { onBusySession = 'parallel' } = component
+  const { recovery = 'fail', onBusySession = 'parallel' } = component
   const skills = card.skills.map((skill) => ({
     ...skill,
-    tags: [...skill.tags, `recovery:${recoveryOf(component)}`, `session:${onBusySession}`],
+    tags: [...skill.tags, `recovery:${recovery}`, `session:${onBusySession}`],
   }))
   const { extensions } = card.capabilities
   const described = extensions.some(({ uri }) => uri === SCHEMAS_EXTENSION) ? [] : schemasExtension(component)

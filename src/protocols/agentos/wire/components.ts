@@ -1,5 +1,5 @@
 /** Component descriptions in AgentOS format; unknown fields are omitted. */
-import { type Component, type ComponentDescription, recoveryOf } from '../../../core/ports/component.ts'
+import type { Component, ComponentDescription } from '../../../core/ports/component.ts'
 import { schemasOf } from '../../../core/schema/component-schemas.ts'
 
 /** Clients require a database id; there is one store. */
@@ -29,7 +29,7 @@ export function componentSummary(component: ListedComponent): object {
     ...modelOf(component),
     is_factory: false,
     is_component: false,
-    metadata: { recovery: recoveryOf(component), session: component.onBusySession ?? 'parallel' },
+    metadata: { recovery: component.recovery ?? 'fail', session: component.onBusySession ?? 'parallel' },
   }
 }
 

@@ -1,5 +1,5 @@
 /** Converts core objects to response shapes. */
-import { type Component, recoveryOf } from '../../../core/ports/component.ts'
+import type { Component } from '../../../core/ports/component.ts'
 import { lastOf, type RawRecord, rawRecords, type Slice, sliceAfter } from '../../../core/model/record.ts'
 import { schemasOf } from '../../../core/schema/component-schemas.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
@@ -19,7 +19,7 @@ export function toRun({ run, first, next, stop, damage }: StoredRun, output?: un
 }
 
 export function toComponent(component: Component): ComponentShape {
-  const { id, kind, name: title, description, version, onBusySession } = component
+  const { id, kind, name: title, description, version, recovery, onBusySession } = component
   const { input, output } = schemasOf(component)
   return {
     id,
@@ -29,7 +29,7 @@ export function toComponent(component: Component): ComponentShape {
     ...(version !== undefined && { version }),
     ...(input !== undefined && { inputSchema: { ...input } }),
     ...(output !== undefined && { outputSchema: { ...output } }),
-    recovery: recoveryOf(component),
+    recovery: recovery ?? 'fail',
     onBusySession: onBusySession ?? 'parallel',
   }
 }
