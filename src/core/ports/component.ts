@@ -71,7 +71,10 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly info?: ComponentMetadata
   /** The server that does its work, if it stands for a component of another server. */
   readonly upstream?: UpstreamInfo
-  /** Default: `fail`. */
+  /**
+   * What happens to a run whose process died. Default: `resume` for components whose work is recorded (model agents, teams, workflows,
+   * LangGraph graphs, remote agents), `fail` for all others: their effects outside of recorded work would happen again.
+   */
   readonly recovery?: Recovery
   /** Default: `parallel`. */
   readonly onBusySession?: BusyPolicy
