@@ -100,7 +100,7 @@ export const defects: readonly Defect[] = [
     search: 'if (isFinished(entry.run.status)) throw hasEnded(id)',
     replace:
       'this.#hints.give({ run: id, next: first + batch.length, slice: sliceOf(first, batch.map((append) => append.record), false) })\n    if (isFinished(entry.run.status)) throw hasEnded(id)',
-    invariant: 'SUB-2',
+    invariant: 'LOG-5',
     seed: 1,
   },
   {
@@ -117,7 +117,7 @@ export const defects: readonly Defect[] = [
     search: 'const known = idempotency && this.#keys.get(keyOf(run.owner, idempotency.key))',
     replace: 'const known = undefined as { id: string; fingerprint: string } | undefined',
     invariant: 'RUN-4',
-    seed: 13,
+    seed: 5,
   },
   {
     id: 'session-turns-ignored',
@@ -172,8 +172,8 @@ export const defects: readonly Defect[] = [
     file: SUBSCRIPTION,
     search: 'if (hint.slice?.first === this.#cursor + 1 && !this.#needsVerification) this.#deliver(hint.slice)',
     replace: 'if (hint.slice !== undefined && hint.slice.first <= this.#cursor + 1) this.#deliver(hint.slice)',
-    invariant: 'LOG-5',
-    seed: 1,
+    invariant: 'SUB-2',
+    seed: 2,
   },
   {
     id: 'gap-delivered',
@@ -189,7 +189,7 @@ export const defects: readonly Defect[] = [
     search: 'if (hinted || this.#polling) return',
     replace: 'if (hinted || this.#subscriptions.size >= 0) return',
     invariant: 'SUB-2',
-    seed: 2,
+    seed: 3,
   },
   {
     id: 'subscribe-after-read',
@@ -222,7 +222,7 @@ export const defects: readonly Defect[] = [
     search: '      this.#tending = false\n    }\n    this.#claimer.look()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
-    seed: 7,
+    seed: 20,
   },
   {
     id: 'stray-claims-kept',
@@ -230,7 +230,7 @@ export const defects: readonly Defect[] = [
     search: 'for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',
-    seed: 1,
+    seed: 7,
   },
   {
     id: 'suspects-not-started',
@@ -238,7 +238,7 @@ export const defects: readonly Defect[] = [
     search: 'this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)\n    this.#startSome()',
     replace: 'this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)',
     invariant: 'RUN-1',
-    seed: 1,
+    seed: 2,
   },
   {
     id: 'released-run-suspected',
@@ -270,7 +270,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
     invariant: 'RUN-5',
-    seed: 39,
+    seed: 24,
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
@@ -326,7 +326,7 @@ export const defects: readonly Defect[] = [
     search: 'if (interruptions < maxAttempts || (among > 1 && maxAttempts > 1)) return undefined',
     replace: 'if (interruptions < maxAttempts - 1) return undefined',
     invariant: 'RUN-3',
-    seed: 5,
+    seed: 2,
   },
   {
     id: 'continued-without-its-agent',
@@ -334,7 +334,7 @@ export const defects: readonly Defect[] = [
     search: 'if (!parked.isOver) return',
     replace: 'if (parked !== undefined) return',
     invariant: 'RUN-1',
-    seed: 157,
+    seed: 3,
   },
   {
     id: 'refusal-not-distinguished',
@@ -342,7 +342,7 @@ export const defects: readonly Defect[] = [
     search: 'throw refusalOf(cause)\n  }\n}',
     replace: 'throw cause\n  }\n}',
     invariant: 'SUB-2',
-    seed: 14,
+    seed: 6,
   },
   {
     id: 'answer-to-the-wrong-question',
@@ -350,7 +350,7 @@ export const defects: readonly Defect[] = [
     search: 'resolve(answers[id])',
     replace: 'resolve(Object.values(answers)[0])',
     invariant: 'RUN-5',
-    seed: 18,
+    seed: 3,
   },
   {
     id: 'answer-not-checked-after-the-claim',
@@ -358,7 +358,7 @@ export const defects: readonly Defect[] = [
     search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
     replace: '',
     invariant: 'RUN-5',
-    seed: 14,
+    seed: 13,
   },
   {
     id: 'tool-before-its-intent',
@@ -392,7 +392,7 @@ export const defects: readonly Defect[] = [
     replace:
       'const record = this.#awaited.find((each) => each.kind === requested.kind && this.#missing.has(each)) ?? this.#next(this.#otherSleeps(requested))',
     invariant: 'RUN-5',
-    seed: 2,
+    seed: 7,
   },
   {
     id: 'cancellation-reported-as-success',
@@ -407,6 +407,22 @@ export const defects: readonly Defect[] = [
     file: 'src/protocols/openai/responses/projection.ts',
     search: 'return this.#fail(piece.status, piece.verdict)',
     replace: "return this.#complete('stop', 0 as never)",
+    invariant: 'RUN-3',
+    seed: 5,
+  },
+  {
+    id: 'stop-reported-as-success',
+    file: 'src/protocols/ag-ui/view/projection.ts',
+    search: "finished(writer.state, { type: 'cancelled' })",
+    replace: "finished(writer.state, { type: 'success' })",
+    invariant: 'RUN-3',
+    seed: 13,
+  },
+  {
+    id: 'error-finished-as-completed',
+    file: 'src/ai-sdk/view/projection.ts',
+    search: "finishReason: 'error', messageMetadata: { holdfast: { status } }",
+    replace: "finishReason: 'error', messageMetadata: { holdfast: { status: 'completed' } }",
     invariant: 'RUN-3',
     seed: 1,
   },

@@ -1,6 +1,11 @@
 /** The command line of the simulator. */
 import { parseArgs } from 'node:util'
+import { addPart, partSince, readParts, SIMULATION_LOG, type SimulationPart } from '../../scripts/campaign-log.ts'
+import { writeCampaigns } from '../../scripts/campaigns-page.ts'
 import { planOf, type PlanSize, USEFUL_SIZE } from './plan.ts'
+import { RangeSum } from './range-sum.ts'
+import { runCampaign } from './seed-campaign.ts'
+import { type RangeResult, summary } from './seed-range.ts'
 import { shrink } from './shrink.ts'
 import { type Outcome, simulate } from './world.ts'
 
@@ -8,6 +13,8 @@ const USAGE = `npm run simulate -- --seed N [--trace]        one seed, twice: th
 npm run simulate -- --seeds N [--from SEED]   so many seeds
 npm run simulate -- --seconds S [--from SEED] as many seeds as fit
   --nodes N --runs N   size of a world (default: ${USEFUL_SIZE.nodes} nodes, ${USEFUL_SIZE.runs} runs)
+  --workers N          threads (default: 1)
+  --report             add the seeds to docs/campaigns/simulation.jsonl and its page; begins after the last seed that it has
   --keep-going         do not end with the first failure
   --no-shrink          print a failing seed as it is`
 
@@ -19,7 +26,9 @@ export async function main(parameters: readonly string[]): Promise<number> {
       trace: { type: 'boolean', default: false },
       seeds: { type: 'string' },
       seconds: { type: 'string' },
-      from: { type: 'string', default: '1' },
+      from: { type: 'string' },
+      workers: { type: 'string', default: '1' },
+      report: { type: 'boolean', default: false },
       nodes: { type: 'string', default: String(USEFUL_SIZE.nodes) },
       runs: { type: 'string', default: String(USEFUL_SIZE.runs) },
       'keep-going': { type: 'boolean', default: false },
@@ -29,8 +38,14 @@ export async function main(parameters: readonly string[]): Promise<number> {
     allowNegative: true,
   })
   const size = { nodes: Number(values.nodes), runs: Number(values.runs) }
-  const [from, seeds, seconds] = [values.from, values.seeds ?? 'Infinity', values.seconds ?? 'Infinity'].map(Number)
-  const isBad = [size.nodes, size.runs, from, seeds, seconds].some((value) => !(value! >= 0)) || size.nodes < 1
+  const [from, seeds, seconds] = [
+    values.from ?? (values.report ? lastReported() + 1 : 1),
+    values.seeds ?? 'Infinity',
+    values.seconds ?? 'Infinity',
+  ].map(Number)
+  const workers = Number(values.workers)
+  const isBad =
+    [size.nodes, size.runs, from, seeds, seconds].some((value) => !(value! >= 0)) || size.nodes < 1 || !(workers >= 1)
   if (values.help || isBad || (values.seed === undefined && seeds === Infinity && seconds === Infinity)) {
     console.log(USAGE)
     return values.help ? 0 : 2
@@ -43,7 +58,13 @@ export async function main(parameters: readonly string[]): Promise<number> {
     size,
     keepGoing: values['keep-going'],
     shrinks: values.shrink,
+    workers,
+    reports: values.report,
   })
+}
+
+function lastReported(): number {
+  return readParts<SimulationPart>(SIMULATION_LOG).reduce((last, { to }) => Math.max(last, to), 0)
 }
 
 async function replay(seed: number, size: PlanSize, trace: boolean, shrinks: boolean): Promise<number> {
@@ -57,7 +78,7 @@ async function replay(seed: number, size: PlanSize, trace: boolean, shrinks: boo
     return 1
   }
   if (outcome.violation === undefined) return 0
-  if (shrinks) await printShrunk(seed, size, outcome)
+  if (shrinks) await printShrunk(seed, size)
   return 1
 }
 
@@ -65,61 +86,58 @@ interface Campaign {
   readonly from: number
   readonly seeds: number
   readonly seconds: number
+  readonly workers: number
   readonly size: PlanSize
   readonly keepGoing: boolean
   readonly shrinks: boolean
+  readonly reports: boolean
 }
 
 const TELL_EVERY_MS = 10_000
+/** Seeds after which a report gets another line. */
+const REPORTED_SEEDS = 2000
 
-async function many({ from, seeds, seconds, size, keepGoing, shrinks }: Campaign): Promise<number> {
-  Error.stackTraceLimit = 0 // traces of stacks that nobody prints take a tenth of the time
+async function many({ size, shrinks, reports, ...campaign }: Campaign): Promise<number> {
+  const { from, workers } = campaign
   const begun = performance.now()
-  const failed: number[] = []
-  let [count, events, steps, told] = [0, 0, 0, begun]
-  const tell = (): void => {
-    const elapsed = (performance.now() - begun) / 1000
-    const cpu = process.cpuUsage()
-    const cpuSeconds = (cpu.user + cpu.system) / 1e6
-    console.log(
-      `${count} seeds from ${from} in ${elapsed.toFixed(1)} s: ${(count / elapsed).toFixed(1)} seeds/s, ` +
-        `${(count / cpuSeconds).toFixed(1)} per second of CPU; per seed ${Math.round(events / count)} events, ` +
-        `${Math.round(steps / count)} steps; ${failed.length} failed${failed.length > 0 ? `: ${failed.slice(0, 50).join(' ')}` : ''}`,
-    )
+  const all = new RangeSum(from)
+  let reported = new RangeSum(from)
+  let [told, reportedAt] = [begun, begun]
+  const report = (): void => {
+    if (!reports || reported.count === 0) return
+    addPart(SIMULATION_LOG, { ...partSince(reportedAt), ...reported.result })
+    writeCampaigns()
+    reported = new RangeSum(reported.to + 1)
+    reportedAt = performance.now()
   }
-  for (let seed = from; count < seeds && performance.now() - begun < seconds * 1000; seed++) {
-    const outcome = await simulate(planOf(seed, size))
-    count++
-    events += outcome.events
-    steps += outcome.steps
-    if (outcome.violation !== undefined) {
-      failed.push(seed)
-      console.log(summary(outcome))
-      if (!keepGoing) {
-        if (shrinks) await printShrunk(seed, size, outcome)
-        break
-      }
-    }
-    if (performance.now() - told >= TELL_EVERY_MS) {
-      told = performance.now()
-      tell()
-    }
+  const stopped = new AbortController()
+  const stop = (): void => stopped.abort()
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  const onRange = (result: RangeResult): void => {
+    for (const { violation } of result.failures) console.log(violation)
+    all.add(result)
+    reported.add(result)
+    if (reported.count >= REPORTED_SEEDS) report()
+    if (performance.now() - told < TELL_EVERY_MS) return
+    told = performance.now()
+    console.log(all.describe(told - begun, workers))
   }
-  tell()
-  return failed.length > 0 ? 1 : 0
-}
-
-function summary({ seed, hash, steps, events, virtualMs, ends, violation }: Outcome): string {
-  const seconds = (virtualMs / 1000).toFixed(1)
-  const facts = `seed ${seed}: hash ${hash}, ${steps} steps, ${events} events, ${seconds} s of simulated time, ${JSON.stringify(ends)}`
-  return violation === undefined ? facts : `${facts}\n  ${violation.message}`
+  await runCampaign({ ...campaign, size, onRange, signal: stopped.signal })
+  process.off('SIGINT', stop).off('SIGTERM', stop)
+  report()
+  console.log(all.describe(performance.now() - begun, workers))
+  const [failed] = all.result.failures
+  if (failed === undefined) return 0
+  if (!campaign.keepGoing && shrinks) await printShrunk(failed.seed, size)
+  return 1
 }
 
 function printTrace({ trace }: Outcome): void {
   for (const { at, text } of trace ?? []) console.log(`${(at / 1000).toFixed(4).padStart(10)}  ${text}`)
 }
 
-async function printShrunk(seed: number, size: PlanSize, { violation }: Outcome): Promise<void> {
+async function printShrunk(seed: number, size: PlanSize): Promise<void> {
+  const { violation } = await simulate(planOf(seed, size))
   const { plan, outcome, randomSteps, tries } = await shrink(planOf(seed, size), violation!.invariant)
   printTrace(outcome)
   console.log(

@@ -412,8 +412,10 @@ export class Model {
       if (type === 'text.delta' && !retracted.has(index)) standing.push(data['text'] as string)
     const found = new Map<string, string[]>()
     for (const text of standing) {
-      const [n] = text.split('.')
-      found.set(n!, [...(found.get(n!) ?? []), text])
+      const n = text.slice(0, text.indexOf('.'))
+      const texts = found.get(n)
+      if (texts === undefined) found.set(n, [text])
+      else texts.push(text)
     }
     for (const [n, texts] of expectedTexts(run.plan.script)) {
       const got = found.get(n)?.join('') ?? ''
@@ -455,7 +457,8 @@ function retractedIndexes(events: readonly Envelope[]): Set<number> {
   for (const { type, data, index, actor } of events) {
     if (type !== 'attempt.discarded') continue
     const own = actor?.run ?? ''
-    for (const event of events.slice(data['from'] as number, index)) {
+    for (let at = data['from'] as number; at < index; at++) {
+      const event = events[at]!
       const whose = event.actor?.run ?? ''
       const isBelow = own === '' ? true : whose.startsWith(`${own}/`)
       if (data['scope'] === 'all' || whose === own || (data['scope'] === 'below' && isBelow)) retracted.add(event.index)
@@ -465,8 +468,8 @@ function retractedIndexes(events: readonly Envelope[]): Set<number> {
 }
 
 /** By the number of each text: what of it stands when the run has completed. */
-export function expectedTexts(script: readonly Op[]): Map<string, string[]> {
-  const expected = new Map<string, string[]>()
+export function expectedTexts(script: readonly Op[]): Map<string, readonly string[]> {
+  const expected = new Map<string, readonly string[]>()
   const visit = (ops: readonly Op[]): void => {
     for (const op of ops) {
       if (op.kind === 'text') expected.set(String(op.n), textsOf(op.n, op.count))
@@ -478,6 +481,12 @@ export function expectedTexts(script: readonly Op[]): Map<string, string[]> {
   return expected
 }
 
-export function textsOf(n: number, count: number): string[] {
-  return Array.from({ length: count }, (_, at) => `${n}.${at};`)
+const texts = new Map<number, string[]>()
+
+/** Agents of all seeds say the same texts, so they are built once. */
+export function textsOf(n: number, count: number): readonly string[] {
+  let known = texts.get(n)
+  if (known === undefined) texts.set(n, (known = []))
+  while (known.length < count) known.push(`${n}.${known.length};`)
+  return known.length === count ? known : known.slice(0, count)
 }

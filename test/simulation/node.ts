@@ -122,7 +122,7 @@ function idsOf(node: number, start: number): Ids {
 }
 
 /** No secret is kept in a simulation: two different texts must differ, and that is all. */
-function digest(text: string): string {
+export function digest(text: string): string {
   let [a, b] = [0x811c9dc5, 0x1000193]
   for (let at = 0; at < text.length; at++) {
     a = Math.imul(a ^ text.charCodeAt(at), 0x01000193)

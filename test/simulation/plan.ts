@@ -15,7 +15,8 @@ export type Op =
   | { readonly kind: 'throw'; readonly n: number }
   | { readonly kind: 'reject'; readonly n: number }
 
-export type Wire = 'native' | 'agentos' | 'responses' | 'chat' | 'a2a'
+export type Wire = 'native' | ProjectedWire
+export type ProjectedWire = 'agentos' | 'responses' | 'chat' | 'a2a' | 'ai-sdk' | 'ag-ui'
 
 export interface RunPlan {
   readonly name: string
@@ -61,6 +62,8 @@ export interface Chances {
   /** Of a subscriber that leaves, or stops reading, when it is given something. */
   readonly disconnect: number
   readonly stall: number
+  /** Of a connection that brings nothing any more, without either side being told. */
+  readonly halfOpen: number
 }
 
 export interface Plan {
@@ -96,6 +99,7 @@ const CALM: Chances = {
   crashAtAwait: 0,
   disconnect: 0,
   stall: 0,
+  halfOpen: 0,
 }
 
 export function planOf(seed: number, size: PlanSize = USEFUL_SIZE): Plan {
@@ -147,6 +151,7 @@ function chancesOf(random: Random): Chances {
     crashAtAwait: some(0.002),
     disconnect: some(0.1),
     stall: some(0.1),
+    halfOpen: some(0.02),
   }
 }
 
@@ -192,8 +197,10 @@ function runPlan(random: Random, index: number): RunPlan {
   }
 }
 
+const PROJECTED: readonly ProjectedWire[] = ['agentos', 'responses', 'chat', 'a2a', 'ai-sdk', 'ag-ui']
+
 function subscribers(random: Random): readonly Wire[] {
-  if (random.chance(0.25)) return ['native', random.pick(['agentos', 'responses', 'chat', 'a2a'] as const)]
+  if (random.chance(0.25)) return ['native', random.pick(PROJECTED)]
   return ['native']
 }
 

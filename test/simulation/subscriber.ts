@@ -179,6 +179,8 @@ class Connection implements Sink {
   readonly #end: () => void
   #subscription: Subscription | undefined
   #isFull = false
+  /** Nothing arrives any more, and the server does not know. */
+  #isHalfOpen = false
   #isClosed = false
   #arrivesAt = 0
   #heardAt = 0
@@ -209,7 +211,8 @@ class Connection implements Sink {
     const look = (): void => {
       if (this.#isClosed) return
       // A live server shows that it is there; one that is stopped or gone does not.
-      if (this.#node.process === this.#process && !this.#node.isPaused) this.#heardAt = scheduler.now
+      const isAlive = this.#node.process === this.#process && !this.#node.isPaused && !this.#isHalfOpen
+      if (isAlive) this.#heardAt = scheduler.now
       if (this.#node.process !== this.#process || scheduler.now - this.#heardAt > SILENCE_MS) this.#end()
       else scheduler.after(3000, 'look', look)
     }
@@ -220,6 +223,7 @@ class Connection implements Sink {
     const { model, random } = this.#world
     if (this.#isFull) model.violation('SUB-1', 'a sink that has no room was written to')
     this.#send(slice)
+    this.#isHalfOpen ||= this.#world.chance('halfOpen')
     if (this.#world.chance('disconnect')) {
       this.#world.scheduler.after(this.#world.latency(), 'disconnect', () => this.#end())
       return true
@@ -261,6 +265,7 @@ class Connection implements Sink {
 
   /** In order, as on a socket. */
   #after(act: () => void): void {
+    if (this.#isHalfOpen) return
     const { scheduler } = this.#world
     this.#arrivesAt = Math.max(this.#arrivesAt + 0.001, scheduler.now + this.#world.latency())
     scheduler.after(this.#arrivesAt - scheduler.now, 'frames', () => {
