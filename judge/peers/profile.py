@@ -47,6 +47,8 @@ class Profile(Protocol):
     replays: bool
     """What a stream that ends cleanly, without a statement, means to the server's own clients; None if nothing."""
     end_of_stream: str | None
+    """Whether a run that has ended can still be streamed; otherwise clients ask for its result."""
+    streams_ended: bool
 
     def prepare(self, script: str) -> Request | None:
         """A request before the start whose JSON goes to `prepared`, such as one that creates a thread; None for most."""
@@ -73,6 +75,7 @@ class Defaults:
     """For what a profile does not have."""
 
     end_of_stream: str | None = None
+    streams_ended = True
 
     def prepare(self, script: str) -> Request | None:
         return None

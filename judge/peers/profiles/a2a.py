@@ -9,6 +9,8 @@ from ..profile import Defaults, Reading, Request
 
 class A2a(Defaults):
     replays = True
+    """The specification: SubscribeToTask is refused for a task in a terminal state."""
+    streams_ended = False
     ready = "/.well-known/agent-card.json"
     path = "/"
     headers: dict[str, str] = {"a2a-version": "1.0"}
