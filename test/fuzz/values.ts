@@ -1,6 +1,7 @@
 /** Arbitrary values: words of the protocols, edges of types, and values that are small to write and large to handle. */
 import fc from 'fast-check'
 import { dictionary, fieldNames } from './dictionary.ts'
+import { anyCharacter } from '../../src/testing/any-character.ts'
 
 /** Texts that software has choked on. */
 const AWKWARD = [
@@ -43,7 +44,7 @@ export const text: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...AWKWARD) },
   { weight: 2, arbitrary: fc.constantFrom(...dictionary) },
   { weight: 1, arbitrary: fc.string({ maxLength: 40 }) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
+  { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 20 }) },
 )
 
 export const fieldName: fc.Arbitrary<string> = fc.oneof(

@@ -10,6 +10,7 @@ import {
   type Statement,
   statementTable,
 } from './statements.ts'
+import { anyCharacter } from '../../testing/any-character.ts'
 
 describe('lab: a valid script', () => {
   test.for<[string, Statement[]]>([
@@ -151,7 +152,7 @@ test('lab: any text is parsed, or rejected with a position inside it', () => {
   fc.assert(
     fc.property(
       fc.oneof(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: anyCharacter }),
         fc.array(pieces).map((list) => list.join(' ')),
       ),
       (script) => {
@@ -212,9 +213,9 @@ function anyValue(rule: ArgumentRule): fc.Arbitrary<unknown> {
     case 'flag':
       return fc.constant(true)
     case 'name':
-      return fc.string({ unit: 'binary', minLength: 1, maxLength: 20 })
+      return fc.string({ unit: anyCharacter, minLength: 1, maxLength: 20 })
     default:
-      return fc.string({ unit: 'binary' })
+      return fc.string({ unit: anyCharacter })
   }
 }
 

@@ -3,12 +3,13 @@ import { expect, test } from 'vitest'
 import type { Actor, Event, LoggedEvent } from '../model/event.ts'
 import { encodeBody, encodeRecord, events, sliceOf } from '../model/record.ts'
 import { batchesOf, foldBatch } from './fold-batches.ts'
+import { anyCharacter } from '../../testing/any-character.ts'
 
 const RUN = 'run_1'
 const bounds = { maxDepth: 20, maxBytes: 1024 * 1024 }
 const words = fc.oneof(
   fc.constantFrom('', 'word ', '"quoted" ', '\\', '\\"', 'a\n\nb', '"}}', '","message":"m1'),
-  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.string({ unit: anyCharacter, maxLength: 12 }),
 )
 const actor: Actor = { component: 'facts', run: `${RUN}/a1`, parent: RUN }
 const text = fc.record({ text: words, message: words }, { requiredKeys: ['text'] })

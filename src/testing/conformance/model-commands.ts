@@ -1,5 +1,6 @@
 /** Random commands of the model test. */
 import fc from 'fast-check'
+import { anyCharacter } from '../any-character.ts'
 
 const eventKinds = ['text', 'start', 'pause', 'ask', 'resume', 'end'] as const
 const statusFilters = [undefined, ['queued', 'running'], ['paused'], ['completed', 'cancelled']] as const
@@ -29,10 +30,10 @@ const commands = {
   append: fc.record({
     run: runs,
     events: fc.array(fc.constantFrom(...eventKinds, 'text', 'text'), { minLength: 1, maxLength: 5 }),
-    text: fc.string({ unit: 'binary', maxLength: 20 }),
+    text: fc.string({ unit: anyCharacter, maxLength: 20 }),
     flush: fc.boolean(),
   }),
-  appendToAll: fc.record({ text: fc.string({ unit: 'binary', maxLength: 20 }) }),
+  appendToAll: fc.record({ text: fc.string({ unit: anyCharacter, maxLength: 20 }) }),
   intrude: fc.record({ run: runs, as: fc.constantFrom('zombie', 'twin'), writer: fc.nat({ max: 3 }) }),
   flush: fc.record({ run: runs }),
   release: fc.record({ run: runs, epochsBack: fc.nat({ max: 1 }) }),
