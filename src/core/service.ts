@@ -271,7 +271,7 @@ export class Service {
     return this.#reader.subscribe(principal, known, after, sink)
   }
 
-  /** The run whose events a protocol is about to stream with `read` and `waitForMore`, and not with `subscribe`. */
+  /** Like `get`, and audited as a read: for protocols that stream with `read` and `waitForMore` instead of `subscribe`. */
   startReading(principal: Principal, id: string): Promise<StoredRun> {
     return this.get(principal, id)
   }

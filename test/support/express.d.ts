@@ -19,7 +19,7 @@ declare module 'express' {
     get(path: string, handler: Handler): App
     all(path: string, handler: Handler): App
     listen(port: number, listening?: () => void): Server
-    listen(port: number, host: string): Server
+    listen(port: number, host: string, listening?: () => void): Server
   }
 
   function express(): App

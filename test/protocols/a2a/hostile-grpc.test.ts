@@ -145,7 +145,7 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
   })
 
   const crowded = 'the message has more than'
-  const malformed = 'the message is no SendMessageRequest'
+  const malformed = 'the message is not a SendMessageRequest'
   test.each<[string, Buffer, string]>([
     ['two million empty parts', field(2, Buffer.alloc(LARGE, field(5, Buffer.alloc(0)))), crowded],
     ['a million values in metadata', field(4, field(1, field(2, field(6, values(1_000_000))))), crowded],
@@ -157,7 +157,7 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
       malformed,
     ],
     ['thirty thousand names in metadata', field(4, names(33_000)), crowded],
-    ['bytes that are no message', Buffer.from('ffffffffffffffffffffff', 'hex'), malformed],
+    ['bytes that are not a message', Buffer.from('ffffffffffffffffffffff', 'hex'), malformed],
     ['a field that is cut', Buffer.from([0x12, 0x7f, 1]), malformed],
     ['a group', Buffer.from([0x0b]), malformed],
   ])('%s: the message is rejected without blocking the event loop', async (_name, bytes, said) => {

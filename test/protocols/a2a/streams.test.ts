@@ -84,8 +84,8 @@ describe('[O-10] [O-13] A2A: an agent that fails in the background ends the stre
     'throws before it has begun': () => {
       throw new TypeError('boom')
     },
-    'is no stream': () => 'boom' as never,
-    'throws what is no error': async function* () {
+    'is not a stream': () => 'boom' as never,
+    'throws what is not an error': async function* () {
       yield 'a'
       throw 'boom'
     },

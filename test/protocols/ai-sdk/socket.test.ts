@@ -125,7 +125,7 @@ test('AI SDK socket: output of earlier steps that is retracted disconnects the c
 })
 
 test.each([
-  ['a frame that is no JSON', '{', 1008],
+  ['a frame that is not JSON', '{', 1008],
   ['a frame without a request', '{"type":"send"}', 1008],
 ])('[SEC-2] AI SDK socket: %s ends the connection', async (_, frame, code) => {
   const server = await serveChats()

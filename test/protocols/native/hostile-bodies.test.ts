@@ -27,7 +27,7 @@ async function post(
 
 describe('native: a request body', () => {
   test.each<[string, string | Uint8Array<ArrayBuffer>]>([
-    ['that is no JSON', 'component=lab'],
+    ['that is not JSON', 'component=lab'],
     ['that is cut off', '{"component":"lab","input":"te'],
     ['with something behind it', '{"component":"lab","input":""} {}'],
     ['of blanks', '   '],

@@ -130,8 +130,8 @@ describe('POST /runs/{id}/stop', () => {
 
   test.each<[string, string, unknown]>([
     ['a wait of less than nothing', '?wait=-1', undefined],
-    ['a wait that is no number', '?wait=soon', undefined],
-    ['a reason that is no string', '', { reason: 7 }],
+    ['a wait that is not a number', '?wait=soon', undefined],
+    ['a reason that is not a string', '', { reason: 7 }],
     ['a reason of 1001 characters', '', { reason: 'r'.repeat(1001) }],
     ['a field that is not known', '', { why: 'typo' }],
     ['no object', '', 'because'],

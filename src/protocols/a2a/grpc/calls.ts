@@ -128,7 +128,7 @@ export class Calls {
       const versioned = this.#version === '1.0' ? update : protoStream(update)
       const hasRoom = call.write(this.#converter.encode(response, versioned) as object)
       if (hasRoom || (await hasRoomAgain(call, caller.signal, service.limits.subscriberStallTimeoutMs))) continue
-      logger.info({ run: stream.run.id }, 'disconnected a gRPC client that stopped reading')
+      logger.info({ run: stream.stored.run.id }, 'disconnected a gRPC client that stopped reading')
       throw new HoldfastError('unavailable', 'the client stopped reading; the task continues: subscribe again')
     }
   }

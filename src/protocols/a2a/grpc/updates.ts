@@ -26,9 +26,9 @@ async function* heldUpdates(
   task: TaskStream,
 ): AsyncGenerator<StreamResponse, void, void> {
   const { principal, signal } = caller
-  const { run, beginning } = task
-  const { first } = await service.startReading(principal, run.id)
-  const cursor = await TaskCursor.open(service, { run, first }, beginning)
+  const { start } = task
+  const { run, first } = await service.startReading(principal, task.stored.run.id)
+  const cursor = await TaskCursor.open(service, { run, first }, start)
   while (!signal.aborted) {
     const slice = await service.read(principal, run.id, cursor.after)
     if (slice === undefined) {

@@ -2,6 +2,7 @@
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Run } from '../../../core/model/run.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
 import { a2aError, invalidParams } from '../wire/errors.ts'
 import { answerOf } from './messages.ts'
@@ -11,9 +12,9 @@ import { answeredBy, answersOf, noteTurn } from './answered-messages.ts'
 import type { Message } from '../wire/wire.ts'
 
 export interface ContinuedTask {
-  readonly run: Run
+  readonly stored: StoredRun
   /** Position of the answer in the log. */
-  readonly beginning: StreamStart
+  readonly start: StreamStart
   /** Messages that answered the task's questions so far. */
   readonly answers: ReadonlyMap<string, Message>
 }
@@ -22,10 +23,11 @@ export interface ContinuedTask {
 export async function continueTask(
   service: Service,
   principal: Principal,
-  run: Run,
+  stored: StoredRun,
   message: Message,
   once: boolean,
 ): Promise<ContinuedTask> {
+  const { run, next } = stored
   const { id, session, waiting = [] } = run
   if ((message.contextId ?? '') !== '' && message.contextId !== session)
     throw invalidParams(`task ${id} belongs to another context`, [
@@ -35,14 +37,13 @@ export async function continueTask(
   const before = await answersOf(documents, id)
   const known = once ? answeredBy(before, message) : undefined
   if (known !== undefined && !waiting.some((question) => question.id === known))
-    return { run, beginning: { kind: 'answer', question: known, from: 0 }, answers: before }
+    return { stored, start: { kind: 'answer', question: known, from: 0 }, answers: before }
   const [question] = waiting
   if (question === undefined) throw notWaiting(run)
-  const { next } = await service.get(principal, id)
   await noteTurn(documents, id, question.id, message)
   await answer(service, principal, run, message)
-  const beginning = { kind: 'answer', question: question.id, from: next } as const
-  return { run, beginning, answers: new Map([...before, [question.id, message]]) }
+  const start = { kind: 'answer', question: question.id, from: next } as const
+  return { stored, start, answers: new Map([...before, [question.id, message]]) }
 }
 
 /** One message answers all open questions: by id in a data part, or all with the same answer. */

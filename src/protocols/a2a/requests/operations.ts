@@ -56,8 +56,9 @@ export interface OperationCaller {
 
 /** What a binding needs to serve a stream. */
 export interface TaskStream {
-  readonly run: Run
-  readonly beginning: StreamStart
+  /** As read when the stream was requested. */
+  readonly stored: StoredRun
+  readonly start: StreamStart
   readonly view: TaskView
   /** Missed events were trimmed. Reported with the first event. */
   readonly gap: boolean
@@ -65,8 +66,8 @@ export interface TaskStream {
 
 /** Target of a send: a new task, or a question of an existing one. */
 interface SendTarget {
-  readonly run: Run
-  readonly beginning: StreamStart
+  readonly stored: StoredRun
+  readonly start: StreamStart
   readonly answers?: ReadonlyMap<string, Message>
 }
 
@@ -87,9 +88,10 @@ export class Operations {
 
   /** Waits until the task ends or needs input, unless `returnImmediately` is set. */
   async send(caller: OperationCaller, request: SendRequest): Promise<SendResult> {
-    const { run, beginning, answers } = await this.#accept(caller, request)
+    const { stored, start, answers } = await this.#accept(caller, request)
+    const { run } = stored
     const { historyLength, returnImmediately = false } = request.configuration ?? {}
-    const from = await this.#answeredAt(caller, run, beginning)
+    const from = await this.#answeredAt(caller, run, start)
     const fold = await this.#foldUntil(
       caller,
       run.id,
@@ -101,13 +103,14 @@ export class Operations {
 
   async stream(caller: OperationCaller, request: SendRequest): Promise<TaskStream> {
     this.#requireStreaming()
-    const { run, beginning, answers } = await this.#accept(caller, request, true)
+    const { stored, start, answers } = await this.#accept(caller, request, true)
     const historyLength = request.configuration?.historyLength
-    return { run, beginning, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
+    return { stored, start, view: { historyLength, ...(answers !== undefined && { answers }) }, gap: false }
   }
 
   async get(caller: OperationCaller, id: string, historyLength?: number): Promise<Task> {
-    return this.#show(caller, await this.#task(caller, id), { historyLength })
+    const { run } = await this.#task(caller, id)
+    return this.#show(caller, run, { historyLength })
   }
 
   async list(caller: OperationCaller, request: ListRequest): Promise<TaskList> {
@@ -131,7 +134,7 @@ export class Operations {
 
   /** Requests a stop, waits a bounded time for it, and returns the task. */
   async cancel(caller: OperationCaller, id: string): Promise<Task> {
-    const run = await this.#task(caller, id)
+    const { run } = await this.#task(caller, id)
     if (isFinished(run.status) && run.status !== 'cancelled')
       throw a2aError('TASK_NOT_CANCELABLE', `task ${id} is ${taskOfRun(run).status.state}`, { taskId: id })
     const stored = await this.#stopped(caller, await this.#service.stop(caller.principal, id, 'canceled by the client'))
@@ -142,16 +145,15 @@ export class Operations {
 
   async subscribe(caller: OperationCaller, id: string): Promise<TaskStream> {
     this.#requireStreaming()
-    await this.#task(caller, id)
-    const stored = await this.#service.get(caller.principal, id)
+    const stored = await this.#task(caller, id)
     const resumed = caller.extensions.has(RESUME_EXTENSION) && caller.after !== undefined
-    const { beginning, gap, isKept } = resumed
+    const { start, gap, isKept } = resumed
       ? await resumeFrom(this.#service, stored, caller.after)
-      : { beginning: { kind: 'index', index: stored.next - 1 } as const, gap: false, isKept: false }
+      : { start: { kind: 'index', index: stored.next - 1 } as const, gap: false, isKept: false }
     if (!resumed && isFinished(stored.run.status))
       throw a2aError('UNSUPPORTED_OPERATION', `task ${id} has ended; get it instead`, { taskId: id })
-    if (isKept) return { run: stored.run, beginning, view: { historyLength: 0, includeArtifacts: false }, gap }
-    return { run: stored.run, beginning, view: { answers: await this.#answers(caller, id) }, gap }
+    if (isKept) return { stored, start, view: { historyLength: 0, includeArtifacts: false }, gap }
+    return { stored, start, view: { answers: await this.#answers(caller, id) }, gap }
   }
 
   /** Pushes events after a log index. Default: after the last one. */
@@ -226,7 +228,7 @@ export class Operations {
           )
     const push = configuration?.taskPushNotificationConfig
     if (push !== undefined)
-      await this.createPushConfig(caller, sent.run.id, push, sent.beginning.kind === 'start' ? START : undefined)
+      await this.createPushConfig(caller, sent.stored.run.id, push, sent.start.kind === 'start' ? START : undefined)
     return sent
   }
 
@@ -247,7 +249,7 @@ export class Operations {
     const { stored }: StartedRun = await starting.catch((cause: unknown) => {
       throw isHoldfastError(cause, 'idempotency_conflict') ? reusedMessage(caller, message, cause) : cause
     })
-    return { run: stored.run, beginning: { kind: 'start' } }
+    return { stored, start: { kind: 'start' } }
   }
 
   /** Whether a message id identifies a message. Clients that do not know the resume extension often reuse ids. */
@@ -263,15 +265,15 @@ export class Operations {
   }
 
   /** Log index of the answer. Only later events respond to the message. */
-  async #answeredAt(caller: OperationCaller, run: Run, beginning: StreamStart): Promise<number> {
-    if (beginning.kind !== 'answer') return 0
+  async #answeredAt(caller: OperationCaller, run: Run, start: StreamStart): Promise<number> {
+    if (start.kind !== 'answer') return 0
     let from = Infinity
     await foldRun(this.#service, caller.principal, run.id, taskProjection, {
       isLookup: true,
       wait: caller.signal,
       until: (_state, event) => {
-        const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from
-        if (isAnswer && Object.hasOwn(event.data.answers, beginning.question)) from = event.index
+        const isAnswer = event.type === 'run.resumed' && event.index >= start.from
+        if (isAnswer && Object.hasOwn(event.data.answers, start.question)) from = event.index
         return from !== Infinity
       },
     })
@@ -303,12 +305,12 @@ export class Operations {
     return answersOf(this.#service.documents(principal), task)
   }
 
-  async #task(caller: OperationCaller, id: string): Promise<Run> {
+  async #task(caller: OperationCaller, id: string): Promise<StoredRun> {
     const stored = await this.#service.get(caller.principal, id).catch((cause: unknown) => {
       if (isHoldfastError(cause, 'not_found')) return undefined
       throw cause
     })
-    if (stored !== undefined && this.#belongs(caller, stored.run)) return stored.run
+    if (stored !== undefined && this.#belongs(caller, stored.run)) return stored
     throw a2aError('TASK_NOT_FOUND', `task ${id.slice(0, 100)} not found`, { taskId: id.slice(0, 100) })
   }
 

@@ -16,7 +16,7 @@ import { fromStream, type LegacyResult } from '../legacy/result.ts'
 import { isMethod, methods, type MethodResult } from '../requests/methods.ts'
 import type { A2aOptions } from '../wire/options.ts'
 import { callerOf, versionOf } from '../requests/request.ts'
-import { serveTask, type StreamWords } from './streams.ts'
+import { serveTask, type StreamEncoding } from './streams.ts'
 import { requireCurrent } from '../requests/version.ts'
 
 type RpcId = string | number | null
@@ -76,8 +76,8 @@ function refuseStream(call: Call, error: object): void {
   respondText(call.response, 200, 'text/event-stream', `data: ${JSON.stringify(error)}\n\n`)
 }
 
-const legacyForm: Pick<StreamWords, 'form' | 'event'> = { form: 'rpc 0.3', event: fromStream }
-const currentForm: Pick<StreamWords, 'form' | 'event'> = { form: '1.0', event: (response) => response }
+const legacyForm: Pick<StreamEncoding, 'key' | 'event'> = { key: 'rpc 0.3', event: fromStream }
+const currentForm: Pick<StreamEncoding, 'key' | 'event'> = { key: '1.0', event: (response) => response }
 
 async function respond(
   call: Call,
@@ -85,11 +85,11 @@ async function respond(
   id: RpcId,
   caller: ReturnType<typeof callerOf>,
   result: MethodResult | LegacyResult,
-  words: Pick<StreamWords, 'form' | 'event'>,
+  encoding: Pick<StreamEncoding, 'key' | 'event'>,
 ): Promise<void> {
   if (!('stream' in result)) return respondJson(call.response, 200, { jsonrpc: '2.0', id, result: result.result })
   await serveTask(call, binding.service, binding.streams, caller, result.stream, {
-    ...words,
+    ...encoding,
     envelope: { before: `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, after: '}' },
     error: (error) => ({ jsonrpc: '2.0', id, error: toRpcError(error, tableOf(binding)) }),
   })

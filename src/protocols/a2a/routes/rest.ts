@@ -37,7 +37,7 @@ export async function serveRest(call: Call, agent: Agent, binding: Binding, aske
     const result = await methods[method](agent, caller, await paramsOf(call, binding, method, id, words))
     if (!('stream' in result)) return respond(call, method, words.result(method, result.result))
     await serveTask(call, binding.service, binding.streams, caller, result.stream, {
-      form: asked.version === '1.0' ? '1.0' : 'rest 0.3',
+      key: asked.version === '1.0' ? '1.0' : 'rest 0.3',
       event: words.event,
       error: (error) => toStatusBody(error, binding.options.errorTable ?? '1.0.1'),
     })

@@ -16,9 +16,9 @@ import { TaskCursor } from '../view/task-cursor.ts'
 import { taskOf, type TaskView } from '../view/task.ts'
 import type { Metadata, StreamResponse } from '../wire/wire.ts'
 
-export interface StreamWords {
-  /** Names the form of `event`: the same name, the same data. */
-  readonly form: string
+export interface StreamEncoding {
+  /** Cache key: encodings with the same key encode an event alike. */
+  readonly key: string
   /** The data of an event. */
   readonly event: (response: StreamResponse) => unknown
   /** Text before and after the data of each event. Default: none. */
@@ -33,12 +33,11 @@ export async function serveTask(
   streams: Streams,
   caller: OperationCaller,
   task: TaskStream,
-  words: StreamWords,
+  encoding: StreamEncoding,
 ): Promise<void> {
-  const { run, beginning } = task
-  const { first } = await service.get(caller.principal, run.id)
-  const cursor = await TaskCursor.open(service, { run, first }, beginning)
-  const frameFormat = taskFrameFormat(run, frameEncoding(caller, task, words), words.error)
+  const { stored, start } = task
+  const cursor = await TaskCursor.open(service, stored, start)
+  const frameFormat = taskFrameFormat(stored.run, frameEncoding(caller, task, encoding), encoding.error)
   const format: StreamFormat = {
     ...frameFormat,
     encode(slice) {
@@ -50,7 +49,7 @@ export async function serveTask(
     done: () => cursor.ended,
   }
   const subscribe = (stream: Stream): Promise<Subscription> =>
-    service.subscribe(caller.principal, run.id, cursor.after, stream)
+    service.subscribe(caller.principal, stored, cursor.after, stream)
   await streams.serve(call.response, format, subscribe)
 }
 
@@ -62,16 +61,16 @@ const bodies = new WeakMap<TaskFrame, Map<string, string>>()
 const FORMS_MAX = 8
 
 /** Only the task that a stream starts with depends on what else the caller asked for, such as the length of its history. */
-function frameEncoding(caller: OperationCaller, task: TaskStream, words: StreamWords): Encoding<TaskFrame> {
-  const { before = '', after = '' } = words.envelope ?? {}
+function frameEncoding(caller: OperationCaller, task: TaskStream, encoding: StreamEncoding): Encoding<TaskFrame> {
+  const { before = '', after = '' } = encoding.envelope ?? {}
   const { historyLength = '', includeArtifacts = true } = task.view
-  const form = `${words.form} ${caller.extensions.has(RESUME_EXTENSION)} ${historyLength} ${includeArtifacts}`
+  const form = `${encoding.key} ${caller.extensions.has(RESUME_EXTENSION)} ${historyLength} ${includeArtifacts}`
   const bodyOf = (frame: TaskFrame): string => {
     let known = bodies.get(frame)
     if (known === undefined) bodies.set(frame, (known = new Map()))
     const found = known.get(form)
     if (found !== undefined) return found
-    const body = JSON.stringify(words.event(responseOf(frame, caller, task)))
+    const body = JSON.stringify(encoding.event(responseOf(frame, caller, task)))
     if (known.size < FORMS_MAX) known.set(form, body)
     return body
   }
@@ -84,7 +83,7 @@ function frameEncoding(caller: OperationCaller, task: TaskStream, words: StreamW
 export function taskFrameFormat(
   run: Run,
   encoding: Encoding<TaskFrame>,
-  error: StreamWords['error'],
+  error: StreamEncoding['error'],
 ): FrameFormat<TaskFrame> {
   return {
     contentType: 'text/event-stream',

@@ -8,7 +8,7 @@ import type { StreamStart } from './stream-start.ts'
 import { taskKind, type TaskViewer } from './task-cursor.ts'
 
 export interface ResumePoint {
-  readonly beginning: StreamStart
+  readonly start: StreamStart
   readonly gap: boolean
   /** The client has the task as it was at the position. */
   readonly isKept: boolean
@@ -22,7 +22,7 @@ export async function resumeFrom(service: Service, stored: StoredRun, after: str
   const [, digits, checksum, kept] = POSITION.exec(after) ?? []
   if (digits === undefined)
     throw new HoldfastError('cursor_invalid', `${JSON.stringify(after.slice(0, 100))} is not a valid event position`)
-  if (first > 0) return { beginning: { kind: 'index', index: next - 1 }, gap: true, isKept: false }
+  if (first > 0) return { start: { kind: 'index', index: next - 1 }, gap: true, isKept: false }
   const sequence = Number(digits)
   const view = service.views.open(stored, taskKind)
   const { state: task } = await view.current(next)
@@ -36,7 +36,7 @@ export async function resumeFrom(service: Service, stored: StoredRun, after: str
       'cursor_invalid',
       `task ${run.id} has events 0 to ${task.sequence - 1}; event ${sequence} does not exist`,
     )
-  return { beginning: { kind: 'sequence', sequence }, gap: false, isKept: kept !== undefined }
+  return { start: { kind: 'sequence', sequence }, gap: false, isKept: kept !== undefined }
 }
 
 /** Checksum in a position, since an index alone could point into a restored log. */

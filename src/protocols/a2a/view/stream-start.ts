@@ -8,7 +8,7 @@ import { taskOf } from './task.ts'
 
 /** Where a stream starts: with a snapshot of the task, followed by all later events. */
 export type StreamStart =
-  /** From the beginning. */
+  /** From the start. */
   | { readonly kind: 'start' }
   /** After a log event. */
   | { readonly kind: 'index'; readonly index: number }
@@ -22,35 +22,35 @@ interface StreamState {
   readonly hasStarted: boolean
 }
 
-export function streamProjection(beginning: StreamStart): Projection<StreamState, TaskFrame> {
+export function streamProjection(start: StreamStart): Projection<StreamState, TaskFrame> {
   return {
-    initial: (run) => ({ task: beginTask(run), hasStarted: beginning.kind === 'start' }),
+    initial: (run) => ({ task: beginTask(run), hasStarted: start.kind === 'start' }),
     apply({ task: before, hasStarted }, event) {
       const { state: task, frames } = taskProjection.apply(before, event)
       if (hasStarted) return { state: { task, hasStarted }, frames }
-      const first = beginsWith(beginning, event, frames, task)
+      const first = beginsWith(start, event, frames, task)
       if (first === undefined) return { state: { task, hasStarted }, frames: [] }
-      const rest = beginning.kind === 'sequence' ? frames.filter(({ sequence }) => sequence > first.sequence) : []
+      const rest = start.kind === 'sequence' ? frames.filter(({ sequence }) => sequence > first.sequence) : []
       return { state: { task, hasStarted: true }, frames: [first, ...rest] }
     },
   }
 }
 
 function beginsWith(
-  beginning: StreamStart,
+  start: StreamStart,
   event: LoggedEvent,
   frames: readonly TaskFrame[],
   task: TaskFold,
 ): TaskFrame | undefined {
-  switch (beginning.kind) {
+  switch (start.kind) {
     case 'index':
-      return event.index === beginning.index ? snapshotFrame(task) : undefined
+      return event.index === start.index ? snapshotFrame(task) : undefined
     case 'answer': {
-      const isAnswer = event.type === 'run.resumed' && event.index >= beginning.from
-      return isAnswer && Object.hasOwn(event.data.answers, beginning.question) ? snapshotFrame(task) : undefined
+      const isAnswer = event.type === 'run.resumed' && event.index >= start.from
+      return isAnswer && Object.hasOwn(event.data.answers, start.question) ? snapshotFrame(task) : undefined
     }
     case 'sequence': {
-      const found = frames.find(({ sequence }) => sequence === beginning.sequence)
+      const found = frames.find(({ sequence }) => sequence === start.sequence)
       return found && snapshotFrame(found.fold)
     }
     case 'start':

@@ -25,28 +25,28 @@ export interface TaskFrames {
 
 export class TaskCursor {
   readonly view: TaskViewer
-  readonly #beginning: StreamStart
+  readonly #start: StreamStart
   #at: Checkpoint<TaskFold>
   #hasStarted: boolean
   #ended = false
   /** The last frame that the snapshot includes. */
   #included = -1
 
-  private constructor(view: TaskViewer, beginning: StreamStart) {
+  private constructor(view: TaskViewer, start: StreamStart) {
     this.view = view
-    this.#beginning = beginning
-    this.#hasStarted = beginning.kind === 'start'
-    this.#at = checkpointFor(view, beginning)
+    this.#start = start
+    this.#hasStarted = start.kind === 'start'
+    this.#at = checkpointFor(view, start)
   }
 
   static async open(
     service: Service,
     stored: Pick<StoredRun, 'run' | 'first'>,
-    beginning: StreamStart,
+    start: StreamStart,
   ): Promise<TaskCursor> {
     const view = service.views.open(stored, taskKind)
-    if (beginning.kind !== 'start') await view.verify()
-    return new TaskCursor(view, beginning)
+    if (start.kind !== 'start') await view.verify()
+    return new TaskCursor(view, start)
   }
 
   /** The log index after which the subscription must start, or go on. */
@@ -61,8 +61,8 @@ export class TaskCursor {
 
   take(slice: Slice): TaskFrames {
     if (this.#hasStarted) return { taken: this.#step(slice, 0) }
-    if (this.#beginning.kind === 'sequence') return this.#startAtFrame(slice, this.#beginning.sequence)
-    const start = startIn(slice, this.#beginning)
+    if (this.#start.kind === 'sequence') return this.#startAtFrame(slice, this.#start.sequence)
+    const start = startIn(slice, this.#start)
     if (start === undefined) {
       this.#at = this.view.step(this.#at, slice).after
       return {}
@@ -108,27 +108,27 @@ export class TaskCursor {
 }
 
 /** Near the start of a stream, and before it. */
-function checkpointFor(view: TaskViewer, beginning: StreamStart): Checkpoint<TaskFold> {
-  switch (beginning.kind) {
+function checkpointFor(view: TaskViewer, start: StreamStart): Checkpoint<TaskFold> {
+  switch (start.kind) {
     case 'start':
       return view.start
     case 'index':
-      return view.nearest({ event: beginning.index })
+      return view.nearest({ event: start.index })
     case 'answer':
-      return view.nearest({ event: beginning.from })
+      return view.nearest({ event: start.from })
     case 'sequence':
-      return view.nearest({ event: Infinity, frame: beginning.sequence })
+      return view.nearest({ event: Infinity, frame: start.sequence })
   }
 }
 
 /** Index of the event after which a stream starts, if it is in a slice. */
-function startIn(slice: Slice, beginning: StreamStart): number | undefined {
-  if (beginning.kind === 'index') {
-    const { index } = beginning
+function startIn(slice: Slice, start: StreamStart): number | undefined {
+  if (start.kind === 'index') {
+    const { index } = start
     return slice.first <= index && index <= lastOf(slice) ? index : undefined
   }
-  if (beginning.kind !== 'answer') return undefined
-  const { question, from } = beginning
+  if (start.kind !== 'answer') return undefined
+  const { question, from } = start
   const answered = recordsOf(slice).find(
     ({ event }) => event.type === 'run.resumed' && event.index >= from && Object.hasOwn(event.data.answers, question),
   )

@@ -22,7 +22,7 @@ import type { State } from '../view/state.ts'
 /** State of the log when the stream opens, which separates replay from live events. */
 export type LogAtOpen = Pick<StoredRun, 'run' | 'first' | 'next'>
 
-export interface Follow {
+export interface FollowRequest {
   readonly known: LogAtOpen
   /** Where the subscription starts. Default: at the beginning of the log. */
   readonly from?: Checkpoint<State>
@@ -34,7 +34,7 @@ export interface Follow {
   readonly caughtUp?: MetaEvent
 }
 
-export async function follow(call: Call, os: AgentOs, what: Follow): Promise<void> {
+export async function follow(call: Call, os: AgentOs, what: FollowRequest): Promise<void> {
   const { service, streams } = os
   const { id } = what.known.run
   const cursor = new FollowCursor(os, what)
@@ -45,7 +45,7 @@ export async function follow(call: Call, os: AgentOs, what: Follow): Promise<voi
 }
 
 /** The frames of a run from a log index on. */
-export async function followFrom(os: AgentOs, known: LogAtOpen, since: number): Promise<Follow> {
+export async function followFrom(os: AgentOs, known: LogAtOpen, since: number): Promise<FollowRequest> {
   if (since === 0) return { known }
   const view = os.views.open(known)
   await view.verify()
@@ -65,7 +65,7 @@ export class FollowCursor {
   readonly #marksLive: boolean
   readonly #cursor: ViewCursor<State, Frame>
 
-  constructor(os: AgentOs, { known, from, isNeeded, caughtUp }: Follow) {
+  constructor(os: AgentOs, { known, from, isNeeded, caughtUp }: FollowRequest) {
     this.view = os.views.open(known)
     this.#known = known
     this.#marksLive = caughtUp !== undefined
@@ -98,7 +98,11 @@ export class FollowCursor {
   }
 }
 
-function followFormat(cursor: FollowCursor, { caughtUp }: Follow, frameFormat: FrameFormat<Frame>): StreamFormat {
+function followFormat(
+  cursor: FollowCursor,
+  { caughtUp }: FollowRequest,
+  frameFormat: FrameFormat<Frame>,
+): StreamFormat {
   return {
     ...frameFormat,
     encode(slice) {

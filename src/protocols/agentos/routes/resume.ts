@@ -7,7 +7,7 @@ import type { Call } from '../../../http/routing/route.ts'
 import { fieldError } from '../wire/errors.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, queryFields } from '../requests/fields.ts'
-import { type Follow, follow } from './follow.ts'
+import { type FollowRequest, follow } from './follow.ts'
 import { encodeMetaEvents, metaEventsOf, notFound } from '../view/meta-events.ts'
 import { type StreamPosition, streamPositionIn } from '../view/stream-position.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -46,7 +46,12 @@ async function readFields(call: Call, maxBytes: number): Promise<Fields> {
 }
 
 /** Starts at the checkpoint before the first frame that the client has missed, and before the last event, which may end the stream. */
-export function resumeAfter(os: AgentOs, stored: StoredRun, state: State, { lastIndex }: StreamPosition): Follow {
+export function resumeAfter(
+  os: AgentOs,
+  stored: StoredRun,
+  state: State,
+  { lastIndex }: StreamPosition,
+): FollowRequest {
   const known = { run: { ...stored.run, status: state.status }, first: stored.first, next: state.last + 1 }
   return {
     known,

@@ -4,7 +4,7 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { SocketOutbox } from '../../../http/socket/outbox.ts'
-import { type Follow, FollowCursor, noticeOf } from '../routes/follow.ts'
+import { type FollowRequest, FollowCursor, noticeOf } from '../routes/follow.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
@@ -20,14 +20,14 @@ function messageOf(frame: Frame): string {
 export class SocketFeed implements Sink {
   readonly #outbox: SocketOutbox
   readonly #os: AgentOs
-  readonly #what: Follow
+  readonly #what: FollowRequest
   readonly #cursor: FollowCursor
   readonly #onClose: () => void
   readonly #resume = (): void => this.#subscription?.resume()
   #subscription: Subscription | undefined
   #closed = false
 
-  constructor(outbox: SocketOutbox, os: AgentOs, what: Follow, onClose: () => void) {
+  constructor(outbox: SocketOutbox, os: AgentOs, what: FollowRequest, onClose: () => void) {
     this.#outbox = outbox
     this.#os = os
     this.#what = what

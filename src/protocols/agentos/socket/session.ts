@@ -16,7 +16,7 @@ import type { UpgradeCall } from '../../../http/socket/upgrade.ts'
 import { answersFrom } from '../requests/answers.ts'
 import type { Family } from '../wire/families.ts'
 import { type Fields, integerField, nameField, textField } from '../requests/fields.ts'
-import { type Follow, followFrom } from '../routes/follow.ts'
+import { type FollowRequest, followFrom } from '../routes/follow.ts'
 import { resumeAfter } from '../routes/resume.ts'
 import { parseRunForm } from '../requests/input.ts'
 import { type MetaEvent, metaEventsOf, notFound } from '../view/meta-events.ts'
@@ -217,7 +217,7 @@ export class SocketSession {
   }
 
   /** A second subscription to the same run replaces the first one on this connection. */
-  async #follow(principal: Principal, what: Follow): Promise<void> {
+  async #follow(principal: Principal, what: FollowRequest): Promise<void> {
     const { id } = what.known.run
     this.#feeds.get(id)?.close()
     if (this.#feeds.size >= FEEDS_MAX && !this.#feeds.has(id))
