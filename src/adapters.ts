@@ -1,5 +1,8 @@
-/** Adapters: agents that were written for something else, as components. What each needs is installed by its user. */
-export { aiAgent, type AiAgentDefinition } from './agents/ai-agent/agent.ts'
+/**
+ * `holdfast/adapters`: agents that were written for something else, as components: AI SDK, OpenAI Agents SDK, LangGraph, a program, or another
+ * server. What each needs is installed by its user. Agents that you write for Holdfast are `agent()` of `holdfast`.
+ */
+export { aiSdkAgent, type AiSdkAgentDefinition } from './agents/ai-agent/agent.ts'
 export type { AnyAgent as AiSdkAgent } from './agents/ai-agent/stream.ts'
 export { langGraphAgent, type LangGraphAgentDefinition } from './agents/langgraph/agent.ts'
 export type { Graph as LangGraph, GraphState as LangGraphState } from './agents/langgraph/thread.ts'
@@ -12,7 +15,7 @@ export { processAgent, type ProcessAgentDefinition } from './agents/process/agen
 export { remoteA2aAgent, type RemoteA2aAgentDefinition } from './agents/remote-a2a/agent.ts'
 export { upstream } from './agents/upstream/upstream.ts'
 export type { AgentOsUpstreamOptions } from './agents/upstream/agentos-source.ts'
-export type { HeaderSource, Headers as UpstreamHeaders } from './agents/shared/header-source.ts'
+export type { HeaderRecord, HeaderSource } from './client/header-source.ts'
 export type { OpenAiUpstreamOptions } from './agents/upstream/openai-source.ts'
 export type { AnswerPolicies, AnswerPolicy } from './agents/upstream/answer-policy.ts'
 export type { UpstreamOptions } from './agents/upstream/options.ts'

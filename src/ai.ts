@@ -1,4 +1,9 @@
-/** Teams, tools and models for agents on the AI SDK (`ai`, which the user installs). The agents themselves are `agent()` of `holdfast`. */
+/**
+ * `holdfast/ai`: teams, MCP tools and scripted models, for agents on the AI SDK (`ai`, which the user installs).
+ *
+ * Elsewhere: `agent({ model })` is in `holdfast`, an agent object of the AI SDK becomes a component with `aiSdkAgent` of `holdfast/adapters`,
+ * and `useChat` has its transport in `holdfast/ai-sdk`.
+ */
 export type { AgentHistory } from './agents/model/history.ts'
 export type { InputFile, ModelInput } from './agents/model/input.ts'
 export { type ModelMaker, resumable } from './agents/model/reattach/reattach.ts'

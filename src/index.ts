@@ -1,4 +1,11 @@
-/** Holdfast as a library: define components, serve them. */
+/**
+ * `holdfast`: define components, and serve them inside an application (`holdfast()`) or on a port (`createServer()`).
+ *
+ * Elsewhere: `holdfast/ai` has teams, MCP tools and scripted models, `holdfast/adapters` agents of other SDKs and servers, `holdfast/client` and
+ * `holdfast/react` what a page needs, `holdfast/stores` the stores.
+ */
+
+// Define components.
 export { agent, type AgentDefinition, type TypedAgentDefinition } from './agents/agent.ts'
 export type { ModelAgentDefinition } from './agents/model/agent.ts'
 export type { CommonDefinition } from './agents/shared/component.ts'
@@ -89,6 +96,8 @@ export {
   type UpstreamInfo,
   WorkError,
 } from './core/ports/component.ts'
+
+// Events, errors, stores and limits.
 export type { CallerCredential } from './core/model/caller-credential.ts'
 export type {
   ComponentSource,
@@ -131,14 +140,16 @@ export type { Store, StoredRun } from './core/ports/store.ts'
 export type { OwnerUsage, SizedRun, StoredUsage } from './core/model/storage-usage.ts'
 export type { StoredUIMessage } from './ai-sdk/view/history.ts'
 export type { UIMessagePart } from './ai-sdk/view/ui-parts.ts'
-export type { ChatOptions, Chats, LoadChatOptions } from './mount/chats.ts'
+export type { ChatOptions, Chats, ChatMessagesOptions } from './mount/chats.ts'
+
+// Serve them: in an application, on a port, or as a worker.
 export { type Handlers, type Holdfast, holdfast, type NodeHandler } from './mount/holdfast.ts'
 export type { HoldfastOptions } from './mount/options.ts'
 export type { FetchHandler } from './http/fetch/index.ts'
 export { createServer, createWorker, openSqliteStore } from './server/lazy-entry-points.ts'
 export type { OpenSqliteOptions } from './stores/sqlite/index.ts'
-export type { PublicServer as Server, ServerOptions } from './server/create-server.ts'
-export type { PublicWorker as Worker, WorkerOptions } from './server/create-worker.ts'
+export type { PublicServer as HoldfastServer, ServerOptions } from './server/create-server.ts'
+export type { PublicWorker as HoldfastWorker, WorkerOptions } from './server/create-worker.ts'
 export type { EngineOptions } from './server/engine-options.ts'
 export type { ProtocolChoice, ProtocolName } from './server/protocols/protocol-paths.ts'
 export type { Authenticate } from './server/auth/host.ts'

@@ -1,5 +1,5 @@
 /** The other server: an agent behind the AgentOS protocol. Holdfast serves it; agno's AgentOS works as well. */
-import { agent, createServer, openSqliteStore, type Server } from 'holdfast'
+import { agent, createServer, openSqliteStore, type HoldfastServer } from 'holdfast'
 
 const biologist = agent({
   id: 'biologist',
@@ -15,7 +15,7 @@ const biologist = agent({
 })
 
 /** Hands its runs over at once when it is stopped, so that the next one continues them. */
-export async function startRemote(path: string, port = 0): Promise<Server> {
+export async function startRemote(path: string, port = 0): Promise<HoldfastServer> {
   return createServer({
     components: [biologist],
     store: await openSqliteStore({ path }),

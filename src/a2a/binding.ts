@@ -10,7 +10,7 @@ import type {
   SendResult,
   Task,
   TaskPage,
-  Update,
+  TaskUpdate,
 } from './types.ts'
 
 /** Names one push configuration: the task, and the configuration's id. */
@@ -70,7 +70,7 @@ export interface StreamOptions extends CallOptions {
 export interface Binding {
   /** The agent's raw response. */
   call(invocation: Invocation, options: CallOptions): Promise<unknown>
-  stream(invocation: StreamInvocation, options: StreamOptions): AsyncGenerator<Update, void, void>
+  stream(invocation: StreamInvocation, options: StreamOptions): AsyncGenerator<TaskUpdate, void, void>
   /** Decodes responses. */
   readonly reader: Decoder
   close(): void

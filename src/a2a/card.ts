@@ -3,27 +3,27 @@ import { ClientError } from '../client/errors.ts'
 import { type Exchange, parseJson, refusalOf } from './exchange.ts'
 import { ProtocolError } from './errors.ts'
 import { isUntypedObject } from './untyped-json.ts'
-import type { AgentCard, BindingName, Version } from './types.ts'
+import type { AgentCard, BindingName, A2aVersion } from './types.ts'
 
 /** An interface of an agent: where it listens, with which binding and version of A2A. */
-export interface Interface {
+export interface A2aInterface {
   /** For gRPC: `host:port`. */
   readonly url: string
   readonly binding: BindingName
-  readonly version: Version
+  readonly version: A2aVersion
   readonly tenant?: string
 }
 
 /** Which of a card's interfaces may be used. */
 export interface Preference {
   readonly bindings?: readonly BindingName[] | undefined
-  readonly versions?: readonly Version[] | undefined
+  readonly versions?: readonly A2aVersion[] | undefined
 }
 
 /** gRPC needs extra packages, so by default it is used only if nothing else is offered. */
 const OVER_HTTP: readonly BindingName[] = ['JSONRPC', 'HTTP+JSON']
 const ALL_BINDINGS: readonly BindingName[] = [...OVER_HTTP, 'GRPC']
-const ALL_VERSIONS: readonly Version[] = ['1.0', '0.3']
+const ALL_VERSIONS: readonly A2aVersion[] = ['1.0', '0.3']
 
 const CARD_PATH = '.well-known/agent-card.json'
 
@@ -53,7 +53,7 @@ interface Offer {
 }
 
 /** The first acceptable interface: a card lists them in order of preference. */
-export function selectInterface(card: AgentCard, base: string, preference: Preference = {}): Interface {
+export function selectInterface(card: AgentCard, base: string, preference: Preference = {}): A2aInterface {
   const { bindings, versions = ALL_VERSIONS } = preference
   const offers = offersOf(card)
   for (const taken of bindings === undefined ? [OVER_HTTP, ALL_BINDINGS] : [bindings]) {
@@ -77,8 +77,8 @@ function supportedInterface(
   { url, tenant, ...offer }: Offer,
   base: string,
   bindings: readonly BindingName[],
-  versions: readonly Version[],
-): Interface | undefined {
+  versions: readonly A2aVersion[],
+): A2aInterface | undefined {
   const binding = bindings.find((each) => each === offer.binding)
   const version = versions.find((each) => each === minor(offer.version))
   if (typeof url !== 'string' || binding === undefined || version === undefined) return undefined

@@ -3,8 +3,9 @@ import { Backoff } from '../client/backoff.ts'
 import { ClientError } from '../client/errors.ts'
 import { isTransient } from '../client/transport.ts'
 import { type Binding, callBinding, type OperationName, type Operations, type PushConfigKey } from './binding.ts'
-import { cardUrl, fetchCard, hasExtension, type Interface, selectInterface } from './card.ts'
-import { Exchange, type HeaderSource } from './exchange.ts'
+import { cardUrl, fetchCard, hasExtension, type A2aInterface, selectInterface } from './card.ts'
+import type { HeaderSource } from '../client/header-source.ts'
+import { Exchange } from './exchange.ts'
 import { type FollowOptions, TaskFollower, type FollowStart } from './follow.ts'
 import { HttpBinding } from './http-binding.ts'
 import { jsonRpcEncoding } from './jsonrpc.ts'
@@ -27,7 +28,7 @@ import type {
   Task,
   TaskPage,
   TaskStatus,
-  Version,
+  A2aVersion,
 } from './types.ts'
 
 /** Options of `A2aClient.connect`. */
@@ -39,7 +40,7 @@ export interface A2aClientOptions {
   /** Bindings that may be chosen from the card; its first match is used. Default: all; gRPC only if nothing else is offered. */
   readonly bindings?: readonly BindingName[]
   /** Versions that may be chosen from the card. Default: all. */
-  readonly versions?: readonly Version[]
+  readonly versions?: readonly A2aVersion[]
   /** Extensions to activate, besides the one for resuming streams. Default: none. */
   readonly extensions?: readonly string[]
   /** Failures in a row before it gives up; progress resets the count. Default: 8. */
@@ -65,17 +66,17 @@ export interface A2aClientOptions {
 }
 
 /** Options of every request. */
-export interface CallSettings {
+export interface A2aCallOptions {
   readonly signal?: AbortSignal
 }
 
 /** Options of `send`. */
-export interface SendSettings extends CallSettings, Omit<SendConfiguration, 'returnImmediately'> {
+export interface A2aSendOptions extends A2aCallOptions, Omit<SendConfiguration, 'returnImmediately'> {
   readonly metadata?: Metadata
 }
 
 /** When a stream of a task ends. */
-export interface FollowSettings extends CallSettings {
+export interface A2aFollowOptions extends A2aCallOptions {
   /** The status that was answered: seeing it again does not end the stream. */
   readonly answered?: TaskStatus
   /** Also ends when the task waits for credentials, which it may get from elsewhere. */
@@ -83,10 +84,10 @@ export interface FollowSettings extends CallSettings {
 }
 
 /** Options of `stream`. */
-export interface StreamSettings extends SendSettings, FollowSettings {}
+export interface A2aStreamOptions extends A2aSendOptions, A2aFollowOptions {}
 
 /** Options of `subscribe`. */
-export interface SubscribeSettings extends FollowSettings {
+export interface A2aSubscribeOptions extends A2aFollowOptions {
   /** Position of the last known event, if the agent supports positions. */
   readonly after?: string
 }
@@ -119,11 +120,11 @@ type Settings = A2aClientOptions & typeof defaults
 export class A2aClient {
   readonly card: AgentCard
   /** The selected interface of the agent. */
-  readonly interface: Interface
+  readonly interface: A2aInterface
   readonly #binding: Binding
   readonly #settings: Settings
 
-  private constructor(card: AgentCard, spoken: Interface, binding: Binding, settings: Settings) {
+  private constructor(card: AgentCard, spoken: A2aInterface, binding: Binding, settings: Settings) {
     this.card = card
     this.interface = spoken
     this.#binding = binding
@@ -131,7 +132,7 @@ export class A2aClient {
   }
 
   /** `url`: of the agent, whose card is found below it, or of the card itself. */
-  static async connect(url: string, options: A2aClientOptions & CallSettings = {}): Promise<A2aClient> {
+  static async connect(url: string, options: A2aClientOptions & A2aCallOptions = {}): Promise<A2aClient> {
     const settings = { ...defaults, ...options }
     const at = cardUrl(url)
     const exchange = exchangeOf(at, settings)
@@ -159,7 +160,7 @@ export class A2aClient {
   }
 
   /** Waits for the result or, with `wait: false`, only until there is a task. */
-  send(message: OutgoingMessage, settings: SendSettings & { readonly wait?: boolean } = {}): Promise<SendResult> {
+  send(message: OutgoingMessage, settings: A2aSendOptions & { readonly wait?: boolean } = {}): Promise<SendResult> {
     const { wait = true, signal, ...rest } = settings
     const request = requestOf(message, rest, !wait)
     const timeoutMs = wait ? Math.max(BLOCKING_MS, this.#settings.requestTimeoutMs) : this.#settings.requestTimeoutMs
@@ -167,48 +168,48 @@ export class A2aClient {
   }
 
   /** Updates that follow from a message, each once and in order, across reconnects. */
-  stream(message: OutgoingMessage, { signal, answered, endsAtAuth, ...rest }: StreamSettings = {}): TaskStream {
+  stream(message: OutgoingMessage, { signal, answered, endsAtAuth, ...rest }: A2aStreamOptions = {}): TaskStream {
     // If the agent does not stream, the send returns at once and the task is polled.
     return this.#follow({ request: requestOf(message, rest, true), answered, endsAtAuth }, signal)
   }
 
   /** Like `stream`, for an existing task: first its current state, then updates. */
-  subscribe(task: string, { signal, ...rest }: SubscribeSettings = {}): TaskStream {
+  subscribe(task: string, { signal, ...rest }: A2aSubscribeOptions = {}): TaskStream {
     return this.#follow({ task, ...rest }, signal)
   }
 
-  get(id: string, { signal, ...rest }: CallSettings & { readonly historyLength?: number } = {}): Promise<Task> {
+  get(id: string, { signal, ...rest }: A2aCallOptions & { readonly historyLength?: number } = {}): Promise<Task> {
     return this.#call('GetTask', { id, ...rest }, { signal })
   }
 
-  list({ signal, ...request }: CallSettings & ListRequest = {}): Promise<TaskPage> {
+  list({ signal, ...request }: A2aCallOptions & ListRequest = {}): Promise<TaskPage> {
     return this.#call('ListTasks', request, { signal })
   }
 
-  cancel(id: string, { signal, ...rest }: CallSettings & { readonly metadata?: Metadata } = {}): Promise<Task> {
+  cancel(id: string, { signal, ...rest }: A2aCallOptions & { readonly metadata?: Metadata } = {}): Promise<Task> {
     return this.#call('CancelTask', { id, ...rest }, { signal })
   }
 
-  createPushConfig(taskId: string, config: PushConfigRequest, { signal }: CallSettings = {}): Promise<PushConfig> {
+  createPushConfig(taskId: string, config: PushConfigRequest, { signal }: A2aCallOptions = {}): Promise<PushConfig> {
     const mayRepeat = (cause: ClientError): boolean =>
       wasNotReceived(cause) || (config.id !== undefined && isTransient(cause))
     return this.#call('CreateTaskPushNotificationConfig', { ...config, taskId }, { signal, mayRepeat })
   }
 
-  getPushConfig(key: PushConfigKey, { signal }: CallSettings = {}): Promise<PushConfig> {
+  getPushConfig(key: PushConfigKey, { signal }: A2aCallOptions = {}): Promise<PushConfig> {
     return this.#call('GetTaskPushNotificationConfig', key, { signal })
   }
 
-  listPushConfigs(taskId: string, { signal }: CallSettings = {}): Promise<readonly PushConfig[]> {
+  listPushConfigs(taskId: string, { signal }: A2aCallOptions = {}): Promise<readonly PushConfig[]> {
     return this.#call('ListTaskPushNotificationConfigs', { taskId }, { signal })
   }
 
-  deletePushConfig(key: PushConfigKey, { signal }: CallSettings = {}): Promise<undefined> {
+  deletePushConfig(key: PushConfigKey, { signal }: A2aCallOptions = {}): Promise<undefined> {
     return this.#call('DeleteTaskPushNotificationConfig', key, { signal })
   }
 
   /** The card for authenticated callers. */
-  extendedCard({ signal }: CallSettings = {}): Promise<AgentCard> {
+  extendedCard({ signal }: A2aCallOptions = {}): Promise<AgentCard> {
     return this.#call('GetExtendedAgentCard', {}, { signal })
   }
 
@@ -259,7 +260,7 @@ function exchangeOf(url: string, { headers = {}, origins = [], fetch: given }: S
   return new Exchange({ headers, trusted, fetch: given ?? ((input, init) => globalThis.fetch(input, init)) })
 }
 
-async function openBinding(exchange: Exchange, spoken: Interface, extensions: readonly string[]): Promise<Binding> {
+async function openBinding(exchange: Exchange, spoken: A2aInterface, extensions: readonly string[]): Promise<Binding> {
   switch (spoken.binding) {
     case 'JSONRPC':
       return new HttpBinding(exchange, spoken, extensions, jsonRpcEncoding(spoken))
@@ -289,7 +290,7 @@ async function retried<Result>(
 
 function requestOf(
   message: OutgoingMessage,
-  { metadata, ...configuration }: Omit<SendSettings, 'signal'>,
+  { metadata, ...configuration }: Omit<A2aSendOptions, 'signal'>,
   returnImmediately: boolean,
 ): SendRequest {
   const given: Partial<Message> & { readonly parts: readonly Part[] } =

@@ -14,7 +14,7 @@ import type {
   TaskPage,
   TaskState,
   TaskStatus,
-  Update,
+  TaskUpdate,
 } from './types.ts'
 
 /** 1.0; JSON-RPC of 0.3 with its `kind`; and the protocol buffers form of 0.3 that its other bindings use. */
@@ -34,7 +34,7 @@ export class Decoder {
   }
 
   /** Decodes a stream event; throws for anything else. */
-  update(value: unknown): Update {
+  update(value: unknown): TaskUpdate {
     const raw = rawOf(value, 'an event')
     const kind = this.#dialect === 'kinds' ? raw['kind'] : undefined
     if (kind === 'task') return { task: this.task(raw) }

@@ -5,13 +5,9 @@ import { Watchdog } from '../client/watchdog.ts'
 import { FrameTooLargeError, type ParsedEvent } from '../sse/index.ts'
 import { eventsIn, piecesOf } from '../sse/read.ts'
 import { ProtocolError } from './errors.ts'
+import { type HeaderRecord, type HeaderSource, headersFrom } from '../client/header-source.ts'
 import { NotReceivedError } from './not-received.ts'
-import type { Version } from './types.ts'
-
-export type HeaderValues = Readonly<Record<string, string>>
-
-/** Sent with every request. A function is called each time, so it can return fresh credentials. */
-export type HeaderSource = HeaderValues | (() => HeaderValues | Promise<HeaderValues>)
+import type { A2aVersion } from './types.ts'
 
 export interface ExchangeOptions {
   readonly headers: HeaderSource
@@ -23,7 +19,7 @@ export interface ExchangeOptions {
 export interface HttpExchange {
   readonly url: string
   readonly method: 'GET' | 'POST' | 'DELETE'
-  readonly headers?: HeaderValues
+  readonly headers?: HeaderRecord
   readonly body?: object | undefined
 }
 
@@ -40,10 +36,10 @@ export class Exchange {
   }
 
   /** Extra headers for a URL: none unless its origin is trusted. */
-  async headersFor(url: string): Promise<HeaderValues> {
+  async headersFor(url: string): Promise<HeaderRecord> {
     const { headers, trusted } = this.#options
     if (!trusted.has(new URL(url).origin)) return {}
-    return typeof headers === 'function' ? headers() : headers
+    return headersFrom(headers)
   }
 
   /** Returns the response, whatever its status. */
@@ -143,7 +139,7 @@ export function isEventStream(response: Response): boolean {
 }
 
 /** Service parameters of every request. */
-export function serviceHeaders(version: Version, extensions: readonly string[]): Record<string, string> {
+export function serviceHeaders(version: A2aVersion, extensions: readonly string[]): Record<string, string> {
   const names = extensions.join(', ')
   return {
     'a2a-version': version,

@@ -6,7 +6,7 @@ import { TaskAssembler } from './task-assembler.ts'
 import { type Binding, callBinding } from './binding.ts'
 import { A2aError, ProtocolError } from './errors.ts'
 import { wasNotReceived } from './not-received.ts'
-import type { SendRequest, SendResult, Task, TaskState, TaskStatus, Update } from './types.ts'
+import type { SendRequest, SendResult, Task, TaskState, TaskStatus, TaskUpdate } from './types.ts'
 import { isEnded, isWaiting } from './types.ts'
 
 export interface FollowOptions {
@@ -58,7 +58,7 @@ export class TaskFollower {
   }
 
   /** A stream that ends before the task is settled was interrupted, even if it closed cleanly. */
-  async *updates(): AsyncGenerator<Update, SendResult, void> {
+  async *updates(): AsyncGenerator<TaskUpdate, SendResult, void> {
     for (;;) {
       const since = performance.now()
       let came: 'nothing' | 'nothing new' | 'news' = 'nothing'
@@ -94,7 +94,7 @@ export class TaskFollower {
     return this.#options.streaming ? 'subscribe' : 'poll'
   }
 
-  async *#connection(): AsyncGenerator<Update, void, void> {
+  async *#connection(): AsyncGenerator<TaskUpdate, void, void> {
     const { binding, signal, idleTimeoutMs: timeoutMs, streaming } = this.#options
     if (this.#method === 'send') {
       const { request } = this.#opening as { readonly request: SendRequest }
@@ -109,7 +109,7 @@ export class TaskFollower {
     yield* binding.stream({ name: 'SubscribeToTask', params: { id: this.#id() } }, { signal, timeoutMs, after })
   }
 
-  async *#polls(): AsyncGenerator<Update, void, void> {
+  async *#polls(): AsyncGenerator<TaskUpdate, void, void> {
     for (;;) {
       yield { task: await this.#get() }
       await sleep(this.#options.pollIntervalMs, this.#options.signal)
@@ -125,7 +125,7 @@ export class TaskFollower {
     return this.assembly.id ?? ('task' in this.#opening ? this.#opening.task : '')
   }
 
-  #add(update: Update): Update[] {
+  #add(update: TaskUpdate): TaskUpdate[] {
     const isFirst = this.assembly.id === undefined
     const news = this.assembly.add(update)
     // After a message, a task's first snapshot is often its state before the message.
@@ -162,13 +162,14 @@ export class TaskFollower {
   }
 
   /** At the end, compares the state assembled from a snapshot and later updates with the agent's own. */
-  async #checked(news: readonly Update[]): Promise<readonly Update[]> {
+  async #checked(news: readonly TaskUpdate[]): Promise<readonly TaskUpdate[]> {
     if (this.assembly.exact || this.assembly.message !== undefined) return news
     const { state } = this.assembly.status
     const task = await this.#settled(state)
     if (task === undefined) return news
     const corrections = this.assembly.add({ task })
-    const isEnd = (update: Update): boolean => 'statusUpdate' in update && update.statusUpdate.status.state === state
+    const isEnd = (update: TaskUpdate): boolean =>
+      'statusUpdate' in update && update.statusUpdate.status.state === state
     return [...news.filter((update) => !isEnd(update)), ...corrections, ...news.filter(isEnd)]
   }
 

@@ -2,7 +2,7 @@
 import { Watchdog } from '../client/watchdog.ts'
 import type { ParsedEvent } from '../sse/index.ts'
 import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions } from './binding.ts'
-import type { Interface } from './card.ts'
+import type { A2aInterface } from './card.ts'
 import { A2aError } from './errors.ts'
 import {
   type Exchange,
@@ -14,7 +14,7 @@ import {
   type FullResponse,
 } from './exchange.ts'
 import { type Dialect, Decoder } from './decode.ts'
-import type { Update } from './types.ts'
+import type { TaskUpdate } from './types.ts'
 
 /** Encoding of one of the bindings. */
 export interface HttpEncoding {
@@ -41,7 +41,7 @@ export class HttpBinding implements Binding {
   readonly #words: HttpEncoding
   readonly #headers: Readonly<Record<string, string>>
 
-  constructor(exchange: Exchange, { version }: Interface, extensions: readonly string[], words: HttpEncoding) {
+  constructor(exchange: Exchange, { version }: A2aInterface, extensions: readonly string[], words: HttpEncoding) {
     this.#exchange = exchange
     this.#words = words
     this.#headers = serviceHeaders(version, extensions)
@@ -61,7 +61,7 @@ export class HttpBinding implements Binding {
   async *stream(
     invocation: StreamInvocation,
     { signal, timeoutMs, after }: StreamOptions,
-  ): AsyncGenerator<Update, void, void> {
+  ): AsyncGenerator<TaskUpdate, void, void> {
     const watchdog = new Watchdog(timeoutMs, signal)
     const asked = this.#words.asked(invocation)
     const { url } = asked

@@ -1,6 +1,6 @@
 /** JSON-RPC binding: one URL, and the method in the body. */
 import type { Invocation, OperationName, StreamInvocation, StreamName } from './binding.ts'
-import type { Interface } from './card.ts'
+import type { A2aInterface } from './card.ts'
 import { A2aError, codeByReason, codeByRpcCode } from './errors.ts'
 import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
 import type { HttpEncoding } from './http-binding.ts'
@@ -8,7 +8,7 @@ import { noList, toLegacySend } from './legacy.ts'
 import { legacyPushConfig } from './legacy-messages.ts'
 import { isUntypedObject } from './untyped-json.ts'
 
-export function jsonRpcEncoding({ url, version, tenant }: Interface): HttpEncoding {
+export function jsonRpcEncoding({ url, version, tenant }: A2aInterface): HttpEncoding {
   return {
     legacyDialect: 'kinds',
     accept: 'application/json',

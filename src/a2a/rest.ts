@@ -1,19 +1,19 @@
 /** HTTP+JSON binding: a path per operation, below the agent's URL or, for 0.3, below its `/v1`. */
 import type { Invocation, StreamInvocation } from './binding.ts'
-import type { Interface } from './card.ts'
+import type { A2aInterface } from './card.ts'
 import { A2aError, codeByReason, codeByRpcCode, codeByStatus } from './errors.ts'
 import { parseJson, refusalOf, type FullResponse } from './exchange.ts'
 import type { OperationRequest, HttpEncoding } from './http-binding.ts'
 import { legacyPushRequest, noList, toLegacySend } from './legacy.ts'
 import { isUntypedObject } from './untyped-json.ts'
-import type { Version } from './types.ts'
+import type { A2aVersion } from './types.ts'
 
 interface Target extends Pick<OperationRequest, 'method' | 'body' | 'otherBody'> {
   readonly path: string
   readonly query?: object
 }
 
-export function restEncoding({ url, version, tenant }: Interface): HttpEncoding {
+export function restEncoding({ url, version, tenant }: A2aInterface): HttpEncoding {
   const prefix = version === '0.3' ? '/v1' : tenant === undefined ? '' : `/${encodeURIComponent(tenant)}`
   const base = url.replace(/\/+$/, '') + prefix
   return {
@@ -48,7 +48,7 @@ export function restEncoding({ url, version, tenant }: Interface): HttpEncoding 
   }
 }
 
-function targetOf({ name, params }: Invocation | StreamInvocation, version: Version): Target {
+function targetOf({ name, params }: Invocation | StreamInvocation, version: A2aVersion): Target {
   const legacy = version === '0.3'
   switch (name) {
     case 'SendMessage':

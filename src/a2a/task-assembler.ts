@@ -1,7 +1,7 @@
 /** Assembles a task from updates and snapshots, and returns each change exactly once. */
 import { difference, repeatsArtifact, Repetition } from './parts.ts'
 import { RESUME_EXTENSION } from './resume.ts'
-import type { Artifact, ArtifactUpdate, Message, Metadata, Part, Task, TaskStatus, Update } from './types.ts'
+import type { Artifact, ArtifactUpdate, Message, Metadata, Part, Task, TaskStatus, TaskUpdate } from './types.ts'
 import { isEnded } from './types.ts'
 
 interface AssembledArtifact {
@@ -63,7 +63,7 @@ export class TaskAssembler {
   }
 
   /** Returns the new parts of an update. */
-  add(update: Update): Update[] {
+  add(update: TaskUpdate): TaskUpdate[] {
     const position = positionOf(update)
     if (position !== undefined) {
       // The snapshot at the start of a resumed stream has the number of the event that it resumes after.
@@ -80,7 +80,7 @@ export class TaskAssembler {
   }
 
   /** Releases buffered chunks that turned out not to be repetitions. */
-  flush(): Update[] {
+  flush(): TaskUpdate[] {
     return [...this.#artifacts.values()].flatMap((artifact) => {
       const held = artifact.repetition?.flush() ?? []
       artifact.repetition = undefined
@@ -88,7 +88,7 @@ export class TaskAssembler {
     })
   }
 
-  #snapshot(task: Task, isNumbered: boolean): Update[] {
+  #snapshot(task: Task, isNumbered: boolean): TaskUpdate[] {
     const isFirst = this.#head === undefined
     const isInDoubt = this.#rejoined && !isNumbered
     // A finished task does not change.
@@ -106,7 +106,7 @@ export class TaskAssembler {
   }
 
   /** Messages that the agent sent while disconnected. */
-  #newMessages(task: Task): Update[] {
+  #newMessages(task: Task): TaskUpdate[] {
     const messages = (task.history ?? []).filter((message) => message.role === 'ROLE_AGENT' && this.#isNew(message))
     if (task.history !== undefined && task.history.length >= (this.#history?.length ?? 0)) this.#history = task.history
     if (task.status.message !== undefined) this.#isNew(task.status.message)
@@ -123,7 +123,7 @@ export class TaskAssembler {
   }
 
   /** An artifact in the agent's state. If it is behind what is known here, it is news only if nothing can follow. */
-  #whole(task: Task, artifact: Artifact): Update[] {
+  #whole(task: Task, artifact: Artifact): TaskUpdate[] {
     const { parts, ...head } = artifact
     const known = this.#artifacts.get(artifact.artifactId)
     const differs = known === undefined ? 'other' : difference(known.parts, parts)
@@ -150,7 +150,7 @@ export class TaskAssembler {
     return state !== known.state || message?.messageId !== known.message?.messageId || timestamp !== known.timestamp
   }
 
-  #statusUpdate(update: Extract<Update, { statusUpdate: unknown }>): Update[] {
+  #statusUpdate(update: Extract<TaskUpdate, { statusUpdate: unknown }>): TaskUpdate[] {
     const { status, taskId, contextId } = update.statusUpdate
     this.#head ??= { id: taskId, ...(contextId !== undefined && { contextId }) }
     // A status may repeat the last one and report progress in its metadata.
@@ -164,7 +164,7 @@ export class TaskAssembler {
     return [...held, update]
   }
 
-  #chunk(chunk: ArtifactUpdate): Update[] {
+  #chunk(chunk: ArtifactUpdate): TaskUpdate[] {
     const { taskId: id, contextId } = chunk
     this.#head ??= { id, ...(contextId !== undefined && { contextId }) }
     const { parts, ...head } = chunk.artifact
@@ -197,7 +197,7 @@ interface Position {
   readonly gap: boolean
 }
 
-function positionOf(update: Update): Position | undefined {
+function positionOf(update: TaskUpdate): Position | undefined {
   const [value] = Object.values(update) as { readonly metadata?: Metadata }[]
   const extension = value?.metadata?.[RESUME_EXTENSION] as Partial<Record<keyof Position, unknown>> | null | undefined
   if (typeof extension?.sequence !== 'number') return undefined

@@ -1,11 +1,11 @@
 /** Stream of a message or task: can be iterated once, with the current task at any time. */
 import type { TaskFollower } from './follow.ts'
-import type { SendResult, Task, Update } from './types.ts'
+import type { SendResult, Task, TaskUpdate } from './types.ts'
 
 /** The updates of a task, with the current task at any time. Can be iterated once; reconnects by itself. */
-export class TaskStream implements AsyncIterable<Update> {
+export class TaskStream implements AsyncIterable<TaskUpdate> {
   readonly #following: TaskFollower
-  readonly #updates: AsyncGenerator<Update, SendResult, void>
+  readonly #updates: AsyncGenerator<TaskUpdate, SendResult, void>
   #result: SendResult | undefined
 
   constructor(following: TaskFollower) {
@@ -23,7 +23,7 @@ export class TaskStream implements AsyncIterable<Update> {
     return this.#following.assembly.cursor
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Update, void, void> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<TaskUpdate, void, void> {
     try {
       for (;;) {
         const { done, value } = await this.#updates.next()

@@ -2,7 +2,7 @@
 
 export type Metadata = Readonly<Record<string, unknown>>
 
-export type Version = '1.0' | '0.3'
+export type A2aVersion = '1.0' | '0.3'
 
 export type BindingName = 'JSONRPC' | 'HTTP+JSON' | 'GRPC'
 
@@ -89,7 +89,10 @@ export interface ArtifactUpdate {
 /** An agent answers with a task, or with a message only. */
 export type SendResult = { readonly task: Task } | { readonly message: Message }
 
-export type Update = SendResult | { readonly statusUpdate: StatusUpdate } | { readonly artifactUpdate: ArtifactUpdate }
+export type TaskUpdate =
+  | SendResult
+  | { readonly statusUpdate: StatusUpdate }
+  | { readonly artifactUpdate: ArtifactUpdate }
 
 /** How an agent handles a message. */
 export interface SendConfiguration {

@@ -1,5 +1,6 @@
 /** A transport for `useChat` that reconnects after the last chunk, shares connections between tabs, and whose stop is durable. */
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
+import { type HeaderSource, headersFrom } from '../client/header-source.ts'
 import { Backoff, type OnProblem } from '../client/backoff.ts'
 import { ApiError, type ClientError, ConnectionError } from '../client/errors.ts'
 import { eventsIn, piecesOf, type WaitForPiece } from '../sse/read.ts'
@@ -10,7 +11,7 @@ export interface ChatTransportOptions {
   /** Address of a component's chat, such as `/ai/assistant/chat`. */
   readonly api: string
   /** Sent with every request; a function is called for each. */
-  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
+  readonly headers?: HeaderSource
   readonly credentials?: RequestCredentials
   readonly fetch?: typeof globalThis.fetch
   /** Failures in a row before the chat gets an error. Default: 20. */
@@ -207,10 +208,11 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
   }
 
   async #ask({ path = '', method, body, headers, signal }: Request): Promise<Response | ClientError> {
-    const { api, headers: own = {}, credentials, fetch = globalThis.fetch } = this.#options
+    const { api, credentials, fetch = globalThis.fetch } = this.#options
     const [base = '', query] = api.split('?', 2)
     const [below = '', more] = path.split('?', 2)
     const search = [query, more].filter((part) => part !== undefined).join('&')
+    const own = await headersFrom(this.#options.headers)
     try {
       const response = await fetch(`${base}${below}${search === '' ? '' : `?${search}`}`, {
         ...(method !== undefined && { method }),
@@ -218,7 +220,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
         ...(credentials !== undefined && { credentials }),
         headers: {
           ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...(typeof own === 'function' ? own() : own),
+          ...own,
           ...headerRecord(headers),
         },
         signal: signal ?? null,

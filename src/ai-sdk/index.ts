@@ -1,4 +1,4 @@
-/** `holdfast/ai-sdk`: the client side of AI SDK chats, for browsers and servers. */
+/** `holdfast/ai-sdk`: the client side of AI SDK chats, such as the transport of `useChat`. Routes of a server: `holdfast/ai-sdk/server`. */
 export {
   type ChatTransportOptions,
   HoldfastChatTransport,

@@ -10,8 +10,9 @@ import type { RequestOptions, Answers, ComponentInfo, RunFilter, RunInfo, RunPag
 /** Options of `createClient`. */
 export interface ClientOptions extends TransportOptions {
   /**
-   * Tabs of one browser share their connections to the same server. If `key` is a function, set this to a name for its
-   * principal: only tabs with the same name share. `false`: every stream has its own connection. Default: tabs with the same `key` share.
+   * Tabs of one browser share their connections to the same server. If `key` is a function or there are
+   * `headers`, set this to a name for their principal: only tabs with the same name share. `false`: every stream has its own connection.
+   * Default: tabs with the same `key` share.
    */
   readonly shareConnections?: string | false
 }

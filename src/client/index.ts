@@ -20,6 +20,7 @@ export {
   RunError,
 } from './errors.ts'
 export type { OnProblem } from './backoff.ts'
+export type { HeaderRecord, HeaderSource } from './header-source.ts'
 export type { OnGap, OnLogChanged, SnapshotFrame } from './follow.ts'
 export type { EventsOptions, ReadOptions, RunHandle, RunStream, StopOptions, TextOptions } from './run.ts'
 export type { RunSnapshot, SnapshotOptions } from './snapshot.ts'

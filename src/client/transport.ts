@@ -1,6 +1,7 @@
 /** Requests to one server: credentials, typed errors, and safe retries. */
 import { Backoff, type OnProblem } from './backoff.ts'
 import { ApiError, ClientError, ConnectionError } from './errors.ts'
+import { type HeaderSource, headersFrom } from './header-source.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** Where the server is, and how requests to it are made. */
@@ -9,6 +10,8 @@ export interface TransportOptions {
   readonly url?: string
   /** Sent as bearer token. A function is called before every request, so it can return a fresh one. Default: none. */
   readonly key?: string | (() => string | Promise<string>)
+  /** Sent with every request, such as a tenant's name. Not sent to share links of other origins. Default: none. */
+  readonly headers?: HeaderSource
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch
   /** Consecutive failures before it gives up; progress resets the count. Default: 20, which takes about two minutes. */
@@ -83,9 +86,16 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
 
-  /** A transport with the same settings for another server or key. */
+  /** Whether requests carry headers of the caller, which may decide what it sees. */
+  get hasHeaders(): boolean {
+    return this.#options.headers !== undefined
+  }
+
+  /** A transport with the same settings for another server or key. Other origins get none of the headers. */
   at(url: string, key: string): Transport {
-    return new Transport({ ...this.#options, url, key })
+    const { headers, ...options } = this.#options
+    const isSameOrigin = headers !== undefined && new URL(url).origin === new URL(this.url).origin
+    return new Transport({ ...options, url, key, ...(isSameOrigin && { headers }) })
   }
 
   newBackoff(onProblem?: OnProblem): Backoff {
@@ -103,6 +113,7 @@ export class Transport {
     )
     const address = this.url + path + (parameters.length === 0 ? '' : `?${parameters.join('&')}`)
     const key = typeof this.key === 'function' ? await watchdog.wait(Promise.resolve(this.key())) : this.key
+    const own = await watchdog.wait(headersFrom(this.#options.headers))
     let response: Response
     try {
       response = await watchdog.wait(
@@ -111,6 +122,7 @@ export class Transport {
           cache: 'no-store',
           signal: watchdog.signal,
           headers: {
+            ...own,
             ...(key !== undefined && { authorization: `Bearer ${key}` }),
             ...(body !== undefined && { 'content-type': 'application/json' }),
             ...headers,

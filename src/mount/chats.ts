@@ -13,17 +13,17 @@ export interface ChatOptions {
   readonly tools?: 'static' | 'dynamic'
 }
 
-/** Options of `chats.load`. */
-export interface LoadChatOptions extends ChatOptions {
+/** Options of `chats.messages`. */
+export interface ChatMessagesOptions extends ChatOptions {
   readonly signal?: AbortSignal
 }
 
 /** AI SDK chats in process: `hf.chats`. */
 export interface Chats {
   /** The newest messages of a chat, for `messages` of `useChat`. Empty for an unknown chat. */
-  load<Message = StoredUIMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>
+  messages<Message = StoredUIMessage>(chatId: string, options?: ChatMessagesOptions): Promise<Message[]>
   /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
-  stream(chatId: string, options?: ChatOptions): Promise<Response>
+  resume(chatId: string, options?: ChatOptions): Promise<Response>
   /** Stops what a chat is doing, durably. */
   stop(chatId: string, options?: ChatOptions): Promise<void>
 }
@@ -53,11 +53,11 @@ export function chatsOf(server: ChatServer): Chats {
     throw new HoldfastError(code as HoldfastError['code'], await response.text())
   }
   return {
-    async load(chatId, { signal, ...options } = {}) {
+    async messages(chatId, { signal, ...options } = {}) {
       const response = await ask(chatId, 'messages', options, signal && { signal })
       return ((await response.json()) as { messages: never[] }).messages
     },
-    stream: (chatId, options = {}) => ask(chatId, 'stream', options),
+    resume: (chatId, options = {}) => ask(chatId, 'stream', options),
     async stop(chatId, options = {}) {
       await ask(chatId, 'stop', options, { method: 'POST' })
     },

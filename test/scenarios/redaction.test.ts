@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import { pino } from 'pino'
 import { describe, expect, onTestFailed, test } from 'vitest'
-import { agent, redactions, type EngineOptions, type Server, type Store } from '../../src/index.ts'
+import { agent, redactions, type EngineOptions, type HoldfastServer, type Store } from '../../src/index.ts'
 import { createEvent } from '../../src/core/ports/component.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { openPostgresStore } from '../../src/stores/postgres/index.ts'
@@ -134,7 +134,10 @@ function expectRedacted(what: string, text: string): void {
   ).toEqual([])
 }
 
-async function serve(store: Store, more: Partial<EngineOptions> = {}): Promise<{ server: Server; lines: string[] }> {
+async function serve(
+  store: Store,
+  more: Partial<EngineOptions> = {},
+): Promise<{ server: HoldfastServer; lines: string[] }> {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line) => void lines.push(line) })
   const seed = testSeed()
@@ -143,7 +146,7 @@ async function serve(store: Store, more: Partial<EngineOptions> = {}): Promise<{
   return { server: await serveInProcess({ store, components, redact, logger, ...more }), lines }
 }
 
-async function useAll({ url }: Server): Promise<void> {
+async function useAll({ url }: HoldfastServer): Promise<void> {
   for (let round = 0; round < 4; round++)
     for (const [protocol, path, request] of requests) {
       const response = await fetch(url + path, request)

@@ -23,7 +23,16 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'agents/ai-agent': ['core', 'agents/shared', 'agents/model'],
   'agents/team': ['core', 'agents/shared', 'agents/model'],
   'agents/remote-a2a': ['core', 'agents/shared', 'a2a', 'client'],
-  'agents/upstream': ['core', 'sse', 'agents/shared', 'agents/model', 'agents/remote-a2a', 'agents/remote-agentos'],
+  'agents/upstream': [
+    'core',
+    'sse',
+    'client',
+    'agents/shared',
+    'agents/model',
+    'agents/remote-a2a',
+    'agents/remote-agentos',
+  ],
+  'agents/remote-agentos': ['core', 'agents/shared', 'client'],
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
   'stores/*': ['core', 'stores/shared'],
@@ -38,7 +47,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'resumable-stream': ['core', 'client', 'mount'],
   cli: ['core', 'server', 'client', 'agents'],
   ai: ['core', 'agents'],
-  adapters: ['core', 'agents'],
+  adapters: ['client', 'core', 'agents'],
   index: ['core', 'sse', 'http', 'stores', 'agents', 'protocols', 'server', 'mount', 'client', 'type:ai-sdk'],
 }
 

@@ -3,11 +3,11 @@ import type * as Grpc from '@grpc/grpc-js'
 import { ClientError, ConnectionError } from '../../client/errors.ts'
 import { Watchdog } from '../../client/watchdog.ts'
 import type { Binding, CallOptions, Invocation, StreamInvocation, StreamOptions } from '../binding.ts'
-import type { Interface } from '../card.ts'
+import type { A2aInterface } from '../card.ts'
 import { type Exchange, serviceHeaders } from '../exchange.ts'
 import { noList } from '../legacy.ts'
 import { Decoder } from '../decode.ts'
-import type { Update } from '../types.ts'
+import type { TaskUpdate } from '../types.ts'
 import { errorOf } from './errors.ts'
 import { legacyRequest } from './legacy.ts'
 import { type Codecs, GRPC_PACKAGES, type GrpcPackages, loadGrpc } from './packages.ts'
@@ -21,7 +21,7 @@ const RECONNECT_MS_MAX = 1000
 
 export async function openGrpcBinding(
   exchange: Exchange,
-  spoken: Interface,
+  spoken: A2aInterface,
   extensions: readonly string[],
 ): Promise<Binding> {
   const { grpc, define } = await loadPackages()
@@ -71,7 +71,7 @@ interface Parts {
   readonly service: Grpc.ServiceDefinition
   readonly codecs: Codecs
   readonly text: ServiceText
-  readonly spoken: Interface
+  readonly spoken: A2aInterface
   readonly headers: (after?: string) => Promise<Grpc.Metadata>
 }
 
@@ -123,7 +123,7 @@ class GrpcBinding implements Binding {
   async *stream(
     invocation: StreamInvocation,
     { signal, timeoutMs, after }: StreamOptions,
-  ): AsyncGenerator<Update, void, void> {
+  ): AsyncGenerator<TaskUpdate, void, void> {
     const { method, request, response } = this.#prepare(invocation)
     const { headers, codecs, spoken } = this.#parts
     const metadata = await headers(after)

@@ -1,6 +1,6 @@
 /** Component for a remote agent that speaks A2A: its task is this run's work. */
 import { A2aClient, type A2aClientOptions, type OutgoingMessage } from '../../a2a/client.ts'
-import { type AgentCard, type BindingName, isWaiting, type Message, textOf, type Update } from '../../a2a/types.ts'
+import { type AgentCard, type BindingName, isWaiting, type Message, textOf, type TaskUpdate } from '../../a2a/types.ts'
 import { cardUrl } from '../../a2a/card.ts'
 import { partsOf } from '../../a2a/parts.ts'
 import {
@@ -10,9 +10,9 @@ import {
   type UpstreamInfo,
   WorkError,
 } from '../../core/ports/component.ts'
-import { aList, anAmount, anObject, aString, type OptionRules } from '../../core/model/check-options.ts'
+import { aList, anAmount, aString, headersRule, type OptionRules } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
-import type { Headers } from '../shared/header-source.ts'
+import type { HeaderRecord, HeaderSource } from '../../client/header-source.ts'
 import { leg } from '../shared/leg.ts'
 import { clipped, isLongText } from '../shared/long-text.ts'
 import { onStop } from '../shared/on-stop.ts'
@@ -28,7 +28,7 @@ export interface RemoteA2aAgentDefinition extends CommonDefinition {
   /** URL of the agent, whose card is found below it, or of the card itself. */
   readonly url: string
   /** Sent only to the origin of `url`, not to other origins in the card. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: HeaderSource
   /** Bindings that may be chosen from the card. Default: all; gRPC only if nothing else is offered. */
   readonly bindings?: readonly BindingName[]
   /** Poll interval for a task that cannot be streamed. Default: 2,000. */
@@ -65,7 +65,7 @@ const LEGS_MAX = 100
 const RULES: OptionRules<RemoteA2aAgentDefinition> = {
   ...commonRules,
   url: aString,
-  headers: anObject,
+  headers: headersRule,
   bindings: aList,
   pollIntervalMs: anAmount,
   requestTimeoutMs: anAmount,
@@ -83,8 +83,8 @@ export function remoteA2aAgent(definition: RemoteA2aAgentDefinition): Component 
 interface UpstreamSettings {
   /** Where the card is below the URL of each replica. Default: at the URL. */
   readonly cardPath?: string
-  /** Headers of requests for a run, instead of those of the definition. */
-  readonly headersFor?: (context: RunContext) => Promise<Headers>
+  /** HeaderRecord of requests for a run, instead of those of the definition. */
+  readonly headersFor?: (context: RunContext) => Promise<HeaderRecord>
 }
 
 export function a2aComponent(
@@ -141,7 +141,7 @@ async function* run(
     for (let turn = 1; turn <= LEGS_MAX; turn++) {
       const answered = before?.status
       const following = { signal, endsAtAuth: true, ...(answered !== undefined && { answered }) }
-      let opened: AsyncIterable<Update> | undefined
+      let opened: AsyncIterable<TaskUpdate> | undefined
       let long: Message | undefined
       const sent: SentMessage = await context.step('send', async () => {
         await slot.acquire()
@@ -256,12 +256,12 @@ function sentMessage({ metadata }: RunContext): Pick<MessageContext, 'message'> 
 
 interface OpenedStream {
   readonly sent: Exclude<SentMessage, { isLong: true }>
-  readonly updates: AsyncIterable<Update>
+  readonly updates: AsyncIterable<TaskUpdate>
 }
 
 /** Waits for the first update, which has the task's id; the stream delivers the rest. */
 async function open(
-  updates: AsyncGenerator<Update, void, void>,
+  updates: AsyncGenerator<TaskUpdate, void, void>,
   logged: UpstreamInfo | undefined,
 ): Promise<OpenedStream> {
   try {
@@ -304,7 +304,7 @@ async function* answerInPieces(
   yield* taskOutput.message(sent.answer)
 }
 
-function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown }>): {
+function aboutOf(update: Exclude<TaskUpdate, { task: unknown } | { message: unknown }>): {
   id: string
   contextId?: string
 } {
@@ -312,13 +312,13 @@ function aboutOf(update: Exclude<Update, { task: unknown } | { message: unknown 
   return { id, ...(contextId !== undefined && { contextId }) }
 }
 
-async function* withFirst(first: Update, rest: AsyncIterable<Update>): AsyncGenerator<Update, void, void> {
+async function* withFirst(first: TaskUpdate, rest: AsyncIterable<TaskUpdate>): AsyncGenerator<TaskUpdate, void, void> {
   yield first
   yield* rest
 }
 
 async function* followToEnd(
-  updates: AsyncIterable<Update>,
+  updates: AsyncIterable<TaskUpdate>,
   taskOutput: TaskOutput,
   isFirst: boolean,
   logged: UpstreamInfo | undefined,

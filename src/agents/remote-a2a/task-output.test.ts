@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { heldMegabytes } from '../../../test/support/memory.ts'
 import { TaskAssembler } from '../../a2a/task-assembler.ts'
-import type { Update } from '../../a2a/types.ts'
+import type { TaskUpdate } from '../../a2a/types.ts'
 import { type Marks, TaskOutput } from './task-output.ts'
 
 const PIECES = 200
@@ -14,7 +14,7 @@ function piece(number: number): string {
   return Buffer.alloc(PIECE, `${number} `).toString('latin1')
 }
 
-async function grown(updates: Iterable<Update>): Promise<{ text: string; megabytes: number }> {
+async function grown(updates: Iterable<TaskUpdate>): Promise<{ text: string; megabytes: number }> {
   const assembly = new TaskAssembler()
   const output = new TaskOutput('run')
   const before = await heldMegabytes()
@@ -28,14 +28,14 @@ async function grown(updates: Iterable<Update>): Promise<{ text: string; megabyt
   return { text: said.join(''), megabytes }
 }
 
-function* chunks(): Generator<Update> {
+function* chunks(): Generator<TaskUpdate> {
   for (let number = 0; number < PIECES; number++) {
     const artifact = { artifactId: 'a', parts: [{ text: piece(number) }] }
     yield { artifactUpdate: { taskId: 't', artifact, append: number > 0 } }
   }
 }
 
-function* snapshots(): Generator<Update> {
+function* snapshots(): Generator<TaskUpdate> {
   let text = ''
   for (let number = 0; number < PIECES; number++) {
     text += piece(number)
@@ -90,7 +90,7 @@ test('remote A2A: a file that is larger than an event is an artifact in chunks t
 test('remote A2A: a result that is also in the history of its task is emitted once', () => {
   // As FastA2A does: chunks without a beginning, the whole at the end, and a task whose history repeats it.
   const about = { taskId: 't', contextId: 'c' }
-  const chunk = (text: string, append: boolean): Update => ({
+  const chunk = (text: string, append: boolean): TaskUpdate => ({
     artifactUpdate: { ...about, artifact: { artifactId: 'a', parts: [{ text }] }, append },
   })
   const said = (role: 'ROLE_USER' | 'ROLE_AGENT', text: string, messageId: string) => ({
@@ -111,7 +111,7 @@ test('remote A2A: a result that is also in the history of its task is emitted on
     history,
     artifacts: [{ artifactId: 'a', parts: [{ text: 'w0 w1 ' }] }],
   }
-  const updates: Update[] = [
+  const updates: TaskUpdate[] = [
     { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_SUBMITTED' }, history: history.slice(0, 1) } },
     chunk('w0 ', true),
     chunk('w1 ', true),
@@ -131,7 +131,7 @@ test('remote A2A: a result that is also in the history of its task is emitted on
 
 test('remote A2A: after a restart, an artifact whose beginning was missed is emitted when the whole artifact arrives', () => {
   const about = { taskId: 't', contextId: 'c' }
-  const chunk = (text: string, append: boolean): Update => ({
+  const chunk = (text: string, append: boolean): TaskUpdate => ({
     artifactUpdate: { ...about, artifact: { artifactId: 'a', parts: [{ text }] }, append },
   })
   const textsOf = (events: Iterable<{ type: string; data: unknown }>) =>

@@ -7,7 +7,7 @@ import {
   type TaskState,
   type TaskStatus,
   textOf,
-  type Update,
+  type TaskUpdate,
 } from '../../a2a/types.ts'
 import { repeatsArtifact } from '../../a2a/parts.ts'
 import { copySubstring } from '../../a2a/copy-substring.ts'
@@ -93,7 +93,7 @@ export class TaskOutput {
     return [...this.#artifacts.values()].map(({ content }) => content.text ?? '').filter((text) => text !== '')
   }
 
-  *add(update: Update): Generator<Event> {
+  *add(update: TaskUpdate): Generator<Event> {
     if ('task' in update) return yield* this.#snapshot(update.task)
     if ('message' in update) return yield* this.message(update.message)
     if ('statusUpdate' in update) return yield* this.#status(update.statusUpdate.status)

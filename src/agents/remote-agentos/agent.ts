@@ -12,13 +12,13 @@ import {
   aBoolean,
   aFunction,
   anAmount,
-  anObject,
+  headersRule,
   aString,
   oneOf,
   type OptionRules,
 } from '../../core/model/check-options.ts'
 import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '../shared/component.ts'
-import type { Headers } from '../shared/header-source.ts'
+import type { HeaderRecord, HeaderSource } from '../../client/header-source.ts'
 import { INTERNAL, leg } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
@@ -37,7 +37,7 @@ export interface RemoteAgentOsDefinition extends CommonDefinition {
   /** Its id there. Default: the component's own id. */
   readonly component?: string
   readonly kind?: RemoteKind
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: HeaderSource
   /**
    * Let the remote run continue when the connection breaks. Needs a database there; without it, a broken connection fails the
    * run. Default: true.
@@ -61,7 +61,7 @@ type Settings = RemoteAgentOsDefinition &
   typeof defaults & {
     readonly kind: RemoteKind
     readonly pool: UpstreamPool
-    readonly headersFor: ((context: RunContext) => Promise<Headers>) | undefined
+    readonly headersFor: ((context: RunContext) => Promise<HeaderRecord>) | undefined
   }
 
 /** Maximum answers in one run. */
@@ -72,7 +72,7 @@ const RULES: OptionRules<RemoteAgentOsDefinition> = {
   url: aString,
   component: aString,
   kind: oneOf('agent', 'team', 'workflow'),
-  headers: anObject,
+  headers: headersRule,
   background: aBoolean,
   user: aFunction,
   requestTimeoutMs: anAmount,

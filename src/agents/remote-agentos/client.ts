@@ -1,7 +1,7 @@
 /** AgentOS calls that a run needs: forms in, server-sent events and JSON out. */
 import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
-import { type HeaderSource, headersFrom } from '../shared/header-source.ts'
+import { type HeaderSource, headersFrom } from '../../client/header-source.ts'
 import { eventsOf, readJson, RemoteError, request, requestOk } from '../shared/remote.ts'
 import { type FormFields, formOf, type RemoteInput } from './forwarded.ts'
 import type { RemoteEvent, RemoteRun } from './wire.ts'

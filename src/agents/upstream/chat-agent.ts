@@ -3,7 +3,7 @@ import type { Component, Emission, RunContext, UpstreamInfo } from '../../core/p
 import { conversationInput } from './source.ts'
 import { WorkError } from '../../core/ports/component.ts'
 import { commonOf, type CommonDefinition } from '../shared/component.ts'
-import type { Headers } from '../shared/header-source.ts'
+import type { HeaderRecord } from '../../client/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
 import { eventsOf, readJson, RemoteError, requestOk } from '../shared/remote.ts'
@@ -21,8 +21,8 @@ export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies
   /** Name of the model there. */
   readonly model: string
   readonly upstream: UpstreamInfo
-  /** Headers of requests for a run. Default: none. */
-  readonly headersFor?: (context: RunContext) => Promise<Headers>
+  /** HeaderRecord of requests for a run. Default: none. */
+  readonly headersFor?: (context: RunContext) => Promise<HeaderRecord>
   /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */

@@ -1,5 +1,5 @@
 /** Small documents of an upstream, for discovery. */
-import { type HeaderSource, headersFrom } from '../shared/header-source.ts'
+import { type HeaderSource, headersFrom } from '../../client/header-source.ts'
 import { readJson, requestOk } from '../shared/remote.ts'
 
 const TIMEOUT_MS = 5000

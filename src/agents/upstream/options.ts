@@ -2,10 +2,9 @@
 import {
   aBoolean,
   aCount,
-  aFunction,
   aList,
   anAmount,
-  anObject,
+  headersRule,
   aString,
   oneOf,
   type OptionRules,
@@ -15,7 +14,7 @@ import { componentRules } from '../../core/model/component-options.ts'
 import type { DisconnectPolicy } from '../../core/ports/component.ts'
 import type { BreakerOptions } from '../shared/circuit-breaker.ts'
 import type { CommonDefinition } from '../shared/component.ts'
-import type { HeaderSource } from '../shared/header-source.ts'
+import type { HeaderSource } from '../../client/header-source.ts'
 
 /** Options that all upstreams share. */
 export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
@@ -63,7 +62,7 @@ const breakerRules: OptionRules<BreakerOptions> = { failures: anAmount, openMs: 
 export const upstreamRules: OptionRules<UpstreamOptions> = {
   name: aString,
   prefix: aString,
-  headers: { expected: 'an object or a function', check: (value) => anObject.check(value) || aFunction.check(value) },
+  headers: headersRule,
   forwardCredential: aBoolean,
   discoverIntervalMs: anAmount,
   onDisconnect: componentRules.onDisconnect,

@@ -1,7 +1,7 @@
 /** A run whose work is one response of an upstream with the Responses API, followed to its end over any number of connections. */
 import { type Emission, type RunContext, type UpstreamInfo, WorkError } from '../../core/ports/component.ts'
 import { endOf, type FetchedResponse, ReceivedResponse, remainder } from '../model/reattach/reattach-remainder.ts'
-import type { Headers } from '../shared/header-source.ts'
+import type { HeaderRecord } from '../../client/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { onStop } from '../shared/on-stop.ts'
 import { delay } from '../shared/delay.ts'
@@ -30,7 +30,7 @@ export interface ResponseSettings {
   readonly upstream: UpstreamInfo
   readonly responses?: ResponsesMode
   readonly recovery?: 'fail' | 'retry'
-  readonly headersFor?: (context: RunContext) => Promise<Headers>
+  readonly headersFor?: (context: RunContext) => Promise<HeaderRecord>
   readonly requestTimeoutMs: number
   readonly idleTimeoutMs: number
   readonly retries: number
@@ -113,7 +113,7 @@ async function start(
   }
 }
 
-async function headersOf({ headersFor }: ResponseSettings, context: RunContext): Promise<Headers> {
+async function headersOf({ headersFor }: ResponseSettings, context: RunContext): Promise<HeaderRecord> {
   return (await headersFor?.(context)) ?? {}
 }
 

@@ -4,7 +4,7 @@ import { HoldfastError } from '../../core/model/errors.ts'
 import type { Component, ComponentKind, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
 import type { ComponentSource, Passthrough, SourceHost, SourceLoad } from '../../core/ports/component-source.ts'
 import type { CommonDefinition } from '../shared/component.ts'
-import { type Headers, headersFrom } from '../shared/header-source.ts'
+import { type HeaderRecord, headersFrom } from '../../client/header-source.ts'
 import { UpstreamPool } from '../shared/upstream-pool.ts'
 import { credentialOf, hidingCredential } from './hide-credential.ts'
 import type { UpstreamOptions } from './options.ts'
@@ -29,8 +29,8 @@ export interface UpstreamKind {
 /** The part of a definition that all upstreams share. */
 export interface UpstreamComponent extends CommonDefinition {
   readonly upstream: UpstreamInfo
-  /** Headers of requests for a run. */
-  readonly headersFor: (context: RunContext) => Promise<Headers>
+  /** HeaderRecord of requests for a run. */
+  readonly headersFor: (context: RunContext) => Promise<HeaderRecord>
   readonly pool: UpstreamPool
   /** Throws if a start cannot be served now. */
   readonly assertAdmits: () => void
@@ -137,7 +137,7 @@ export class UpstreamSource implements ComponentSource {
     return this.forwardsCredentials ? hidingCredential(component, () => this.#host) : component
   }
 
-  async #headersFor(context: RunContext): Promise<Headers> {
+  async #headersFor(context: RunContext): Promise<HeaderRecord> {
     const headers = await headersFrom(this.#options.headers)
     if (!this.forwardsCredentials) return headers
     const credential = await credentialOf(this.#host, context)

@@ -103,9 +103,9 @@ export interface LoopNode {
   readonly body: Node
   readonly maxIterations: number
   /** Checked before the first iteration. */
-  readonly begins?: (input: unknown, facts: WorkflowContext) => boolean | Promise<boolean>
+  readonly begins?: (input: unknown, context: WorkflowContext) => boolean | Promise<boolean>
   /** Checked after each iteration. */
-  readonly ends: (output: unknown, facts: LoopContext) => boolean | Promise<boolean>
+  readonly ends: (output: unknown, context: LoopContext) => boolean | Promise<boolean>
 }
 
 /** The context of a loop's conditions. */
@@ -118,7 +118,7 @@ export interface LoopContext extends WorkflowContext {
 export interface ConditionNode {
   readonly type: 'condition'
   readonly name: string
-  readonly when: (input: unknown, facts: WorkflowContext) => boolean | Promise<boolean>
+  readonly when: (input: unknown, context: WorkflowContext) => boolean | Promise<boolean>
   readonly do: Node
   readonly else?: Node
 }
@@ -134,7 +134,7 @@ export interface RouterNode {
 
 export type Choose<In = unknown, Name extends string = string> = (
   input: In,
-  facts: WorkflowContext,
+  context: WorkflowContext,
 ) => Name | readonly Name[] | Promise<Name | readonly Name[]>
 
 /** A person chooses. */

@@ -22,7 +22,7 @@ export const SOURCE = 'durableSource'
 const DELTA_CHARS_MAX = 256 * 1024
 
 /** Serves durable streams in a `holdfast()` of yours: add it to its `components`. */
-export const durableStreams: Component = {
+export const durableStreamComponent: Component = {
   id: ID,
   kind: 'agent',
   description: 'Streams of routes that were made durable',

@@ -8,7 +8,7 @@ import type { Holdfast } from '../../mount/holdfast.ts'
 import { streamInstance, untilEnded } from '../../mount/local-streams.ts'
 import type { HoldfastOptions } from '../../mount/options.ts'
 import { type MessageNote, NOTE } from '../view/history.ts'
-import { durableStreams, type MakeChunks, SOURCE, sources } from './durable-component.ts'
+import { durableStreamComponent, type MakeChunks, SOURCE, sources } from './durable-component.ts'
 import { inputOf } from './user-input.ts'
 
 /** The result of `streamText` or of an agent's `stream`. */
@@ -37,7 +37,7 @@ export interface DurableChat {
 export interface DurableStreamsOptions {
   /** As in `holdfast()`. Default: `sqlite:.holdfast/durable-streams.db`. */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: an instance of yours that has `durableStreams` among its components. */
+  /** Instead of `store`: an instance of yours that has `durableStreamComponent` among its components. */
   readonly holdfast?: Pick<Holdfast, 'chats' | 'clientFor'>
   /** Keeps the process alive until a promise settles, such as `after` of Next.js. Default: the process lives. */
   readonly waitUntil?: (promise: Promise<unknown>) => void
@@ -58,7 +58,7 @@ export interface DurableStreams {
   /** Stops the streams of a chat, durably. */
   stop(chatId: string, owner?: ChatOwner): Promise<void>
   /** The newest messages of a chat, for `messages` of `useChat`. */
-  load<Message extends UIMessage = UIMessage>(chatId: string, owner?: ChatOwner): Promise<Message[]>
+  messages<Message extends UIMessage = UIMessage>(chatId: string, owner?: ChatOwner): Promise<Message[]>
   /** Waits up to ten seconds for streams in progress, then closes the store unless it belongs to `holdfast`. */
   close(): Promise<void>
 }
@@ -71,7 +71,7 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
   const { waitUntil } = options
   const own =
     options.holdfast === undefined
-      ? streamInstance(durableStreams, options.store ?? 'sqlite:.holdfast/durable-streams.db')
+      ? streamInstance(durableStreamComponent, options.store ?? 'sqlite:.holdfast/durable-streams.db')
       : undefined
   const { chats, clientFor } = options.holdfast ?? own!
   const closed = new AbortController()
@@ -82,22 +82,22 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
       sources().set(key, chunksOf(source, messages))
       try {
         const run = await clientFor(principal).runs.start({
-          component: durableStreams.id,
+          component: durableStreamComponent.id,
           session,
           input: inputOf(messages.at(-1)),
           metadata: { [NOTE]: noteOn(chat), [SOURCE]: key },
         })
         const ended = untilEnded(run, closed.signal).finally(() => sources().delete(key))
         waitUntil?.(ended)
-        return await chats.stream(run.id, about({ principal }))
+        return await chats.resume(run.id, about({ principal }))
       } catch (cause) {
         sources().delete(key)
         throw cause
       }
     },
-    resume: (chatId, owner) => chats.stream(chatId, about(owner)),
+    resume: (chatId, owner) => chats.resume(chatId, about(owner)),
     stop: (chatId, owner) => chats.stop(chatId, about(owner)),
-    load: (chatId, owner) => chats.load(chatId, about(owner)),
+    messages: (chatId, owner) => chats.messages(chatId, about(owner)),
     async close() {
       await own?.close()
       closed.abort(new HoldfastError('unavailable', 'the durable streams were closed'))
@@ -106,7 +106,7 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
 }
 
 function about({ principal }: ChatOwner = {}): ChatOptions {
-  return { component: durableStreams.id, tools: 'static', ...(principal !== undefined && { principal }) }
+  return { component: durableStreamComponent.id, tools: 'static', ...(principal !== undefined && { principal }) }
 }
 
 function checkDurableOptions(options: DurableStreamsOptions): void {

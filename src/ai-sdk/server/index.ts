@@ -1,4 +1,4 @@
-/** `holdfast/ai-sdk/server`: routes that exist, with durable streams. */
+/** `holdfast/ai-sdk/server`: makes the streams of existing chat routes durable. For agents served by Holdfast, `hf.chats` does the same. */
 import { createDurableStreams, type DurableStreams } from './durable.ts'
 
 export {
@@ -11,7 +11,7 @@ export {
   type DurableStreamsOptions,
   type StreamResult,
 } from './durable.ts'
-export { durableStreams } from './durable-component.ts'
+export { durableStreamComponent } from './durable-component.ts'
 
 let shared: DurableStreams | undefined
 
@@ -23,11 +23,12 @@ function streams(): DurableStreams {
 /** In a route: `return durable(streamText(…), body)`. The stream is read to its end, whoever listens, and every chunk is in the log. */
 export const durable: DurableStreams['durable'] = (source, chat) => streams().durable(source, chat)
 
-/** In a route for `GET …/{id}/stream`: the newest message from its start, or 204. */
-export const resume: DurableStreams['resume'] = (chatId, owner) => streams().resume(chatId, owner)
-
-/** Stops the streams of a chat, durably. */
-export const stop: DurableStreams['stop'] = (chatId, owner) => streams().stop(chatId, owner)
-
-/** The newest messages of a chat, for `messages` of `useChat`. */
-export const load: DurableStreams['load'] = (chatId, owner) => streams().load(chatId, owner)
+/**
+ * Chats whose streams are durable. In a route for `GET …/{id}/stream`: `return chats.resume(id)`, which is the newest message from its start,
+ * or 204.
+ */
+export const chats: Pick<DurableStreams, 'messages' | 'resume' | 'stop'> = {
+  messages: (chatId, owner) => streams().messages(chatId, owner),
+  resume: (chatId, owner) => streams().resume(chatId, owner),
+  stop: (chatId, owner) => streams().stop(chatId, owner),
+}

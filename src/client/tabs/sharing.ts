@@ -13,7 +13,7 @@ import { canLock, tabLocks } from './tab-locks.ts'
 export function openSharing(transport: Transport, share: string | false | undefined): Follow | undefined {
   const locks = tabLocks()
   if (share === false || locks === undefined || crypto.subtle === undefined) return undefined
-  if (share === undefined && typeof transport.key === 'function') return undefined
+  if (share === undefined && (typeof transport.key === 'function' || transport.hasHeaders)) return undefined
   const sharing = new Sharing(transport, locks, share ?? (transport.key as string | undefined) ?? '')
   return (position, options) => sharing.follow(position, options)
 }

@@ -68,6 +68,12 @@ export const anObject: OptionRule = {
   expected: 'an object',
   check: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 }
+
+/** A record, or a function that returns one. */
+export const headersRule: OptionRule = {
+  expected: 'an object or a function',
+  check: (value) => anObject.check(value) || aFunction.check(value),
+}
 export const aCount: OptionRule = {
   expected: 'a positive integer',
   check: (value) => Number.isSafeInteger(value) && (value as number) > 0,

@@ -17,7 +17,7 @@ import type {
 } from 'a2a-sdk-v03'
 import * as older from 'a2a-sdk-v03/client'
 import * as olderGrpc from 'a2a-sdk-v03/client/grpc'
-import { A2aClient, type Message, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
+import { A2aClient, type Message, type Task, textOf, type TaskUpdate } from '../../../src/a2a/index.ts'
 
 export interface SeenTask {
   readonly id: string
@@ -374,7 +374,7 @@ function ourTask({ id, contextId = '', status, artifacts = [], history = [] }: T
   }
 }
 
-function ourEvent(update: Update): SeenEvent {
+function ourEvent(update: TaskUpdate): SeenEvent {
   if ('task' in update) return { task: ourTask(update.task) }
   if ('message' in update) return { message: textOf(update.message.parts) }
   if ('statusUpdate' in update) {

@@ -2,7 +2,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { A2aClient, type A2aClientOptions, textOf, type Update } from '../../../src/a2a/index.ts'
+import { A2aClient, type A2aClientOptions, textOf, type TaskUpdate } from '../../../src/a2a/index.ts'
 import { type PeerStep, startPeer } from '../../support/a2a-peers.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
@@ -51,7 +51,7 @@ describe.each([
       JSON.stringify(card).replaceAll(new URL(peer.url).host, `127.0.0.1:${proxy.port}`),
     ) as typeof card
     const client = await A2aClient.of(through, peer.url, { ...HASTE, idleTimeoutMs: 300, retries: 50 })
-    const seen: Update[] = []
+    const seen: TaskUpdate[] = []
     const running = collected(client.stream('count'), seen)
     await until('it has begun', () => textOfUpdates(seen).includes('[8]'))
     proxy.block()

@@ -1,6 +1,6 @@
 /** Rows 4 to 6 of the matrix: our client with the official servers of 1.0, of 1.0 that offers 0.3, and of 0.3, over every binding. */
 import { describe, expect, test } from 'vitest'
-import { A2aClient, type A2aClientOptions, textOf, type Update } from '../../../src/a2a/index.ts'
+import { A2aClient, type A2aClientOptions, textOf, type TaskUpdate } from '../../../src/a2a/index.ts'
 import {
   type PeerBinding,
   type PeerOptions,
@@ -37,7 +37,7 @@ const three: readonly PeerStep[] = [
   { status: 'completed' },
 ]
 
-function stateOf(update: Update | undefined): string {
+function stateOf(update: TaskUpdate | undefined): string {
   if (update !== undefined && 'statusUpdate' in update) return update.statusUpdate.status.state
   return update !== undefined && 'task' in update ? update.task.status.state : 'none'
 }

@@ -1,6 +1,6 @@
 /** Our client with our server over gRPC, on a network and with a server that fail: what was cut is taken up exactly there. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { A2aClient, type A2aClientOptions, textOf, type Update, type Version } from '../../../src/a2a/index.ts'
+import { A2aClient, type A2aClientOptions, textOf, type TaskUpdate, type A2aVersion } from '../../../src/a2a/index.ts'
 import { serveInProcess } from '../../support/in-process.ts'
 import { type ServerProcess, startServer } from '../../support/process.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
@@ -12,13 +12,13 @@ const HASTE: A2aClientOptions = { bindings: ['GRPC'], pollIntervalMs: 20, retryD
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => `[${index}]`)
 
-const chunksOf = (updates: readonly Update[]): string[] =>
+const chunksOf = (updates: readonly TaskUpdate[]): string[] =>
   updates.flatMap((update) => {
     const text = 'artifactUpdate' in update ? textOf(update.artifactUpdate.artifact.parts) : ''
     return text === '' ? [] : [text]
   })
 
-const numbersIn = (updates: readonly Update[]): string[] =>
+const numbersIn = (updates: readonly TaskUpdate[]): string[] =>
   chunksOf(updates).flatMap((text) => text.match(/\[\d+\]/g) ?? [])
 
 async function grpcPortOf(url: string): Promise<number> {
@@ -31,7 +31,7 @@ async function grpcPortOf(url: string): Promise<number> {
 async function through(
   proxy: TcpProxy,
   url: string,
-  version: Version,
+  version: A2aVersion,
   more: A2aClientOptions = {},
 ): Promise<A2aClient> {
   const { card, interface: direct } = await A2aClient.connect(url, { bindings: ['GRPC'] })
@@ -52,7 +52,7 @@ describe.each(['1.0', '0.3'] as const)('our A2A client and server over gRPC in %
     const { url, proxy } = await served()
     const client = await through(proxy, url, version)
     const stream = client.stream('text 60 every 10')
-    const seen: Update[] = []
+    const seen: TaskUpdate[] = []
     let cuts = 0
     for await (const update of stream) {
       seen.push(update)
@@ -72,7 +72,7 @@ describe.each(['1.0', '0.3'] as const)('our A2A client and server over gRPC in %
     const { url, proxy } = await served()
     // Longer than a busy machine takes to begin a task, which is not begun twice; shorter than the task.
     const client = await through(proxy, url, version, { idleTimeoutMs: 3000 })
-    const seen: Update[] = []
+    const seen: TaskUpdate[] = []
     const running = collected(client.stream('text 160 every 25'), seen)
     await until('it is at work', () => numbersIn(seen).length >= 5)
     proxy.strand()
@@ -87,7 +87,7 @@ describe.each(['1.0', '0.3'] as const)('our A2A client and server over gRPC in %
     let port = await grpcPortOf(`${first.url}/a2a/lab-resume`)
     const proxy = await startTcpProxy(() => port)
     const client = await through(proxy, `${first.url}/a2a/lab-resume`, version)
-    const seen: Update[] = []
+    const seen: TaskUpdate[] = []
     const running = collected(client.stream('text 40 every 25'), seen)
     await until('it is at work', () => numbersIn(seen).length >= 8)
     await first.kill()

@@ -7,7 +7,7 @@ import {
   RESUME_EXTENSION,
   type Task,
   textOf,
-  type Update,
+  type TaskUpdate,
 } from '../../../src/a2a/index.ts'
 import { type InProcessOptions, serveInProcess } from '../../support/in-process.ts'
 import { startServer } from '../../support/process.ts'
@@ -23,7 +23,7 @@ async function connected(url: string, how: A2aClientOptions): Promise<A2aClient>
   return client
 }
 
-function chunksOf(updates: readonly Update[]): { readonly text: string; readonly append: boolean }[] {
+function chunksOf(updates: readonly TaskUpdate[]): { readonly text: string; readonly append: boolean }[] {
   return updates.flatMap((update) => {
     if (!('artifactUpdate' in update)) return []
     const { artifact, append = false } = update.artifactUpdate
@@ -34,7 +34,7 @@ function chunksOf(updates: readonly Update[]): { readonly text: string; readonly
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => `[${index}]`)
 
-const numbersIn = (updates: readonly Update[]): string[] =>
+const numbersIn = (updates: readonly TaskUpdate[]): string[] =>
   chunksOf(updates).flatMap(({ text }) => text.match(/\[\d+\]/g) ?? [])
 
 describe.each(['JSONRPC', 'HTTP+JSON'] as const)('our A2A client and server over %s', (binding) => {
@@ -66,7 +66,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('our A2A client and server over
     const elsewhere: typeof fetch = (input, init) => fetch((input as string).replace(first.url, now.url), init)
     const options = { ...HASTE, bindings: [binding], fetch: elsewhere, retryDelayMs: 100 }
     const client = await A2aClient.connect(`${first.url}/a2a/lab-resume`, options)
-    const seen: Update[] = []
+    const seen: TaskUpdate[] = []
     const running = collected(client.stream('text 40 every 25'), seen)
     await until('it is at work', () => numbersIn(seen).length >= 8)
     await first.kill()
@@ -86,7 +86,7 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)('our A2A client and ser
     const server = await serveInProcess(options(binding))
     const connect = () => connected(`${server.url}/a2a/lab`, { ...HASTE, bindings: [binding] })
     const stream = (await connect()).stream('text 30 every 5')
-    const before: Update[] = []
+    const before: TaskUpdate[] = []
     for await (const update of stream) {
       before.push(update)
       if (numbersIn(before).length === 10) break

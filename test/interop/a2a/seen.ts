@@ -1,7 +1,7 @@
 /** What a consumer of our client receives, over a network that cuts streams at any point. */
-import { type SendResult, type Task, textOf, type Update } from '../../../src/a2a/index.ts'
+import { type SendResult, type Task, textOf, type TaskUpdate } from '../../../src/a2a/index.ts'
 
-export async function collected(updates: AsyncIterable<Update>, into: Update[] = []): Promise<Update[]> {
+export async function collected(updates: AsyncIterable<TaskUpdate>, into: TaskUpdate[] = []): Promise<TaskUpdate[]> {
   for await (const update of updates) into.push(update)
   return into
 }
@@ -16,7 +16,7 @@ export function textsOf({ artifacts = [] }: Task): string {
 }
 
 /** The text of one artifact, by doing with each update as A2A says. */
-export function textOfUpdates(updates: readonly Update[]): string {
+export function textOfUpdates(updates: readonly TaskUpdate[]): string {
   let text = ''
   for (const update of updates) {
     if ('task' in update) text = textsOf(update.task)

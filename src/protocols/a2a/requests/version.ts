@@ -1,5 +1,5 @@
 /** Determines the A2A version of a request. */
-import type { Version } from '../../../a2a/types.ts'
+import type { A2aVersion as Version } from '../../../a2a/types.ts'
 import { a2aError } from '../wire/errors.ts'
 
 export type { Version }

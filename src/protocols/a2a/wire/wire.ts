@@ -72,7 +72,7 @@ export interface AgentInterface {
   readonly protocolBinding: A2a.BindingName
   /** Tenant that requests to this interface must set. */
   readonly tenant?: string
-  readonly protocolVersion: A2a.Version
+  readonly protocolVersion: A2a.A2aVersion
 }
 
 /** An A2A agent card: what an agent is, where it listens, and what it can do. */
