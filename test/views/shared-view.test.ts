@@ -19,7 +19,10 @@ import { withSeed } from '../support/with-seed.ts'
 import { testedViews, type TestedView } from './kinds.ts'
 import { randomEvents } from './random-log.ts'
 
-const EVENTS = 700
+/** Twelve checkpoints. Resuming after every position costs the square. */
+const EVENTS = 400
+const TRIMMED_EVENTS = 175
+const LONG_EVENTS = 3500
 const decoder = new TextDecoder()
 
 interface World {
@@ -117,7 +120,7 @@ describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))(
 
   test('[LOG-5] resumes after every position of a trimmed log with the tail of its uncut stream', () =>
     withSeed(async (random) => {
-      const whole = await worldOf(randomEvents(random, 'run_x', EVENTS / 4))
+      const whole = await worldOf(randomEvents(random, 'run_x', TRIMMED_EVENTS))
       await whole.store.trim('run_x', random.between(1, whole.stored.next - 10))
       const world = { ...whole, stored: (await whole.store.get('run_x'))! }
       const { frames, texts } = await foldAll(world, tested)
@@ -312,7 +315,7 @@ describe('a shared view', () => {
   })
 
   test('a resume near the end reads and folds what is near the end', async () => {
-    const world = await worldOf(randomEvents(new Random(1), 'run_x', 5 * EVENTS))
+    const world = await worldOf(randomEvents(new Random(1), 'run_x', LONG_EVENTS))
     const view = world.views.open(world.stored, tested.kind)
     const end = await view.current(world.stored.next)
     for (const missed of [1, 10, 100, 1000]) {
