@@ -89,3 +89,37 @@ test('docs/operations.md: the request limits have the defaults of the code', () 
 function startOf(text: string): RegExp {
   return new RegExp(`^${RegExp.escape(text)}`)
 }
+
+/** As the comment of a limit writes its default: with a unit that its name calls for. */
+function defaultText(name: string, value: number): string {
+  const units: readonly (readonly [number, string])[] = name.endsWith('Ms')
+    ? [
+        [3_600_000, 'hour'],
+        [60_000, 'minute'],
+        [1000, 'second'],
+      ]
+    : name.includes('Bytes')
+      ? [
+          [2 ** 20, 'MiB'],
+          [2 ** 10, 'KiB'],
+        ]
+      : []
+  const [size, unit] = units.find(([unitSize]) => value !== 0 && value % unitSize === 0) ?? [1, '']
+  const plural = name.endsWith('Ms') && unit !== '' && value !== size ? 's' : ''
+  return `Default: ${count(value / size)}${unit && ` ${unit}${plural}`}.`
+}
+
+test('limits: the comment of every limit, which editors show, names its default', () => {
+  const source = readFileSync(join(docs, '../src/core/model/limits.ts'), 'utf8')
+  const comments = new Map(
+    [...source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\n {2}readonly (\w+): number/g)].map(([, text, name]) => [
+      name,
+      text,
+    ]),
+  )
+  const missing = Object.entries(limits).flatMap(([name, value]) => {
+    const expected = defaultText(name, value)
+    return comments.get(name)?.includes(expected) === true ? [] : [`${name}: ${expected}`]
+  })
+  expect(missing).toEqual([])
+})
