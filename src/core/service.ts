@@ -2,7 +2,6 @@
  * The commands that protocols may call. Each takes the principal that calls; runs of other principals do not exist for it (SEC-1).
  */
 import { Access, type KnownRun } from './access/access.ts'
-import { answerRun } from './scheduling/answer-run.ts'
 import type { Component } from './ports/component.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
@@ -10,22 +9,20 @@ import type { DocumentPage, DocumentQuery } from './model/document.ts'
 import { HoldfastError } from './model/errors.ts'
 import type { SourceHealth } from './ports/component-source.ts'
 import type { EventLoopHealth } from './ports/event-loop-health.ts'
-import { forgetOwner, type ForgetReport, type ForgetRequest } from './access/forget.ts'
+import type { ForgetReport, ForgetRequest } from './access/forget.ts'
 import { defaultLimits, type Limits } from './model/limits.ts'
 import { shareEventLoop } from './runtime/share-event-loop.ts'
 import type { StartCommand } from './scheduling/draft-run.ts'
+import { loadExecution } from './scheduling/load-execution.ts'
 import { listWithin, OwnedDocuments } from './sessions/owned-documents.ts'
 import type { NodeDeps } from './ports/node-deps.ts'
 import { actorOf, type Authenticator, limitedAs, localOwner, ownerKey, type Principal } from './model/principal.ts'
 import { PrincipalQuotas } from './access/principal-quotas.ts'
 import type { Slice } from './model/record.ts'
-import { type Redactor, redactorOf } from './redaction/redactor.ts'
-import { redactRequested } from './execution/encode-requested.ts'
-import type { Run, RunStatus } from './model/run.ts'
+import type { RunStatus } from './model/run.ts'
 import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
 import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
 import { SessionRunWatch } from './sessions/session-run-watch.ts'
-import { removeSession } from './sessions/session-removal.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
 import type { StoredRunPage, Store, StoredRun } from './ports/store.ts'
@@ -154,7 +151,9 @@ export class Service {
     const by = actorOf(principal)
     const at = new Date(this.#deps.clock.now()).toISOString()
     const why = { by, ...(reason !== undefined && { reason }) }
-    const { data } = redactRequested({ type: 'stop.requested', data: why }, this.#redactorFor(run), this.limits)
+    const { redactRequested, redactorOf } = await loadExecution()
+    const redactor = redactorOf(this.#deps.redactor, this.#deps.registry.find(run.component)?.redact)
+    const { data } = redactRequested({ type: 'stop.requested', data: why }, redactor, this.limits)
     const reasonField = data.reason === undefined ? {} : { reason: data.reason }
     const stored = await this.#store.requestStop(id, { at, by, ...reasonField })
     if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
@@ -173,6 +172,7 @@ export class Service {
     }
     // The credential that the run was started with may have expired meanwhile.
     if (principal.forwarded !== undefined) await this.#deps.callerCredentials?.keep(run, principal.forwarded)
+    const { answerRun } = await loadExecution()
     await answerRun(deps, run, { answers, by: actorOf(principal) })
     return this.get(principal, run.id)
   }
@@ -218,6 +218,7 @@ export class Service {
     await this.#access.require(principal, 'remove')
     const owner = ownerKey(principal)
     const at = new Date(this.#deps.clock.now()).toISOString()
+    const { removeSession } = await import('./sessions/session-removal.ts')
     await removeSession({
       store: this.#store,
       limits: this.limits,
@@ -247,6 +248,7 @@ export class Service {
     }
     if (dryRun) await removeCredentials()
     const { clock } = this.#deps
+    const { forgetOwner } = await import('./access/forget.ts')
     const report = await forgetOwner({ store: this.#store, clock, owner, removeCredentials }, request)
     if (!dryRun) this.views.drop((run) => run.owner === owner)
     return { ...report, apiKeys }
@@ -341,10 +343,6 @@ export class Service {
     await this.#dispatcher.drain()
     this.#reader.close()
     this.#access.close()
-  }
-
-  #redactorFor({ component }: Run): Redactor | undefined {
-    return redactorOf(this.#deps.redactor, this.#deps.registry.find(component)?.redact)
   }
 
   #requireShares(): ShareLinks {

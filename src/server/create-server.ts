@@ -13,7 +13,7 @@ import { silentLogger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Service } from '../core/service.ts'
 import { limitConnections, LISTEN_BACKLOG } from '../http/guards/limit-connections.ts'
-import { CertificateFiles, type TlsOptions } from './certificate-files.ts'
+import type { TlsOptions } from './certificate-files.ts'
 import { closerOfIdle } from './connections.ts'
 import { type Engine, openEngine } from './engine.ts'
 import type { EngineOptions } from './engine-options.ts'
@@ -60,7 +60,7 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   checkOptions('createServer()', options, RULES)
   checkRequired('createServer()', options, ['components', 'store'])
   const { host = '127.0.0.1', port = 0, tls, logger = silentLogger } = options
-  const certificate = tls && (await CertificateFiles.open(tls, logger))
+  const certificate = tls && (await (await import('./certificate-files.ts')).CertificateFiles.open(tls, logger))
   const store = typeof options.store === 'string' ? await openStore(options.store, logger) : options.store
   const engine = await openEngine(
     { ...options, store },

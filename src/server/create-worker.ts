@@ -4,14 +4,13 @@ import type { Component } from '../core/ports/component.ts'
 import { type Clock, type Ids, systemClock, systemIds } from '../core/ports/clock.ts'
 import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { type Logger, silentLogger } from '../core/ports/logger.ts'
-import { redactingLogger } from '../core/redaction/redacting-logger.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
-import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
 import { Service } from '../core/service.ts'
 import type { Store } from '../core/ports/store.ts'
 import { aStore, engineRules } from './engine-rules.ts'
 import { EventLoopMonitor } from './event-loop/monitor.ts'
+import { openRedaction } from './open-redaction.ts'
 import { openStore } from './store/open-store.ts'
 import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { workIdentity } from './work-identity.ts'
@@ -57,9 +56,8 @@ export interface Worker extends PublicWorker {
 export async function createWorker(options: WorkerOptions): Promise<Worker> {
   checkOptions('createWorker()', options, RULES)
   checkRequired('createWorker()', options, ['components', 'store'])
-  const { components, limits = {}, logger: plainLogger = silentLogger, clock = systemClock } = options
-  const redactor = redactorOf(undefined, options.redact)
-  const logger = redactor === undefined ? plainLogger : redactingLogger(plainLogger, redactor)
+  const { components, limits = {}, clock = systemClock } = options
+  const { redactor, logger } = await openRedaction(options.redact, options.logger ?? silentLogger)
   const ids = options.ids ?? systemIds(clock)
   const store = typeof options.store === 'string' ? await openStore(options.store, logger) : options.store
   const service = new Service({

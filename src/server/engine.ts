@@ -8,9 +8,8 @@ import { defaultLimits, type Limits } from '../core/model/limits.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import type { Principal } from '../core/model/principal.ts'
 import type { Run } from '../core/model/run.ts'
-import { redactingLogger } from '../core/redaction/redacting-logger.ts'
-import { redactorOf } from '../core/redaction/redactor.ts'
 import { Registry } from '../core/registry.ts'
+import { loadExecution } from '../core/scheduling/load-execution.ts'
 import type { Service, ServiceOptions } from '../core/service.ts'
 import { AddressLimit } from '../http/guards/address-limit.ts'
 import { type App, createApp } from '../http/routing/app.ts'
@@ -28,6 +27,7 @@ import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './protocols/open-grpc.ts'
 import { openPassthrough } from './protocols/open-passthrough.ts'
 import { openPushes } from './protocols/open-pushes.ts'
+import { openRedaction } from './open-redaction.ts'
 import { openSecurity, type Security } from './open-security.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocols/protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from './protocols/protocols.ts'
@@ -71,9 +71,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   const { store, clock = systemClock } = options
   const paths = toProtocolPaths(options.protocols)
   const basePath = toBasePath(options.basePath)
-  const redactor = redactorOf(undefined, options.redact)
-  const { logger: plainLogger = silentLogger } = options
-  const logger = redactor === undefined ? plainLogger : redactingLogger(plainLogger, redactor)
+  const { redactor, logger } = await openRedaction(options.redact, options.logger ?? silentLogger)
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const ids = options.ids ?? systemIds(clock)
   const registry = new Registry(componentsIn(options.components))
@@ -145,6 +143,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
         const retention = new Retention(store, limits, clock, logger, options.retention)
         background.beforeDrain(() => retention.close())
       })
+      background.later(async () => loadExecution())
       background.later(() => mounts.loadAll().catch(() => {})) // the request that needs it gets the error
       if (paths.has('a2a'))
         background.later(async () => {

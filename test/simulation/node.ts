@@ -5,10 +5,13 @@ import type { Enclosure } from '../../src/core/recovery/enclosure.ts'
 import type { ExecutionTrace } from '../../src/core/ports/execution-trace.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import { Registry } from '../../src/core/registry.ts'
+import { loadExecution } from '../../src/core/scheduling/load-execution.ts'
 import { Service } from '../../src/core/service.ts'
 import { componentsFor } from './agents.ts'
 import { type Link, NodeStore } from './node-store.ts'
 import type { World } from './world.ts'
+
+await loadExecution() // within a simulation it would take time that no seed decides
 
 /** Of the simulated wall clocks, at the beginning. */
 export const EPOCH_MS = Date.parse('2026-01-01T00:00:00.000Z')

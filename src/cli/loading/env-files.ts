@@ -1,6 +1,5 @@
 /** `--env-file`: environment variables from files, for the configuration and for the agents' own code. */
 import { existsSync, readFileSync } from 'node:fs'
-import { parseArgs, parseEnv } from 'node:util'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Environment } from '../../server/config/options.ts'
 
@@ -20,6 +19,7 @@ export function readEnvFiles(command: string, argv: readonly string[], env: Envi
 }
 
 function filesFor(command: string, argv: readonly string[], env: Environment): readonly string[] {
+  const { parseArgs } = process.getBuiltinModule('node:util')
   const { values } = parseArgs({
     args: [...argv],
     options: { 'env-file': { type: 'string', multiple: true } },
@@ -34,6 +34,7 @@ function filesFor(command: string, argv: readonly string[], env: Environment): r
 
 function variablesIn(path: string): NodeJS.Dict<string> {
   try {
+    const { parseEnv } = process.getBuiltinModule('node:util')
     return parseEnv(readFileSync(path, 'utf8'))
   } catch (cause) {
     throw new HoldfastError('invalid_request', `--env-file ${path} cannot be read: ${messageOf(cause)}`, { cause })

@@ -5,7 +5,7 @@
  */
 import { isHoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
-import { refusalOf, RunLog } from '../execution/run-log.ts'
+import { loadExecution } from '../scheduling/load-execution.ts'
 
 /** Runs released at a time: their writes share commits. */
 const AT_ONCE = 32
@@ -52,6 +52,7 @@ export class GivenUpRuns {
     try {
       await this.#release(id, run.epoch)
     } catch (caught) {
+      const { refusalOf } = await loadExecution()
       const cause = refusalOf(caught)
       this.#deps.logger.debug({ run: id, err: cause }, 'failed to release a run that was given up; it will be retried')
       if (isHoldfastError(cause, 'unavailable')) {
@@ -77,6 +78,7 @@ export class GivenUpRuns {
     if (stored?.epoch !== epoch) return
     const { status, released } = stored.run
     if (status === 'running' && released !== true) {
+      const { RunLog } = await loadExecution()
       const log = new RunLog(this.#deps, stored)
       log.append({ type: 'run.released', data: { reason: 'store_unavailable' } })
       await log.flush()

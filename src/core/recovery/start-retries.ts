@@ -1,8 +1,8 @@
 /** Retries failed run starts with exponential backoff, and fails the run after a bound unless the store is unavailable. */
-import { failUnstartable } from './settle-run.ts'
 import { HoldfastError } from '../model/errors.ts'
 import { wasInterrupted } from './crash-suspects.ts'
 import type { GivenUpRuns } from './given-up-runs.ts'
+import { loadExecution } from '../scheduling/load-execution.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -41,6 +41,7 @@ export class StartRetries {
     const isOurs = !(cause instanceof HoldfastError && (cause.code === 'unavailable' || cause.code === 'fenced'))
     if (isOurs && count >= this.#deps.limits.maxAttempts) {
       try {
+        const { failUnstartable } = await loadExecution()
         await failUnstartable(this.#deps, claimed, count)
         this.#counts.delete(id)
         return

@@ -3,8 +3,9 @@
  * renews their leases and `UnexecutedRuns` ends runs that no node will execute.
  */
 import { UnexecutedRuns } from './unexecuted-runs.ts'
-import { type RunAnswers, releaseWithAnswers } from '../recovery/run-answers.ts'
+import type { RunAnswers } from '../recovery/run-answers.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
+import { loadExecution } from './load-execution.ts'
 import { LocalExecutions } from './local-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
@@ -84,7 +85,7 @@ export class Dispatcher {
   async take(claimed: StoredRun, runAnswers?: RunAnswers): Promise<void> {
     if (!this.isForOthers(claimed.run)) return this.#executions.take(claimed, runAnswers)
     try {
-      if (runAnswers !== undefined) await releaseWithAnswers(this.#deps, claimed, runAnswers)
+      if (runAnswers !== undefined) await (await loadExecution()).releaseWithAnswers(this.#deps, claimed, runAnswers)
     } finally {
       await this.#executions.giveBack(claimed)
     }

@@ -5,8 +5,8 @@
 import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
 import type { RunAnswers } from '../recovery/run-answers.ts'
-import { proceedWithClaim } from '../recovery/proceed-with-claim.ts'
 import type { LiveExecution } from '../recovery/start-execution.ts'
+import { loadExecution } from './load-execution.ts'
 import { ParkedExecutions } from './parked-executions.ts'
 import { GivenUpRuns } from '../recovery/given-up-runs.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -251,6 +251,7 @@ export class LocalExecutions {
     const { id, owner } = claimed.run
     const parked = this.#parked.take(id, claimed.next)
     const slot = this.#sleeping.slotOf(id, owner)
+    const { proceedWithClaim } = await loadExecution()
     const { live, takeover } = await proceedWithClaim(this.#deps, claimed, { runAnswers, parked, suspicion, slot })
     this.#retries.forget(id)
     if (takeover !== undefined) this.#takeovers = { ...this.#takeovers, [takeover]: this.#takeovers[takeover] + 1 }

@@ -3,7 +3,8 @@ import type { BusyPolicy } from '../ports/component.ts'
 import { CreationTime } from './creation-time.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { HoldfastError } from '../model/errors.ts'
-import { draftRun, type StartCommand } from './draft-run.ts'
+import type { StartCommand } from './draft-run.ts'
+import { loadExecution } from './load-execution.ts'
 import { comesBefore } from '../model/page.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { limitedAs, type Principal } from '../model/principal.ts'
@@ -40,6 +41,7 @@ export class RunStarter {
   async start(owner: string, request: StartCommand, caller: Principal): Promise<StartedRun> {
     const component = this.#deps.registry.get(request.component)
     const policy = request.onBusySession ?? component.onBusySession ?? 'parallel'
+    const { draftRun } = await loadExecution()
     const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)
     const known = await this.#known(draft)
     if (known !== undefined) return this.#started(known, policy, [])

@@ -1,6 +1,5 @@
 /** Option tables, the source for flag and environment parsing, help and documentation. */
 import { nearestName } from '../../core/model/nearest-name.ts'
-import { parseArgs } from 'node:util'
 import { HoldfastError, isHoldfastError, messageOf } from '../../core/model/errors.ts'
 
 export interface Option<Value = unknown> {
@@ -84,6 +83,7 @@ function readFlags(table: OptionTable, argv: readonly string[]) {
     ]),
   )
   const shape = { strict: false, tokens: true, allowPositionals: true, allowNegative: true } as const
+  const { parseArgs } = process.getBuiltinModule('node:util') // an import would load more of it
   for (const token of parseArgs({ ...shape, args: [...argv], options }).tokens) {
     if (token.kind === 'positional') positionals.push(token.value)
     if (token.kind !== 'option') continue

@@ -12,7 +12,6 @@ import { readIdempotencyKey } from '../../../http/request/idempotency-key.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../../http/response/respond.ts'
 import type { Call, Route } from '../../../http/routing/route.ts'
 import type { Streams } from '../../../http/response/stream.ts'
-import { follow, serveEvents } from './events.ts'
 import { forgetRoute } from './forget.ts'
 import type { NativeLinks } from '../wire/links.ts'
 import { readNumber } from '../../../http/request/read-number.ts'
@@ -23,6 +22,8 @@ import { toRun } from '../wire/responses.ts'
 
 /** Loaded lazily, because zod loads more slowly than the server starts. */
 const loadShapes = (): Promise<typeof import('../wire/shapes.ts')> => import('../wire/shapes.ts')
+
+const loadEvents = (): Promise<typeof import('./events.ts')> => import('./events.ts')
 
 export function nativeRoutes(
   service: Service,
@@ -39,7 +40,7 @@ export function nativeRoutes(
       method: 'GET',
       path: '/runs/{id}/events',
       shareable: true,
-      handle: (call) => serveEvents(call, service, streams, links),
+      handle: async (call) => (await loadEvents()).serveEvents(call, service, streams, links),
     },
     { method: 'POST', path: '/runs/{id}/stop', shareable: true, handle: (call) => stopRun(call, service) },
     { method: 'POST', path: '/runs/{id}/answers', shareable: true, handle: (call) => continueRun(call, service) },
@@ -69,6 +70,7 @@ async function startRun(call: Call, service: Service, streams: Streams, links: N
   const headers = { location: links.run(call, id), ...(!created && { 'idempotency-replayed': 'true' }) }
   if (!follows) return respondJson(call.response, 202, toRun(stored), headers)
   for (const [header, value] of Object.entries(headers)) call.response.setHeader(header, value)
+  const { follow } = await loadEvents()
   await follow(call, service, streams, stored, { kind: 'earliest' }, 'sse')
 }
 
