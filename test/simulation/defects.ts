@@ -291,8 +291,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'output-repeated-after-a-crash',
     file: 'src/core/execution/execution-output.ts',
-    search: 'if (this.#replay?.match(encoded, this.#log) !== true) this.#append(encoded)',
-    replace: 'this.#append(encoded)',
+    search: 'if (this.#replay === undefined) return this.#append(encoded)',
+    replace: 'return this.#append(encoded)',
     invariant: 'RUN-5',
     seed: 1,
   },

@@ -326,7 +326,7 @@ async function* followToEnd(
   try {
     for await (const update of updates) {
       const [[name, value] = ['', undefined]] = Object.entries(update)
-      yield* withReceived(logged, name, value, taskOutput.add(update))
+      yield* withReceived(logged, name, value, taskOutput.add(update), { isSnapshot: 'task' in update })
     }
     yield* taskOutput.end()
   } catch (thrown) {

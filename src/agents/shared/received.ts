@@ -11,19 +11,24 @@ import type { Event } from '../../core/model/event.ts'
 /** Maximum size of an upstream event in the log. Of a larger one, only the derived events are logged. */
 const RECEIVED_BYTES_MAX = 256 * 1024
 
-/** An upstream's event and those derived from it, appended together. Without an upstream, only the derived ones. */
+/**
+ * An upstream's event and those derived from it, appended together. Without an upstream, only the derived ones. `isSnapshot`: the event
+ * repeats what its upstream said before.
+ */
 export function* withReceived(
   upstream: Pick<UpstreamInfo, 'protocol'> | undefined,
   name: string,
   data: unknown,
   derived: Iterable<Event>,
+  { isSnapshot = false } = {},
 ): Generator<Emission> {
-  if (upstream === undefined) return yield* derived
+  if (upstream === undefined) {
+    for (const event of derived) yield emitTogether([event], { isSnapshot })
+    return
+  }
   const { protocol } = upstream
-  yield emitTogether([
-    createEvent('upstream.received', { protocol, name, ...(isLoggable(data) && { data }) }),
-    ...derived,
-  ])
+  const received = createEvent('upstream.received', { protocol, name, ...(isLoggable(data) && { data }) })
+  yield emitTogether([received, ...derived], { isSnapshot })
 }
 
 export function isLoggable(data: unknown): boolean {

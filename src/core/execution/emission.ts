@@ -1,5 +1,5 @@
 /** Checks and serializes what an agent emits: the only way into a log (EVT-1). */
-import type { Emission, UnserializablePolicy } from '../ports/component.ts'
+import type { Emission, EventBatch, UnserializablePolicy } from '../ports/component.ts'
 import { type Actor, type Event, eventTable, type EventType, isEventType } from '../model/event.ts'
 import { wrongField } from '../model/wrong-field.ts'
 import { encodeBody, encodeTextBody, type RecordBody } from '../model/record.ts'
@@ -19,16 +19,23 @@ export class EncodedEvent {
   }
 }
 
+/** Emissions that are appended together. */
+export interface EncodedBatch {
+  readonly events: readonly EncodedEvent[]
+  /** Of a part that the log has, only the rest is appended. */
+  readonly isSnapshot: boolean
+}
+
 /** The events of `emitTogether`; undefined for any other emission. */
-export function batchOf(emission: Emission): readonly Event[] | undefined {
-  return Array.isArray(emission) ? (emission as readonly Event[]) : undefined
+export function batchOf(emission: Emission): EventBatch | undefined {
+  return Array.isArray(emission) ? (emission as EventBatch) : undefined
 }
 
 /** Encodes the events of `emitTogether`: all of them before any is appended, so that none is appended alone. */
-export function encodeBatch(events: readonly Event[], bounds: SerializeBounds, actor?: Actor): EncodedEvent[] {
-  const encoded = events.map((event) => encodeEmission(event, bounds, actor))
+export function encodeBatch(batch: EventBatch, bounds: SerializeBounds, actor?: Actor): EncodedBatch {
+  const encoded = batch.map((event) => encodeEmission(event, bounds, actor))
   const ending = encoded.find(({ type }) => eventTable[type].effect === 'terminal')
-  if (ending === undefined) return encoded
+  if (ending === undefined) return { events: encoded, isSnapshot: batch.isSnapshot === true }
   throw new RunFailure('protocol_violation', `the agent yielded ${ending.type} together with other events`)
 }
 

@@ -1,6 +1,6 @@
 /** Interface of a run's execution to the contexts of its agent: steps, tools, questions and calls are built on it. */
 import { sessionHistory } from '../sessions/session-history.ts'
-import type { EncodedEvent } from './emission.ts'
+import type { EncodedBatch, EncodedEvent } from './emission.ts'
 import { RunFailure } from './run-failure.ts'
 import { settleDivergence } from '../recovery/divergence.ts'
 import type { Actor, Event, Failure, Question, Usage, WorkMarks } from '../model/event.ts'
@@ -40,7 +40,7 @@ export interface ExecutionHost {
   /** Appends an event that an actor emitted. Returns a promise if the actor must wait (backpressure). */
   append(encoded: EncodedEvent): Promise<void> | undefined
   /** Appends events that must be committed together, and are matched together in a replay. */
-  appendTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined
+  appendTogether(batch: EncodedBatch): Promise<void> | undefined
   /** Adds the text of an actor that redaction has buffered, before other events of the actor. */
   settle(actor: Actor | undefined): void
   /** Like `settle`, at the end of an actor or of a step that emits. */

@@ -1,5 +1,5 @@
 /** Writes the output of a run's code: redacts it, drops what the log already has, and applies backpressure. */
-import type { EncodedEvent } from './emission.ts'
+import type { EncodedBatch, EncodedEvent } from './emission.ts'
 import type { Actor } from '../model/event.ts'
 import { eventOf } from '../model/record.ts'
 import type { Replay } from '../recovery/replay.ts'
@@ -43,13 +43,14 @@ export class ExecutionOutput {
     return this.#backpressure(now)
   }
 
-  /** Adds events that belong together: all of them, or none if the log has them. */
-  appendTogether(batch: readonly EncodedEvent[], now: number): Promise<void> | undefined {
+  /** Adds events that belong together: all of them, none if the log has them, or of a snapshot what the log lacks. */
+  appendTogether(batch: EncodedBatch, now: number): Promise<void> | undefined {
     const { redaction } = this.#log
     // Redaction may hold text back, so that the log has it after the event of another batch.
     if (redaction !== undefined)
-      for (const encoded of batch) for (const redacted of redaction.push(encoded)) this.#appendUnlessLogged(redacted)
-    else if (this.#replay?.matchTogether(batch, this.#log) !== true) for (const encoded of batch) this.#append(encoded)
+      for (const encoded of batch.events)
+        for (const redacted of redaction.push(encoded)) this.#appendUnlessLogged(redacted)
+    else for (const encoded of this.#replay?.unlogged(batch, this.#log) ?? batch.events) this.#append(encoded)
     return this.#backpressure(now)
   }
 
@@ -72,7 +73,9 @@ export class ExecutionOutput {
   }
 
   #appendUnlessLogged(encoded: EncodedEvent): void {
-    if (this.#replay?.match(encoded, this.#log) !== true) this.#append(encoded)
+    if (this.#replay === undefined) return this.#append(encoded)
+    for (const unlogged of this.#replay.unlogged({ events: [encoded], isSnapshot: false }, this.#log))
+      this.#append(unlogged)
   }
 
   #append(encoded: EncodedEvent): void {

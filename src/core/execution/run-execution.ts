@@ -7,7 +7,7 @@ import { AgentActivity } from './agent-activity.ts'
 import { AgentCode } from './agent-code.ts'
 import { runEndedError } from './execution-host.ts'
 import { ExecutionOutput } from './execution-output.ts'
-import type { EncodedEvent } from './emission.ts'
+import type { EncodedBatch, EncodedEvent } from './emission.ts'
 import { isHoldfastError, readable } from '../model/errors.ts'
 import type { Event, Failure, Question, WorkMarks } from '../model/event.ts'
 import { originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
@@ -191,7 +191,7 @@ export class RunExecution {
   }
 
   /** Appends events that must be committed together. */
-  appendTogether(batch: readonly EncodedEvent[]): Promise<void> | undefined {
+  appendTogether(batch: EncodedBatch): Promise<void> | undefined {
     this.touch()
     return this.output.appendTogether(batch, this.activity.last)
   }

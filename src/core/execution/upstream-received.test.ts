@@ -191,3 +191,51 @@ test('with redaction on, a secret that is cut into several events of an upstream
   expect(dataOf(log)).toEqual([undefined, undefined, undefined])
   expect(JSON.stringify(log)).not.toMatch(/sk-|def-123/)
 })
+
+/** The first attempt dies after its pieces, the second one gets a snapshot. */
+async function rejoined(
+  first: readonly Event[],
+  snapshot: readonly Event[],
+  { isSnapshot = true } = {},
+): Promise<LoggedEvent[]> {
+  const component = subject(async function* (context) {
+    if (context.attempt === 1) for (const event of first) yield emitTogether([received('piece'), event])
+    else yield emitTogether([received('snapshot'), ...snapshot], { isSnapshot })
+    await hangAtFirst(context)
+  })
+  const world = new World(component)
+  const worker = world.worker()
+  const id = await worker.start('subject')
+  await worker.emitted(id, 'upstream.received', first.length)
+  world.kill()
+  return world.worker().ended(id)
+}
+
+describe('[RUN-5] after a crash, an upstream that repeats its text as a whole', () => {
+  const started = createEvent('text.started', { message: 'm' })
+  const completed = createEvent('text.completed', { message: 'm' })
+  const say = (text: string): Event => createEvent('text.delta', { text, message: 'm' })
+  const pieces = [started, say('a "b"'), say('\n'), say('c\\é')]
+
+  test('a snapshot is appended with the text that the log lacks, and nothing is retracted', async () => {
+    const log = await rejoined(pieces, [started, say('a "b"\nc\\é and more')])
+    expect(standing(log)).toEqual(['piece', 'piece', 'a "b"', 'piece', '\n', 'piece', 'c\\é', 'snapshot', ' and more'])
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('a snapshot without new text retracts nothing, even if it does not say that a text is complete', async () => {
+    const log = await rejoined([...pieces, completed], [started, say('a "b"\nc\\é')])
+    expect(standing(log).at(-1)).toBe('snapshot')
+    expect(typesOf(log)).not.toContain('attempt.discarded')
+  })
+
+  test('a snapshot with another text retracts what differs', async () => {
+    const log = await rejoined(pieces, [started, say('a "b"\nd')])
+    expect(standing(log)).toEqual(['piece', 'piece', 'a "b"', 'piece', '\n', 'snapshot', 'd'])
+  })
+
+  test('an increment of which the log has a part is retracted and appended as a whole', async () => {
+    const log = await rejoined(pieces.slice(0, 2), [started, say('a "b"\n')], { isSnapshot: false })
+    expect(standing(log)).toEqual(['snapshot', 'a "b"\n'])
+  })
+})

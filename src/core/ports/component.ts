@@ -319,7 +319,14 @@ export function createEvent<Type extends Event['type']>(type: Type, data: EventD
   return { type, data } as unknown as Event
 }
 
-/** Events that are appended together or not at all, as one emission. For adapters; wrappers of components see one opaque event. */
-export function emitTogether(events: readonly Event[]): Emission {
-  return events as unknown as Event
+/**
+ * Events that are appended together or not at all, as one emission. For adapters; wrappers of components see one opaque event.
+ * `isSnapshot`: the first event shows all that was said so far. Of the others, a recovered run appends only what its log lacks.
+ */
+export function emitTogether(events: readonly Event[], { isSnapshot = false } = {}): Emission {
+  const batch: EventBatch = Object.assign([...events], { isSnapshot })
+  return batch as unknown as Event
 }
+
+/** What `emitTogether` returns. */
+export type EventBatch = readonly Event[] & { readonly isSnapshot?: boolean }

@@ -54,6 +54,11 @@ export class EmittedList {
     return this.#word(position, 1)
   }
 
+  /** Length of its body. */
+  charsAt(position: number): number {
+    return this.#word(position, 2)
+  }
+
   isAt(position: number, digest: EmittedDigest): boolean {
     return digest.every((word, at) => this.#word(position, 2 + at) === word)
   }
@@ -80,7 +85,7 @@ export class EmittedList {
 }
 
 /** What ends a record's body, and not the envelope that is read from a log. */
-const END_CHARS = '\n\n'.length
+export const END_CHARS = '\n\n'.length
 
 export function digestOfBody(body: RecordBody): EmittedDigest {
   return hash(body, 0, body.length - END_CHARS)

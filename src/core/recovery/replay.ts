@@ -3,11 +3,11 @@
  * is written, so a deterministic agent continues exactly where it was interrupted; when they differ, the rest of that actor's old output is
  * retracted.
  */
-import type { EncodedEvent } from '../execution/emission.ts'
+import type { EncodedBatch, EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'
 import type { Actor } from '../model/event.ts'
-import type { RecordBody } from '../model/record.ts'
 import { actorKey, isWithin } from '../structure/actors.ts'
+import { endOfText, loggedPieces } from './logged-pieces.ts'
 import type { ActorOutput, OutputByActor } from './recording.ts'
 import type { RunLog } from '../execution/run-log.ts'
 
@@ -37,38 +37,32 @@ export class Replay {
     return this.#expected.has(actorKey(actor))
   }
 
-  /** Whether the log has the emission already. */
-  match({ type, body, actor }: EncodedEvent, log: RunLog): boolean {
-    const key = actorKey(actor)
-    return type === 'upstream.received' ? this.#wasReceived(key) : this.#matchAll(key, [body], log)
-  }
-
   /**
-   * Whether the log has a batch already: an event of an upstream and what is derived from it. Only the latter is compared, since an
-   * upstream that is asked again may repeat its events in other words.
+   * What the log lacks of one event, or of a batch: an event of an upstream and what is derived from it. Only the latter is compared,
+   * since an upstream that is asked again may repeat its events in other words. A text is compared, not its pieces.
    */
-  matchTogether(batch: readonly EncodedEvent[], log: RunLog): boolean {
-    const key = actorKey(batch[0]!.actor)
-    const derived = batch.flatMap(({ type, body }) => (type === 'upstream.received' ? [] : [body]))
-    return derived.length === 0 ? this.#wasReceived(key) : this.#matchAll(key, derived, log)
-  }
-
-  /** All of them are the next output in the log; otherwise the rest of that is retracted. */
-  #matchAll(key: string, bodies: readonly RecordBody[], log: RunLog): boolean {
+  unlogged(batch: EncodedBatch, log: RunLog): readonly EncodedEvent[] {
+    const { events, isSnapshot } = batch
+    const key = actorKey(events[0]!.actor)
+    const derived = events.filter(({ type }) => type !== 'upstream.received')
+    if (derived.length === 0) return this.#wasReceived(key) ? [] : events
     const expected = this.#expected.get(key)
     if (expected === undefined) {
       this.#trailing.delete(key)
-      return false
+      return events
     }
-    const { emitted, matched } = expected
-    const isNext = (body: RecordBody, at: number): boolean => emitted.isAt(matched + at, digestOfBody(body))
-    if (matched + bodies.length > emitted.length || !bodies.every(isNext)) {
-      this.#retract(key, expected, log)
-      return false
-    }
-    expected.matched += bodies.length
-    if (expected.matched === emitted.length) this.#expected.delete(key)
-    return true
+    const { position, rest } = match(derived, expected, isSnapshot)
+    const isLogged = rest.length === 0
+    // Part of an increment would be shown twice: by what the log has, and by the upstream's event.
+    const mayBePart = isSnapshot || events.length === 1
+    if (isLogged || mayBePart) expected.matched = position
+    const isBehind = expected.matched < expected.emitted.length
+    if (!isBehind) this.#expected.delete(key)
+    else if (!isLogged) this.#retract(key, expected, log)
+    if (!isSnapshot) return isLogged ? [] : mayBePart ? rest : events
+    // What comes after a snapshot is new, and so may be its status.
+    this.#trailing.delete(key)
+    return isLogged && isBehind ? [] : [...events.filter(({ type }) => type === 'upstream.received'), ...rest]
   }
 
   /** An event without anything derived: before output that the log has already, it is not told again. */
@@ -113,4 +107,29 @@ export class Replay {
     } as const
     log.append({ type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
   }
+}
+
+interface Match {
+  /** How far the log goes on with the events. */
+  readonly position: number
+  /** What comes after that. */
+  readonly rest: readonly EncodedEvent[]
+}
+
+function match(events: readonly EncodedEvent[], { emitted, matched }: ExpectedOutput, isSnapshot: boolean): Match {
+  let position = matched
+  const isNext = (event: EncodedEvent): boolean =>
+    position < emitted.length && emitted.isAt(position, digestOfBody(event.body))
+  for (const [at, event] of events.entries()) {
+    if (isNext(event)) position++
+    else {
+      const found = loggedPieces(event, emitted, position)
+      position = found?.position ?? position
+      const rest = found === undefined ? event : found.rest
+      if (rest !== undefined) return { position, rest: [rest, ...events.slice(at + 1)] }
+    }
+    const end = isSnapshot && position < emitted.length ? endOfText(event) : undefined
+    if (end !== undefined && isNext(end)) position++
+  }
+  return { position, rest: [] }
 }
