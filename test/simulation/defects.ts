@@ -84,7 +84,7 @@ export const defects: readonly Defect[] = [
     search: 'if (entry?.lease === undefined || entry.epoch !== epoch) return',
     replace: 'if (entry?.lease === undefined) return',
     invariant: 'LOG-4',
-    seed: 8,
+    seed: 17,
   },
   {
     id: 'paused-run-keeps-its-lease',
@@ -222,7 +222,7 @@ export const defects: readonly Defect[] = [
     search: '      this.#tending = false\n    }\n    this.#claimer.look()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
-    seed: 20,
+    seed: 41,
   },
   {
     id: 'stray-claims-kept',
@@ -230,7 +230,7 @@ export const defects: readonly Defect[] = [
     search: 'for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)',
     replace: '',
     invariant: 'RUN-1',
-    seed: 7,
+    seed: 29,
   },
   {
     id: 'suspects-not-started',
@@ -238,7 +238,7 @@ export const defects: readonly Defect[] = [
     search: 'this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)\n    this.#startSome()',
     replace: 'this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)',
     invariant: 'RUN-1',
-    seed: 2,
+    seed: 1,
   },
   {
     id: 'released-run-suspected',
@@ -254,7 +254,7 @@ export const defects: readonly Defect[] = [
     search: 'const all = [...this.#runs]',
     replace: 'const all: [string, GivenUpRun][] = []',
     invariant: 'RUN-1',
-    seed: 1,
+    seed: 3,
   },
   {
     id: 'retraction-of-the-wrong-scope',
@@ -262,7 +262,7 @@ export const defects: readonly Defect[] = [
     search: "scope: 'all', ledger: 'dropped'",
     replace: "scope: 'own', ledger: 'dropped'",
     invariant: 'RUN-5',
-    seed: 2,
+    seed: 16,
   },
   {
     id: 'retraction-from-the-wrong-event',
@@ -270,7 +270,7 @@ export const defects: readonly Defect[] = [
     search: 'data: { attempt, from, scope',
     replace: 'data: { attempt, from: from + 2, scope',
     invariant: 'RUN-5',
-    seed: 24,
+    seed: 69,
   },
   {
     id: 'results-of-a-dropped-attempt-kept',
@@ -326,7 +326,7 @@ export const defects: readonly Defect[] = [
     search: 'if (interruptions < maxAttempts || (among > 1 && maxAttempts > 1)) return undefined',
     replace: 'if (interruptions < maxAttempts - 1) return undefined',
     invariant: 'RUN-3',
-    seed: 2,
+    seed: 29,
   },
   {
     id: 'continued-without-its-agent',
