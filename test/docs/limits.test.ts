@@ -104,9 +104,9 @@ function defaultText(name: string, value: number): string {
           [2 ** 10, 'KiB'],
         ]
       : []
-  const [size, unit] = units.find(([unitSize]) => value !== 0 && value % unitSize === 0) ?? [1, '']
-  const plural = name.endsWith('Ms') && unit !== '' && value !== size ? 's' : ''
-  return `Default: ${count(value / size)}${unit && ` ${unit}${plural}`}.`
+  const [divisor, unit] = units.find(([unitSize]) => value !== 0 && value % unitSize === 0) ?? [1, '']
+  const plural = name.endsWith('Ms') && unit !== '' && value !== divisor ? 's' : ''
+  return `Default: ${count(value / divisor)}${unit && ` ${unit}${plural}`}.`
 }
 
 test('limits: the comment of every limit, which editors show, names its default', () => {

@@ -8,6 +8,7 @@ import { FanOut } from './fan-out.ts'
 import { ReplayBarrier } from '../recovery/replay-barrier.ts'
 import type { SleepDetector } from './sleep-detector.ts'
 import type { RunExecution } from './run-execution.ts'
+import { runEndedError } from './run-ended-error.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HistoryMessage, HistoryOptions } from '../ports/component.ts'
 import type { AsyncLocal, Enclosure } from '../recovery/enclosure.ts'
@@ -69,11 +70,6 @@ export interface ExecutionHost {
   startSleep(): () => void
 }
 
-/** Thrown at an agent that still uses the context of a run that has ended. */
-export function runEndedError(): DOMException {
-  return new DOMException('the run is over', 'AbortError')
-}
-
 export function hostOf(execution: RunExecution): ExecutionHost {
   const { limits, output, activity } = execution
   const { ledger, replay, tokenUsage, clock, store, component, enclosures, digest } = execution.options
@@ -96,7 +92,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     underWay: new Set(),
     enclosures,
     digest,
-    bounds: output.log.bounds,
+    bounds: execution.bounds,
     clock,
     replayWaitMs: limits.replayWaitMs,
     rest: activity.rest,
@@ -106,7 +102,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     endReplayOfStep: (actor) => replay?.retractOwn(actor, output.log),
     next: () => output.log.next,
     discard: async (actor, from, scope) => {
-      const data = { attempt: output.log.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
+      const data = { attempt: execution.run.attempt, from, scope, ledger: 'kept', reason: 'failed' } as const
       await record(execution, { type: 'attempt.discarded', data, ...(actor !== undefined && { actor }) })
     },
     append: (encoded) => execution.appendOfActor(() => execution.append(encoded)),
@@ -119,7 +115,7 @@ export function hostOf(execution: RunExecution): ExecutionHost {
     endUsage: (actor, declared) => tokenUsage.end(actor, declared),
     holdReleasable: () => execution.holdReleasable(),
     wait,
-    history: (options) => sessionHistory(store, limits, output.log.run, options),
+    history: (options) => sessionHistory(store, limits, execution.run, options),
     fail,
   }
 }

@@ -29,7 +29,7 @@ export class ExecutionOutput {
     return this.#log
   }
 
-  /** Writes under a new claim from now on. Text that redaction has buffered moves to it. */
+  /** Writes under a new lease from now on. Text that redaction has buffered moves to it. */
   resumeIn(log: RunLog): void {
     log.redaction = this.#log.redaction
     this.#log = log

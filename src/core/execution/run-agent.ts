@@ -39,7 +39,7 @@ export async function runAgent(execution: RunExecution, code: AgentCode): Promis
 }
 
 function contextOf({ execution, code, host }: RunningAgent): RunContext {
-  const { id: runId, session: sessionId, owner, metadata = {}, attempt } = execution.output.log.run
+  const { id: runId, session: sessionId, owner, metadata = {}, attempt } = execution.run
   return createContext({
     host,
     facts: { runId, sessionId, owner, metadata, attempt },
@@ -59,9 +59,9 @@ function contextOf({ execution, code, host }: RunningAgent): RunContext {
 function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefined {
   const { execution } = agent
   const batch = batchOf(emission)
-  if (batch !== undefined) return execution.appendTogether(encodeBatch(batch, execution.output.log.bounds))
+  if (batch !== undefined) return execution.appendTogether(encodeBatch(batch, execution.bounds))
   const { onUnserializable = 'fail' } = execution.options.component
-  const encoded = encodeOrReplace(emission, execution.output.log.bounds, onUnserializable)
+  const encoded = encodeOrReplace(emission, execution.bounds, onUnserializable)
   if (eventTable[encoded.type].effect === 'terminal')
     return conclude(agent, withFailureId(execution, emission as Event))
   return execution.append(encoded)

@@ -5,11 +5,13 @@
 import { type Component, RejectedError } from '../ports/component.ts'
 import { AgentActivity } from './agent-activity.ts'
 import { AgentCode } from './agent-code.ts'
-import { runEndedError } from './execution-host.ts'
+import { runEndedError } from './run-ended-error.ts'
 import { ExecutionOutput } from './execution-output.ts'
 import type { EncodedBatch, EncodedEvent } from './emission.ts'
 import { isHoldfastError, readable } from '../model/errors.ts'
 import type { Event, Failure, Question, WorkMarks } from '../model/event.ts'
+import type { Run } from '../model/run.ts'
+import type { SerializeBounds } from '../model/serialize.ts'
 import { originText, type UncaughtOrigin } from '../ports/execution-trace.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'
@@ -84,7 +86,17 @@ export class RunExecution {
   }
 
   get runId(): string {
-    return this.output.log.run.id
+    return this.run.id
+  }
+
+  /** The run after every event that was appended. */
+  get run(): Run {
+    return this.output.log.run
+  }
+
+  /** Limits of one event. */
+  get bounds(): SerializeBounds {
+    return this.output.log.bounds
   }
 
   /** Nothing more comes from it. */
@@ -97,7 +109,7 @@ export class RunExecution {
     return this.output.log.next
   }
 
-  /** Epoch of its current claim. It changes each time the run is resumed. */
+  /** Epoch of its current lease. It changes each time the run is resumed. */
   get epoch(): number {
     return this.output.log.epoch
   }
@@ -107,9 +119,9 @@ export class RunExecution {
     return this.output.log.durable
   }
 
-  /** It has written `run.paused`, which gives up the claim: a missing lease is then no loss. */
+  /** It has written `run.paused`, which releases the lease: a missing one is then no loss. */
   get isPausing(): boolean {
-    return this.output.log.run.status === 'paused'
+    return this.run.status === 'paused'
   }
 
   /** Whether its agent stays in memory while it is paused. */
@@ -131,7 +143,7 @@ export class RunExecution {
     return end
   }
 
-  /** Resumes a paused agent that is still in memory, under a new claim. */
+  /** Resumes a paused agent that is still in memory, under a new lease. */
   resumeWith(log: RunLog, answers: Readonly<Record<string, unknown>>): Promise<ExecutionEnd> {
     this.output.resumeIn(log)
     this.#loseWith(log)
@@ -156,7 +168,7 @@ export class RunExecution {
   async release(reason: 'draining' | 'answered' = 'draining'): Promise<void> {
     if (this.#isOver) return
     try {
-      if (this.output.log.run.status === 'running') this.output.log.append({ type: 'run.released', data: { reason } })
+      if (this.run.status === 'running') this.output.log.append({ type: 'run.released', data: { reason } })
     } catch (cause) {
       return this.lose(cause)
     }
@@ -168,7 +180,7 @@ export class RunExecution {
     resolveEnd('released')
   }
 
-  /** The claim or the store is gone. Nothing is written any more. */
+  /** The lease or the store is gone. Nothing is written any more. */
   lose(cause: unknown): void {
     if (this.#isOver) return
     const end = this.#lossOf(cause)

@@ -1,4 +1,4 @@
-/** The log of one run under one claim: adds index and time to events, folds them into the run, and passes them to the store. */
+/** The log of one run under one lease: adds index and time to events, folds them into the run, and passes them to the store. */
 import type { CallerCredentials } from '../access/caller-credentials.ts'
 import { type Clock, isoTimer } from '../ports/clock.ts'
 import { encodeEvent, type EncodedEvent } from './emission.ts'
@@ -16,10 +16,10 @@ import type { LogWriter, StoredRun } from '../ports/store.ts'
 
 const iso = isoTimer()
 
-/** The store rejected a write: the claim was lost, the log is closed, or the store is unavailable. The execution must release the run. */
+/** The store rejected a write: the lease was lost, the log is closed, or the store is unavailable. The execution must release the run. */
 export class WriteRefusedError extends Error {
   override readonly name = 'WriteRefusedError'
-  /** Epoch of the claim under which it was written. */
+  /** Epoch of the lease under which it was written. */
   readonly epoch: number
 
   constructor(epoch: number, cause: unknown) {
@@ -36,7 +36,7 @@ export function refusalOf(cause: unknown): unknown {
 export class RunLog {
   /** Called as soon as the store rejects something, even if nobody writes or waits. */
   onLost: (cause: WriteRefusedError) => void = () => {}
-  /** Epoch of the claim under which it is written. */
+  /** Epoch of the lease under which it is written. */
   readonly epoch: number
   readonly bounds: SerializeBounds
   /** Absent if nothing is redacted. */
