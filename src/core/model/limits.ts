@@ -20,6 +20,14 @@ export interface Limits {
    * Default: 128 MiB.
    */
   readonly maxViewBytes: number
+  /** Bytes of views that open streams, and folds under way, hold on this node besides those. Beyond it the largest ones are ended. Default: 512 MiB. */
+  readonly maxHeldViewBytes: number
+  /** Folds of long logs under way on this node; half of them may be of one owner. Default: 16. */
+  readonly maxConcurrentFolds: number
+  /** Folds that wait for one of these; half of them may be of one owner. Default: 1,000. */
+  readonly maxQueuedFolds: number
+  /** How long one waits before it is refused. Default: 10 seconds. */
+  readonly foldQueueTimeoutMs: number
   /** Bytes of one answer that lists what several runs or documents hold; what does not fit is on the next page. Default: 4 MiB. */
   readonly maxResponseBytes: number
   /** Runs in one page of a listing. Default: 200. */
@@ -167,6 +175,10 @@ export const defaultLimits: Limits = {
   maxPageEvents: 1000,
   maxFoldBytes: 64 * MiB,
   maxViewBytes: 128 * MiB,
+  maxHeldViewBytes: 512 * MiB,
+  maxConcurrentFolds: 16,
+  maxQueuedFolds: 1000,
+  foldQueueTimeoutMs: 10 * SECOND,
   maxResponseBytes: 4 * MiB,
   maxPageRuns: 200,
   maxPageDocuments: 200,
