@@ -59,6 +59,13 @@ export interface ListRequest {
   readonly limit?: number
 }
 
+/** Which request is passed to which upstream. */
+export interface PassedRequest {
+  readonly upstream: string
+  readonly method: string
+  readonly path: string
+}
+
 export class Service {
   readonly limits: Limits
   /** Views of this node. To open one, a caller must have got its run from this service. */
@@ -82,9 +89,9 @@ export class Service {
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#deps, this.#quotas)
     this.#starts = new RunStarter(this.#deps, this.#dispatcher, this.#quotas, (claimed) => this.#execute(claimed))
-    this.views = new ViewCache(options.store, this.limits)
+    this.views = new ViewCache(options.store, this.limits, options.clock)
     this.#access = new Access(options, options.credentials)
-    this.#reader = new RunReader(this.#deps, this.#access, this.#quotas)
+    this.#reader = new RunReader(this.#deps, this.#access, this.#quotas, this.views.held)
     this.#sessionNews = new SessionRunWatch(options.store)
     this.#health = new HealthMonitor({
       ...this.#deps,
@@ -278,12 +285,26 @@ export class Service {
     return this.get(principal, id)
   }
 
+  /** Before a protocol streams the events of a session's runs with `list` and `read`. */
+  async startReadingSession(principal: Principal, session: string): Promise<void> {
+    await this.list(principal, { session, limit: 1 })
+  }
+
   /**
    * Counts as one of the principal's streams until the returned function is called: for what a protocol holds open besides
    * subscriptions. Throws `rate_limited` when there are too many.
    */
   holdStream(principal: Principal): () => void {
     return this.#quotas.openStream(limitedAs(principal))
+  }
+
+  /** Passes a request to an upstream: `work` does so, and says with which status the upstream answers as soon as it is known. */
+  pass(
+    _principal: Principal,
+    _request: PassedRequest,
+    work: (onAnswer: (status: number) => void) => Promise<void>,
+  ): Promise<void> {
+    return work(() => {})
   }
 
   /** An upstream refused the caller's own credential. */

@@ -11,12 +11,14 @@ export interface LongSession {
   readonly eventsPerRun: number
   /** Text of every event. Default: a word. */
   readonly text?: string
+  /** Default: everybody on a server without authentication. */
+  readonly owner?: string
 }
 
 /** Ids of the runs, oldest first. */
 export async function addLongSession(
   store: Store,
-  { session, component, runs, eventsPerRun, text = 'once ' }: LongSession,
+  { session, component, runs, eventsPerRun, text = 'once ', owner = localOwner }: LongSession,
 ): Promise<string[]> {
   const ids: string[] = []
   const began = Date.now() - runs * 1000
@@ -25,7 +27,7 @@ export async function addLongSession(
     const made = newRun(id, new Date(began + number * 1000).toISOString(), {
       session,
       component,
-      owner: localOwner,
+      owner,
       claim: { owner: 'runWriter', ttlMs: 60_000 },
     })
     const { stored } = await store.create(made)

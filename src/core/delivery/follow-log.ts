@@ -4,6 +4,7 @@ import { type EnvelopeRecord, envelopeRecords, markOf, type Slice } from '../mod
 import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
 import { type FoldBatch, batchesOf } from './fold-batches.ts'
+import type { Fold } from './fold-queue.ts'
 import { readLog } from './read-log.ts'
 
 /** The last event that was folded, identified by its record. */
@@ -28,6 +29,8 @@ interface FoldBounds {
   readonly maxBytes: number
   /** Records folded before others get the event loop. */
   readonly atOnce: number
+  /** What they are read for. */
+  readonly fold: Fold
 }
 
 /** The records after an index, at most `atOnce` at a time, to the end that the log has. */
@@ -37,7 +40,7 @@ export async function* recordsAfter(
   after: number,
   bounds: FoldBounds,
 ): AsyncGenerator<readonly EnvelopeRecord[], void, void> {
-  for await (const slice of pagesAfter(store, run, after, bounds.maxBytes)) {
+  for await (const slice of pagesAfter(store, run, after, bounds)) {
     const records = envelopeRecords(slice)
     for (let next = 0; next < records.length; next += bounds.atOnce) {
       const turn = paceFolds()
@@ -54,7 +57,7 @@ export async function* batchesAfter(
   after: number,
   bounds: FoldBounds,
 ): AsyncGenerator<FoldBatch, void, void> {
-  for await (const slice of pagesAfter(store, run, after, bounds.maxBytes))
+  for await (const slice of pagesAfter(store, run, after, bounds))
     for (const batch of batchesOf(slice, run, bounds.atOnce)) {
       const turn = paceFolds()
       if (turn !== undefined) await turn
@@ -67,7 +70,7 @@ async function* pagesAfter(
   store: Store,
   run: string,
   after: number,
-  maxBytes: number,
+  { maxBytes, fold }: FoldBounds,
 ): AsyncGenerator<Slice, void, void> {
   for (let index = after; ;) {
     const slice = await readLog(store, run, index, maxBytes)
@@ -76,5 +79,6 @@ async function* pagesAfter(
     slice.release?.()
     if (slice.closed) return
     index += slice.count
+    await fold.proceed()
   }
 }

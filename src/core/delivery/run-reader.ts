@@ -10,10 +10,12 @@ import { isFinished } from '../model/run.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
+import { countHeld } from './count-held.ts'
 import { nextRecord } from './next-record.ts'
 import { readLog } from './read-log.ts'
 import { SubscriptionRegistry } from './subscription-registry.ts'
 import type { Sink, Subscription } from './subscription.ts'
+import type { ViewMemory } from './view-memory.ts'
 
 /** The outcome of a run as its log says it. */
 export type RunOutcome = Extract<
@@ -33,15 +35,17 @@ export class RunReader {
   readonly #limits: Limits
   readonly #access: Access
   readonly #quotas: PrincipalQuotas
+  readonly #held: ViewMemory
   readonly #subscriptions: SubscriptionRegistry
   readonly #closing = new AbortController()
 
-  constructor(parts: NodeDeps, access: Access, quotas: PrincipalQuotas) {
+  constructor(parts: NodeDeps, access: Access, quotas: PrincipalQuotas, held: ViewMemory) {
     this.#parts = parts
     this.#store = parts.store
     this.#limits = parts.limits
     this.#access = access
     this.#quotas = quotas
+    this.#held = held
     this.#subscriptions = new SubscriptionRegistry(parts.store, parts.limits, parts.clock)
   }
 
@@ -106,14 +110,22 @@ export class RunReader {
 
   /** Counts as one of the caller's streams until it is closed. */
   #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
-    const release = this.#quotas.openStream(limitedAs(principal))
+    const owner = limitedAs(principal)
+    const closeStream = this.#quotas.openStream(owner)
+    let subscription: Subscription | undefined
+    const counted = countHeld(this.#held, owner, sink, (error) => subscription?.fail(error))
+    const release = (): void => {
+      closeStream()
+      counted.release()
+    }
     try {
-      return this.#access.whileCurrent(principal, (onClose) =>
-        this.#subscriptions.open(id, after, sink, () => {
+      subscription = this.#access.whileCurrent(principal, (onClose) =>
+        this.#subscriptions.open(id, after, counted.sink, () => {
           release()
           onClose()
         }),
       )
+      return subscription
     } catch (cause) {
       release()
       throw cause

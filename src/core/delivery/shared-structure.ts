@@ -10,6 +10,7 @@ import { isFinished, type Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
 import type { RunStructure } from '../structure/run-structure.ts'
+import type { Fold } from './fold-queue.ts'
 import { isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
 import type { ViewCache } from './view-cache.ts'
@@ -75,20 +76,26 @@ export class SharedStructure {
   async #build(): Promise<StructureSnapshot> {
     const folded = await this.#verified()
     this.#folded = undefined // not to be continued from, should this fail midway
-    await this.#foldOn(folded)
+    const fold = this.#parts.cache.folds.begin(this.run.owner)
+    try {
+      await this.#foldOn(folded, fold)
+    } finally {
+      fold.end()
+    }
     folded.snapshot ??= await this.#encode(folded)
     this.#folded = folded
     this.#parts.cache.charge(this, folded.bytes + folded.snapshot.json.length)
     return folded.snapshot
   }
 
-  async #foldOn(folded: StructureFold): Promise<void> {
+  async #foldOn(folded: StructureFold, fold: Fold): Promise<void> {
     const { store, run, first, limits } = this.#parts
     const maxBytes = Math.max(limits.maxViewBytes, limits.maxFoldBytes)
     const after = folded.last?.index ?? first - 1
     for await (const records of recordsAfter(store, run.id, after, {
       maxBytes: limits.maxReadBytes,
       atOnce: AT_ONCE,
+      fold,
     })) {
       let type: EventType = 'run.created'
       for (const { envelope, index, isAscii } of records) {
@@ -101,6 +108,7 @@ export class SharedStructure {
       folded.snapshot = undefined
       if (folded.bytes > maxBytes) throw this.#tooLarge()
       this.#parts.cache.charge(this, folded.bytes)
+      fold.holds({ view: this, sharedBytes: 0, ownBytes: folded.bytes })
     }
   }
 

@@ -10,10 +10,12 @@ import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { type FoldBatch, foldBatch } from './fold-batches.ts'
+import type { Fold } from './fold-queue.ts'
 import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
 import { readLog } from './read-log.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
+import { ViewPosition } from './view-position.ts'
 
 /** The fold after an event of the log. States are immutable and share their structure. */
 export interface Checkpoint<State> {
@@ -85,6 +87,8 @@ export class SharedView<State, Frame> {
   #building: Promise<Checkpoint<State>> | undefined
   /** Subscribers at the tail get the same slices. */
   readonly #steps = new WeakMap<Slice, ViewStep<State, Frame>>()
+  /** Checkpoints that this view or several subscribers have. */
+  readonly #shared = new WeakSet<Checkpoint<State>>()
   readonly #encoded = new WeakMap<ViewStep<State, Frame>, Map<string, Uint8Array>>()
 
   constructor(parts: ViewParts<State, Frame>) {
@@ -112,10 +116,18 @@ export class SharedView<State, Frame> {
   /** Folds the events of a slice that follows a checkpoint; once for all subscribers of the same slice. */
   step(before: Checkpoint<State>, slice: Slice): ViewStep<State, Frame> {
     const known = this.#steps.get(slice)
-    if (known !== undefined && known.before.mark === before.mark && known.before.index === before.index) return known
+    if (known !== undefined && known.before.mark === before.mark && known.before.index === before.index) {
+      this.#shared.add(known.after)
+      return known
+    }
     const step = this.#fold(before, recordsOf(slice))
     this.#steps.set(slice, step)
     return step
+  }
+
+  /** Whether a checkpoint is not that of one subscriber alone. */
+  isShared(checkpoint: Checkpoint<State>): boolean {
+    return checkpoint === this.start || this.#shared.has(checkpoint)
   }
 
   /** The frames of a step as bytes, which subscribers with the same encoding share. */
@@ -137,7 +149,7 @@ export class SharedView<State, Frame> {
     const end = await this.#building
     if (end !== undefined && end.index >= next - 1) return end
     // A reader that starts now reads the whole log, even if the log has lost its end since.
-    this.#building ??= this.#build().finally(() => (this.#building = undefined))
+    this.#building ??= this.#folding((fold) => this.#build(fold)).finally(() => (this.#building = undefined))
     return this.#building
   }
 
@@ -153,28 +165,46 @@ export class SharedView<State, Frame> {
   }
 
   /** Number of the last frame of the events up to an index, which is in the log; one less than the first number if there is none. */
-  async frameAt(index: number): Promise<number> {
-    let { state } = this.nearest({ event: index + 1 })
-    for await (const step of this.#eventsAfter(this.nearest({ event: index + 1 }))) {
-      if (step.index > index) break
-      state = step.after
-    }
-    return this.#nextNumber(state) - 1
+  frameAt(index: number): Promise<number> {
+    return this.#folding(async (fold) => {
+      const from = this.nearest({ event: index + 1 })
+      let { state } = from
+      for await (const step of this.#eventsAfter(from, fold)) {
+        if (step.index > index) break
+        state = step.after
+      }
+      return this.#nextNumber(state) - 1
+    })
   }
 
   /** The cursor on the log of a client that has the frames up to a number. Throws `cursor_invalid` if there is no such frame. */
   async cursorAt(frame: number): Promise<LogCursor> {
-    const from = this.nearest({ event: Infinity, frame: frame + 1 })
-    let { state, index } = from
-    for await (const step of this.#eventsAfter(from)) {
-      // The first event of which the client lacks a frame.
-      if (this.#nextNumber(step.after) > frame + 1) break
-      ;({ after: state, index } = step)
-    }
+    const { state, index } = await this.#folding((fold) => this.#eventBefore(frame, fold))
     const last = this.#nextNumber(state) - 1
     if (last === frame) return { index, isExact: true }
     if ((await this.frameAt(Infinity)) >= frame) return { index, isExact: false }
     throw new HoldfastError('cursor_invalid', `run ${this.run.id} has no frame ${frame}: the last one is ${last}`)
+  }
+
+  /** The last event of which a client that has the frames up to a number lacks none. */
+  async #eventBefore(frame: number, fold: Fold): Promise<Pick<Checkpoint<State>, 'state' | 'index'>> {
+    const from = this.nearest({ event: Infinity, frame: frame + 1 })
+    let { state, index } = from
+    for await (const step of this.#eventsAfter(from, fold)) {
+      if (this.#nextNumber(step.after) > frame + 1) break
+      ;({ after: state, index } = step)
+    }
+    return { state, index }
+  }
+
+  /** Within the bounds of a node, which count the fold for the owner of the run. */
+  async #folding<Result>(act: (fold: Fold) => Promise<Result>): Promise<Result> {
+    const fold = this.#parts.cache.folds.begin(this.run.owner)
+    try {
+      return await act(fold)
+    } finally {
+      fold.end()
+    }
   }
 
   #nextNumber(state: State): number {
@@ -182,28 +212,42 @@ export class SharedView<State, Frame> {
     return nextNumber(state)
   }
 
-  async *#eventsAfter({ index: after, state }: Checkpoint<State>): AsyncGenerator<FoldedEvent<State>, void, void> {
+  async *#eventsAfter(
+    { index: after, state, bytes: sharedBytes }: Checkpoint<State>,
+    fold: Fold,
+  ): AsyncGenerator<FoldedEvent<State>, void, void> {
     const { store, run, limits, kind } = this.#parts
-    const bounds = { maxBytes: limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS }
+    const bounds = { maxBytes: limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS, fold }
     let at = state
-    for await (const records of recordsAfter(store, run.id, after, bounds))
-      for (const { envelope, index } of records) {
-        at = kind.projection.apply(at, parseEnvelope(envelope, run.id, index)).state
+    let ownBytes = 0
+    for await (const records of recordsAfter(store, run.id, after, bounds)) {
+      for (const { envelope, index, isAscii } of records) {
+        const event = parseEnvelope(envelope, run.id, index)
+        at = kind.projection.apply(at, event).state
+        ownBytes += heldBytes(event, envelope.length, isAscii)
         yield { index, after: at }
       }
+      fold.holds({ view: this, sharedBytes, ownBytes })
+    }
   }
 
   /** Steps from a checkpoint to the log's current end, a page at a time. */
   async *steps(from: Checkpoint<State>): AsyncGenerator<ViewStep<State, Frame>, void, void> {
-    const { store, run, limits } = this.#parts
-    for (let at = from; ;) {
-      await shareEventLoop()
-      const slice = await readLog(store, run.id, at.index, limits.maxReadBytes)
-      if (slice === undefined) return
-      const step = this.#fold(at, recordsOf(slice))
-      yield step
-      if (slice.closed) return
-      at = step.after
+    const { store, run, limits, cache } = this.#parts
+    const fold = cache.folds.begin(run.owner)
+    const position = new ViewPosition(this, from)
+    try {
+      for (;;) {
+        await shareEventLoop()
+        const slice = await readLog(store, run.id, position.at.index, limits.maxReadBytes)
+        if (slice === undefined) return
+        yield position.take(slice)
+        if (slice.closed) return
+        fold.holds(position.held)
+        await fold.proceed()
+      }
+    } finally {
+      fold.end()
     }
   }
 
@@ -230,16 +274,18 @@ export class SharedView<State, Frame> {
       }
     }
     const last = records.at(-1)!
-    const after = { index: last.event.index, mark: markOf(last.text), state, bytes }
+    const folded = { index: last.event.index, mark: markOf(last.text), state, bytes }
+    // A subscriber that has caught up shares the state that the view has.
+    const after = isSame(folded, this.#tip) ? this.#tip : folded
     // Of another history if the log lost its end meanwhile: only what follows the newest checkpoint is certain to be its sequel.
-    if (before === this.start || (before.index === this.#tip.index && before.mark === this.#tip.mark)) this.#note(after)
+    if (before === this.start || isSame(before, this.#tip)) this.#note(after)
     return { before, after, frames, logs, ends }
   }
 
   /** Folds to the end of the log without occupying the event loop. */
-  async #build(): Promise<Checkpoint<State>> {
+  async #build(fold: Fold): Promise<Checkpoint<State>> {
     const { store, run, limits } = this.#parts
-    const bounds = { maxBytes: BUILD_PAGE_FACTOR * limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS }
+    const bounds = { maxBytes: BUILD_PAGE_FACTOR * limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS, fold }
     let at = await this.#verified()
     let charged = 0
     for await (const batch of batchesAfter(store, run.id, at.index, bounds)) {
@@ -248,6 +294,7 @@ export class SharedView<State, Frame> {
       this.#extend(at)
       if (at.bytes - charged < CHARGED_BYTES) continue
       charged = at.bytes
+      fold.holds({ view: this, sharedBytes: at.bytes, ownBytes: 0 })
       this.#charge()
     }
     this.#charge()
@@ -289,6 +336,7 @@ export class SharedView<State, Frame> {
     const last = this.#checkpoints.at(-1) ?? this.start
     if (this.#tip !== this.start && this.#tip.index - last.index >= CHECKPOINT_EVENTS) this.#keep(this.#tip)
     this.#tip = checkpoint
+    this.#shared.add(checkpoint)
   }
 
   /** A subscriber that missed `n` events folds at most about `n` others, so old checkpoints may be far apart. */
@@ -307,6 +355,10 @@ export class SharedView<State, Frame> {
     if (candidate !== undefined) kept.push(candidate)
     this.#checkpoints = kept.toReversed()
   }
+}
+
+function isSame(one: Checkpoint<unknown>, other: Checkpoint<unknown>): boolean {
+  return one.index === other.index && one.mark === other.mark
 }
 
 function logTooLarge(id: string): HoldfastError {

@@ -7,6 +7,7 @@ import { readLog } from './read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
 import type { Hint, Store } from '../ports/store.ts'
+import type { HeldState } from './view-memory.ts'
 
 /** A page with fewer bytes than this share of what a read may return was most likely the last one. */
 const FULL_PAGE_SHARE = 0.5
@@ -17,6 +18,8 @@ const FAST_PAGE_FACTOR = 4
 export interface Sink {
   /** It passes records on as they are, so that a large slice costs it no more time than a small one. */
   readonly copiesRecords?: boolean
+  /** What it holds of a view, now. */
+  readonly held?: HeldState | undefined
   /** Takes a slice; false when it has no room for another until `resume` is called. */
   write(slice: Slice): boolean
   /** The terminal event was delivered. */

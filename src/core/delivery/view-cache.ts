@@ -2,9 +2,12 @@
 import type { Projection } from '../ports/projection.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Run } from '../model/run.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
+import { FoldQueue } from './fold-queue.ts'
 import { SharedStructure } from './shared-structure.ts'
 import { SharedView } from './shared-view.ts'
+import { ViewMemory } from './view-memory.ts'
 
 /** A protocol's projection, and what subscribers need to find their place in it. */
 export interface ViewKind<State, Frame> {
@@ -29,6 +32,9 @@ interface Evictable {
 const VIEW_BYTES = 4096
 
 export class ViewCache {
+  /** What streams and folds hold besides. */
+  readonly held: ViewMemory
+  readonly folds: FoldQueue
   readonly #parts: { readonly store: Store; readonly limits: Limits; readonly cache: ViewCache }
   /** All views in use. Subscribers keep theirs alive, even if its checkpoints were evicted. */
   readonly #known = new Map<string, WeakRef<object>>()
@@ -39,7 +45,9 @@ export class ViewCache {
   readonly #charged = new Map<Evictable, number>()
   #bytes = 0
 
-  constructor(store: Store, limits: Limits) {
+  constructor(store: Store, limits: Limits, clock?: Clock) {
+    this.held = new ViewMemory(limits)
+    this.folds = new FoldQueue(limits, this.held, clock)
     this.#parts = { store, limits, cache: this }
   }
 

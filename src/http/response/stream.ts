@@ -9,6 +9,7 @@ import type { Limits } from '../../core/model/limits.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
 import type { Sink, Subscription } from '../../core/delivery/subscription.ts'
 import { repeatTimer } from '../../core/runtime/timer.ts'
+import type { HeldState } from '../../core/delivery/view-memory.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
 import type { HttpResponse } from '../exchange.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
@@ -34,6 +35,8 @@ export interface StreamFormat {
   encode(slice: Slice): Uint8Array | string
   /** True once an encoded frame ends the stream before the run ends; `aborted`: as if the connection was lost. */
   done?(): boolean | 'aborted'
+  /** What the stream holds of a view. */
+  held?(): HeldState
   /** Undefined aborts the connection: in some protocols a clean end without a final frame means success. */
   notice(notice: Notice): string | undefined
 }
@@ -130,6 +133,10 @@ export class Stream implements Sink {
 
   get copiesRecords(): boolean {
     return this.#format.copiesRecords === true
+  }
+
+  get held(): HeldState | undefined {
+    return this.#format.held?.()
   }
 
   attach(subscription: Subscription): void {

@@ -9,6 +9,11 @@ import type { Principal } from '../../core/model/principal.ts'
 import type { Projection } from '../../core/ports/projection.ts'
 import { lastOf, recordsOf, type Slice } from '../../core/model/record.ts'
 import type { Service } from '../../core/service.ts'
+import type { Fold } from '../../core/delivery/fold-queue.ts'
+import { heldBytes } from '../../core/delivery/held-bytes.ts'
+import type { HeldState } from '../../core/delivery/view-memory.ts'
+import { ViewPosition } from '../../core/delivery/view-position.ts'
+import type { StoredRun } from '../../core/ports/store.ts'
 import type { StreamFormat } from './stream.ts'
 
 /** How a protocol encodes the frames of a view. */
@@ -35,19 +40,23 @@ export interface SelectedFrames<State, Frame> {
 /** A subscriber's position in a view. It holds no frames. */
 export class ViewCursor<State, Frame> {
   readonly #viewing: ViewSelection<State, Frame>
-  #at: Checkpoint<State>
+  readonly #position: ViewPosition<State, Frame>
   #hasBegun: boolean
   #ended = false
 
   constructor(viewing: ViewSelection<State, Frame>) {
     this.#viewing = viewing
-    this.#at = viewing.from ?? viewing.view.start
+    this.#position = new ViewPosition(viewing.view, viewing.from)
     this.#hasBegun = viewing.isNeeded === undefined
   }
 
   /** The state after all that was taken. */
   get at(): Checkpoint<State> {
-    return this.#at
+    return this.#position.at
+  }
+
+  get held(): HeldState {
+    return this.#position.held
   }
 
   /** A frame has ended the stream. */
@@ -56,9 +65,7 @@ export class ViewCursor<State, Frame> {
   }
 
   take(slice: Slice): SelectedFrames<State, Frame> {
-    const { view } = this.#viewing
-    const step = view.step(this.#at, slice)
-    this.#at = step.after
+    const step = this.#position.take(slice)
     const begin = this.#hasBegun ? 0 : this.#firstNeeded(step)
     return { step, begin, end: this.#ended ? begin : this.#endOf(step, begin) }
   }
@@ -88,6 +95,7 @@ export function viewFormat<State, Frame>(
     ...format,
     encode: (slice) => encodeSelected(viewing.view, format, cursor.take(slice)),
     done: () => cursor.ended,
+    held: () => cursor.held,
     notice: (notice) => format.notice(notice),
   }
 }
@@ -124,10 +132,32 @@ export async function foldRun<State>(
   principal: Principal,
   id: string,
   projection: Projection<State, unknown>,
-  { until, wait, isLookup = false }: FoldOptions<State> = {},
+  options: FoldOptions<State> = {},
 ): Promise<State> {
-  const { run, first, next } = await service.get(principal, id)
+  const stored = await service.get(principal, id)
+  const fold = service.views.folds.begin(stored.run.owner)
+  try {
+    return await foldStored(service, principal, stored, projection, { ...options, fold })
+  } finally {
+    fold.end()
+  }
+}
+
+interface StoredFold<State> extends FoldOptions<State> {
+  readonly fold: Fold
+}
+
+async function foldStored<State>(
+  service: Service,
+  principal: Principal,
+  { run, first, next }: StoredRun,
+  projection: Projection<State, unknown>,
+  { fold, until, wait, isLookup = false }: StoredFold<State>,
+): Promise<State> {
+  const { id } = run
+  const ended = AbortSignal.any(wait === undefined ? [fold.signal] : [fold.signal, wait])
   let state = projection.initial(run)
+  let ownBytes = 0
   let bytesLeft = service.limits.maxFoldBytes
   let contentLeft = isLookup ? Infinity : CONTENT_LIMIT_FACTOR * service.limits.maxResponseBytes
   for (let after = Math.max(START, first - 1); ;) {
@@ -136,20 +166,25 @@ export async function foldRun<State>(
     const slice = await service.read(principal, id, after)
     if (slice === undefined) {
       if (wait === undefined) return state
-      await waitForMore(service, principal, id, after, wait)
+      fold.pause()
+      await waitForMore(service, principal, id, after, ended)
+      fold.signal.throwIfAborted()
       continue
     }
     bytesLeft -= slice.bytes.length
     contentLeft -= Math.max(slice.bytes.length - RECORD_BYTES * slice.count, 0)
     if (bytesLeft < 0 || contentLeft < 0) throw foldTooLarge(id)
-    for (const { event } of recordsOf(slice)) {
+    for (const { event, text, isAscii } of recordsOf(slice)) {
       state = projection.apply(state, event).state
+      ownBytes += heldBytes(event, text.length, isAscii)
       if (until?.(state, event) === true) return state
       const nextTick = shareEventLoop()
       if (nextTick !== undefined) await nextTick
     }
     if (slice.closed) return state
+    fold.holds({ view: fold, sharedBytes: 0, ownBytes })
     after = lastOf(slice)
+    if (after < next - 1) await fold.proceed()
   }
 }
 

@@ -1,5 +1,7 @@
 /** Pull-based iterator over a task's events: the consumer sets the pace, and nothing is buffered. */
+import type { Fold } from '../../../core/delivery/fold-queue.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
+import { limitedAs } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import { TaskCursor } from '../view/task-cursor.ts'
@@ -13,9 +15,11 @@ export async function* updatesOf(
   task: TaskStream,
 ): AsyncGenerator<StreamResponse, void, void> {
   const release = service.holdStream(caller.principal)
+  const fold = service.views.folds.begin(limitedAs(caller.principal))
   try {
-    yield* heldUpdates(service, caller, task)
+    yield* heldUpdates(service, caller, task, fold)
   } finally {
+    fold.end()
     release()
   }
 }
@@ -24,8 +28,10 @@ async function* heldUpdates(
   service: Service,
   caller: OperationCaller,
   task: TaskStream,
+  fold: Fold,
 ): AsyncGenerator<StreamResponse, void, void> {
   const { principal, signal } = caller
+  const ended = AbortSignal.any([signal, fold.signal])
   const { start } = task
   const { run, first } = await service.startReading(principal, task.stored.run.id)
   const cursor = await TaskCursor.open(service, { run, first }, start)
@@ -34,12 +40,14 @@ async function* heldUpdates(
     if (slice === undefined) {
       if (service.closed)
         throw new HoldfastError('unavailable', 'the server ends this stream; the task continues: subscribe again')
-      await service.waitForMore(principal, run.id, cursor.after, service.limits.longPollTimeoutMs, signal)
+      await service.waitForMore(principal, run.id, cursor.after, service.limits.longPollTimeoutMs, ended)
+      fold.signal.throwIfAborted()
       continue
     }
     const { snapshot, taken } = cursor.take(slice)
     if (snapshot !== undefined) yield responseOf(snapshot, caller, task)
     for (const frame of taken?.step.frames.slice(taken.begin, taken.end) ?? []) yield responseOf(frame, caller, task)
     if (cursor.ended || slice.closed) return
+    fold.holds(cursor.held)
   }
 }

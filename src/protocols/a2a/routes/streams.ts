@@ -47,6 +47,7 @@ export async function serveTask(
       return frameFormat.encode(snapshot) + (typeof rest === 'string' ? rest : decoder.decode(rest))
     },
     done: () => cursor.ended,
+    held: () => cursor.held,
   }
   const subscribe = (stream: Stream): Promise<Subscription> =>
     service.subscribe(caller.principal, stored, cursor.after, stream)

@@ -1,6 +1,8 @@
 /** A subscriber's place in the shared view of a task: where its stream starts, and what it gets from there. */
-import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
+import type { Checkpoint, SharedView, ViewStep } from '../../../core/delivery/shared-view.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
+import type { HeldState } from '../../../core/delivery/view-memory.ts'
+import { ViewPosition } from '../../../core/delivery/view-position.ts'
 import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../../core/model/record.ts'
 import type { Service } from '../../../core/service.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
@@ -26,7 +28,7 @@ export interface TaskFrames {
 export class TaskCursor {
   readonly view: TaskViewer
   readonly #start: StreamStart
-  #at: Checkpoint<TaskFold>
+  readonly #position: ViewPosition<TaskFold, TaskFrame>
   #hasStarted: boolean
   #ended = false
   /** The last frame that the snapshot includes. */
@@ -36,7 +38,7 @@ export class TaskCursor {
     this.view = view
     this.#start = start
     this.#hasStarted = start.kind === 'start'
-    this.#at = checkpointFor(view, start)
+    this.#position = new ViewPosition(view, checkpointFor(view, start))
   }
 
   static async open(
@@ -51,7 +53,11 @@ export class TaskCursor {
 
   /** The log index after which the subscription must start, or go on. */
   get after(): number {
-    return this.#at.index
+    return this.#position.at.index
+  }
+
+  get held(): HeldState {
+    return this.#position.held
   }
 
   /** The last frame of the stream was taken. */
@@ -60,27 +66,25 @@ export class TaskCursor {
   }
 
   take(slice: Slice): TaskFrames {
-    if (this.#hasStarted) return { taken: this.#step(slice, 0) }
+    if (this.#hasStarted) return { taken: this.#framesOf(this.#position.take(slice), 0) }
     if (this.#start.kind === 'sequence') return this.#startAtFrame(slice, this.#start.sequence)
     const start = startIn(slice, this.#start)
     if (start === undefined) {
-      this.#at = this.view.step(this.#at, slice).after
+      this.#position.take(slice)
       return {}
     }
-    this.#at = this.view.step(this.#at, sliceBefore(slice, start + 1)).after
-    const snapshot = this.#begin(snapshotFrame(this.#at.state))
-    return start === lastOf(slice) ? { snapshot } : { snapshot, taken: this.#step(sliceAfter(slice, start), 0) }
+    this.#position.take(sliceBefore(slice, start + 1))
+    const snapshot = this.#begin(snapshotFrame(this.#position.at.state))
+    if (start === lastOf(slice)) return { snapshot }
+    return { snapshot, taken: this.#framesOf(this.#position.take(sliceAfter(slice, start)), 0) }
   }
 
   #startAtFrame(slice: Slice, sequence: number): TaskFrames {
-    const step = this.view.step(this.#at, slice)
+    const step = this.#position.take(slice)
     const found = step.frames.findIndex((frame) => frame.sequence === sequence)
-    if (found < 0) {
-      this.#at = step.after
-      return {}
-    }
+    if (found < 0) return {}
     const snapshot = this.#begin(snapshotFrame(step.frames[found]!.fold))
-    return { snapshot, taken: this.#step(slice, found + 1) }
+    return { snapshot, taken: this.#framesOf(step, found + 1) }
   }
 
   #begin(snapshot: TaskFrame): TaskFrame {
@@ -94,9 +98,7 @@ export class TaskCursor {
     return sequence <= this.#included && !last
   }
 
-  #step(slice: Slice, from: number): SelectedFrames<TaskFold, TaskFrame> {
-    const step = this.view.step(this.#at, slice)
-    this.#at = step.after
+  #framesOf(step: ViewStep<TaskFold, TaskFrame>, from: number): SelectedFrames<TaskFold, TaskFrame> {
     // Frames that were held when the snapshot was taken.
     let begin = from
     while (step.frames[begin] !== undefined && this.#includes(step.frames[begin]!)) begin++

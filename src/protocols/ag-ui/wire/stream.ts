@@ -46,6 +46,7 @@ export function agentFormat(stream: AttachedStream): StreamFormat & { readonly a
       )
     },
     done: () => cursor.ended,
+    held: () => cursor.held,
   }
 }
 

@@ -13,6 +13,7 @@ import {
   ViewCursor,
   type FrameFormat,
 } from '../../../http/response/view.ts'
+import type { HeldState } from '../../../core/delivery/view-memory.ts'
 import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetaEvents, type MetaEvent } from '../view/meta-events.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
@@ -82,6 +83,10 @@ export class FollowCursor {
     return this.#cursor.at.index
   }
 
+  get held(): HeldState {
+    return this.#cursor.held
+  }
+
   take(slice: Slice): FollowedFrames {
     const taken = this.#cursor.take(slice)
     const { next } = this.#known
@@ -113,6 +118,7 @@ function followFormat(
       return `${text(begin, live)}${encodeMetaEvents([caughtUp!])}${text(live, end)}`
     },
     done: () => cursor.done,
+    held: () => cursor.held,
   }
 }
 

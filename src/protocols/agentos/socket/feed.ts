@@ -5,6 +5,7 @@ import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { SocketOutbox } from '../../../http/socket/outbox.ts'
 import { type FollowRequest, FollowCursor, noticeOf } from '../routes/follow.ts'
+import type { HeldState } from '../../../core/delivery/view-memory.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
@@ -40,6 +41,10 @@ export class SocketFeed implements Sink {
     const subscription = await this.#os.service.subscribe(principal, known.run.id, this.#cursor.after, this)
     if (this.#closed) return subscription.close()
     this.#subscription = subscription
+  }
+
+  get held(): HeldState {
+    return this.#cursor.held
   }
 
   write(slice: Slice): boolean {

@@ -3,6 +3,7 @@ import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
+import type { HeldState } from '../../../core/delivery/view-memory.ts'
 import type { Service } from '../../../core/service.ts'
 import { closeCodes, type SocketOutbox } from '../../../http/socket/outbox.ts'
 import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
@@ -47,6 +48,10 @@ export class ChatFeed implements Sink {
       this.close()
       throw cause
     }
+  }
+
+  get held(): HeldState {
+    return this.#cursor.held
   }
 
   write(slice: Slice): boolean {

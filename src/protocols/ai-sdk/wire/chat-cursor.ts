@@ -2,6 +2,7 @@
 import type { Slice } from '../../../core/model/record.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { type SelectedFrames, ViewCursor } from '../../../http/response/view.ts'
+import type { HeldState } from '../../../core/delivery/view-memory.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
 export interface ChatCursorOptions {
@@ -40,6 +41,10 @@ export class ChatCursor {
   /** The log index after which the subscription must start. */
   get after(): number {
     return this.#cursor.at.index
+  }
+
+  get held(): HeldState {
+    return this.#cursor.held
   }
 
   /** How the stream has ended. */

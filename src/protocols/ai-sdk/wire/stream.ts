@@ -45,6 +45,7 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
         ? encodeFrames(chatFrameFormat, frames)
         : encodeSelected(view, chatFrameFormat, shared)
     },
+    held: () => cursor.held,
     done: () => (cursor.end === 'cut' ? 'aborted' : cursor.end !== undefined),
   }
 }

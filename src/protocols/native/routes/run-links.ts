@@ -42,7 +42,9 @@ async function serveLinks(
     position: cursor.index,
     resume: { url: cursor.index === START ? url : `${url}?after=${cursor.index}` },
   }
-  const others = await Promise.all(opened.map((each) => linkAt(call, stored, each, cursor.index)))
+  const others: LinkShape[] = []
+  // One after the other: each may have to read the whole log, and one request should not do so many times at once.
+  for (const each of opened) others.push(await linkAt(call, stored, each, cursor.index))
   const body: LinksShape = { run: run.id, cursor: cursor.index, exact: cursor.isExact, links: [native, ...others] }
   respondJson(call.response, 200, body)
 }

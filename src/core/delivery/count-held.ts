@@ -1,0 +1,48 @@
+/** Counts what a stream holds of a view, after each slice that it takes. */
+import type { HoldfastError } from '../model/errors.ts'
+import type { Slice } from '../model/record.ts'
+import type { Sink } from './subscription.ts'
+import type { ViewHolder, ViewMemory } from './view-memory.ts'
+
+export interface CountedSink {
+  readonly sink: Sink
+  readonly release: () => void
+}
+
+/** `end`: called when its memory is needed for others. Streams without a view are not counted. */
+export function countHeld(
+  memory: ViewMemory,
+  owner: string,
+  sink: Sink,
+  end: (error: HoldfastError) => void,
+): CountedSink {
+  if (sink.held === undefined) return { sink, release: () => {} }
+  const holder = memory.hold(owner, end)
+  return { sink: new HoldingSink(sink, holder), release: () => holder.release() }
+}
+
+class HoldingSink implements Sink {
+  readonly #sink: Sink
+  readonly #holder: ViewHolder
+
+  constructor(sink: Sink, holder: ViewHolder) {
+    this.#sink = sink
+    this.#holder = holder
+  }
+
+  write(slice: Slice): boolean {
+    const hasRoom = this.#sink.write(slice)
+    const { held } = this.#sink
+    // The last slice ends the stream anyway.
+    if (held !== undefined && !slice.closed) this.#holder.update(held)
+    return hasRoom
+  }
+
+  finished(): void {
+    this.#sink.finished()
+  }
+
+  failed(cause: unknown): void {
+    this.#sink.failed(cause)
+  }
+}

@@ -1,0 +1,33 @@
+/** One subscriber's place in a view, and the memory that it holds there. */
+import type { Slice } from '../model/record.ts'
+import type { Checkpoint, SharedView, ViewStep } from './shared-view.ts'
+import type { HeldState } from './view-memory.ts'
+
+export class ViewPosition<State, Frame> {
+  readonly #view: SharedView<State, Frame>
+  #at: Checkpoint<State>
+  #ownBytes = 0
+
+  constructor(view: SharedView<State, Frame>, from: Checkpoint<State> = view.start) {
+    this.#view = view
+    this.#at = from
+  }
+
+  /** The fold after all that was taken. */
+  get at(): Checkpoint<State> {
+    return this.#at
+  }
+
+  get held(): HeldState {
+    const ownBytes = this.#ownBytes
+    return { view: this.#view, sharedBytes: this.#at.bytes - ownBytes, ownBytes }
+  }
+
+  take(slice: Slice): ViewStep<State, Frame> {
+    const step = this.#view.step(this.#at, slice)
+    this.#at = step.after
+    // What nobody else has folded to the same event is a copy of its own.
+    this.#ownBytes = this.#view.isShared(step.after) ? 0 : this.#ownBytes + step.after.bytes - step.before.bytes
+    return step
+  }
+}

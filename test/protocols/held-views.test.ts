@@ -1,0 +1,71 @@
+/** The states of views that open streams hold are bounded per node: whoever holds most loses a stream, others keep theirs. */
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ViewCache } from '../../src/core/delivery/view-cache.ts'
+import { defaultLimits } from '../../src/core/model/limits.ts'
+import { keyPrincipalId, ownerKey } from '../../src/core/model/principal.ts'
+import { systemClock } from '../../src/core/ports/clock.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import { createMemoryStore } from '../../src/stores/memory.ts'
+import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
+import { EventStream } from '../support/event-stream.ts'
+import { createKeys } from '../support/keys.ts'
+import { temporaryFolder } from '../support/temporary.ts'
+import { until } from '../support/until.ts'
+import { testedViews } from '../views/kinds.ts'
+import { linkTo } from './every-protocol.ts'
+import { serveNative } from './native/serve.ts'
+
+const EVENTS = 300
+
+/** A run that goes on, with a log of some length. */
+async function addRun(store: Store, id: string, name: string): Promise<RunWriter> {
+  const owner = ownerKey({ id: keyPrincipalId(name) })
+  const claim = { owner: 'runWriter', ttlMs: 600_000 }
+  const made = newRun(id, new Date().toISOString(), { session: id, component: 'lab', owner, claim })
+  const { stored } = await store.create(made)
+  const writer = new RunWriter(store, systemClock, stored, [])
+  writer.start()
+  for (let count = 0; count < EVENTS; count++) writer.text('once ')
+  await writer.flush()
+  return writer
+}
+
+async function heldBytesOf(store: Store, id: string): Promise<number> {
+  const stored = (await store.get(id))!
+  const view = new ViewCache(store, defaultLimits).open(stored, testedViews[0]!.kind)
+  return (await view.current(stored.next)).bytes
+}
+
+describe.each(['agentos', 'openai', 'a2a', 'ai-sdk', 'ag-ui', 'mcp'])('[SEC-2] %s', (protocol) => {
+  test('streams that hold too much of long runs end with the principal that holds most', async () => {
+    const keys = join(temporaryFolder(), 'keys.json')
+    const [anna = '', bert = ''] = await createKeys(keys, ['anna', 'bert'])
+    const store = createMemoryStore()
+    for (const id of ['run_a1', 'run_a2', 'run_a3']) await addRun(store, id, 'anna')
+    const writer = await addRun(store, 'run_b1', 'bert')
+    const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_b1')) }
+    const { url } = await serveNative({ store, auth: { keys }, limits })
+    const follow = async (token: string, id: string): Promise<EventStream> => {
+      const { resume } = await linkTo({ url, token }, id, protocol)
+      const headers = { ...resume.headers, authorization: `Bearer ${token}` }
+      const stream = new EventStream(new URL(resume.url, url).href, { headers })
+      onTestFinished(() => stream.cut())
+      void stream.ended.then(() => ended.add(stream))
+      return stream
+    }
+    const ended = new Set<EventStream>()
+    const [berts, ...annas] = [
+      await follow(bert, 'run_b1'),
+      await follow(anna, 'run_a1'),
+      await follow(anna, 'run_a2'),
+      await follow(anna, 'run_a3'),
+    ]
+    await until('a stream ended', () => ended.size > 0)
+    expect(annas.filter((stream) => ended.has(stream))).toHaveLength(1)
+    expect(ended.size).toBe(1)
+    writer.complete()
+    await writer.flush()
+    expect(await berts.ended).toBe('closed')
+  })
+})
