@@ -3,12 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { AuditEntry } from '../../src/core/access/audit.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import { AuditFile } from '../../src/server/audit-sinks.ts'
 import { createKey } from '../../src/server/auth/api-keys.ts'
+import { startEcho } from '../gateway/echo-server.ts'
 import { all, Peer } from '../protocols/a2a/peer.ts'
 import { message, serveA2a } from '../protocols/a2a/serve.ts'
+import { serveNative } from '../protocols/native/serve.ts'
+import { EventStream } from '../support/event-stream.ts'
 import { answerRun, call, postRun, readLog, startRun, stopRun, untilFinished, untilStatus } from '../support/http.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -62,6 +66,68 @@ test('audit: an entry has principal, action, run, address and result, and no sec
   expect(lines.flatMap((line) => ('audit' in line ? [line.audit] : []))).toEqual(entries)
   expect(JSON.stringify(lines)).not.toMatch(/my-private|my-wrong-key/)
   for (const { key } of [owner, reader]) expect(JSON.stringify(lines)).not.toContain(key.split('_')[2])
+})
+
+test('audit: a request passed to an upstream is logged with its status when the upstream answers, and without its query', async () => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const admin = await createKey(keys, { name: 'alice', principal: 'alice', scopes: ['admin'] })
+  const reader = await createKey(keys, { name: 'reader', principal: 'alice', scopes: ['runs:read'] })
+  const echo = await startEcho()
+  const theirs = { authorization: 'Bearer their-secret' }
+  const entries: AuditEntry[] = []
+  const server = await serveNative({
+    auth: { keys },
+    audit: (entry) => entries.push(entry),
+    components: [upstream.agentos(echo.url, { passthrough: 'root', headers: theirs })],
+  })
+  const pass = (key: string, path: string, method = 'GET'): Promise<Response> =>
+    fetch(server.url + path, { method, headers: { authorization: `Bearer ${key}` } })
+  expect((await pass(admin.key, '/upstream/agentos/memories/7?token=my-secret', 'DELETE')).status).toBe(200)
+  expect((await pass(admin.key, '/traces/teapot')).status).toBe(418)
+  expect((await pass(reader.key, '/upstream/agentos/memories')).status).toBe(403)
+  // Before the stream ends.
+  expect((await pass(admin.key, '/upstream/agentos/slow')).status).toBe(200)
+  const by = ({ entry: { id } }: typeof admin): object => ({
+    action: 'pass',
+    principal: 'alice',
+    credential: `key:${id}`,
+    from: '127.0.0.1',
+    upstream: 'agentos',
+  })
+  expect(entries.map(({ at: _at, ...entry }) => entry)).toEqual([
+    { ...by(admin), request: 'DELETE /memories/7', status: 200, result: 'ok' },
+    { ...by(admin), request: 'GET /traces/teapot', status: 418, result: 'ok' },
+    { ...by(reader), request: 'GET /memories', result: 'forbidden' },
+    { ...by(admin), request: 'GET /slow', status: 200, result: 'ok' },
+  ])
+  expect(JSON.stringify(entries)).not.toContain('secret')
+  echo.state.finish()
+})
+
+test('audit: a stream of a session is logged as a read', async () => {
+  const entries: AuditEntry[] = []
+  const keys = join(temporaryFolder(), 'keys.json')
+  const { key: token } = await createKey(keys, { name: 'alice', principal: 'alice' })
+  const { url } = await serveNative({ auth: { keys }, audit: (entry) => entries.push(entry) })
+  const stream = new EventStream(`${url}/native/sessions/s/events`, { headers: { authorization: `Bearer ${token}` } })
+  onTestFinished(() => stream.cut())
+  expect(await stream.status()).toBe(200)
+  expect(entries).toMatchObject([{ action: 'read', principal: 'alice', session: 's', result: 'ok' }])
+})
+
+test('audit: a request that does not reach its upstream is logged as a failure', async () => {
+  const entries: AuditEntry[] = []
+  const keys = join(temporaryFolder(), 'keys.json')
+  const { key } = await createKey(keys, { name: 'alice', scopes: ['admin'] })
+  const dead = `http://127.0.0.1:${await freePort()}`
+  const server = await serveNative({
+    auth: { keys },
+    audit: (entry) => entries.push(entry),
+    components: [upstream.agentos(dead, { passthrough: 'prefix' })],
+  })
+  const headers = { authorization: `Bearer ${key}` }
+  expect((await fetch(`${server.url}/upstream/agentos/memories`, { headers })).status).toBe(503)
+  expect(entries).toMatchObject([{ action: 'pass', request: 'GET /memories', result: 'unavailable' }])
 })
 
 test('audit: a gRPC stream and a WebSocket subscription are logged as reads', async () => {

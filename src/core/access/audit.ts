@@ -15,6 +15,7 @@ export type AuditAction =
   | 'revoke share'
   | 'forget'
   | 'forget (dry run)'
+  | 'pass'
 
 /** One entry of the audit log: who did what to which run, from where, and with what result. */
 export interface AuditEntry {
@@ -32,12 +33,18 @@ export interface AuditEntry {
   readonly session?: string
   /** The principal that was forgotten. */
   readonly subject?: string
+  /** Name of the upstream that a request was passed to. */
+  readonly upstream?: string
+  /** Its method, and its path without the query, which may hold secrets. */
+  readonly request?: string
+  /** Status of the upstream's answer. */
+  readonly status?: number
   readonly result: 'ok' | ErrorCode
 }
 
 export type AuditSink = (entry: AuditEntry) => void
 
-export type AuditTarget = Pick<AuditEntry, 'run' | 'component' | 'session' | 'subject'>
+export type AuditTarget = Omit<AuditEntry, 'at' | 'action' | 'principal' | 'credential' | 'from' | 'result'>
 
 export class Audit {
   readonly #clock: Clock

@@ -3,7 +3,14 @@ import type { Audit } from './audit.ts'
 import type { StartCommand } from '../scheduling/draft-run.ts'
 import type { ForgetRequest } from './forget.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
-import { type ForgetResult, type KnownRun, Service, type ServiceOptions, type StartedRun } from '../service.ts'
+import {
+  type ForgetResult,
+  type KnownRun,
+  type PassedRequest,
+  Service,
+  type ServiceOptions,
+  type StartedRun,
+} from '../service.ts'
 import type { Share, ShareRequest } from './share-links.ts'
 import type { StoredRun } from '../ports/store.ts'
 import type { Sink, Subscription } from '../delivery/subscription.ts'
@@ -60,12 +67,38 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, action, { subject: ownerKey(who).slice(0, CHARS_MAX) }, work)
   }
 
+  /** An entry when the upstream answers: its answer may be a stream that never ends. */
+  override async pass(
+    principal: Principal,
+    request: PassedRequest,
+    work: (onAnswer: (status: number) => void) => Promise<void>,
+  ): Promise<void> {
+    const answered = Promise.withResolvers<number>()
+    const passed = work(answered.resolve)
+    passed.catch(answered.reject)
+    const { upstream, method, path } = request
+    const target = { upstream, request: `${method} /${path}`.slice(0, CHARS_MAX) }
+    await this.#audit.around(
+      principal,
+      'pass',
+      target,
+      () => answered.promise,
+      (status) => ({ status }),
+    )
+    await passed
+  }
+
   override subscribe(principal: Principal, run: KnownRun, after: number, sink: Sink): Promise<Subscription> {
     return this.#audit.around(principal, 'read', about(idOf(run)), () => super.subscribe(principal, run, after, sink))
   }
 
   override startReading(principal: Principal, id: string): Promise<StoredRun> {
     return this.#audit.around(principal, 'read', about(id), () => super.startReading(principal, id))
+  }
+
+  override startReadingSession(principal: Principal, session: string): Promise<void> {
+    const work = (): Promise<void> => super.startReadingSession(principal, session)
+    return this.#audit.around(principal, 'read', { session: session.slice(0, CHARS_MAX) }, work)
   }
 }
 

@@ -1,6 +1,7 @@
 /** Proxies requests that no protocol serves to an upstream. Off unless an upstream is configured for it. */
 import { requirePermission } from '../../core/access/scopes.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
+import type { Principal } from '../../core/model/principal.ts'
 import type { ComponentSource, Passthrough } from '../../core/ports/component-source.ts'
 import type { Service } from '../../core/service.ts'
 import { HeldCall } from '../../http/response/held-call.ts'
@@ -69,17 +70,28 @@ const RUNS: ReadonlyMap<string, RegExp> = new Map([
   ['openai', /^(chat|completions|responses|conversations)(\/|$)/],
 ])
 
+function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<void> {
+  const { principal, params, request } = call
+  const about = { upstream: upstream.name, method: request.method ?? '', path: params['path'] ?? '' }
+  return service.pass(principal, about, async (onAnswer) => {
+    requirePass(principal, upstream, request.method)
+    const held = new HeldCall(call, service)
+    const noteAnswer = (status: number): void => {
+      onAnswer(status)
+      // Other statuses prove nothing: a route may be public.
+      if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
+    }
+    try {
+      const { subscriberStallTimeoutMs: stallMs } = service.limits
+      await passThrough(call, held, upstream, { stallMs, onAnswer: noteAnswer })
+    } finally {
+      held.release()
+    }
+  })
+}
+
 /** What the upstream's own key may do, only administrators may; a caller's own credential is for the upstream to judge. */
-async function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<void> {
-  const { principal, request } = call
-  const isReading = request.method === 'GET' || request.method === 'HEAD'
+function requirePass(principal: Principal, upstream: PassedUpstream, method: string | undefined): void {
+  const isReading = method === 'GET' || method === 'HEAD'
   requirePermission(principal, upstream.headers !== undefined ? 'admin' : isReading ? 'read' : 'edit')
-  const held = new HeldCall(call, service)
-  try {
-    const status = await passThrough(call, held, upstream, { stallMs: service.limits.subscriberStallTimeoutMs })
-    // Other statuses prove nothing: a route may be public.
-    if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
-  } finally {
-    held.release()
-  }
 }

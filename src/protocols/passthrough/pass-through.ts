@@ -17,18 +17,19 @@ const BODY_BYTES_MAX = 256 * 1024 * 1024
 /** Silence of an upstream, before and within its answer. */
 const IDLE_MS = 120_000
 
-export interface PassLimits {
+export interface PassOptions {
   /** A client that reads nothing for this long is disconnected. */
   readonly stallMs: number
+  /** Called with the status of the answer. */
+  readonly onAnswer: (status: number) => void
 }
 
-/** Returns the status of the answer; 0 if it was cut off. */
 export async function passThrough(
   call: Call,
   held: HeldCall,
   { name, ...upstream }: Passthrough & { readonly name: string },
-  limits: PassLimits,
-): Promise<number> {
+  { stallMs, onAnswer }: PassOptions,
+): Promise<void> {
   const { request, response } = call
   const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
   const idle = new IdleTimer(IDLE_MS)
@@ -37,8 +38,9 @@ export async function passThrough(
     const body = await bodyOf(request, () => idle.reset())
     const headers = requestHeaders(request.headers, await upstream.headers?.())
     const answer = await send({ url, method: request.method, headers, body }, signal, name)
+    onAnswer(answer.status)
     response.writeHead(answer.status, responseHeaders(answer.headers))
-    const taken = new ResponseBackpressure(response, limits.stallMs, signal)
+    const taken = new ResponseBackpressure(response, stallMs, signal)
     for await (const chunk of answer.body ?? []) {
       idle.reset()
       if (request.method === 'HEAD' || response.destroyed) break
@@ -46,13 +48,9 @@ export async function passThrough(
     }
     held.assertCurrent()
     response.end()
-    return answer.status
   } catch (cause) {
     // What an upstream streams has no form in which its end could be told.
-    if (response.headersSent) {
-      response.destroy()
-      return 0
-    }
+    if (response.headersSent) return void response.destroy()
     held.assertCurrent()
     throw cause
   } finally {

@@ -70,7 +70,8 @@ async function longPoll(
 }
 
 async function stream(call: Call, service: Service, follower: SessionFollower): Promise<void> {
-  const { response } = call
+  const { response, principal, params } = call
+  await service.startReadingSession(principal, params['id']!)
   const held = new HeldCall(call, service)
   response.once('close', () => held.release())
   response.writeHead(200, {
