@@ -1,9 +1,11 @@
 /** What views cost for a run that asks often: frames with all of the output are built when they are read, not by every fold. */
 import { beforeAll, expect, test } from 'vitest'
+import { userMessagesProjection } from '../../src/ai-sdk/view/history.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import { localOwner } from '../../src/core/model/principal.ts'
 import { events } from '../../src/core/model/record.ts'
 import type { Run } from '../../src/core/model/run.ts'
+import type { Projection } from '../../src/core/ports/projection.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
@@ -48,20 +50,23 @@ beforeAll(async () => {
   many = await askingRun(TIMES * QUESTIONS)
 })
 
-/** Their frames at a pause have all of the output. */
-const whole = testedViews.filter(({ kind }) => /^agentos|response 0/.test(kind.name))
+/** One view of each protocol. */
+const folds: readonly (readonly [string, Projection<unknown, unknown>])[] = [
+  ...testedViews.filter(({ kind }) => !/1/.test(kind.name)).map(({ kind }) => [kind.name, kind.projection] as const),
+  ['messages of an AI SDK chat', userMessagesProjection('dynamic')],
+]
 
-test.each(whole.map(({ kind }) => [kind.name, kind] as const))(
+test.each(folds)(
   '%s: the cost of a fold is linear in the number of answered questions',
   { timeout: 120_000 },
-  (_name, { projection }) => {
+  (_name, projection) => {
     const cost = ({ run, log }: AskingRun): number => {
       const before = threadCpuMs()
       let state = projection.initial(run)
       for (const event of log) state = projection.apply(state, event).state
       return threadCpuMs() - before
     }
-    const least = (asked: AskingRun): number => Math.min(...Array.from({ length: 4 }, () => cost(asked)))
+    const least = (asked: AskingRun): number => Math.min(...Array.from({ length: 3 }, () => cost(asked)))
     // Quadratic would be the square of it.
     expect(least(many)).toBeLessThan(2 * TIMES * least(few) + NOISE_MS)
   },

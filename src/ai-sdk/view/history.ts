@@ -33,19 +33,28 @@ export const NOTE = 'aiSdk'
 
 export interface UserMessagesState {
   readonly chat: ChatState
-  /** What the user said before each message, by the leg that began it. */
-  readonly userParts: ReadonlyMap<number, readonly UIMessagePart[]>
+  /** Of the newest message. */
+  readonly words: UserWords | undefined
+}
+
+/** What the user said before a message. Linked, because states share it: a run may have thousands of messages. */
+interface UserWords {
+  /** The leg that began the message. */
+  readonly leg: number
+  readonly parts: readonly UIMessagePart[]
+  /** Of the message before. */
+  readonly earlier: UserWords | undefined
 }
 
 export function userMessagesProjection(tools: ChatView['tools']): Projection<UserMessagesState, never> {
   const projection = chatProjection({ leg: 0, restart: 0, tools })
   return {
-    initial: (run) => ({ chat: projection.initial(run), userParts: new Map() }),
-    apply({ chat: before, userParts }, event) {
+    initial: (run) => ({ chat: projection.initial(run), words: undefined }),
+    apply({ chat: before, words: earlier }, event) {
       const { state: chat } = projection.apply(before, event)
       const isNew = event.type === 'run.created' || chat.message.leg !== before.message.leg
-      if (!isNew) return { state: { chat, userParts }, frames: [] }
-      return { state: { chat, userParts: new Map(userParts).set(chat.message.leg, wordsIn(event)) }, frames: [] }
+      if (!isNew) return { state: { chat, words: earlier }, frames: [] }
+      return { state: { chat, words: { leg: chat.message.leg, parts: wordsIn(event), earlier } }, frames: [] }
     },
   }
 }
@@ -64,13 +73,19 @@ export interface RunMessages {
   readonly drafts: readonly Draft[]
 }
 
-export function messagesOf(run: Run, { chat, userParts }: UserMessagesState): RunMessages {
+export function messagesOf(run: Run, { chat, words }: UserMessagesState): RunMessages {
   const note = (run.metadata?.[NOTE] ?? {}) as MessageNote
   const chunks = chunksByMessage(chat.chunks)
-  const drafts = Array.from(userParts, ([leg, parts]) =>
+  const drafts = oldestFirst(words).flatMap(({ leg, parts }) =>
     pairOf(run, chat, leg, chunks.get(leg) ?? [], parts, note),
-  ).flat()
+  )
   return { rewrites: note.rewrites === true, drafts }
+}
+
+function oldestFirst(newest: UserWords | undefined): readonly UserWords[] {
+  const words: UserWords[] = []
+  for (let each = newest; each !== undefined; each = each.earlier) words.push(each)
+  return words.reverse()
 }
 
 /** In one pass: a run may have thousands of messages. */
