@@ -392,7 +392,7 @@ export const configOptions = {
     env: 'HOLDFAST_VIEW_CACHE',
     fallback: `${defaultLimits.maxViewBytes / 2 ** 20}MiB`,
     parse: toSize,
-    help: 'Memory for the view cache, which all protocols except native share. LRU: an evicted view is rebuilt from the log. 0 disables the cache.',
+    help: 'Memory for the view cache, which all protocols except native share. LRU: an evicted view is rebuilt from the log. 0 disables the cache. Open streams may hold four times as much in addition, at least 128 MiB.',
   },
   'max-attempts': {
     value: 'N',

@@ -11,6 +11,10 @@ import { type Environment, type OptionValues, type ParsedOptions, parseOptions }
 import type { ProtocolChoice } from '../protocols/protocol-paths.ts'
 import type { RetentionOptions } from '../retention/retention.ts'
 
+/** Open streams may hold so much more than the cache, also if there is none. */
+const HELD_VIEWS_FACTOR = 4
+const HELD_VIEW_BYTES_MIN = 128 * 1024 * 1024
+
 export interface Config {
   /** 0 picks a free one. */
   readonly port: number
@@ -109,6 +113,7 @@ export function configOf({ values, positionals }: ParsedOptions<typeof configOpt
       maxDocumentsPerPrincipal: values['max-documents-per-principal'],
       maxQueuedRuns: values['max-queued'],
       maxViewBytes: values['view-cache'],
+      maxHeldViewBytes: Math.max(HELD_VIEWS_FACTOR * values['view-cache'], HELD_VIEW_BYTES_MIN),
       maxAttempts: values['max-attempts'],
       loopBlockedMs: values['loop-blocked'],
       heartbeatIntervalMs: values.heartbeat,
