@@ -4,7 +4,9 @@ import { aborted, openNode, subject, textOf, typesOf } from '../../../test/suppo
 import { until } from '../../../test/support/until.ts'
 import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
+import { defaultLimits } from '../model/limits.ts'
 import { type Logger, silentLogger } from '../ports/logger.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
 
 const idle = subject(async function* (_, { signal }) {
   yield 'a'
@@ -40,6 +42,31 @@ describe('leases', () => {
     expect((await store.get(id))!.lease).toBeDefined()
     await node.stop(id)
     await node.ended(id)
+  })
+
+  test('are renewed again soon after a renewal failed, long before they expire', async () => {
+    const store = createMemoryStore()
+    const failing = overriding(store, { renew: () => Promise.reject(new Error('the store is away')) })
+    const delays: number[] = []
+    const clock = {
+      now: () => 0,
+      elapsed: () => 0,
+      startTimer: (_act: () => void, delayMs: number) => (delays.push(delayMs), () => {}),
+    }
+    const keeper = new LeaseKeeper({
+      store: failing,
+      limits: { ...defaultLimits, leaseMs: 12_000 },
+      logger: silentLogger,
+      clock,
+      owner: 'node',
+      components: () => [],
+      executing: () => new Map(),
+      renewed: () => {},
+    })
+    await keeper.renew()
+    // Several tries fit into what is left of a lease that was renewed a third of it ago.
+    expect(delays).toEqual([1000])
+    keeper.close()
   })
 
   test('[RUN-2] report a stop at renewal if its hint was lost', async () => {
