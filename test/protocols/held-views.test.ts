@@ -1,6 +1,7 @@
 /** The states of views that open streams hold are bounded per node: whoever holds most loses a stream, others keep theirs. */
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import { keyPrincipalId, ownerKey } from '../../src/core/model/principal.ts'
@@ -9,10 +10,12 @@ import type { Store } from '../../src/core/ports/store.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { EventStream } from '../support/event-stream.ts'
+import { freePort } from '../support/free-port.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
 import { testedViews } from '../views/kinds.ts'
+import { Peer } from './a2a/peer.ts'
 import { linkTo } from './every-protocol.ts'
 import { serveNative } from './native/serve.ts'
 
@@ -68,4 +71,76 @@ describe.each(['agentos', 'openai', 'a2a', 'ai-sdk', 'ag-ui', 'mcp'])('[SEC-2] %
     await writer.flush()
     expect(await berts.ended).toBe('closed')
   })
+})
+
+const TOO_MUCH = /holds as many long runs/
+
+interface Caller {
+  readonly url: string
+  readonly grpc: string
+  readonly key: string
+}
+
+function openSocket({ url, key }: Caller, path: string, isReady: RegExp | undefined): Promise<Opened> {
+  const socket = new WebSocket(url.replace('http', 'ws') + path, { headers: { authorization: `Bearer ${key}` } })
+  onTestFinished(() => socket.terminate())
+  const seen: string[] = []
+  const { promise, resolve } = Promise.withResolvers<Opened>()
+  const opened = { seen, send: (message: object) => socket.send(JSON.stringify(message)) }
+  socket.on('message', (data: Buffer) => {
+    seen.push(data.toString())
+    if (isReady?.test(data.toString()) === true) resolve(opened)
+  })
+  socket.on('open', () => {
+    if (isReady === undefined) resolve(opened)
+    else opened.send({ action: 'authenticate', token: key })
+  })
+  return promise
+}
+
+interface Opened {
+  readonly seen: readonly string[]
+  readonly send: (message: object) => void
+}
+
+/** Each follows the runs, and returns what it was told. */
+const sockets: Readonly<Record<string, (caller: Caller, runs: readonly string[]) => Promise<() => readonly string[]>>> =
+  {
+    'AgentOS WebSocket': async (caller, runs) => {
+      const { seen, send } = await openSocket(caller, '/agents/ws', /"authenticated"/)
+      for (const run of runs) send({ action: 'reconnect', run_id: run, last_event_index: 0 })
+      return () => seen
+    },
+    'AI SDK WebSocket': async (caller, runs) => {
+      const { seen, send } = await openSocket(caller, '/ai/lab/chat', undefined)
+      for (const run of runs) send({ type: 'resume', requestId: run, id: run, headers: {}, body: {} })
+      return () => seen
+    },
+    'A2A gRPC': async ({ grpc, key }, runs) => {
+      const seen: string[] = []
+      const peer = new Peer(grpc)
+      for (const id of runs)
+        void (async () => {
+          try {
+            for await (const _ of peer.stream('SubscribeToTask', { id }, { authorization: `Bearer ${key}` }));
+          } catch (cause) {
+            seen.push(String(cause))
+          }
+        })()
+      return () => seen
+    },
+  }
+
+test.each(Object.entries(sockets))('[SEC-2] %s: what streams hold of long runs is bounded', async (_name, follow) => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const [key = ''] = await createKeys(keys, ['anna'])
+  const store = createMemoryStore()
+  const runs = ['run_a1', 'run_a2', 'run_a3', 'run_a4']
+  for (const id of runs) await addRun(store, id, 'anna')
+  const grpcPort = await freePort()
+  const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
+  const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { default: 'lab', grpcPort } })
+  const told = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
+  await until('a stream is ended', () => told().some((text) => TOO_MUCH.test(text)))
+  expect(told().filter((text) => TOO_MUCH.test(text))).toHaveLength(1)
 })
