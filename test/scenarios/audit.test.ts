@@ -1,5 +1,7 @@
 /** The audit log: everything that is done or refused, in every protocol, and no secret. */
-import { readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { constants } from 'node:fs'
+import { open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -171,7 +173,22 @@ test('audit: the file has one JSON object per line, is readable by its owner alo
   file.sink(entry)
   file.sink({ ...entry, result: 'forbidden' })
   await file.close()
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
   const written = (await readFile(path, 'utf8')).trimEnd().split('\n')
   expect(written.map((line) => JSON.parse(line) as AuditEntry)).toEqual([entry, { ...entry, result: 'forbidden' }])
   await expect(AuditFile.open('/no/such/folder/audit.jsonl', silentLogger)).rejects.toThrow('cannot be written')
+})
+
+test('audit: a file that is written too slowly loses entries beyond a bound, and the log says so once', async () => {
+  const path = join(temporaryFolder(), 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = await open(path, constants.O_RDONLY | constants.O_NONBLOCK) // and reads nothing
+  const errors: unknown[] = []
+  const file = await AuditFile.open(path, { ...silentLogger, error: (fields) => void errors.push(fields) })
+  const entry: AuditEntry = { at: '', action: 'read', run: 'r'.repeat(1000), result: 'ok' }
+  for (let count = 0; count < 7000; count++) file.sink(entry)
+  expect(errors).toEqual([])
+  for (let count = 0; count < 7000; count++) file.sink(entry)
+  expect(errors).toEqual([{ reason: 'the disk is too slow' }])
+  await reader.close()
 })
