@@ -85,7 +85,7 @@ export function messagesOf(run: Run, { chat, words }: UserMessagesState): RunMes
 function oldestFirst(newest: UserWords | undefined): readonly UserWords[] {
   const words: UserWords[] = []
   for (let each = newest; each !== undefined; each = each.earlier) words.push(each)
-  return words.reverse()
+  return words.toReversed()
 }
 
 /** In one pass: a run may have thousands of messages. */
