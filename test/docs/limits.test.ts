@@ -42,6 +42,11 @@ const perPrincipal: readonly (readonly [string, string])[] = [
   ],
   ['connections', `${count(limits.maxConnectionsPerAddress)} per address, ${count(limits.maxConnections)} in all`],
   ['open streams', count(limits.maxStreamsPerPrincipal)],
+  [
+    'folds of long runs',
+    `${limits.maxConcurrentFolds}, ${limits.maxConcurrentFolds / 2} per principal; ${count(limits.maxQueuedFolds)} more wait, ${limits.maxQueuedFolds / 2} per principal, at most ${limits.foldQueueTimeoutMs / 1000} s`,
+  ],
+  ['memory of the states', size(limits.maxHeldViewBytes)],
   ['requests with a wrong credential', `${limits.maxLoginFailureBurst} at once`],
   ['stored bytes', orNone(limits.maxStoredBytesPerPrincipal)],
   ['documents', orNone(limits.maxDocumentsPerPrincipal)],
