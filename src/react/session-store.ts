@@ -10,8 +10,9 @@ import {
   type SessionMessage,
 } from '../client/index.ts'
 import { SessionView } from '../client/session-view.ts'
+import { EventBatches } from './event-batches.ts'
+import { asProblem, FollowingStore, type Problems, toAnswers } from './following-store.ts'
 import type { PersistedId } from './persisted-id.ts'
-import { asProblem, TOGETHER_MS } from './run-store.ts'
 
 /** The session that `useSession` shows. */
 export interface SessionStoreState {
@@ -33,52 +34,30 @@ const OPEN: ReadonlySet<AssistantMessage['status']> = new Set(['queued', 'runnin
 
 const empty: SessionStoreState = { id: undefined, messages: [], isBusy: false, problem: undefined }
 
-/** Current problems, most important first. */
+/** Kinds of problems, most important first. */
 const KINDS = ['followed', 'started', 'connection', 'command', 'notice'] as const
-type Problems = { readonly [Kind in (typeof KINDS)[number]]?: ClientError | undefined }
+type Kind = (typeof KINDS)[number]
 
-export class SessionStore {
-  readonly #client: Client
-  readonly #persistedId: PersistedId | undefined
-  readonly #listeners = new Set<() => void>()
-  #state = empty
-  #problems: Problems = {}
+export class SessionStore extends FollowingStore<SessionStoreState, Kind> {
   #starting = 0
-  #following: AbortController | undefined
-  #unwatch: (() => void) | undefined
 
-  constructor(client: Client, kept: PersistedId | undefined) {
-    this.#client = client
-    this.#persistedId = kept
-  }
-
-  readonly state = (): SessionStoreState => this.#state
-
-  /** On the server and during hydration there is no session. */
-  readonly initialState = (): SessionStoreState => empty
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    if (this.#listeners.size === 1) this.#wake()
-    return () => {
-      this.#listeners.delete(listener)
-      if (this.#listeners.size === 0) this.#sleep()
-    }
+  constructor(client: Client, persistedId: PersistedId | undefined) {
+    super({ client, empty, kinds: KINDS, persistedId })
   }
 
   /** Starts a run in the session, or in a new one. */
   async send(component: string, input: unknown): Promise<void> {
-    const session = this.#state.id ?? newSession()
+    const session = this.state().id ?? newSession()
     // Before the run exists: a reload meanwhile shows the session, and the run once it has started.
-    if (this.#state.id === undefined) this.#show(session, true)
-    const report = (problems: Problems): void => {
-      if (this.#state.id === session) this.#report(problems)
+    if (this.state().id === undefined) this.select(session)
+    const report = (problems: Problems<Kind>): void => {
+      if (this.state().id === session) this.report(problems)
     }
     this.#starting++
     report({ started: undefined, connection: undefined })
     try {
       const onProblem: OnProblem = (connection) => report({ connection })
-      await this.#client.runs.start({ component, input, session }, { onProblem })
+      await this.client.runs.start({ component, input, session }, { onProblem })
     } catch (cause) {
       report({ started: asProblem(cause) })
     } finally {
@@ -89,108 +68,52 @@ export class SessionStore {
 
   /** Stops all runs of the session that have not ended. */
   async stop(): Promise<void> {
-    await this.#command(() => Promise.all(this.#unfinished().map(({ run }) => this.#client.runs.stop(run))))
+    const runs = unfinishedIn(this.state().messages)
+    await this.command(() => Promise.all(runs.map(({ run }) => this.client.runs.stop(run))), 'command')
   }
 
   /** Answers the question that was asked last, or one of several by id. */
   async answer(answer: unknown, question?: string): Promise<void> {
-    const asked = this.#unfinished().findLast(({ questions }) =>
+    const asked = unfinishedIn(this.state().messages).findLast(({ questions }) =>
       question === undefined ? questions.length > 0 : questions.some(({ id }) => id === question),
     )
     if (asked === undefined) return
-    const answers = question === undefined ? { answer } : { answers: { [question]: answer } }
-    await this.#command(() => this.#client.runs.answer(asked.run, answers))
+    await this.command(() => this.client.runs.answer(asked.run, toAnswers(answer, question)), 'command')
   }
 
-  /** Shows no session any more. Its runs continue. */
-  clear(): void {
-    this.#show(undefined, true)
+  protected override begin(id: string): SessionStoreState {
+    return { ...empty, id }
   }
 
-  #unfinished(): AssistantMessage[] {
-    return this.#state.messages.filter(
-      (message): message is AssistantMessage => message.role === 'assistant' && OPEN.has(message.status),
-    )
+  protected override complete(state: SessionStoreState): SessionStoreState {
+    return { ...state, isBusy: this.#starting > 0 || unfinishedIn(state.messages).length > 0 }
   }
 
-  async #command(send: () => Promise<unknown>): Promise<void> {
-    const { id } = this.#state
-    this.#report({ command: undefined })
-    try {
-      await send()
-    } catch (cause) {
-      if (this.#state.id === id) this.#report({ command: asProblem(cause) })
-    }
-  }
-
-  /** Resumes following, or shows what was selected elsewhere meanwhile. */
-  #wake(): void {
-    const look = (): void => {
-      const id = this.#persistedId === undefined ? this.#state.id : this.#persistedId.read()
-      if (id !== this.#state.id || (id !== undefined && this.#following === undefined)) this.#show(id)
-    }
-    this.#unwatch = this.#persistedId?.watch(look)
-    look()
-  }
-
-  /** Last subscriber left: a hidden page, or React's strict mode, may come back. */
-  #sleep(): void {
-    this.#unwatch?.()
-    this.#following?.abort()
-    this.#following = undefined
-  }
-
-  #show(id: string | undefined, persists = false): void {
-    if (persists) this.#persistedId?.write(id)
-    this.#following?.abort()
-    this.#following = undefined
-    this.#problems = {}
-    this.#set({ ...empty, id })
-    if (id === undefined || this.#listeners.size === 0) return
-    this.#following = new AbortController()
-    void this.#follow(id, this.#following.signal)
-  }
-
-  async #follow(id: string, signal: AbortSignal): Promise<void> {
+  protected override async follow(id: string, signal: AbortSignal): Promise<void> {
     const view = new SessionView()
-    let batch: LoggedEvent[] = []
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const flush = (problems: Problems = {}): void => {
-      clearTimeout(timer)
-      timer = undefined
-      view.apply(batch)
-      batch = []
-      if (signal.aborted) return
-      this.#problems = { ...this.#problems, ...problems }
-      this.#set({ ...this.#state, messages: view.messages })
-    }
-    const report = (problems: Problems): void => {
-      if (!signal.aborted) this.#report(problems)
+    const batches = new EventBatches<LoggedEvent>((events) => {
+      view.apply(events)
+      if (!signal.aborted) this.set({ ...this.state(), messages: view.messages })
+    })
+    const report = (problems: Problems<Kind>): void => {
+      if (!signal.aborted) this.report(problems)
     }
     const onGap: OnGap = ({ run, earliest }) => report({ notice: new GapError(run, earliest) })
     const onProblem: OnProblem = (connection) => report({ connection })
     try {
-      for await (const event of this.#client.sessions.follow(id, { signal, onGap, onProblem })) {
-        batch.push(event)
-        timer ??= setTimeout(() => flush(), TOGETHER_MS)
-      }
+      for await (const event of this.client.sessions.follow(id, { signal, onGap, onProblem })) batches.add(event)
     } catch (cause) {
-      flush({ connection: undefined, followed: asProblem(cause) })
+      if (!signal.aborted) this.note({ connection: undefined, followed: asProblem(cause) })
+      batches.flush()
     }
   }
+}
 
-  #report(problems: Problems): void {
-    this.#problems = { ...this.#problems, ...problems }
-    this.#set(this.#state)
-  }
-
-  #set(state: SessionStoreState): void {
-    this.#state = state
-    const isBusy = this.#starting > 0 || this.#unfinished().length > 0
-    const kind = KINDS.find((each) => this.#problems[each] !== undefined)
-    this.#state = { ...state, isBusy, problem: kind && this.#problems[kind] }
-    for (const listener of this.#listeners) listener()
-  }
+/** Messages of runs that have not ended. */
+function unfinishedIn(messages: readonly SessionMessage[]): AssistantMessage[] {
+  return messages.filter(
+    (message): message is AssistantMessage => message.role === 'assistant' && OPEN.has(message.status),
+  )
 }
 
 function newSession(): string {

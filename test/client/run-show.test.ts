@@ -1,7 +1,8 @@
 /** What `useRun` shows, without a page around it. */
 import { expect, test } from 'vitest'
 import { type ClientError, createClient } from '../../src/client/index.ts'
-import { RunStore, TOGETHER_MS } from '../../src/react/run-store.ts'
+import { TOGETHER_MS } from '../../src/react/event-batches.ts'
+import { RunStore } from '../../src/react/run-store.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { answerRun, startRun, untilFinished } from '../support/http.ts'
 import { until } from '../support/until.ts'
