@@ -237,7 +237,7 @@ describe('a question with a schema', () => {
     expect(textOf(await node.ended(id))).toBe('pay 4')
   })
 
-  test('is asked again if only the schema itself can tell that an answer is wrong, also across a crash', async () => {
+  test('a question is asked again if the schema, but not its JSON Schema, rejects the answer, also across a crash', async () => {
     const world = new World(asks)
     const first = world.worker()
     const id = await first.start('subject', 'x')

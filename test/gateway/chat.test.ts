@@ -278,7 +278,7 @@ describe('gateway, chat completions: an upstream', () => {
     return response.headers.get('holdfast-run')!
   }
 
-  test('continues when its client leaves, and every other protocol shows the whole answer', async () => {
+  test('gateway: a run continues when its client leaves, and every other protocol shows the whole answer', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const { server } = await serveScripts({ m: words(6, promise) })
     const run = await leave(server, 'm')
@@ -294,11 +294,15 @@ describe('gateway, chat completions: an upstream', () => {
     expect(agentos).toMatchObject({ status: 'COMPLETED', content: 'w0 w1 w2 w3 w4 w5 ' })
   })
 
-  test('is stopped when its client leaves, with onDisconnect: stop', async () => {
+  test('gateway: a run is cancelled when its client leaves, with onDisconnect: stop', async () => {
     const { server, chat } = await serveScripts({ m: words(6, new Promise(() => {})) }, { onDisconnect: 'stop' })
-    await leave(server, 'm')
+    const run = await leave(server, 'm')
     await until('the upstream lost its client', () => chat.gone === 1)
     expect(chat.bodies).toHaveLength(1)
+    await until('the run is cancelled', async () => {
+      const { status } = (await (await fetch(`${server.url}/runs/${run}`)).json()) as { status: string }
+      return status === 'cancelled'
+    })
   })
 
   test('that is down does not prevent the start, is named by /health, and is found when it is up', async () => {

@@ -294,7 +294,7 @@ test.each(['structure', 'transcript', 'console', 'AgentOS', 'A2A', 'recovery'])(
 )
 
 describe('the rule of what is retracted', () => {
-  test.each(Object.entries(views))('is the one that %s asks', async (_, view) => {
+  test.each(Object.entries(views))('%s asks the one rule of what is retracted', async (_, view) => {
     const log = logged(eventsOf(cases[0]!))
     const shown = await view(log)
     rule.isBroken = true
@@ -306,7 +306,7 @@ describe('the rule of what is retracted', () => {
     }
   })
 
-  test('the rule of retraction is written once', () => {
+  test('retraction: the rule is written once', () => {
     const root = join(import.meta.dirname, '../..')
     const files = ['src', 'console'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),

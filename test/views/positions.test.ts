@@ -13,8 +13,8 @@ const EVENTS = 150
 
 const numbered = testedViews.filter(({ positionOf }) => positionOf !== undefined)
 
-describe.each(numbered.map((tested) => [tested.kind.name, tested] as const))('a position in %s', (_, tested) => {
-  test('[SUB-2] is the last frame of the events up to a log index, and back', () =>
+describe.each(numbered.map((tested) => [tested.kind.name, tested] as const))('view %s', (_, tested) => {
+  test('[SUB-2] a position is the last frame up to a log index, and converts back to that index', () =>
     withSeed(async (random) => {
       const clock = createFakeClock()
       const store = createMemoryStore({ clock })

@@ -159,7 +159,7 @@ describe('lab: output', () => {
     ])
   })
 
-  test('can be something that is not an event', async () => {
+  test('lab: `bogus` emits an event of an unknown type', async () => {
     expect(await performed('bogus')).toEqual([{ type: 'lab.bogus', data: {} }])
   })
 })

@@ -114,7 +114,7 @@ describe('workflow: an attempt that times out', () => {
     expect(failureOf(log)).toMatchObject({ code: 'deadline_exceeded', message: /longer than 20 ms/ })
   })
 
-  test('is followed by another', async () => {
+  test('workflow: an attempt that timed out is retried', async () => {
     let times = 0
     const slow = step({
       name: 's',

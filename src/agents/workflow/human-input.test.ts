@@ -129,7 +129,7 @@ describe('workflow: a step with a question', () => {
     expect(resultOf(await answeredByAnother(flow as Component, 'them'))).toBe('a them')
   })
 
-  test('gives an agent both', async () => {
+  test('workflow: a step with a question gives its agent the input and the answer', async () => {
     const echo = agent<unknown>({
       id: 'echo',
       async *run(input) {

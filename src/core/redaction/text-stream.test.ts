@@ -147,6 +147,10 @@ describe('redaction of a stream: a custom pattern', () => {
   })
 
   test('holds the last characters back, and splits no character', () => {
-    for (const piece of streamed('😀😀😀😀😀😀😀😀'.split(''), own)) expect(piece.isWellFormed()).toBe(true)
+    const pieces = streamed('😀😀😀😀😀😀😀😀'.split(''), own)
+    expect(pieces.filter((piece) => !piece.isWellFormed())).toEqual([])
+    expect(pieces.join('')).toBe('😀😀😀😀😀😀😀😀')
+    expect(pieces.at(-1)).not.toBe('') // held back until the stream ended
+    expect(pieces.slice(0, -1).join('')).not.toBe('') // and the rest was not
   })
 })

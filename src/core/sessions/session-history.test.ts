@@ -247,7 +247,7 @@ describe('session history: the limits', () => {
   })
 })
 
-test('session history: a recovered run gets the same, whatever ended meanwhile', async () => {
+test('session history: a recovered run gets the history of its first attempt, whatever ended meanwhile', async () => {
   const told: string[][] = []
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const component = subject(

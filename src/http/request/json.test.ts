@@ -71,7 +71,7 @@ describe('listOf', () => {
   const shape = z.object({ items: listOf(z.object({ name: z.string() }), { min: 1, max: 3 }) })
   const issuesOf = (items: unknown) => shape.safeParse({ items }).error?.issues
 
-  test('returns the items', () => {
+  test('listOf: a list within its bounds is parsed', () => {
     expect(shape.parse({ items: [{ name: 'a' }] })).toEqual({ items: [{ name: 'a' }] })
   })
 

@@ -503,7 +503,7 @@ test('config: every log level is accepted', () => {
 describe('config: the table of options', () => {
   const table: Readonly<Record<string, Option>> = configOptions
 
-  test('equals the help', () => {
+  test('config: the help lists every option of the table', () => {
     const help = helpText(configOptions)
     const port = 'Port to listen on. 0 picks a free one. Default: 7777. [HOLDFAST_PORT]'
     expect(help).toContain(`  --port PORT\n      ${port}\n`)

@@ -43,7 +43,7 @@ async function stop(server: OpenAiServer): Promise<unknown> {
 const SUCCESS = ['stop', 'completed']
 
 describe.each(successes)('success: $name', ({ model = 'lab', input, split }) => {
-  test.each(ways)('[RUN-3] $name', async ({ ask }) => {
+  test.each(ways)('[RUN-3] OpenAI: it is reported as a success to: $name', async ({ ask }) => {
     const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 40 } })
     const base = split === undefined ? server.base : await throughSplitBytes(server)
     const got = await ask({ base, model, input })
@@ -54,7 +54,7 @@ describe.each(successes)('success: $name', ({ model = 'lab', input, split }) => 
 })
 
 describe.each(failures)('failure: $name', ({ model = 'lab', input, meanwhile }) => {
-  test.each(ways)('[RUN-3] $name', async ({ ask, streams }) => {
+  test.each(ways)('[RUN-3] OpenAI: it is never reported as a success to: $name', async ({ ask, streams }) => {
     const server = await serveOpenAi()
     const [got] = await Promise.all([ask({ base: server.base, model, input }), meanwhile?.(server)])
     expect(got.raised).toBeTruthy()
@@ -65,7 +65,7 @@ describe.each(failures)('failure: $name', ({ model = 'lab', input, meanwhile }) 
 })
 
 describe('failure: a server that is drained midway', () => {
-  test.each(ways)('[RUN-3] $name', async ({ ask }) => {
+  test.each(ways)('[RUN-3] OpenAI: it is never reported as a success to: $name', async ({ ask }) => {
     const server = await serveOpenAi()
     const drained = untilRun(server, 4).then(() => server.close())
     const got = await ask({ base: server.base, model: 'lab', input: 'text 3; hang' })
