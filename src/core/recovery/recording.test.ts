@@ -40,3 +40,27 @@ test.each([
     expect(turns).toBeGreaterThanOrEqual(Math.floor(looks / 11))
   },
 )
+
+test.each([
+  { reason: 'answered', attemptFrom: 2, retried: 'both attempts' },
+  { reason: 'shutdown', attemptFrom: 8, retried: 'the last attempt' },
+] as const)(
+  'recording: after a release as $reason, a retry starts $retried afresh',
+  async ({ reason, attemptFrom }) => {
+    const clock = createFakeClock()
+    const store = createMemoryStore({ clock })
+    const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+    const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
+    runWriter.start()
+    runWriter.append({ type: 'tool.called', data: { call: 'c', name: 'search', input: {}, key: 'search', within: '' } })
+    runWriter.pause()
+    runWriter.append({ type: 'tool.completed', data: { call: 'c', name: 'search', output: 'found', key: 'search' } })
+    runWriter.resume()
+    runWriter.append({ type: 'run.released', data: { reason } })
+    runWriter.start()
+    runWriter.text('still here')
+    await runWriter.flush()
+    const reader = await RecordingReader.read(store, 'run_1', runWriter.writer.next, Infinity)
+    expect(reader.attemptFrom).toBe(attemptFrom)
+  },
+)

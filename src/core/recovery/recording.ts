@@ -37,7 +37,7 @@ export interface Recording {
 /** Reads a run's log once, in slices of the event loop. */
 export class RecordingReader {
   readonly progress = new RunProgress()
-  /** Index of the first event of the last attempt. */
+  /** Index of the first event of the last attempt, or of the one that it continues. */
   attemptFrom = 0
   /** End of the sleep that the log ends with; absent if it does not end with one. */
   asleepUntil: number | undefined
@@ -45,6 +45,7 @@ export class RecordingReader {
   readonly #output: OutputByActor = new Map()
   readonly #tokenUsage = new TokenUsage()
   #attempt = 0
+  #isReleasedWithAnswers = false
 
   /** Reads a log up to `end`. */
   static async read(store: Store, run: string, end: number, maxBytes: number): Promise<RecordingReader> {
@@ -71,8 +72,10 @@ export class RecordingReader {
   note(event: LoggedEvent): boolean {
     if (event.type === 'run.started') {
       this.#attempt = event.data.attempt
-      this.attemptFrom = event.index + 1
+      // An attempt that continues from answers uses the work of the one before: neither can be retried without the other.
+      if (!this.#isReleasedWithAnswers) this.attemptFrom = event.index + 1
     }
+    this.#isReleasedWithAnswers = event.type === 'run.released' && event.data.reason === 'answered'
     if (event.type === 'sleep.started') this.asleepUntil = Date.parse(event.data.until)
     else if (event.type !== 'run.started') this.asleepUntil = undefined
     this.progress.note(event)
