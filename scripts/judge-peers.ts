@@ -146,14 +146,20 @@ const langgraph = pythonPeer(
   },
 )
 
-const resumableStream: Peer = {
-  ...nodePeer('resumable-stream', 'AI SDK + resumable-stream (Redis)', ['ai', 'resumable-stream', 'redis']),
-  async start() {
-    const cwd = nodePrograms()
-    const redis = await startRedis()
-    const env = { ...MODEL, REDIS_URL: `redis://127.0.0.1:${redis.port}` }
-    return { command: ['node', 'resumable-stream.mjs'], env, cwd, close: redis.close, beside: [redis.pid] }
-  },
+const resumableStream = besideRedis(
+  nodePeer('resumable-stream', 'AI SDK + resumable-stream (Redis)', ['ai', 'resumable-stream', 'redis']),
+)
+
+function besideRedis(peer: Peer, settings: Readonly<Record<string, string>> = {}): Peer {
+  return {
+    ...peer,
+    async start() {
+      const cwd = nodePrograms()
+      const redis = await startRedis()
+      const env = { ...MODEL, ...settings, REDIS_URL: `redis://127.0.0.1:${redis.port}` }
+      return { command: ['node', `${peer.name}.mjs`], env, cwd, close: redis.close, beside: [redis.pid] }
+    },
+  }
 }
 
 /** Redis is not what dies: it lives as long as the judge. */
@@ -184,6 +190,14 @@ export const peers: readonly Peer[] = [
   }),
   langgraph,
   nodePeer('mastra', 'Mastra (Express adapter)', ['@mastra/core']),
+  besideRedis(
+    nodePeer('mastra-durable', 'Mastra durable agent (Redis, LibSQL)', [
+      '@mastra/core',
+      '@mastra/redis',
+      '@mastra/libsql',
+    ]),
+    { DATA: '{folder}/runs.db' },
+  ),
 ]
 
 /** Runs a module of the judge on a peer and passes on its lines. Throws if it fails: half a verdict is none. */

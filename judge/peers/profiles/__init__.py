@@ -5,7 +5,7 @@ from .hermes import Hermes
 from .holdfast import Holdfast
 from .holdfast_protocols import HoldfastA2a, HoldfastAgentOs, HoldfastAiSdk, HoldfastChat
 from .langgraph import LangGraph
-from .mastra import Mastra
+from .mastra import Mastra, MastraDurable
 from .plain import Plain
 from .resumable_stream import ResumableStream
 
@@ -26,5 +26,6 @@ PROFILES = {
         DurableStreams(),
         LangGraph(),
         Mastra(),
+        MastraDurable(),
     )
 }

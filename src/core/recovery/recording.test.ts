@@ -43,7 +43,7 @@ test.each([
 
 test.each([
   { reason: 'answered', attemptFrom: 2, retried: 'both attempts' },
-  { reason: 'shutdown', attemptFrom: 8, retried: 'the last attempt' },
+  { reason: 'draining', attemptFrom: 8, retried: 'the last attempt' },
 ] as const)(
   'recording: after a release as $reason, a retry starts $retried afresh',
   async ({ reason, attemptFrom }) => {
