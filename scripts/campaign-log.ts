@@ -21,6 +21,8 @@ export interface KillPart extends CampaignPart {
   readonly records: number
   /** What was lost, doubled or changed, with the seed; absent if nothing was. */
   readonly violation?: string
+  /** Why the part came to no verdict, such as a time limit on a busy machine; none of its kills are claimed. */
+  readonly unfinished?: string
 }
 
 export interface SimulationPart extends CampaignPart {

@@ -30,7 +30,8 @@ per run of a command. Campaigns add up over several runs and commits. A part tha
 ## Kills
 
 \`npm run kills -- --scenario NAME --kills N\` ends processes with \`kill -9\` and compares everything that clients were given, and everything that was
-acknowledged, with what the [store](../glossary.md#store) holds afterwards. A part counts when all of its runs were compared.
+acknowledged, with what the [store](../glossary.md#store) holds afterwards. A part counts when all of its runs were
+compared; the kills of a part without a verdict are not counted.
 
 ${killTable(kills)}
 ## Simulated seeds
@@ -46,12 +47,16 @@ function killTable(parts: readonly KillPart[]): string {
     const own = parts.filter((part) => part.scenario === scenario)
     const wrong = own.filter(({ violation }) => violation !== undefined)
     const facts = [title, own.length, ...[sum(own, (part) => part.kills), sum(own, (part) => part.runs)].map(number)]
-    return [...facts, number(sum(own, (part) => part.records)), wrong.length, spanOf(own), commitsOf(own)]
+    const open = own.filter(({ unfinished }) => unfinished !== undefined)
+    const verdicts = [wrong.length, open.length]
+    return [...facts, number(sum(own, (part) => part.records)), ...verdicts, spanOf(own), commitsOf(own)]
   })
-  const failures = parts.flatMap(({ scenario, at, commit, violation }) =>
-    violation === undefined ? [] : [`- ${scenario}, ${at.slice(0, 10)}, ${commit}: ${violation}`],
-  )
-  return `${table(['what is killed', 'parts', 'kills', 'runs', 'records compared', 'violations', 'dates', 'commits'], rows)}
+  const failures = parts.flatMap(({ scenario, at, commit, load, violation, unfinished }) => {
+    const where = `${scenario}, ${at.slice(0, 16).replace('T', ' ')}, ${commit}, load ${load}`
+    if (violation !== undefined) return [`- **Violation**, ${where}: ${violation}`]
+    return unfinished === undefined ? [] : [`- Without verdict, ${where}: ${unfinished}`]
+  })
+  return `${table(['what is killed', 'parts', 'kills', 'runs', 'records compared', 'violations', 'without verdict', 'dates', 'commits'], rows)}
 ${failures.length === 0 ? '' : `${failures.join('\n')}\n`}`
 }
 

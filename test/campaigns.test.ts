@@ -26,7 +26,9 @@ test('campaigns: a violation is counted, described, and removes the claim that n
   }
   expect(sentenceOf([good])).toBe('1,200 kills, 0 events lost, 0 doubled: 1,200 on SQLite, 0 on PostgreSQL, 0 on NATS')
   expect(sentenceOf([good, bad])).toContain('1,207 kills, 1 parts with violations')
-  expect(pageOf([good, bad], [])).toContain('- nats, 2026-11-18, 01234567: run x has 5 events, its client saw 4')
+  expect(pageOf([good, bad], [])).toContain(
+    '- **Violation**, nats, 2026-11-18 02:00, 01234567, load 2: run x has 5 events, its client saw 4',
+  )
 })
 
 test('campaigns: no seed is counted twice on one commit', () => {
