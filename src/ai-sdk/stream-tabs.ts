@@ -15,6 +15,8 @@ type Message =
 export type Heard = { readonly chunk: UIMessageChunk } | 'done' | 'leads' | 'missed' | 'silent'
 
 const CHUNKS_MAX = 1000
+/** Broadcasts and locks travel apart: the other tabs hear the end before one of them gets the lock, and would read the stream. */
+const LINGER_MS = 1000
 
 export class StreamTabs {
   readonly #locks: LockManager
@@ -30,6 +32,7 @@ export class StreamTabs {
   #received = 0
   #sentAt = 0
   #isLeading = false
+  #hasEnded = false
   #wake: (() => void) | undefined
 
   /** Undefined outside of browsers, and where pages cannot share. */
@@ -65,6 +68,7 @@ export class StreamTabs {
   /** This tab's connection has delivered the end. */
   end(): void {
     if (this.#isLeading) this.#send({ at: this.#received, is: 'done' })
+    this.#hasEnded = this.#isLeading
   }
 
   /** This tab's connection works. */
@@ -99,8 +103,9 @@ export class StreamTabs {
   }
 
   close(): void {
-    this.#closed.abort()
     this.#channel.close()
+    if (this.#hasEnded) setTimeout(() => this.#closed.abort(), LINGER_MS)
+    else this.#closed.abort()
   }
 
   /** Leads, or finds out where the leader is and waits for its place. */

@@ -18,4 +18,15 @@ const fickle = agent<unknown>({
   },
 })
 
-export default [...labComponents(), clerk, fickle]
+/** Stops in the middle until its process is killed, and says the rest after that. */
+const halting = agent<unknown>({
+  id: 'halting',
+  recovery: 'resume',
+  async *run(_input, { attempt, sleep }) {
+    for (let word = 0; word < 20; word++) yield `[${word}] `
+    if (attempt === 1) await sleep(3_600_000)
+    for (let word = 20; word < 60; word++) yield `[${word}] `
+  },
+})
+
+export default [...labComponents(), clerk, fickle, halting]

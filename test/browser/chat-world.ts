@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 import { bundle } from './bundle.ts'
 
 const WITHIN = { withinMs: 180_000, everyMs: 50 }
-const COMPONENTS = ['lab', 'lab-resume', 'clerk', 'fickle']
+const COMPONENTS = ['lab', 'lab-resume', 'clerk', 'fickle', 'halting']
 
 export interface ChatWorld {
   server: ServerProcess
