@@ -79,7 +79,7 @@ async function sleepUntilOnline(ms: number, leastMs: number, signal: AbortSignal
   try {
     await sleep(leastMs, signal)
     const either = signal === undefined ? wakeUp.signal : AbortSignal.any([signal, wakeUp.signal])
-    if (!wakeUp.signal.aborted) await sleep(ms - leastMs, either)
+    if (ms > leastMs && !wakeUp.signal.aborted) await sleep(ms - leastMs, either)
   } catch (cause) {
     if (signal?.aborted === true) throw cause
   } finally {

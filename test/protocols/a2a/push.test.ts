@@ -51,6 +51,18 @@ async function deadLetters(url: string, headers: Record<string, string> = {}): P
   return ((await answer.json()) as DeadLetters).deadLetters
 }
 
+test('push: a look for deliveries that takes longer than the interval between looks starts no timer in the past', async () => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  const server = await serveA2a({ a2a: { push: { loopback: true, limits: { ...limits, lookMs: 0 } } } })
+  const receiver = await receive()
+  await send(server.agent(), 'text 1', {}, pushTo(receiver.url))
+  await until('the end is told', () => isOver(receiver))
+  expect(warnings).toEqual([])
+})
+
 test('push: a receiver gets everything that a stream sends, in order, with its token and its credentials', async () => {
   const server = await serveA2a({ a2a })
   const receiver = await receive()

@@ -87,7 +87,9 @@ export class Pushes {
       const took = performance.now() - began
       const restMs = Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)
       await pause(restMs, signal)
-      await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#roomMade.signal]))
+      // A look that took long rests for longer than the interval between looks.
+      if (restMs < this.#limits.lookMs)
+        await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#roomMade.signal]))
     }
   }
 

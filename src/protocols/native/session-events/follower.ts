@@ -168,7 +168,7 @@ export class SessionFollower {
     const ended = AbortSignal.any([signal, woken.signal])
     const open = [...this.#runs.values()].filter(({ at }) => at !== 'end').slice(-WATCHED_MAX)
     const pause = new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs)
+      const timer = setTimeout(resolve, Math.max(timeoutMs, 0)) // the time may be over by now
       this.#wake = resolve
       ended.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
     })
