@@ -7,6 +7,9 @@ import { freePort } from '../support/free-port.ts'
 
 const run = promisify(execFile)
 
+/** Some start three processes, from the sources. */
+const RUN_MS = 240_000
+
 const folders = readdirSync('examples', { withFileTypes: true }).flatMap((entry) =>
   entry.isDirectory() ? [entry.name] : [],
 )
@@ -16,7 +19,7 @@ async function outputOf(name: string): Promise<string[]> {
   const argv = ['--conditions=holdfast-source', `examples/${name}/main.ts`, String(await freePort())]
   // What an AgentOS of the environment says is not what the example says.
   const env = { ...process.env, AGENTOS_URL: undefined, AGENTOS_AGENT: undefined, NO_COLOR: '1' }
-  const { stdout } = await run(process.execPath, argv, { timeout: 60_000, env })
+  const { stdout } = await run(process.execPath, argv, { timeout: RUN_MS, env })
   return stdout.replace(/\n$/, '').split('\n')
 }
 
@@ -79,7 +82,7 @@ const BUILT = ['next', 'next-chat']
 /** The server is killed during the run. */
 const KILLED = ['kill-and-resume', 'express', 'hono', 'fastify', 'http', 'bun']
 
-describe('examples', { timeout: 90_000 }, () => {
+describe('examples', { timeout: RUN_MS + 30_000 }, () => {
   test.each(Object.keys(printed))('example %s prints what its run does', async (name) => {
     expect(await outputOf(name)).toEqual(printed[name])
   })
@@ -92,7 +95,9 @@ describe('examples', { timeout: 90_000 }, () => {
     const lines = await outputOf(name)
     const kill = lines.indexOf('killed')
     const events = lines.filter((line) => /^\d+ [a-z]+\./.test(line))
-    expect(lines[kill + 1]).toBe('13 run.started ')
+    // The log may go on after the event at which the server is killed: on a busy machine its reader is behind.
+    const starts = lines.flatMap((line, at) => (/ run\.started $/.test(line) ? [at] : []))
+    expect(starts.map((at) => at > kill)).toEqual([false, true])
     expect(lines.at(-1)).toBe(`${events.length} events, each once`)
     expect(lines).toHaveLength(events.length + 2)
     expectWholeCount(events, 'Wave')

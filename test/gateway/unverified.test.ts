@@ -5,16 +5,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { UnverifiedCallers } from '../../src/core/access/unverified-callers.ts'
 import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
-import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
+import { stillClock } from '../support/still-clock.ts'
 import { until } from '../support/until.ts'
 import { chunk, sse } from './chat-server.ts'
-
-/** No bucket fills up while a busy machine takes its time. */
-const still: Clock = { now: () => Date.now(), elapsed: () => 0 }
 
 /** Accepts keys that begin with `good`, refuses others, and does not answer those that begin with `slow`. */
 async function startJudge(): Promise<string> {
@@ -40,7 +37,7 @@ async function serve(limits: Partial<Limits>): Promise<Server> {
     store: createMemoryStore(),
     components: [upstream.openai(await startJudge(), options)],
     auth: { passthrough: true },
-    clock: still,
+    clock: stillClock,
     limits,
   })
 }

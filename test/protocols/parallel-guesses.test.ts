@@ -3,17 +3,14 @@ import { type ServiceError, status } from '@grpc/grpc-js'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { type Authenticator, credentialRefused, type HostRequest } from '../../src/core/model/principal.ts'
-import type { Clock } from '../../src/core/ports/clock.ts'
 import { hostAuthenticator } from '../../src/server/auth/host.ts'
+import { stillClock } from '../support/still-clock.ts'
 import { until } from '../support/until.ts'
 import { Peer } from './a2a/peer.ts'
 import { grpcAddress, serveA2a } from './a2a/serve.ts'
 
 const ALLOWED = 3
 const EACH = 10
-
-/** No bucket fills up while a busy machine takes its time. */
-const still: Clock = { now: () => Date.now(), elapsed: () => 0 }
 
 /** What a status of HTTP, a code of gRPC or an event of AgentOS says about a credential. */
 const outcomes: ReadonlyMap<string | number, string> = new Map<string | number, string>([
@@ -40,7 +37,12 @@ async function serve() {
     },
   }
   const limits = { maxLoginFailureBurst: ALLOWED }
-  const server = await serveA2a({ auth: authenticator, limits, clock: still, a2a: { default: 'lab', grpcPort: 0 } })
+  const server = await serveA2a({
+    auth: authenticator,
+    limits,
+    clock: stillClock,
+    a2a: { default: 'lab', grpcPort: 0 },
+  })
   const grpc = new Peer(await grpcAddress(server))
 
   const overHttp = async (key: string): Promise<string> => {
@@ -98,7 +100,7 @@ test('[SEC-2] wrong cookies of a host application shown by parallel WebSocket up
     return cookie === 'right' ? { id: 'anna' } : null
   }
   const limits = { maxLoginFailureBurst: ALLOWED }
-  const server = await serveA2a({ auth: hostAuthenticator(authenticate), limits, clock: still })
+  const server = await serveA2a({ auth: hostAuthenticator(authenticate), limits, clock: stillClock })
   const upgrade = (cookie?: string): Promise<number> => {
     const headers = cookie === undefined ? {} : { cookie }
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`, { headers })

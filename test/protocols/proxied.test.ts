@@ -8,6 +8,7 @@ import { call } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
 import { startServer } from '../support/process.ts'
 import { temporaryDatabase, temporaryFolder } from '../support/temporary.ts'
+import { stillClock } from '../support/still-clock.ts'
 import { Peer } from './a2a/peer.ts'
 import { serveA2a } from './a2a/serve.ts'
 
@@ -64,6 +65,7 @@ test('audit log and throttling of wrong credentials use the client’s address b
     auth: { keys },
     audit: (entry) => entries.push(entry),
     trustProxy: ['loopback'],
+    clock: stillClock,
     limits: { maxLoginFailureBurst: 2 },
     a2a: { grpcPort },
   })

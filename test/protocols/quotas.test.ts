@@ -4,22 +4,19 @@ import { type ServiceError, status } from '@grpc/grpc-js'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Limits } from '../../src/core/model/limits.ts'
-import type { Clock } from '../../src/core/ports/clock.ts'
 import { freePort } from '../support/free-port.ts'
 import { createKeys } from '../support/keys.ts'
 import { temporaryFolder } from '../support/temporary.ts'
+import { stillClock } from '../support/still-clock.ts'
 import { until } from '../support/until.ts'
 import { Peer } from './a2a/peer.ts'
 import { serveA2a } from './a2a/serve.ts'
 import { serveNative } from './native/serve.ts'
 
-/** No bucket fills up while a busy machine takes its time. */
-const still: Clock = { now: () => Date.now(), elapsed: () => 0 }
-
 async function serveTwo(limits: Partial<Limits>) {
   const path = join(temporaryFolder(), 'keys.json')
   const [anna, bert] = await createKeys(path, ['anna', 'bert'])
-  const server = await serveNative({ auth: { keys: path }, limits, clock: still })
+  const server = await serveNative({ auth: { keys: path }, limits, clock: stillClock })
   const ask = async (key: string | undefined, path_: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(server.url + path_, {
       method: body === undefined ? 'GET' : 'POST',
@@ -110,7 +107,7 @@ test('[SEC-2] gRPC calls and WebSockets are counted by address before authentica
   const grpcPort = await freePort()
   const server = await serveA2a({
     auth: { keys: path },
-    clock: still,
+    clock: stillClock,
     limits: { maxRequestsPerAddress: 0.01, maxRequestBurstPerAddress: 1 },
     a2a: { default: 'lab', grpcPort },
   })
@@ -142,7 +139,7 @@ test('[SEC-2] gRPC calls count as requests of their principal, and beyond its ra
   const grpcPort = await freePort()
   await serveA2a({
     auth: { keys: path },
-    clock: still,
+    clock: stillClock,
     limits: { maxRequestsPerSecond: 1, maxRequestBurst: 3 },
     a2a: { default: 'lab', grpcPort },
   })
@@ -162,7 +159,7 @@ test('[SEC-2] gRPC calls with wrong credentials are throttled by address', async
   const grpcPort = await freePort()
   await serveA2a({
     auth: { keys: path },
-    clock: still,
+    clock: stillClock,
     limits: { maxLoginFailureBurst: 2 },
     a2a: { default: 'lab', grpcPort },
   })
@@ -221,7 +218,7 @@ test('[SEC-2] messages on a WebSocket count as requests of its principal, and be
   const [anna] = await createKeys(path, ['anna'])
   const server = await serveNative({
     auth: { keys: path },
-    clock: still,
+    clock: stillClock,
     limits: { maxRequestsPerSecond: 1, maxRequestBurst: 3 },
   })
   const socket = new WebSocket(`${server.url.replace('http', 'ws')}/agents/ws`)

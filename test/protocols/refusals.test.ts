@@ -6,6 +6,7 @@ import type { Limits } from '../../src/core/model/limits.ts'
 import { freePort } from '../support/free-port.ts'
 import { call, followRun, startRun, type Target, untilStatus } from '../support/http.ts'
 import { createKeys } from '../support/keys.ts'
+import { stillClock } from '../support/still-clock.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { Peer } from './a2a/peer.ts'
 import { serveA2a } from './a2a/serve.ts'
@@ -17,6 +18,7 @@ async function serve(limits: Partial<Limits>): Promise<Served> {
   const grpcPort = await freePort()
   const server = await serveA2a({
     auth: { keys: path },
+    clock: stillClock,
     limits,
     a2a: { default: 'lab', grpcPort },
   })
