@@ -68,6 +68,7 @@ describe.skipIf(!hasChromium)('HoldfastChatTransport: tabs of one chat', () => {
     async () => {
       const world = await openWorld()
       await world.context.addInitScript((delayMs) => {
+        // oxlint-disable-next-line typescript/unbound-method -- called with its channel
         const listen = BroadcastChannel.prototype.addEventListener as (
           type: string,
           listener: (event: Event) => void,
