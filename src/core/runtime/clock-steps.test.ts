@@ -143,5 +143,5 @@ test('no store measures a duration with the wall clock', () => {
     .map((path) => [path, readFileSync(join(stores, path), 'utf8').split('Date.now()').length - 1] as const)
     .filter(([, count]) => count > 0)
   // Until the servers have told their time, that of the node is the best guess of it.
-  expect(calls).toEqual([['nats/server-time.ts', 1]])
+  expect(calls).toEqual([['nats/connection/server-time.ts', 1]])
 })
