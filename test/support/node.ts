@@ -35,8 +35,8 @@ export interface NodeOptions {
 /** For operations that take milliseconds, except on a busy machine. */
 const WAIT_MS = 180_000
 
-/** Leases are renewed, and orphans polled for, every 50 ms. With a frozen clock no lease expires by itself. */
-const SMALL: Partial<Limits> = { leaseMs: 150, pollIntervalMs: 20, stopGraceMs: 50, drainTimeoutMs: 0 }
+/** Leases are renewed every 500 ms, orphans polled for every 20. With a frozen clock no lease expires by itself. */
+const SMALL: Partial<Limits> = { leaseMs: 1500, pollIntervalMs: 20, stopGraceMs: 50, drainTimeoutMs: 0 }
 
 /** Starts executing runs immediately; drained after the test. */
 export function openNode({

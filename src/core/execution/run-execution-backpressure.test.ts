@@ -8,6 +8,8 @@ import type { LogWriter, Store } from '../ports/store.ts'
 
 /** For what a disk may take to sync some hundred commits while others use it. */
 const WRITTEN_MS = 60_000
+/** No worker is taken for dead because its machine is busy. */
+const LEASE_MS = 60_000
 
 interface Peak {
   pending: number
@@ -48,7 +50,7 @@ test('[SUB-1] backpressure: an agent that yields ten thousand events without wai
         for (let number = 0; number < 10_000; number++) yield `[${number}]`
       }),
     ],
-    limits: { maxPendingEvents: 64 },
+    limits: { leaseMs: LEASE_MS, maxPendingEvents: 64 },
   })
   const id = await node.start('subject')
   const { next } = await node.reached(id, 'completed', WRITTEN_MS)
@@ -68,7 +70,7 @@ test('[SUB-1] backpressure: an agent that yields large events is slowed down by 
         for (let number = 0; number < 500; number++) yield large
       }),
     ],
-    limits: { maxPendingChars: 50_000 },
+    limits: { leaseMs: LEASE_MS, maxPendingChars: 50_000 },
   })
   await node.reached(await node.start('subject'), 'completed', WRITTEN_MS)
   expect(peak.pendingChars).toBeLessThan(50_000 + 11_000)

@@ -63,7 +63,12 @@ describe('on a shared store, a node', () => {
     const time = new ManualClock()
     const store = sharedStore(time)
     await store.create(newRun('run_unserved', time.iso(), { component: 'gone' }))
-    const node = openNode({ components: [served], store, clock: time, limits: { unservedTimeoutMs: 600 } })
+    const node = openNode({
+      components: [served],
+      store,
+      clock: time,
+      limits: { leaseMs: 150, unservedTimeoutMs: 600 },
+    })
     await time.pass(599)
     expect(await node.log('run_unserved')).toHaveLength(1)
     await time.pass(100)
@@ -74,7 +79,7 @@ describe('on a shared store, a node', () => {
   test('[RUN-1] does not fail queued runs that a live node serves, however long they wait and whatever its own clock shows', async () => {
     const time = new ManualClock()
     const store = sharedStore(time)
-    const busy = openNode({ components: [hanging], store, clock: time, limits: { maxConcurrentRuns: 1 } })
+    const busy = openNode({ components: [hanging], store, clock: time, limits: { leaseMs: 150, maxConcurrentRuns: 1 } })
     const running = await busy.start('hanging')
     await busy.reached(running, 'running')
     const queued = await busy.start('hanging')
@@ -86,7 +91,7 @@ describe('on a shared store, a node', () => {
       components: [served],
       store: counting,
       clock: ahead,
-      limits: { unservedTimeoutMs: 60 },
+      limits: { leaseMs: 150, unservedTimeoutMs: 60 },
     })
     await time.pass(1000)
     expect(looks).toBeGreaterThan(5)

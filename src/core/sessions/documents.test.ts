@@ -208,7 +208,7 @@ describe('a session', () => {
 
   test('stays when one of its runs does not end in time, and can be removed later', async () => {
     const store = createMemoryStore()
-    const node = openNode({ components, store })
+    const node = openNode({ components, store, limits: { leaseMs: 150 } }) // removing waits for some of them
     const claim = { owner: 'a worker elsewhere', ttlMs: 60_000 }
     const held = newRun('run_held', new Date().toISOString(), { owner: 'local', session, claim })
     await store.create(held)
