@@ -20,6 +20,7 @@ import type { EngineOptions } from '../server/engine-options.ts'
 import { firstSegments, type ProtocolPaths, toProtocolPaths } from '../server/protocols/protocol-paths.ts'
 import { assertSignedCardHost } from '../server/signed-card-host.ts'
 import { type StoreConfig, toStore } from '../server/store/store-address.ts'
+import { DEFAULT_STORE } from '../server/store/default-store.ts'
 
 /** Options of `holdfast()`. */
 export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
@@ -49,8 +50,6 @@ const RULES: OptionRules<HoldfastOptions> = {
   closeOn: aList,
   url: aString,
 }
-
-const DEFAULT_STORE = 'sqlite:.holdfast/holdfast.db'
 
 export interface CheckedOptions {
   readonly given: HoldfastOptions

@@ -1,8 +1,12 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createNetServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../stores/memory.ts'
 import { createServer, type ServerOptions } from './create-server.ts'
+import { temporaryFolder } from '../../test/support/temporary.ts'
 
 function timers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length
@@ -62,4 +66,16 @@ test('createServer: the store may be an address, and a wrong one is refused with
   await expect(createServer({ components: [], store: 'mysql://db' })).rejects.toThrow(
     'unsupported in this version: use sqlite',
   )
+})
+
+test('createServer: without a store it opens the same SQLite file as holdfast() and the command line, below its working directory', () => {
+  const folder = temporaryFolder()
+  const source = new URL('create-server.ts', import.meta.url).href
+  const program = `import { createServer } from '${source}'\nawait (await createServer({ components: [] })).close()`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  expect(existsSync(join(folder, '.holdfast/holdfast.db'))).toBe(true)
 })

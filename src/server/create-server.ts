@@ -19,15 +19,16 @@ import { type Engine, openEngine } from './engine.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { aStore, engineRules } from './engine-rules.ts'
 import { createHttpServer, urlOf } from './http-server.ts'
+import { DEFAULT_STORE } from './store/default-store.ts'
 import { openStore } from './store/open-store.ts'
 
 /** Options of `createServer`. */
 export interface ServerOptions extends Omit<EngineOptions, 'store'> {
-  /** `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store. `close` closes it. */
-  readonly store: string | Store
+  /** `sqlite:PATH`, `postgres://…`, `nats://…`, `memory:`, or an open store. `close` closes it. Default: `sqlite:.holdfast/holdfast.db`. */
+  readonly store?: string | Store
   /** Default: 127.0.0.1. */
   readonly host?: string
-  /** Default: 0, which picks a free port. */
+  /** Default: 0, which picks a free port. The command line has 7777. */
   readonly port?: number
   /** Serves HTTPS, and gRPC over TLS. The certificate is reloaded when its files change. Default: plain HTTP. */
   readonly tls?: TlsOptions
@@ -58,10 +59,11 @@ export interface Server extends PublicServer {
 
 export async function createServer(options: ServerOptions): Promise<Server> {
   checkOptions('createServer()', options, RULES)
-  checkRequired('createServer()', options, ['components', 'store'])
+  checkRequired('createServer()', options, ['components'])
   const { host = '127.0.0.1', port = 0, tls, logger = silentLogger } = options
   const certificate = tls && (await (await import('./certificate-files.ts')).CertificateFiles.open(tls, logger))
-  const store = typeof options.store === 'string' ? await openStore(options.store, logger) : options.store
+  const { store: given = DEFAULT_STORE } = options
+  const store = typeof given === 'string' ? await openStore(given, logger) : given
   const engine = await openEngine(
     { ...options, store },
     { host, url: () => address(), ...(certificate !== undefined && { certificate }) },

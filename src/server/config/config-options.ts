@@ -1,4 +1,5 @@
 /** The server's flags and environment variables: one table from which help and docs are generated. */
+import { DEFAULT_STORE } from '../store/default-store.ts'
 import { isIP } from 'node:net'
 import { defaultLimits } from '../../core/model/limits.ts'
 import { redactionNames } from '../../core/redaction/redactions.ts'
@@ -64,7 +65,7 @@ export const configOptions = {
   store: {
     value: 'STORE',
     env: 'HOLDFAST_STORE',
-    fallback: 'sqlite:.holdfast/holdfast.db',
+    fallback: DEFAULT_STORE,
     parse: toStore,
     help: 'Store for runs: sqlite:PATH for one node, postgres://… or nats://… for many, or memory: for runs that end with the process.',
   },
