@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { blocksOf } from '../support/doc-programs.ts'
 import { freePort } from '../support/free-port.ts'
-import { BLOCK_MS, isHealthy, projectFolder, readerEnvironment, Terminal } from '../support/reader.ts'
+import { BLOCK_MS, isHealthy, projectFolder, readerEnvironment, Terminal } from '../support/doc-terminal.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '../..')

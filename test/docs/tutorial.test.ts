@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { BLOCK_MS, isHealthy, projectFolder, readerEnvironment, Terminal } from '../support/reader.ts'
+import { BLOCK_MS, isHealthy, projectFolder, readerEnvironment, Terminal } from '../support/doc-terminal.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '../..')

@@ -7,7 +7,7 @@ import { methods } from '../../src/protocols/a2a/requests/methods.ts'
 import { listRequest, pushConfigRequest, sendRequest, taskRequest } from '../../src/protocols/a2a/requests/shapes.ts'
 import { callParams, initializeParams, updateParams } from '../../src/protocols/mcp/requests/shapes.ts'
 import { openApiDocument } from '../../src/protocols/native/wire/openapi.ts'
-import { chatBody } from '../../src/protocols/openai/chat/shapes.ts'
+import { completionBody } from '../../src/protocols/openai/chat/shapes.ts'
 import { addBody, conversationBody, conversationUpdate } from '../../src/protocols/openai/conversations/shapes.ts'
 import { compactBody, responseBody } from '../../src/protocols/openai/responses/shapes.ts'
 import type { FuzzedRoute } from './messages.ts'
@@ -37,7 +37,7 @@ const openApi = JSON.parse(JSON.stringify(openApiDocument('0.0.0'))) as OpenApi
 /** Bodies of the other protocols, by route. */
 const schemas: readonly (readonly [RegExp, Schema])[] = (
   [
-    [/^POST \/v1\/chat\/completions$/, chatBody],
+    [/^POST \/v1\/chat\/completions$/, completionBody],
     [/^POST \/v1\/responses$/, responseBody],
     [/^POST \/v1\/responses\/compact$/, compactBody],
     [/^POST \/v1\/conversations\/\{id\}\/items$/, addBody],

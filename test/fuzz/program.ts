@@ -13,7 +13,7 @@ import { createServer } from '../../src/server/create-server.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { freePort } from '../support/free-port.ts'
 import { servedProtocols } from '../support/served-protocols.ts'
-import { longestTurnMs } from '../support/turns.ts'
+import { longestTurnMs } from '../support/event-loop-stall.ts'
 import { fuzzComponents } from './components.ts'
 import { KEY, type Measured, type Ready, type ToProgram } from './messages.ts'
 

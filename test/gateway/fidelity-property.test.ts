@@ -9,7 +9,7 @@ import { ChatOutput } from '../../src/agents/upstream/chat-output.ts'
 import { taskProjection } from '../../src/protocols/a2a/view/projection.ts'
 import { fromStream } from '../../src/protocols/a2a/legacy/result.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
-import { chatProjection } from '../../src/protocols/openai/chat/projection.ts'
+import { completionProjection } from '../../src/protocols/openai/chat/projection.ts'
 import { framesOf, logged } from './upstream-log.ts'
 
 const extras = fc.dictionary(fc.stringMatching(/^x_[a-z]{1,6}$/), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 3 })
@@ -75,7 +75,7 @@ test('gateway: a chat client gets chunks and events with names of their own, wit
           ? logged('openai', each.event, each.data, [])
           : logged('openai', 'chat.completion.chunk', each.data, shown.add(each.data as never)),
       )
-      const frames = framesOf(chatProjection({ part: 0, includeUsage: true }), 'openai', [...log, ...shown.end()])
+      const frames = framesOf(completionProjection({ part: 0, includeUsage: true }), 'openai', [...log, ...shown.end()])
       expect(frames.map(({ data, event }) => ({ ...(event !== undefined && { event }), data }))).toEqual([
         ...sent,
         end,

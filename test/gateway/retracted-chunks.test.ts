@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Event } from '../../src/core/model/event.ts'
 import type { Run } from '../../src/core/model/run.ts'
-import { chatProjection, toCompletion } from '../../src/protocols/openai/chat/projection.ts'
+import { completionProjection, toCompletion } from '../../src/protocols/openai/chat/projection.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
 const run = { id: 'run_1', component: 'c', session: 's', createdAt: TIME, status: 'queued', attempt: 0 } as Run
@@ -17,7 +17,7 @@ function chunk(content: string, finish: string | null = null): Event[] {
 }
 
 function contentOf(...events: readonly Event[]): unknown {
-  const projection = chatProjection({ part: 0, whole: true })
+  const projection = completionProjection({ part: 0, whole: true })
   const created: Event = { type: 'run.created', data: { component: 'c', input: 'x', session: 's', upstream: 'openai' } }
   let state = projection.initial(run)
   for (const [index, event] of [created, ...events].entries())

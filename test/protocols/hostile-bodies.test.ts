@@ -5,7 +5,7 @@ import { WebSocket } from 'ws'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { createServer, type Server } from '../../src/server/create-server.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
-import { longestTurnMs, threadCpuMs } from '../support/turns.ts'
+import { longestTurnMs, threadCpuMs } from '../support/event-loop-stall.ts'
 
 /**
  * No request may hold the event loop for longer than this many times what the runtime needs to parse WIDEST, the value that takes it

@@ -8,7 +8,7 @@ import { createServer, type Server } from '../../src/server/create-server.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { addLongSession } from '../support/long-session.ts'
-import { longestTurnMs, threadCpuMs } from '../support/turns.ts'
+import { longestTurnMs, threadCpuMs } from '../support/event-loop-stall.ts'
 
 const RUNS = 60
 const EVENTS = 1500

@@ -6,7 +6,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import { createServer } from '../../src/server/create-server.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
-import { turnsOf } from '../support/turns.ts'
+import { turnsOf } from '../support/event-loop-stall.ts'
 import { until } from '../support/until.ts'
 
 const EVENTS = 60_000

@@ -219,7 +219,7 @@ export const defects: readonly Defect[] = [
   {
     id: 'expired-leases-not-looked-for',
     file: 'src/core/scheduling/dispatcher.ts',
-    search: '      this.#tending = false\n    }\n    this.#claimer.look()',
+    search: '      this.#tending = false\n    }\n    this.#claimer.poll()',
     replace: '      this.#tending = false\n    }',
     invariant: 'RUN-1',
     seed: 41,

@@ -2,7 +2,7 @@
 import type { Projection } from '../../src/core/ports/projection.ts'
 import { taskProjection, type TaskFrame } from '../../src/protocols/a2a/view/projection.ts'
 import { agentosProjection } from '../../src/protocols/agentos/view/projection.ts'
-import { chatProjection } from '../../src/protocols/openai/chat/projection.ts'
+import { completionProjection } from '../../src/protocols/openai/chat/projection.ts'
 import { responseProjection } from '../../src/protocols/openai/responses/projection.ts'
 import { agentKind } from '../../src/protocols/ag-ui/view/projection.ts'
 import { chatProjection as uiProjection } from '../../src/ai-sdk/view/projection.ts'
@@ -11,7 +11,7 @@ import type { ProjectedWire, Wire } from './plan.ts'
 const projections = {
   agentos: agentosProjection((id) => ({ kind: 'agent', name: id })),
   responses: responseProjection(0),
-  chat: chatProjection({ part: 0 }),
+  chat: completionProjection({ part: 0 }),
   a2a: taskProjection,
   'ai-sdk': uiProjection({ leg: 0, restart: 0, tools: 'dynamic' }),
   'ag-ui': agentKind.projection,

@@ -23,7 +23,7 @@ import { chatProjection as aiSdkProjection } from '../../src/ai-sdk/view/project
 import { messagesOf } from '../../src/protocols/ag-ui/view/messages.ts'
 import { agentKind } from '../../src/protocols/ag-ui/view/projection.ts'
 import { callKind } from '../../src/protocols/mcp/view/projection.ts'
-import { chatProjection, toCompletion } from '../../src/protocols/openai/chat/projection.ts'
+import { completionProjection, toCompletion } from '../../src/protocols/openai/chat/projection.ts'
 import { toResponse } from '../../src/protocols/openai/responses/object.ts'
 import { responseProjection } from '../../src/protocols/openai/responses/projection.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
@@ -231,7 +231,7 @@ const views: Readonly<Record<string, View>> = {
     )
   },
   'chat completions': (log) => {
-    const completion = toCompletion(stateOf(chatProjection({ part: 0 }), log), { finish: 'stop' }) as {
+    const completion = toCompletion(stateOf(completionProjection({ part: 0 }), log), { finish: 'stop' }) as {
       readonly choices: readonly { readonly message: { readonly content: string } }[]
     }
     return new Map([[OWN, completion.choices[0]!.message.content]])

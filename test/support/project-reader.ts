@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { freePort } from './free-port.ts'
-import { BLOCK_MS, isHealthy, projectFolder, readerEnvironment, Terminal } from './reader.ts'
+import { BLOCK_MS, isHealthy, projectFolder, readerEnvironment, Terminal } from './doc-terminal.ts'
 import { until } from './until.ts'
 
 const AGENTS = `import { agent } from 'holdfast'

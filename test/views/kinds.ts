@@ -13,8 +13,8 @@ import { agentFrameFormat } from '../../src/protocols/ag-ui/wire/stream.ts'
 import { callKind } from '../../src/protocols/mcp/view/projection.ts'
 import { callFrameFormat } from '../../src/protocols/mcp/wire/stream.ts'
 import { chatFrameFormat as aiSdkFrameFormat } from '../../src/protocols/ai-sdk/wire/stream.ts'
-import { chatKind } from '../../src/protocols/openai/chat/projection.ts'
-import { chatFrameFormat } from '../../src/protocols/openai/chat/routes.ts'
+import { completionKind } from '../../src/protocols/openai/chat/projection.ts'
+import { completionFrameFormat } from '../../src/protocols/openai/chat/routes.ts'
 import { responseKind } from '../../src/protocols/openai/responses/projection.ts'
 import { responseFrameFormat } from '../../src/protocols/openai/responses/stream.ts'
 
@@ -52,7 +52,7 @@ function aiSdkPosition({ chunk, position, closes }: ChatFrame): number {
 
 export const testedViews: readonly TestedView[] = [
   tested(agentos, sseFrameFormat('run_x', defaultLimits), agentos.position, ({ index }) => index),
-  tested(chatKind({ part: 0, includeUsage: true, progress: true }), chatFrameFormat, () => 0),
+  tested(completionKind({ part: 0, includeUsage: true, progress: true }), completionFrameFormat, () => 0),
   tested(responseKind(0), responseFrameFormat, sequenceOf, sequenceOf),
   tested(responseKind(1), responseFrameFormat, sequenceOf, sequenceOf),
   tested(

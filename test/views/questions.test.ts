@@ -9,7 +9,7 @@ import type { Projection } from '../../src/core/ports/projection.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
 import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
-import { threadCpuMs } from '../support/turns.ts'
+import { threadCpuMs } from '../support/event-loop-stall.ts'
 import { testedViews } from './kinds.ts'
 
 const QUESTIONS = 4000

@@ -1,7 +1,7 @@
 /** Agents with a model: what a turn leaves in the log, what tools are given, and what a model is told when something is wrong. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { Crowd } from '../../../test/support/crowd.ts'
+import { Crowd } from '../../../test/support/concurrency-meter.ts'
 import { z } from 'zod'
 import { openNode, typesOf } from '../../../test/support/node.ts'
 import type { EventData, EventType, LoggedEvent } from '../../core/model/event.ts'

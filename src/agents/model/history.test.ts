@@ -1,6 +1,6 @@
 /** What a model is told of its session: agents and teams alike. */
 import { describe, expect, test } from 'vitest'
-import { resultOf } from '../../../test/support/flows.ts'
+import { resultOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, type TestNode } from '../../../test/support/node.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { modelAgent, type ModelAgentDefinition } from './agent.ts'

@@ -1,7 +1,7 @@
 /** Teams: who gets the task, whose answer it is, and that a member's trouble is the leader's to deal with. */
 import { tool } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { Crowd } from '../../../test/support/crowd.ts'
+import { Crowd } from '../../../test/support/concurrency-meter.ts'
 import { z } from 'zod'
 import { aborted, openNode, typesOf } from '../../../test/support/node.ts'
 import type { Component, RunContext } from '../../core/ports/component.ts'

@@ -1,8 +1,8 @@
 /** Sequences, executors and parallel blocks: what they give, and what their logs say. */
 import { describe, expect, test } from 'vitest'
-import { Crowd } from '../../../test/support/crowd.ts'
+import { Crowd } from '../../../test/support/concurrency-meter.ts'
 import { settle } from '../../../test/support/manual-clock.ts'
-import { logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
+import { logOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { agent } from '../agent.ts'
 import { parallel, step, steps, workflow } from './index.ts'
 

@@ -1,6 +1,6 @@
 /** Loops, conditions and routers: which way they go, and what their logs say. */
 import { describe, expect, test } from 'vitest'
-import { logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
+import { logOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { condition, loop, router, step, workflow } from './index.ts'
 
 const upper = step({ name: 'upper', run: (input: string) => input.toUpperCase() })

@@ -1,6 +1,6 @@
 /** Workers that die in the middle of a workflow: what is done is not done again, and the way stays the same. */
 import { describe, expect, test } from 'vitest'
-import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
+import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, World } from '../../../test/support/world.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'

@@ -1,6 +1,6 @@
 /** Steps that fail: tried again, given up in time, left out, or left to somebody to decide. */
 import { describe, expect, test } from 'vitest'
-import { failureOf, logOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
+import { failureOf, logOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, textOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'

@@ -1,6 +1,6 @@
 /** Steps that wait for people: confirmation, questions, choices and reviews, answered by whoever is there then. */
 import { describe, expect, test } from 'vitest'
-import { failureOf, resultOf, startOf, storyOf } from '../../../test/support/flows.ts'
+import { failureOf, resultOf, startOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, type TestNode } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'

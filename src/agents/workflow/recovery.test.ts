@@ -1,6 +1,6 @@
 /** Workers that die in the middle of tries, and after skips: what failed before the crash has failed. */
 import { describe, expect, test } from 'vitest'
-import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/flows.ts'
+import { Effects, has, logAfterCrash, resultOf, storyOf } from '../../../test/support/workflow-helpers.ts'
 import { typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst } from '../../../test/support/world.ts'
 import { agent } from '../agent.ts'

@@ -1,6 +1,6 @@
 /** Copies one run between stores, byte for byte, and resumes an interrupted copy. */
 import { defaultLimits } from '../../core/model/limits.ts'
-import { readLog } from '../../core/delivery/read-log.ts'
+import { readCheckedLog } from '../../core/delivery/read-log.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
 import type { Run } from '../../core/model/run.ts'
@@ -41,7 +41,7 @@ async function isBeginningOf(from: Store, to: Store, { stored }: TransferredRun,
 /** Returns the next index. */
 async function admit(from: Store, to: Store, { stored, idempotency }: TransferredRun): Promise<number> {
   const { run, first, next, epoch, stop } = stored
-  const slice = await readLog(from, run.id, first - 1, 1)
+  const slice = await readCheckedLog(from, run.id, first - 1, 1)
   if (slice === undefined) throw new Error(`run ${run.id}: its log has no record at index ${first}`)
   const isWhole = next === first + 1
   const head = { run: isWhole ? run : asIncomplete(run), first, next: first + 1, epoch, ...(stop && { stop }) }
@@ -55,7 +55,7 @@ async function append(from: Store, to: Store, { stored }: TransferredRun, start:
   if (start === next) return
   const writer = to.writer(run.id, { epoch, next: start })
   for (let index = start; index < next;) {
-    const slice = await readLog(from, run.id, index - 1, defaultLimits.maxReadBytes)
+    const slice = await readCheckedLog(from, run.id, index - 1, defaultLimits.maxReadBytes)
     if (slice === undefined || lastOf(slice) >= next) throw new Error(`run ${run.id} changed while it was copied`)
     for (const record of recordsOf(slice)) writer.append(record, ++index === next ? run : undefined)
     await writer.flush()

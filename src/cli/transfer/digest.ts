@@ -1,7 +1,7 @@
 /** Digest of a run or document, independent of the store adapter. */
 import { createHash } from 'node:crypto'
 import { defaultLimits } from '../../core/model/limits.ts'
-import { readLog } from '../../core/delivery/read-log.ts'
+import { readCheckedLog } from '../../core/delivery/read-log.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'
 import { lastOf, sliceBefore } from '../../core/model/record.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -11,7 +11,7 @@ export async function digestOf(store: Store, { stored, idempotency }: Transferre
   const { run, first, next, epoch, stop } = stored
   const hash = createHash('sha256').update(canonical({ run, first, next, epoch, stop, idempotency }))
   for (let after = first - 1; after < next - 1;) {
-    const slice = await readLog(store, run.id, after, defaultLimits.maxReadBytes)
+    const slice = await readCheckedLog(store, run.id, after, defaultLimits.maxReadBytes)
     if (slice === undefined) throw new Error(`run ${run.id}: its log ends after ${after + 1} of ${next} records`)
     hash.update(sliceBefore(slice, next).bytes)
     after = lastOf(slice)

@@ -1,6 +1,6 @@
 /** Writes a complete log into a store, as the worker that executed the run would have. */
 import { defaultLimits } from '../../core/model/limits.ts'
-import { readLog } from '../../core/delivery/read-log.ts'
+import { readCheckedLog } from '../../core/delivery/read-log.ts'
 import { rawRecords } from '../../core/model/record.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -34,7 +34,7 @@ function asIncomplete({ finishedAt: _finishedAt, error: _error, reason: _reason,
 async function isSame(store: Store, { id }: Run, records: readonly string[]): Promise<boolean> {
   for (let after = -1; after < records.length - 1;) {
     // An unreadable log counts as different.
-    const slice = await readLog(store, id, after, defaultLimits.maxReadBytes).catch(() => undefined)
+    const slice = await readCheckedLog(store, id, after, defaultLimits.maxReadBytes).catch(() => undefined)
     if (slice === undefined) return false
     for (const { index, type, envelope } of rawRecords(slice))
       if (records[index] !== `id: ${index}\nevent: ${type}\ndata: ${envelope}\n\n`) return false

@@ -1,6 +1,6 @@
 /** What one principal may take of a node that others use too. */
 import { describe, expect, test } from 'vitest'
-import { gated } from '../../../test/support/gated.ts'
+import { gated } from '../../../test/support/gated-component.ts'
 import { openNode, subject } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { localPrincipal, type Principal } from '../model/principal.ts'

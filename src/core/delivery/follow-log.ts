@@ -5,7 +5,7 @@ import type { Store } from '../ports/store.ts'
 import { paceFolds } from '../runtime/share-event-loop.ts'
 import { type FoldBatch, batchesOf } from './fold-batches.ts'
 import type { Fold } from './fold-queue.ts'
-import { readLog } from './read-log.ts'
+import { readCheckedLog } from './read-log.ts'
 
 /** The last event that was folded, identified by its record. */
 export interface LogTip {
@@ -15,7 +15,7 @@ export interface LogTip {
 
 /** Whether the log still has the record: it may have lost its end in a failover, and another event may have the index. */
 export async function isInLog(store: Store, run: string, { index, mark }: LogTip): Promise<boolean> {
-  const slice = await readLog(store, run, index - 1, 1).catch((cause: unknown) => {
+  const slice = await readCheckedLog(store, run, index - 1, 1).catch((cause: unknown) => {
     if (isHoldfastError(cause, 'cursor_invalid') || isHoldfastError(cause, 'cursor_expired')) return undefined
     throw cause
   })
@@ -73,7 +73,7 @@ async function* pagesAfter(
   { maxBytes, fold }: FoldBounds,
 ): AsyncGenerator<Slice, void, void> {
   for (let index = after; ;) {
-    const slice = await readLog(store, run, index, maxBytes)
+    const slice = await readCheckedLog(store, run, index, maxBytes)
     if (slice === undefined) return
     yield slice
     slice.release?.()

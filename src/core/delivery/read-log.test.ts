@@ -12,7 +12,7 @@ import { createFakeClock } from '../../testing/fake-clock.ts'
 import { newRun, RunWriter } from '../../testing/fixtures.ts'
 import { isHoldfastError } from '../model/errors.ts'
 import { defaultLimits } from '../model/limits.ts'
-import { faultIn, readLog } from './read-log.ts'
+import { faultIn, readCheckedLog } from './read-log.ts'
 import { localPrincipal } from '../model/principal.ts'
 import { encodeRecord, type Slice, sliceOf } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
@@ -140,7 +140,7 @@ test('[STO-2] the error names the store and what it returned', async () => {
   const store = createMemoryStore({ clock })
   await writing(store)
   const broken = overriding(store, { read: (id) => store.read(id, 0, 1) })
-  await expect(readLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({
+  await expect(readCheckedLog(broken, 'run_1', 2, 1)).rejects.toMatchObject({
     message: 'the store is unavailable',
     internalMessage: 'run run_1: the memory store returned invalid records: expected event 3, found event 1',
   })

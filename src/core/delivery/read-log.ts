@@ -7,7 +7,12 @@ import { lastOf, type Slice } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
 
 /** Everything that reads a log reads it here. */
-export async function readLog(store: Store, run: string, after: number, maxBytes: number): Promise<Slice | undefined> {
+export async function readCheckedLog(
+  store: Store,
+  run: string,
+  after: number,
+  maxBytes: number,
+): Promise<Slice | undefined> {
   const slice = await store.read(run, after, maxBytes)
   if (slice === undefined) return undefined
   const fault = sliceFault(run, after, slice)

@@ -12,7 +12,7 @@ import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { countHeld } from './count-held.ts'
 import { nextRecord } from './next-record.ts'
-import { readLog } from './read-log.ts'
+import { readCheckedLog } from './read-log.ts'
 import { SubscriptionRegistry } from './subscription-registry.ts'
 import type { Sink, Subscription } from './subscription.ts'
 import type { ViewMemory } from './view-memory.ts'
@@ -79,7 +79,7 @@ export class RunReader {
   ): Promise<Slice | undefined> {
     await shareEventLoop()
     const { run } = await this.#access.ownKnown(principal, known, 'read')
-    return readLog(this.#store, run.id, after, maxBytes)
+    return readCheckedLog(this.#store, run.id, after, maxBytes)
   }
 
   /** Resolves with true when the log has a record after an index, with false when time, signal or drain end the wait. */
@@ -98,7 +98,7 @@ export class RunReader {
   async outcome(principal: Principal, id: string): Promise<RunOutcome | undefined> {
     const { run, next } = await this.#access.own(principal, id, 'read')
     if (!isFinished(run.status)) return undefined
-    const slice = await readLog(this.#store, id, next - 2, 1)
+    const slice = await readCheckedLog(this.#store, id, next - 2, 1)
     return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
   }
 

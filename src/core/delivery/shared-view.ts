@@ -13,7 +13,7 @@ import { type FoldBatch, foldBatch } from './fold-batches.ts'
 import type { Fold } from './fold-queue.ts'
 import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
-import { readLog } from './read-log.ts'
+import { readCheckedLog } from './read-log.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
 import { ViewPosition } from './view-position.ts'
 
@@ -239,7 +239,7 @@ export class SharedView<State, Frame> {
     try {
       for (;;) {
         await shareEventLoop()
-        const slice = await readLog(store, run.id, position.at.index, limits.maxReadBytes)
+        const slice = await readCheckedLog(store, run.id, position.at.index, limits.maxReadBytes)
         if (slice === undefined) return
         yield position.take(slice)
         if (slice.closed) return

@@ -3,7 +3,7 @@
  * Subscriptions at the tail share the bytes of each commit.
  */
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
-import { readLog } from './read-log.ts'
+import { readCheckedLog } from './read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
 import type { Hint, Store } from '../ports/store.ts'
@@ -175,7 +175,7 @@ export class Subscription {
   }
 
   #readAfter(after: number): Promise<Slice | undefined> {
-    return readLog(this.#store, this.#run, after, this.#pageBytes)
+    return readCheckedLog(this.#store, this.#run, after, this.#pageBytes)
   }
 
   /** Ends it, and passes the reason to its sink. */

@@ -1,6 +1,6 @@
 /** Tokens: what a run and each of its members took, however they are nested and whatever was retracted. */
 import { describe, expect, test } from 'vitest'
-import { logOf } from '../../../test/support/flows.ts'
+import { logOf } from '../../../test/support/workflow-helpers.ts'
 import { aborted, openNode, subject } from '../../../test/support/node.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
 import { agent } from '../../agents/agent.ts'

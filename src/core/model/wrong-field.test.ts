@@ -1,6 +1,6 @@
 /** Events of agents that lack what every view of them relies on. */
 import { describe, expect, test } from 'vitest'
-import { failureOf, logOf } from '../../../test/support/flows.ts'
+import { failureOf, logOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
 import { agent } from '../../agents/agent.ts'
 import type { Emission } from '../ports/component.ts'

@@ -82,7 +82,7 @@ export type CreateResult =
   | { readonly kind: 'busy'; readonly stored: StoredRun }
 
 /**
- * Appends under one claim. An append with a stale epoch, a wrong index or to a closed log is refused as a whole. The epoch decides,
+ * Appends under one lease. An append with a stale epoch, a wrong index or to a closed log is refused as a whole. The epoch decides,
  * not the lease: the last claimant may append, also after its lease has expired.
  */
 export interface LogWriter {
@@ -177,7 +177,7 @@ export interface Store {
 
   // Log
   /**
-   * A writer for a claim, starting at the claim's index. `onRefused` is called once, as soon as an append is known to be refused or
+   * A writer for a lease, starting at its index. `onRefused` is called once, as soon as an append is known to be refused or
    * could not be written, whether or not anybody awaits it.
    */
   writer(

@@ -1,7 +1,7 @@
 /** Collects what decides how a claimed run proceeds. Writes nothing. */
 import type { Failure, Suspect } from '../model/event.ts'
 import { events } from '../model/record.ts'
-import { readLog } from '../delivery/read-log.ts'
+import { readCheckedLog } from '../delivery/read-log.ts'
 import type { Component } from '../ports/component.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StopRequest, Store, StoredRun } from '../ports/store.ts'
@@ -65,7 +65,7 @@ export async function examineClaim(
 /** Why the last worker released a run that has not been started since. */
 async function releaseReason(store: Store, { run, next }: StoredRun): Promise<ReleaseReason | undefined> {
   if (run.status !== 'running' || run.released !== true) return undefined
-  const slice = await readLog(store, run.id, next - 2, 1)
+  const slice = await readCheckedLog(store, run.id, next - 2, 1)
   const last = slice === undefined ? undefined : events(slice).at(-1)
   return last?.type === 'run.released' ? last.data.reason : undefined
 }

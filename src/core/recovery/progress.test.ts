@@ -1,6 +1,6 @@
 /** What a tool shows while it works: in order, bounded, and never expected to come again. */
 import { describe, expect, test } from 'vitest'
-import { failureOf, logOf, resultOf } from '../../../test/support/flows.ts'
+import { failureOf, logOf, resultOf } from '../../../test/support/workflow-helpers.ts'
 import { openNode, subject, typesOf } from '../../../test/support/node.ts'
 import { hangAtFirst, recovering, World } from '../../../test/support/world.ts'
 import { createMemoryStore } from '../../stores/memory.ts'

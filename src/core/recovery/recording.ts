@@ -7,7 +7,7 @@ import { type Actor, eventTable, type LoggedEvent } from '../model/event.ts'
 import { actorKey, isWithin } from '../structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../structure/retraction.ts'
 import type { Ledger } from './ledger.ts'
-import { readLog } from '../delivery/read-log.ts'
+import { readCheckedLog } from '../delivery/read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { rawRecords, type RawRecord } from '../model/record.ts'
 import { RunProgress } from './run-progress.ts'
@@ -53,7 +53,7 @@ export class RecordingReader {
     let unshared = 0
     for (let after = -1; after < end - 1;) {
       await shareEventLoop()
-      const slice = await readLog(store, run, after, maxBytes)
+      const slice = await readCheckedLog(store, run, after, maxBytes)
       if (slice === undefined) break
       for (const record of rawRecords(slice)) {
         if (record.index >= end) break

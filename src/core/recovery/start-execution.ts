@@ -1,5 +1,5 @@
 /** Starts an execution of a run, with what its log recorded. */
-import { readLog } from '../delivery/read-log.ts'
+import { readCheckedLog } from '../delivery/read-log.ts'
 import { type ExecutionEnd, RunExecution } from '../execution/run-execution.ts'
 import type { RunLog } from '../execution/run-log.ts'
 import { TokenUsage } from '../execution/token-usage.ts'
@@ -36,7 +36,7 @@ export interface RunOrigin {
 
 /** Read before the start is written: a store that goes away in between would make the run look interrupted. */
 export async function readOrigin({ store, digests }: NodeDeps, id: string): Promise<RunOrigin> {
-  const first = await readLog(store, id, -1, 1)
+  const first = await readCheckedLog(store, id, -1, 1)
   const { input } = events(first!)[0]!.data as EventData['run.created']
   return { input, digest: await digests.of(id) }
 }

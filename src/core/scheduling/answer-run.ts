@@ -1,4 +1,4 @@
-/** Answers the questions of a paused run: claims it, checks the answers again under the claim, and resumes it. */
+/** Answers the questions of a paused run: claims it, checks the answers again under the lease, and resumes it. */
 import { claimPaused } from './claim-paused.ts'
 import type { RunAnswers } from '../recovery/run-answers.ts'
 import type { Dispatcher } from './dispatcher.ts'

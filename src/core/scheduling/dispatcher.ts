@@ -29,7 +29,7 @@ export class Dispatcher {
   constructor(deps: NodeDeps, quotas: PrincipalQuotas) {
     this.#deps = deps
     this.owner = deps.ids.unique()
-    this.#executions = new LocalExecutions(deps, quotas, () => this.#claimer.look())
+    this.#executions = new LocalExecutions(deps, quotas, () => this.#claimer.poll())
     this.#leases = new LeaseKeeper({
       ...deps,
       owner: this.owner,
@@ -51,7 +51,7 @@ export class Dispatcher {
     const everyMs = Math.max(this.#deps.limits.leaseMs / 3, 50)
     this.#stopTending = repeatTimer(() => void this.#tend(), everyMs, this.#deps.clock)
     this.#leases.start()
-    this.#claimer.look()
+    this.#claimer.poll()
   }
 
   /** Runs of this node that take a worker slot. */
@@ -119,7 +119,7 @@ export class Dispatcher {
   }
 
   #hinted(hint: Hint): void {
-    if (hint.claimable === true) this.#claimer.look()
+    if (hint.claimable === true) this.#claimer.poll()
     if (hint.stop === true) {
       void this.#deps.store
         .get(hint.run)
@@ -135,10 +135,10 @@ export class Dispatcher {
     try {
       await this.#abandoned.sweep()
     } catch (cause) {
-      this.#deps.logger.warn({ err: cause }, 'failed to look for abandoned runs')
+      this.#deps.logger.warn({ err: cause }, 'failed to look for runs that nobody executes')
     } finally {
       this.#tending = false
     }
-    this.#claimer.look()
+    this.#claimer.poll()
   }
 }

@@ -1,6 +1,6 @@
 /** Who is driven next where more runs are asked for than there are places. */
 import { describe, expect, test } from 'vitest'
-import { gated } from '../../../test/support/gated.ts'
+import { gated } from '../../../test/support/gated-component.ts'
 import { openNode, type TestNode, withoutHints } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { createMemoryStore } from '../../stores/memory.ts'

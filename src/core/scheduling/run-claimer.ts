@@ -21,8 +21,8 @@ export interface RunClaimerOptions extends Pick<NodeDeps, 'store' | 'registry' |
 
 export class RunClaimer {
   readonly #options: RunClaimerOptions
-  #looking: Promise<void> | undefined
-  #lookAgain = false
+  #polling: Promise<void> | undefined
+  #pollAgain = false
   /** More runs may be queued than there were slots: the next free slot goes to the queue, in its order, and not to a new start. */
   #isBehind = false
 
@@ -47,33 +47,33 @@ export class RunClaimer {
   }
 
   /** Claims what this node may claim. Calls while it is busy cause one more round. */
-  look(): void {
+  poll(): void {
     const { executions, logger } = this.#options
     if (executions.draining) return
     executions.wakeSleeping()
-    this.#lookAgain = true
-    this.#looking ??= this.#takeClaimable()
+    this.#pollAgain = true
+    this.#polling ??= this.#claimAll()
       .catch((cause: unknown) => logger.warn({ err: cause }, 'failed to claim runs'))
-      .finally(() => (this.#looking = undefined))
+      .finally(() => (this.#polling = undefined))
   }
 
   /** Resolves when the claims that are under way are done. */
   async settled(): Promise<void> {
-    await this.#looking
+    await this.#polling
   }
 
-  async #takeClaimable(): Promise<void> {
+  async #claimAll(): Promise<void> {
     const { executions, limits } = this.#options
     let races = 0
-    while (this.#lookAgain) {
-      this.#lookAgain = false
+    while (this.#pollAgain) {
+      this.#pollAgain = false
       const room = limits.maxConcurrentRuns - executions.running
       if (room <= 0 || executions.draining) return
       const found = await this.#withinShares(await this.#claimable(room))
       this.#isBehind = found.length >= room
-      const hasClaimed = await this.#takeEach(found)
+      const hasClaimed = await this.#claimEach(found)
       // Other nodes were faster; there may be as many left.
-      if (!hasClaimed && ++races < LOST_RACES_MAX) this.#lookAgain = true
+      if (!hasClaimed && ++races < LOST_RACES_MAX) this.#pollAgain = true
     }
   }
 
@@ -98,12 +98,12 @@ export class RunClaimer {
   }
 
   /** False when another node has taken some of them. */
-  async #takeEach(ids: readonly string[]): Promise<boolean> {
+  async #claimEach(ids: readonly string[]): Promise<boolean> {
     let taken = true
     const interrupted: StoredRun[] = []
     try {
       for (let at = 0; at < ids.length; at += CLAIMS_AT_ONCE) {
-        const claims = ids.slice(at, at + CLAIMS_AT_ONCE).map((id) => this.#take(id, interrupted))
+        const claims = ids.slice(at, at + CLAIMS_AT_ONCE).map((id) => this.#claim(id, interrupted))
         for (const claim of await Promise.allSettled(claims)) {
           if (claim.status === 'rejected') throw claim.reason
           taken &&= claim.value
@@ -116,7 +116,7 @@ export class RunClaimer {
   }
 
   /** Takes one run; into `interrupted` if it may only execute as a suspect. False when another node has it. */
-  async #take(id: string, interrupted: StoredRun[]): Promise<boolean> {
+  async #claim(id: string, interrupted: StoredRun[]): Promise<boolean> {
     const { store, limits, owner, executions, leases } = this.#options
     if (executions.draining) return true
     // Its lease expired because this process was busy. No other node claimed it, so renew it.

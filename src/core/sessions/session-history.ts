@@ -3,7 +3,7 @@ import type { HistoryMessage, HistoryOptions } from '../ports/component.ts'
 import { isHoldfastError } from '../model/errors.ts'
 import type { EventData } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
-import { readLog } from '../delivery/read-log.ts'
+import { readCheckedLog } from '../delivery/read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { cursorOf } from '../model/page.ts'
 import { events } from '../model/record.ts'
@@ -110,7 +110,7 @@ class ExchangeReader {
 
   async #page(run: string, after: number, maxBytes: number): Promise<ReturnType<typeof events>> {
     await shareEventLoop()
-    const slice = await readLog(this.#store, run, after, maxBytes)
+    const slice = await readCheckedLog(this.#store, run, after, maxBytes)
     if (slice === undefined) return []
     this.#bytesLeft -= slice.bytes.length
     return events(slice)

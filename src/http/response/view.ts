@@ -39,15 +39,15 @@ export interface SelectedFrames<State, Frame> {
 
 /** A subscriber's position in a view. It holds no frames. */
 export class ViewCursor<State, Frame> {
-  readonly #viewing: ViewSelection<State, Frame>
+  readonly #selection: ViewSelection<State, Frame>
   readonly #position: ViewPosition<State, Frame>
   #hasBegun: boolean
   #ended = false
 
-  constructor(viewing: ViewSelection<State, Frame>) {
-    this.#viewing = viewing
-    this.#position = new ViewPosition(viewing.view, viewing.from)
-    this.#hasBegun = viewing.isNeeded === undefined
+  constructor(selection: ViewSelection<State, Frame>) {
+    this.#selection = selection
+    this.#position = new ViewPosition(selection.view, selection.from)
+    this.#hasBegun = selection.isNeeded === undefined
   }
 
   /** The state after all that was taken. */
@@ -71,14 +71,14 @@ export class ViewCursor<State, Frame> {
   }
 
   #firstNeeded({ frames, logs }: ViewStep<State, Frame>): number {
-    const { isNeeded } = this.#viewing
+    const { isNeeded } = this.#selection
     const found = frames.findIndex((frame, index) => isNeeded!(frame, logs[index]!))
     this.#hasBegun = found >= 0
     return this.#hasBegun ? found : frames.length
   }
 
   #endOf({ frames, logs, ends }: ViewStep<State, Frame>, begin: number): number {
-    const { ends: endsHere } = this.#viewing
+    const { ends: endsHere } = this.#selection
     const last = ends.find((index) => index >= begin && (endsHere?.(frames[index]!, logs[index]!) ?? true))
     this.#ended = last !== undefined
     return last === undefined ? frames.length : last + 1
@@ -88,12 +88,12 @@ export class ViewCursor<State, Frame> {
 /** Frames of a view as a stream. Subscribers that take a whole step share its bytes. */
 export function viewFormat<State, Frame>(
   format: FrameFormat<Frame>,
-  viewing: ViewSelection<State, Frame>,
+  selection: ViewSelection<State, Frame>,
 ): StreamFormat {
-  const cursor = new ViewCursor(viewing)
+  const cursor = new ViewCursor(selection)
   return {
     ...format,
-    encode: (slice) => encodeSelected(viewing.view, format, cursor.take(slice)),
+    encode: (slice) => encodeSelected(selection.view, format, cursor.take(slice)),
     done: () => cursor.ended,
     held: () => cursor.held,
     notice: (notice) => format.notice(notice),

@@ -5,7 +5,7 @@ import type { Service } from '../../core/service.ts'
 import type { Protocol } from '../../http/routing/route.ts'
 import { SocketServer } from '../../http/socket/server.ts'
 import type { Streams } from '../../http/response/stream.ts'
-import { chatRoutes } from './chat/routes.ts'
+import { completionRoutes } from './chat/routes.ts'
 import { conversationRoutes } from './conversations/routes.ts'
 import { toErrorResponse } from './wire/errors.ts'
 import { modelRoutes } from './models.ts'
@@ -25,7 +25,7 @@ export function openaiProtocol({ service, streams, ids, logger }: OpenAiParts): 
     name: 'openai',
     routes: [
       ...modelRoutes(service),
-      ...chatRoutes(service, streams),
+      ...completionRoutes(service, streams),
       ...responseRoutes(service, streams, ids),
       ...conversationRoutes(service, ids),
     ],

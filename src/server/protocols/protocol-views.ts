@@ -23,11 +23,14 @@ export function protocolViews(service: Service): ProtocolView[] {
       id: 'openai-chat',
       title: 'OpenAI chat',
       async open(stored) {
-        const [{ chatKind }, { chatFrameFormat }] = await Promise.all([
+        const [{ completionKind }, { completionFrameFormat }] = await Promise.all([
           import('../../protocols/openai/chat/projection.ts'),
           import('../../protocols/openai/chat/routes.ts'),
         ])
-        return viewFormat(chatFrameFormat, whole(service.views.open(stored, chatKind({ part: 0, includeUsage: true }))))
+        return viewFormat(
+          completionFrameFormat,
+          whole(service.views.open(stored, completionKind({ part: 0, includeUsage: true }))),
+        )
       },
     },
     {

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createKeys } from '../../support/keys.ts'
 import { heldMegabytes } from '../../support/memory.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
-import { longestTurnMs } from '../../support/turns.ts'
+import { longestTurnMs } from '../../support/event-loop-stall.ts'
 import { until } from '../../support/until.ts'
 import { type A2aServer, grpcAddress, serveA2a } from './serve.ts'
 

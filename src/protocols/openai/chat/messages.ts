@@ -4,11 +4,11 @@ import type { ContentPart, Conversation, Message } from '../../../core/model/con
 import { callerOf, callInput, filePart, imagePart, plainText, settingsOf } from '../requests/input.ts'
 import type { CallerResult } from '../requests/caller-results.ts'
 import { unsupported } from '../wire/errors.ts'
-import type { ChatBody, ChatMessage } from './shapes.ts'
+import type { CompletionBody, ChatMessage } from './shapes.ts'
 
 type OfRole<Role extends ChatMessage['role']> = Extract<ChatMessage, { role: Role }>
 
-export function toConversation(body: ChatBody, isContinued: boolean): Conversation {
+export function toConversation(body: CompletionBody, isContinued: boolean): Conversation {
   const { messages, tools, tool_choice: choice, response_format: format, stop } = body
   const instructions = messages.flatMap((message) =>
     message.role === 'system' || message.role === 'developer' ? [plainText(message.content)] : [],
@@ -37,7 +37,7 @@ export function toConversation(body: ChatBody, isContinued: boolean): Conversati
   }
 }
 
-function outputOf(format: ChatBody['response_format']): CallerOptions['output'] {
+function outputOf(format: CompletionBody['response_format']): CallerOptions['output'] {
   if (format?.type === 'json_object') return { type: 'object' }
   return format?.type === 'json_schema' ? (format.json_schema.schema ?? { type: 'object' }) : undefined
 }

@@ -6,30 +6,30 @@ import { textFrom } from '../../../core/structure/text-pieces.ts'
 import { type Reply, beginReply, type CallerCall, type Finish, type Piece, applyEvent } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
-import { type ChatRelay, isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
+import { type CompletionRelay, isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
 import { wholeCompletion } from './whole-completion.ts'
 import { toChatUsage } from './usage.ts'
 
-export interface ChatState {
+export interface CompletionState {
   readonly reply: Reply
   readonly model: string
   readonly created: number | undefined
   readonly reasoning: string
   /** The stream ended early; the run may continue. */
   readonly cut: boolean
-  readonly end: ChatEnd | undefined
+  readonly end: CompletionEnd | undefined
   /** Open questions to a person. */
   readonly waiting: readonly Question[]
   /** Only for a run whose work an upstream with chat completions does. */
-  readonly relay?: ChatRelay
+  readonly relay?: CompletionRelay
 }
 
-export type ChatEnd =
+export type CompletionEnd =
   | { readonly finish: Finish }
   | { readonly calls: readonly CallerCall[] }
   | { readonly verdict: Verdict }
 
-export interface ChatFrame {
+export interface CompletionFrame {
   readonly data: object | '[DONE]'
   /** Name of an upstream's own event. Default: none. */
   readonly event?: string
@@ -37,7 +37,7 @@ export interface ChatFrame {
   readonly last: boolean
 }
 
-export interface ChatView {
+export interface CompletionView {
   /** Part number of a run that waits for its caller's tools. */
   readonly part: number
   readonly includeUsage?: boolean
@@ -47,7 +47,7 @@ export interface ChatView {
   readonly whole?: boolean
 }
 
-export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame> {
+export function completionProjection(view: CompletionView): Projection<CompletionState, CompletionFrame> {
   return {
     initial: (run) => ({
       reply: beginReply(run, view.part),
@@ -62,10 +62,10 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       if (event.type === 'upstream.received') return received(before, event, view)
       const { reply, pieces } = applyEvent(before.reply, event)
       const relay = relayAfter(before.relay, event)
-      let state: ChatState = { ...before, reply, ...(relay !== undefined && { relay }) }
+      let state: CompletionState = { ...before, reply, ...(relay !== undefined && { relay }) }
       if (event.type === 'run.resumed' && state.waiting.length > 0) state = { ...state, waiting: [] }
       let { cut } = before
-      const frames: ChatFrame[] = []
+      const frames: CompletionFrame[] = []
       for (const piece of pieces) {
         state = note(state, piece)
         if (!cut && !isRelayed(relay, event, piece)) frames.push(...framesOf(state, piece, view))
@@ -77,17 +77,17 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
 }
 
 /** Chunks have no numbers: a stream can only be read from its beginning. */
-export function chatKind(view: ChatView): ViewKind<ChatState, ChatFrame> {
+export function completionKind(view: CompletionView): ViewKind<CompletionState, CompletionFrame> {
   const { part, includeUsage = false, progress = false } = view
   return {
     name: `openai chat ${part} ${includeUsage} ${progress}`,
-    projection: chatProjection(view),
+    projection: completionProjection(view),
     position: () => 0,
     mayEnd: ({ last }) => last,
   }
 }
 
-function note(state: ChatState, piece: Piece): ChatState {
+function note(state: CompletionState, piece: Piece): CompletionState {
   switch (piece.type) {
     case 'created':
       return { ...state, created: piece.created }
@@ -106,8 +106,12 @@ function note(state: ChatState, piece: Piece): ChatState {
   }
 }
 
-function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progress = false }: ChatView): ChatFrame[] {
-  const chunk = (delta: object, extra: object = {}): ChatFrame => frame(chunkOf(state, delta, null, extra))
+function framesOf(
+  state: CompletionState,
+  piece: Piece,
+  { includeUsage = false, progress = false }: CompletionView,
+): CompletionFrame[] {
+  const chunk = (delta: object, extra: object = {}): CompletionFrame => frame(chunkOf(state, delta, null, extra))
   switch (piece.type) {
     case 'created':
       return state.relay?.isVerbatim === true ? [] : [chunk({ role: 'assistant', content: '' })]
@@ -137,11 +141,11 @@ function framesOf(state: ChatState, piece: Piece, { includeUsage = false, progre
   }
 }
 
-function frame(data: ChatFrame['data'], last = false): ChatFrame {
+function frame(data: CompletionFrame['data'], last = false): CompletionFrame {
   return { data, last }
 }
 
-function endFrames(state: ChatState, finish: string, includeUsage: boolean): ChatFrame[] {
+function endFrames(state: CompletionState, finish: string, includeUsage: boolean): CompletionFrame[] {
   const usage = toChatUsage(state.reply.usage)
   return [
     frame(chunkOf(state, {}, finish)),
@@ -155,15 +159,15 @@ function endFrames(state: ChatState, finish: string, includeUsage: boolean): Cha
  * Only the error: clients may treat a chunk with `choices` as content and ignore the error. No `[DONE]` follows, because hand-written
  * loops might take it for success.
  */
-function errorFrame(error: ErrorObject): ChatFrame {
+function errorFrame(error: ErrorObject): CompletionFrame {
   return frame({ error }, true)
 }
 
-function chunkOf(state: ChatState, delta: object, finish: string | null, extra: object = {}): object {
+function chunkOf(state: CompletionState, delta: object, finish: string | null, extra: object = {}): object {
   return { ...headOf(state), choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...extra }
 }
 
-function headOf({ reply, model, created }: ChatState): object {
+function headOf({ reply, model, created }: CompletionState): object {
   return { id: toCompletionId(reply.part), object: 'chat.completion.chunk', created: created ?? 0, model }
 }
 
@@ -172,7 +176,7 @@ function callDelta({ id, name, arguments: input }: CallerCall, index: number): o
 }
 
 /** The complete object, after a successful end. */
-export function toCompletion(state: ChatState, end: Exclude<ChatEnd, { verdict: Verdict }>): object {
+export function toCompletion(state: CompletionState, end: Exclude<CompletionEnd, { verdict: Verdict }>): object {
   const relayed = state.relay?.isVerbatim === true ? state.relay.whole : undefined
   if (relayed !== undefined) return wholeCompletion(relayed)
   const { reply, model, created, reasoning } = state

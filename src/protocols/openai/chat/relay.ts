@@ -7,10 +7,10 @@ import { eventTable } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
 import type { Piece } from '../view/reply.ts'
-import type { ChatFrame, ChatState, ChatView } from './projection.ts'
+import type { CompletionFrame, CompletionState, CompletionView } from './projection.ts'
 import { type Chunk, mergeChunk } from './whole-completion.ts'
 
-export interface ChatRelay {
+export interface CompletionRelay {
   /** The last event of the upstream is in the log, and the following events are derived from it. */
   readonly isVerbatim: boolean
   /** Chunks that end the answer. */
@@ -22,7 +22,7 @@ export interface ChatRelay {
   readonly isPartlyRetracted: boolean
 }
 
-const beginning: ChatRelay = {
+const beginning: CompletionRelay = {
   isVerbatim: true,
   held: [],
   whole: undefined,
@@ -35,13 +35,13 @@ type UpstreamReceived = Extract<LoggedEvent, { type: 'upstream.received' }>
 const CHUNK = 'chat.completion.chunk'
 
 /** An attempt that starts afresh shows what is derived, until the upstream says something. */
-export function relayAfter(relay: ChatRelay | undefined, event: LoggedEvent): ChatRelay | undefined {
+export function relayAfter(relay: CompletionRelay | undefined, event: LoggedEvent): CompletionRelay | undefined {
   if (event.type === 'run.created') return event.data.upstream === 'openai' ? beginning : undefined
   if (event.type === 'run.started' && event.data.attempt > 1) return relay && { ...relay, isVerbatim: false }
   return event.type === 'attempt.discarded' ? relay && retracted(relay, event) : relay
 }
 
-function retracted(relay: ChatRelay, event: DiscardedAttempt): ChatRelay {
+function retracted(relay: CompletionRelay, event: DiscardedAttempt): CompletionRelay {
   const { first = Infinity } = relay
   const from = retractedFrom(event, actorKey(undefined))
   if (from === Infinity) return relay
@@ -50,16 +50,16 @@ function retracted(relay: ChatRelay, event: DiscardedAttempt): ChatRelay {
 }
 
 /** Whether the upstream's own chunk has shown a piece. */
-export function isRelayed(relay: ChatRelay | undefined, event: LoggedEvent, { type }: Piece): boolean {
+export function isRelayed(relay: CompletionRelay | undefined, event: LoggedEvent, { type }: Piece): boolean {
   const isContent = eventTable[event.type].effect === 'content' || event.type === 'run.completed'
   return relay?.isVerbatim === true && isContent && type !== 'completed' && type !== 'retracted'
 }
 
 export function received(
-  state: ChatState,
+  state: CompletionState,
   { data, actor, index }: UpstreamReceived,
-  view: ChatView,
-): { readonly state: ChatState; readonly frames: readonly ChatFrame[] } {
+  view: CompletionView,
+): { readonly state: CompletionState; readonly frames: readonly CompletionFrame[] } {
   const { relay } = state
   if (relay === undefined || actor !== undefined || data.protocol !== 'openai') return { state, frames: [] }
   if (data.data === undefined) return { state: { ...state, relay: { ...relay, isVerbatim: false } }, frames: [] }
@@ -69,7 +69,7 @@ export function received(
   const whole = view.whole === true && !relay.isPartlyRetracted ? mergeChunk(relay.whole, chunk) : undefined
   const isEnd = relay.held.length > 0 || isFinish(chunk)
   const held = isEnd ? [...relay.held, chunk] : relay.held
-  const next: ChatRelay = { ...relay, isVerbatim: true, held, whole, first: relay.first ?? index }
+  const next: CompletionRelay = { ...relay, isVerbatim: true, held, whole, first: relay.first ?? index }
   const isShown = !isEnd && !state.cut && !isFailure(chunk)
   return {
     state: { ...state, relay: next },
@@ -87,7 +87,7 @@ function isFailure({ error }: Chunk): boolean {
 }
 
 /** The end as the upstream said it. */
-export function relayedEnd({ held }: ChatRelay, includeUsage: boolean): ChatFrame[] {
+export function relayedEnd({ held }: CompletionRelay, includeUsage: boolean): CompletionFrame[] {
   const frames = held.filter((chunk) => includeUsage || !isUsageOnly(chunk))
   return [
     ...frames.map((chunk) => ({ data: toClientChunk(chunk, includeUsage), last: false })),

@@ -15,17 +15,17 @@ import { disconnectPolicy, findComponent, header, SESSION_HEADER, wantsProgress 
 import { assertUntrimmed, followRun, headersOf, startPart, type StartOptions } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
 import { resultsIn, toConversation } from './messages.ts'
-import { chatKind, type ChatFrame, chatProjection, toCompletion } from './projection.ts'
-import type { ChatBody } from './shapes.ts'
+import { completionKind, type CompletionFrame, completionProjection, toCompletion } from './projection.ts'
+import type { CompletionBody } from './shapes.ts'
 
-export function chatRoutes(service: Service, streams: Streams): Route[] {
+export function completionRoutes(service: Service, streams: Streams): Route[] {
   return [{ method: 'POST', path: '/v1/chat/completions', handle: (call) => complete(call, service, streams) }]
 }
 
 async function complete(call: Call, service: Service, streams: Streams): Promise<void> {
-  const [{ parseBody }, { chatBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
+  const [{ parseBody }, { completionBody }] = await Promise.all([import('../wire/shapes.ts'), import('./shapes.ts')])
   const given = await readJson(call.request, service.limits.maxBodyBytes)
-  const body = parseBody(chatBody, given)
+  const body = parseBody(completionBody, given)
   if ((body.n ?? 1) !== 1) throw unsupported('n must be 1: a run has one answer', 'n')
   const component = findComponent(service, body.model)
   const { maxNameChars: maxChars } = service.limits
@@ -38,15 +38,15 @@ async function complete(call: Call, service: Service, streams: Streams): Promise
   const { run, next } = stored
   const headers = headersOf(run, created)
   if (body.stream !== true) return completeAtOnce(call, service, part, next, headers)
-  const kind = chatKind({
+  const kind = completionKind({
     part: part.number,
     includeUsage: body.stream_options?.include_usage === true,
     progress: wantsProgress(call, maxChars),
   })
-  await followRun(call, service, streams, run, { kind, frameFormat: chatFrameFormat, headers })
+  await followRun(call, service, streams, run, { kind, frameFormat: completionFrameFormat, headers })
 }
 
-async function wishesFor(call: Call, service: Service, body: ChatBody, given: unknown): Promise<StartOptions> {
+async function wishesFor(call: Call, service: Service, body: CompletionBody, given: unknown): Promise<StartOptions> {
   const component = findComponent(service, body.model)
   const conversation = header(call, SESSION_HEADER, service.limits.maxNameChars)
   return {
@@ -79,7 +79,7 @@ async function completeAtOnce(
   next: number,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const projection = chatProjection({ part: part.number, whole: true })
+  const projection = completionProjection({ part: part.number, whole: true })
   const state = await foldRun(service, call.principal, part.run, projection, {
     // Questions before the end of the log have been answered.
     until: ({ end, waiting }, { index }) => end !== undefined || (waiting.length > 0 && index >= next - 1),
@@ -92,9 +92,9 @@ async function completeAtOnce(
   respondError(call.response, toVerdictResponse(verdict, headers))
 }
 
-export const chatFrameFormat = {
+export const completionFrameFormat = {
   ...streamHead,
   key: 'sse',
-  encode: ({ data, event }: ChatFrame) => encodeData(data, event),
+  encode: ({ data, event }: CompletionFrame) => encodeData(data, event),
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, (error) => encodeData({ error })),
 }

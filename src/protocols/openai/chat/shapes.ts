@@ -46,7 +46,7 @@ export type ChatMessage = z.infer<typeof message>
 
 const number = maybe(z.number())
 
-export const chatBody = z.looseObject({
+export const completionBody = z.looseObject({
   model: z.string(),
   messages: listOf(message, { min: 1, ...maxList.messages }),
   stream: maybe(z.boolean()),
@@ -91,4 +91,4 @@ export const chatBody = z.looseObject({
   stop: maybe(z.union([z.string(), listOf(z.string(), maxList.parts)])),
 })
 
-export type ChatBody = z.infer<typeof chatBody>
+export type CompletionBody = z.infer<typeof completionBody>

@@ -154,10 +154,10 @@ export async function followRun<State, Frame>(
   service: Service,
   streams: Streams,
   run: Run,
-  { kind, frameFormat, headers, ...viewing }: FollowedView<State, Frame>,
+  { kind, frameFormat, headers, ...selection }: FollowedView<State, Frame>,
 ): Promise<void> {
   const view = service.views.open({ run, first: 0 }, kind)
-  const format = viewFormat({ ...frameFormat, headers }, { view, ...viewing })
-  const { index } = viewing.from ?? view.start
+  const format = viewFormat({ ...frameFormat, headers }, { view, ...selection })
+  const { index } = selection.from ?? view.start
   await streams.serve(call.response, format, (stream) => service.subscribe(call.principal, run.id, index, stream))
 }

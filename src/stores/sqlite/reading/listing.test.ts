@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryDatabase } from '../../../../test/support/temporary.ts'
-import { threadCpuMs } from '../../../../test/support/turns.ts'
+import { threadCpuMs } from '../../../../test/support/event-loop-stall.ts'
 import type { RunQuery } from '../../../core/ports/store.ts'
 import { newRun } from '../../../testing/fixtures.ts'
 import { openSqliteStore } from '../index.ts'
