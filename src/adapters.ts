@@ -2,7 +2,7 @@
  * `holdfast/adapters`: agents that were written for something else, as components: AI SDK, OpenAI Agents SDK, LangGraph, a program, or another
  * server. What each needs is installed by its user. Agents that you write for Holdfast are `agent()` of `holdfast`.
  */
-export { aiSdkAgent, type AiSdkAgentDefinition } from './agents/ai-agent/agent.ts'
+export { aiAgent, type AiAgentDefinition } from './agents/ai-agent/agent.ts'
 export type { AnyAgent as AiSdkAgent } from './agents/ai-agent/stream.ts'
 export { langGraphAgent, type LangGraphAgentDefinition } from './agents/langgraph/agent.ts'
 export type { Graph as LangGraph, GraphState as LangGraphState } from './agents/langgraph/thread.ts'

@@ -1,7 +1,7 @@
 /**
  * `holdfast/ai`: teams, MCP tools and scripted models, for agents on the AI SDK (`ai`, which the user installs).
  *
- * Elsewhere: `agent({ model })` is in `holdfast`, an agent object of the AI SDK becomes a component with `aiSdkAgent` of `holdfast/adapters`,
+ * Elsewhere: `agent({ model })` is in `holdfast`, an agent object of the AI SDK becomes a component with `aiAgent` of `holdfast/adapters`,
  * and `useChat` has its transport in `holdfast/ai-sdk`.
  */
 export type { AgentHistory } from './agents/model/history.ts'

@@ -140,7 +140,7 @@ export type { Store, StoredRun } from './core/ports/store.ts'
 export type { OwnerUsage, SizedRun, StoredUsage } from './core/model/storage-usage.ts'
 export type { StoredUIMessage } from './ai-sdk/view/history.ts'
 export type { UIMessagePart } from './ai-sdk/view/ui-parts.ts'
-export type { ChatOptions, Chats, ChatMessagesOptions } from './mount/chats.ts'
+export type { ChatOptions, Chats, LoadChatOptions } from './mount/chats.ts'
 
 // Serve them: in an application, on a port, or as a worker.
 export { type Handlers, type Holdfast, holdfast, type NodeHandler } from './mount/holdfast.ts'

@@ -7,7 +7,7 @@
  */
 import { tool, ToolLoopAgent } from 'ai'
 import { createServer, createMemoryStore } from 'holdfast'
-import { aiSdkAgent } from 'holdfast/adapters'
+import { aiAgent } from 'holdfast/adapters'
 import { scriptedModel } from 'holdfast/ai'
 import { createClient } from 'holdfast/client'
 import { z } from 'zod'
@@ -22,7 +22,7 @@ const agent = new ToolLoopAgent({
   tools: { depth: tool({ inputSchema: z.object({ place: z.string() }), execute: () => 12 }) },
 })
 
-const server = await createServer({ components: [aiSdkAgent({ id: 'diver', agent })], store: createMemoryStore() })
+const server = await createServer({ components: [aiAgent({ id: 'diver', agent })], store: createMemoryStore() })
 const client = createClient({ url: server.url })
 
 const run = await client.runs.start({ component: 'diver', input: 'How deep is it?' })

@@ -13,15 +13,15 @@ export interface ChatOptions {
   readonly tools?: 'static' | 'dynamic'
 }
 
-/** Options of `chats.messages`. */
-export interface ChatMessagesOptions extends ChatOptions {
+/** Options of `chats.load`. */
+export interface LoadChatOptions extends ChatOptions {
   readonly signal?: AbortSignal
 }
 
 /** AI SDK chats in process: `hf.chats`. */
 export interface Chats {
   /** The newest messages of a chat, for `messages` of `useChat`. Empty for an unknown chat. */
-  messages<Message = StoredUIMessage>(chatId: string, options?: ChatMessagesOptions): Promise<Message[]>
+  load<Message = StoredUIMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>
   /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
   resume(chatId: string, options?: ChatOptions): Promise<Response>
   /** Stops what a chat is doing, durably. */
@@ -53,7 +53,7 @@ export function chatsOf(server: ChatServer): Chats {
     throw new HoldfastError(code as HoldfastError['code'], await response.text())
   }
   return {
-    async messages(chatId, { signal, ...options } = {}) {
+    async load(chatId, { signal, ...options } = {}) {
       const response = await ask(chatId, 'messages', options, signal && { signal })
       return ((await response.json()) as { messages: never[] }).messages
     },

@@ -1,7 +1,7 @@
 /** Options are checked when something is defined: wrong values, and names that nothing has. */
 import { ToolLoopAgent } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { aiSdkAgent } from '../../src/agents/ai-agent/agent.ts'
+import { aiAgent } from '../../src/agents/ai-agent/agent.ts'
 import { agent } from '../../src/agents/agent.ts'
 import { isolated } from '../../src/agents/isolated/component.ts'
 import { langGraphAgent } from '../../src/agents/langgraph/agent.ts'
@@ -30,7 +30,7 @@ const definers: readonly (readonly [string, (more: object) => unknown])[] = [
   ['agent a', (more) => agent({ id: 'a', model, ...more })],
   ['team a', (more) => team({ id: 'a', model, members: [agent({ id: 'm', run })], ...more })],
   ['workflow a', (more) => workflow({ id: 'a', steps: [doing], ...more } as never)],
-  ['aiSdkAgent a', (more) => aiSdkAgent({ id: 'a', agent: new ToolLoopAgent({ model }), ...more })],
+  ['aiAgent a', (more) => aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }), ...more })],
   ['langGraphAgent a', (more) => langGraphAgent({ id: 'a', graph: {}, ...more } as never)],
   ['openAiAgent a', (more) => openAiAgent({ id: 'a', agent: {}, ...more } as never)],
   ['processAgent a', (more) => processAgent({ id: 'a', command: 'true', ...more })],

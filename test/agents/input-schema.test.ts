@@ -1,7 +1,7 @@
 /** The JSON Schemas that components publish, for those who make forms of them. */
 import { ToolLoopAgent } from 'ai'
 import { describe, expect, test } from 'vitest'
-import { aiSdkAgent } from '../../src/agents/ai-agent/agent.ts'
+import { aiAgent } from '../../src/agents/ai-agent/agent.ts'
 import { agent } from '../../src/agents/agent.ts'
 import { modelAgent } from '../../src/agents/model/agent.ts'
 import { modelInput } from '../../src/agents/model/input.ts'
@@ -25,7 +25,7 @@ describe('the input schema of a component', () => {
     const member = modelAgent({ id: 'm', model, input })
     const given = [
       member,
-      aiSdkAgent({ id: 'a', agent: new ToolLoopAgent({ model }), input }),
+      aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }), input }),
       team({ id: 't', members: [member], model, input }),
       processAgent({ id: 'p', command: 'true', input }),
       workflow({ id: 'w', steps: [step({ name: 's', run: () => 1 })], input }),
@@ -37,7 +37,7 @@ describe('the input schema of a component', () => {
     const member = modelAgent({ id: 'm', model })
     for (const component of [
       member,
-      aiSdkAgent({ id: 'a', agent: new ToolLoopAgent({ model }) }),
+      aiAgent({ id: 'a', agent: new ToolLoopAgent({ model }) }),
       team({ id: 't', members: [member], model }),
     ])
       expect(component.input).toBe(modelInput)

@@ -182,7 +182,7 @@ test('[LOG-5] durable: chunks of every kind come back as they were, live and rep
     list.filter(({ type }) => type !== 'start' && type !== 'finish' && type !== 'message-metadata')
   expect(inner(replayed)).toEqual(inner(chunks))
   const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
-  const [user, answer] = await streams.messages('c1')
+  const [user, answer] = await streams.load('c1')
   expect(user).toMatchObject({ role: 'user', parts: [{ type: 'text', text: 'go' }], id: shown.messages[0]!.id })
   expect(plain(answer)).toEqual(plain(shown.messages[1]))
 })
@@ -246,7 +246,7 @@ test('durable: an approval continues the message, and the history has one', asyn
   await until('the second stream has ended', () => shown.finished.length === 2 && shown.status === 'ready')
   expect(shown.error).toBeUndefined()
   expect(shown.messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
-  const loaded = await streams.messages('c1')
+  const loaded = await streams.load('c1')
   expect(loaded.map(({ id }) => id)).toEqual(shown.messages.map(({ id }) => id))
   expect(textOf(loaded[1])).toBe('done')
   expect(loaded[1]!.parts).toContainEqual(expect.objectContaining({ type: 'tool-send', state: 'output-available' }))
@@ -274,7 +274,7 @@ test('[SEC-1] durable: the chats of a principal do not exist for others', async 
   const alice = { id: 'alice' }
   await (await streams.durable(stream, { id: 'c1', principal: alice })).text()
   expect((await streams.resume('c1')).status).toBe(204)
-  expect(await streams.messages('c1', { principal: localPrincipal })).toEqual([])
+  expect(await streams.load('c1', { principal: localPrincipal })).toEqual([])
   expect(await (await streams.resume('c1', { principal: alice })).text()).toContain('secret')
 })
 

@@ -7,7 +7,7 @@ import { openNode, textOf, typesOf } from '../../../test/support/node.ts'
 import { World } from '../../../test/support/world.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { type ScriptedOutput, scriptedModel } from '../model/scripted/scripted.ts'
-import { aiSdkAgent } from './agent.ts'
+import { aiAgent } from './agent.ts'
 
 type Settings = ConstructorParameters<typeof ToolLoopAgent>[0]
 
@@ -17,7 +17,7 @@ function turns(...said: ScriptedOutput[]): Settings['model'] {
 }
 
 function subject(settings: object): Component {
-  return aiSdkAgent({ id: 'subject', agent: new ToolLoopAgent(settings as Settings) })
+  return aiAgent({ id: 'subject', agent: new ToolLoopAgent(settings as Settings) })
 }
 
 const call = (name: string, input: object = {}): ScriptedOutput => [{ type: 'tool', name, input }]
@@ -158,7 +158,7 @@ test('[RUN-1] AI SDK agent: a run whose process dies within a leg fails, or rest
   for (const [recovery, end, said] of ends) {
     let asked = 0
     const model = scriptedModel({ script: () => (++asked === 1 ? halfAnswer() : 'half done') })
-    const component = aiSdkAgent({ id: 'subject', agent: new ToolLoopAgent({ model }), recovery })
+    const component = aiAgent({ id: 'subject', agent: new ToolLoopAgent({ model }), recovery })
     const world = new World(component)
     const id = await world.orphan(1, 'hello')
     const log = await world.worker().ended(id, PATIENCE_MS)

@@ -9,8 +9,8 @@ import { checkDefinition, type CommonDefinition, commonOf, commonRules } from '.
 import { leg } from '../shared/leg.ts'
 import { type AnyAgent, type Open, streamAgent } from './stream.ts'
 
-/** Options of `aiSdkAgent`. */
-export interface AiSdkAgentDefinition extends CommonDefinition {
+/** Options of `aiAgent`. */
+export interface AiAgentDefinition extends CommonDefinition {
   /** A `ToolLoopAgent`, or any other `Agent` of the AI SDK. */
   readonly agent: AnyAgent
   /** The agent's call options. Default: none. */
@@ -20,7 +20,7 @@ export interface AiSdkAgentDefinition extends CommonDefinition {
 /** Maximum answers in one run. */
 const LEGS_MAX = 100
 
-const RULES: OptionRules<AiSdkAgentDefinition> = {
+const RULES: OptionRules<AiAgentDefinition> = {
   ...commonRules,
   agent: anObject,
   options: aFunction,
@@ -30,8 +30,8 @@ const RULES: OptionRules<AiSdkAgentDefinition> = {
  * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened inside a leg. After a crash
  * the run fails, unless the definition says `resume`, which repeats the unfinished leg.
  */
-export function aiSdkAgent(definition: AiSdkAgentDefinition): Component<ModelInput> {
-  checkDefinition('aiSdkAgent', definition, RULES, ['agent'])
+export function aiAgent(definition: AiAgentDefinition): Component<ModelInput> {
+  checkDefinition('aiAgent', definition, RULES, ['agent'])
   return {
     ...commonOf({ recovery: 'fail', input: modelInput, ...definition }),
     kind: 'agent',
@@ -40,7 +40,7 @@ export function aiSdkAgent(definition: AiSdkAgentDefinition): Component<ModelInp
 }
 
 async function* run(
-  { agent, options }: AiSdkAgentDefinition,
+  { agent, options }: AiAgentDefinition,
   input: ModelInput,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {

@@ -58,7 +58,7 @@ export interface DurableStreams {
   /** Stops the streams of a chat, durably. */
   stop(chatId: string, owner?: ChatOwner): Promise<void>
   /** The newest messages of a chat, for `messages` of `useChat`. */
-  messages<Message extends UIMessage = UIMessage>(chatId: string, owner?: ChatOwner): Promise<Message[]>
+  load<Message extends UIMessage = UIMessage>(chatId: string, owner?: ChatOwner): Promise<Message[]>
   /** Waits up to ten seconds for streams in progress, then closes the store unless it belongs to `holdfast`. */
   close(): Promise<void>
 }
@@ -97,7 +97,7 @@ export function createDurableStreams(options: DurableStreamsOptions = {}): Durab
     },
     resume: (chatId, owner) => chats.resume(chatId, about(owner)),
     stop: (chatId, owner) => chats.stop(chatId, about(owner)),
-    messages: (chatId, owner) => chats.messages(chatId, about(owner)),
+    load: (chatId, owner) => chats.load(chatId, about(owner)),
     async close() {
       await own?.close()
       closed.abort(new HoldfastError('unavailable', 'the durable streams were closed'))

@@ -27,8 +27,8 @@ export const durable: DurableStreams['durable'] = (source, chat) => streams().du
  * Chats whose streams are durable. In a route for `GET …/{id}/stream`: `return chats.resume(id)`, which is the newest message from its start,
  * or 204.
  */
-export const chats: Pick<DurableStreams, 'messages' | 'resume' | 'stop'> = {
-  messages: (chatId, owner) => streams().messages(chatId, owner),
+export const chats: Pick<DurableStreams, 'load' | 'resume' | 'stop'> = {
+  load: (chatId, owner) => streams().load(chatId, owner),
   resume: (chatId, owner) => streams().resume(chatId, owner),
   stop: (chatId, owner) => streams().stop(chatId, owner),
 }

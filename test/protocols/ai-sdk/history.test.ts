@@ -47,7 +47,7 @@ function plain(messages: readonly object[]): object[] {
 /** All ways to load a chat have what the chat has. */
 async function expectLoaded(hf: Holdfast, chat: TestChat, component: string): Promise<void> {
   const expected = plain(chat.messages)
-  expect(plain(await hf.chats.messages(chat.id, { component }))).toEqual(expected)
+  expect(plain(await hf.chats.load(chat.id, { component }))).toEqual(expected)
   const session = hf.clientFor(localPrincipal).sessions.open(chat.id)
   expect(plain(await toUIMessages(session, { component }))).toEqual(expected)
   const transport = new HoldfastChatTransport({
@@ -126,7 +126,7 @@ test('AI SDK: loaded messages follow questions in words, a regenerated answer an
   await asked.sendMessage({ text: 'say before; ask Which town?; say after' })
   await asked.sendMessage({ text: 'Rome' })
   // The log has the answer, not the id of the message that gave it.
-  const [, , answer] = await hf.chats.messages('asked', { component: 'lab' })
+  const [, , answer] = await hf.chats.load('asked', { component: 'lab' })
   asked.messages = asked.messages.with(2, { ...asked.messages[2]!, id: answer!.id })
   await expectLoaded(hf, asked, 'lab')
   const chat = chatOf(hf, 'forecaster', 'edited')
@@ -143,12 +143,12 @@ test('[SEC-1] hf.chats loads, streams and stops the chats of a principal, and no
   const alice = { id: 'alice' }
   const about = { component: 'lab', principal: alice }
   const { id } = await hf.clientFor(alice).runs.start({ component: 'lab', input: 'text 3; hang', session: 'c1' })
-  await until('there is text', async () => JSON.stringify(await hf.chats.messages('c1', about)).includes('[2]'))
-  expect(await hf.chats.messages('c1', { component: 'lab' })).toEqual([])
+  await until('there is text', async () => JSON.stringify(await hf.chats.load('c1', about)).includes('[2]'))
+  expect(await hf.chats.load('c1', { component: 'lab' })).toEqual([])
   expect((await hf.chats.resume('c1', { component: 'lab' })).status).toBe(204)
   const stream = await hf.chats.resume('c1', about)
   await hf.chats.stop('c1', about)
   expect(await stream.text()).toContain('"finishReason":"interrupted"')
   await expect(hf.chats.resume(id, { component: 'lab' })).rejects.toMatchObject({ code: 'not_found' })
-  await expect(hf.chats.messages('c1')).rejects.toThrow('name one with { component }')
+  await expect(hf.chats.load('c1')).rejects.toThrow('name one with { component }')
 })

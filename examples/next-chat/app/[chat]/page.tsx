@@ -5,5 +5,5 @@ import { Chat } from './chat.tsx'
 /** The logs are the chat's history: nothing else is stored. */
 export default async function Page({ params }: { readonly params: Promise<{ readonly chat: string }> }) {
   const { chat } = await params
-  return <Chat id={chat} messages={await hf.chats.messages<UIMessage>(chat)} />
+  return <Chat id={chat} messages={await hf.chats.load<UIMessage>(chat)} />
 }
