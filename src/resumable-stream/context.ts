@@ -1,12 +1,12 @@
 /** The interface of the npm package `resumable-stream`, on a Holdfast store instead of Redis. */
-import { createHash, randomUUID } from 'node:crypto'
-import { ApiError } from '../client/errors.ts'
+import { randomUUID } from 'node:crypto'
 import type { RunHandle } from '../client/run.ts'
 import type { RunInfo } from '../client/types.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Holdfast } from '../mount/holdfast.ts'
 import { streamInstance, untilEnded } from '../mount/local-streams.ts'
 import type { HoldfastOptions } from '../mount/options.ts'
+import { keyOf, newestRun, startedByAnother } from '../mount/stream-runs.ts'
 import { readStream } from './read-stream.ts'
 import { type MakeStream, resumableStreams, sources, type StreamInput } from './stream-component.ts'
 
@@ -66,10 +66,8 @@ export function createResumableStreamContext(options: CreateResumableStreamConte
   const closed = new AbortController()
 
   const sessionOf = (streamId: string): string => `${keyPrefix}:${streamId}`
-  const newestRun = async (streamId: string): Promise<RunInfo | undefined> => {
-    const filter = { component: resumableStreams.id, session: sessionOf(streamId), limit: 1 }
-    return (await runs.list(filter)).runs[0]
-  }
+  const newest = (streamId: string): Promise<RunInfo | undefined> =>
+    newestRun(runs, resumableStreams.id, sessionOf(streamId))
   const resume = ({ id, status }: RunInfo, skip: number): ReadableStream<string> | null =>
     status === 'completed' ? null : readStream(runs.open(id), skip, closed.signal)
 
@@ -91,7 +89,7 @@ export function createResumableStreamContext(options: CreateResumableStreamConte
   return {
     async resumableStream(streamId, makeStream, skipCharacters) {
       const skip = checkSkip(skipCharacters)
-      const known = await newestRun(streamId)
+      const known = await newest(streamId)
       if (known !== undefined) return resume(known, skip)
       try {
         const run = await start(streamId, makeStream, keyOf(sessionOf(streamId)))
@@ -107,11 +105,11 @@ export function createResumableStreamContext(options: CreateResumableStreamConte
     },
     async resumeExistingStream(streamId, skipCharacters) {
       const skip = checkSkip(skipCharacters)
-      const known = await newestRun(streamId)
+      const known = await newest(streamId)
       return known && resume(known, skip)
     },
     async hasExistingStream(streamId) {
-      const known = await newestRun(streamId)
+      const known = await newest(streamId)
       if (known === undefined) return null
       return known.status === 'completed' ? 'DONE' : true
     },
@@ -139,15 +137,4 @@ function checkSkip(skipCharacters = 0): number {
 
 function wrong(message: string): HoldfastError {
   return new HoldfastError('invalid_request', `createResumableStreamContext(): ${message}`)
-}
-
-/** Of concurrent calls with one id, the first starts the run. A key travels in a header, so it cannot be the id itself. */
-function keyOf(session: string): string {
-  return createHash('sha256').update(session).digest('hex')
-}
-
-/** Id of the run that another call started with the same key, and with a source of its own. */
-function startedByAnother(cause: unknown): string | undefined {
-  if (!(cause instanceof ApiError) || cause.code !== 'idempotency_conflict') return undefined
-  return (cause.details as { readonly run: string }).run
 }
