@@ -27,6 +27,7 @@ const ISOLATED = [
   'src/mount/{holdfast,loaded-modules}.test.ts',
   'src/server/auth/{index,api-keys}.test.ts',
   'src/stores/sqlite/{documents,file/file-access}.test.ts',
+  'test/assistant-stream/published.test.ts',
   'test/client/{asked-delays,shared-tabs}.test.ts',
   'test/{mount/runtimes,structure/retraction,testing/run-to-end}.test.ts',
 ]
@@ -66,6 +67,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     setupFiles: ['test/setup.ts'],
+    // Its published tests import each other without extensions.
+    server: { deps: { inline: [/assistant-stream\/src/] } },
     reporters: ['default', new SummaryReporter()],
     // For a machine whose cores are busy with something else; a test that hangs is rare, one that is starved is not.
     testTimeout: 300_000,

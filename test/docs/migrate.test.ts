@@ -29,7 +29,7 @@ serve({ fetch: (request) => route[request.method](request), port: PORT, hostname
 function project(files: Readonly<Record<string, string>>): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'node_modules'))
-  for (const name of ['ai', 'hono', '@hono'])
+  for (const name of ['ai', 'assistant-stream', 'hono', '@hono', '@tanstack'])
     symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name))
   symlinkSync(root, join(folder, 'node_modules/holdfast'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
@@ -52,10 +52,11 @@ function side(diff: string, sign: '-' | '+'): string {
   return lines.map((line) => line.slice(1)).join('\n')
 }
 
-async function answerOf(route: string, client: string): Promise<string> {
+async function answerOf(route: string, client: string, files: Readonly<Record<string, string>> = {}): Promise<string> {
   const port = String(await freePort())
   const at = (text: string): string => text.replaceAll(/localhost:3000/g, `127.0.0.1:${port}`)
-  const folder = project({ 'route.ts': at(route), 'client.ts': at(client), 'main.ts': HARNESS.replace('PORT', port) })
+  const main = HARNESS.replace('PORT', port)
+  const folder = project({ ...files, 'route.ts': at(route), 'client.ts': at(client), 'main.ts': main })
   let said = ''
   for await (const chunk of start(folder, 'main.ts').stdout!) said += String(chunk)
   return said
@@ -105,6 +106,40 @@ test('docs/resumable-stream.md: a stream is a run of the application', async () 
   const [program = ''] = blocksOf('docs/resumable-stream.md', 'ts')
   expect(await runProgram(program)).toBe('Hello, kelp: completed\n')
 })
+
+test('docs/assistant-stream.md: the route with the changed store streams an answer, which a later reader gets byte by byte', async () => {
+  const [route = ''] = blocksOf('docs/assistant-stream.md', 'diff')
+  const client = `import { DataStreamDecoder } from 'assistant-stream'
+  export async function* ask(prompt) {
+    const body = JSON.stringify({ id: 'chat', prompt })
+    const url = 'http://localhost:3000'
+    for (const answer of [await fetch(url, { method: 'POST', body }), await fetch(url + '?id=chat')])
+      for await (const { type, textDelta } of answer.body.pipeThrough(new DataStreamDecoder()))
+        if (type === 'text-delta') yield textDelta
+  }`
+  expect(await answerOf(side(route, '+'), client)).toBe('Kelp is an alga.Kelp is an alga.\n')
+})
+
+test.each(['-', '+'] as const)(
+  'docs/tanstack-ai.md: the %s side of the diff streams an answer, which a later reader gets again',
+  async (sign) => {
+    const [route = ''] = blocksOf('docs/tanstack-ai.md', 'diff')
+    const client = `export async function* ask(prompt) {
+      const body = JSON.stringify({ prompt })
+      const posted = await fetch('http://localhost:3000', { method: 'POST', headers: { 'x-run-id': 'r' }, body })
+      const textOf = async (answer) => [...(await answer.text()).matchAll(/"delta":"(.*?)"/g)].map(([, delta]) => delta).join('')
+      yield await textOf(posted)
+      yield await textOf(await fetch('http://localhost:3000?runId=r&offset=-1'))
+    }`
+    const answer = `export async function* answer(prompt: string) {
+      yield { type: 'RUN_STARTED', runId: 'r', threadId: 't' }
+      for (const delta of [prompt, ' is an alga.']) yield { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta }
+      yield { type: 'RUN_FINISHED', runId: 'r', threadId: 't', finishReason: 'stop' }
+    }`
+    const said = await answerOf(side(route, sign), client, { 'answer.ts': answer })
+    expect(said).toBe('kelp is an alga.kelp is an alga.\n')
+  },
+)
 
 /** Runs the page's `holdfast serve` with its agents. */
 async function serve(page: string): Promise<string> {

@@ -1,0 +1,24 @@
+/** Which run a request is about, and from where it reads: as the adapters of TanStack AI find it. */
+import { randomUUID } from 'node:crypto'
+
+/** A run without a request: for server functions that know its id. */
+export interface StreamSource {
+  readonly runId: string
+  /** Where to continue: what a client had last. Default: none, so it produces or reads from the start. */
+  readonly offset?: string | null
+}
+
+export function toStreamSource(source: Request | StreamSource): Required<StreamSource> {
+  const { runId, offset = null } = source instanceof Request ? sourceOf(source) : source
+  if (runId === '' || /[\r\n]/.test(runId))
+    throw new Error(`the run id ${JSON.stringify(runId)} must not be empty nor have line breaks`)
+  return { runId, offset }
+}
+
+function sourceOf({ headers, url }: Request): StreamSource {
+  const { searchParams } = new URL(url)
+  return {
+    runId: headers.get('x-run-id') ?? searchParams.get('runId') ?? randomUUID(),
+    offset: headers.get('last-event-id') ?? searchParams.get('offset'),
+  }
+}
