@@ -1,4 +1,4 @@
-/** Where streams are kept: options that every front end for written streams has. */
+/** Options that every front end for written streams has, and the streams that they open. */
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Component } from '../core/ports/component.ts'
 import type { Holdfast } from '../mount/holdfast.ts'
@@ -6,6 +6,7 @@ import { streamInstance } from '../mount/local-streams.ts'
 import type { HoldfastOptions } from '../mount/options.ts'
 import { WrittenStreams } from './written-streams.ts'
 
+/** Where streams are kept. */
 export interface WrittenStreamsOptions {
   /** Separates the streams of several applications in one store. Default: the id of the component. */
   readonly keyPrefix?: string
