@@ -530,7 +530,7 @@ describe('holdfast(): options are checked when they are given', () => {
     [{ ...base, protocols: { openai: '/../v1' } }, 'is not a path such as /v1'],
     [{ ...base, protocols: { openai: false } }, 'openai: false is not a path'],
     [{ ...base, protocols: { openai: '/' } }, 'cannot be /; use one such as /v1'],
-    [{ ...base, protocols: { a2a: '/a/{id}' } }, 'a parameter that it does not know'],
+    [{ ...base, protocols: { a2a: '/a/{id}' } }, 'has an unknown parameter'],
     [
       { ...base, protocols: { native: '/', openai: '/runs/v1' } },
       'openai at /runs/v1 collides with native, which serves /runs',
