@@ -3,6 +3,7 @@ import { connect, headers } from '@nats-io/transport-node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import type { Store } from '../../src/core/ports/store.ts'
+import { RunReads } from '../../src/core/delivery/run-reads.ts'
 import { Subscription } from '../../src/core/delivery/subscription.ts'
 import { openNatsStore } from '../../src/stores/nats/index.ts'
 import { readRecords } from '../../src/testing/conformance/reading.ts'
@@ -97,7 +98,7 @@ describe('[STO-2] [LOG-2] NATS: a run that goes backwards in its stream', () => 
     const { service } = openNode({ components: [agent({ id: 'none', async *run() {} })], store })
     const ended = Promise.withResolvers<unknown>()
     const sink = { write: () => true, finished: () => ended.resolve('finished'), failed: ended.resolve }
-    const follower = new Subscription(store, hit.id, -1, sink, 65_536, () => {})
+    const follower = new Subscription(new RunReads(store, hit.id), hit.id, -1, sink, 65_536, () => {})
     onTestFinished(store.watch(hit.id, (hint) => follower.offer(hint)))
     follower.resume()
     await until('it has all', () => follower.cursor === before.next - 1)

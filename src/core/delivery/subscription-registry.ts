@@ -5,6 +5,7 @@ import type { Limits } from '../model/limits.ts'
 import { sliceFault } from './read-log.ts'
 import type { Hint, Store } from '../ports/store.ts'
 import { repeatTimer } from '../runtime/timer.ts'
+import { RunReads } from './run-reads.ts'
 import { type Sink, Subscription } from './subscription.ts'
 
 export class SubscriptionRegistry {
@@ -75,6 +76,7 @@ export class SubscriptionRegistry {
 class RunSubscriptions {
   readonly #store: Store
   readonly #run: string
+  readonly #reads: RunReads
   readonly #subscriptions = new Set<Subscription>()
   readonly #unwatch: () => void
   readonly #onEmpty: () => void
@@ -84,6 +86,7 @@ class RunSubscriptions {
   constructor(store: Store, run: string, onEmpty: () => void) {
     this.#store = store
     this.#run = run
+    this.#reads = new RunReads(store, run)
     this.#onEmpty = onEmpty
     // Before anyone reads: what is appended in between wakes us (no event can come too early to be noticed).
     this.#unwatch = store.watch(run, (hint) => this.#wake(hint))
@@ -100,7 +103,7 @@ class RunSubscriptions {
   }
 
   add(after: number, sink: Sink, maxReadBytes: number, onClose?: () => void): Subscription {
-    const subscription = new Subscription(this.#store, this.#run, after, sink, maxReadBytes, () => {
+    const subscription = new Subscription(this.#reads, this.#run, after, sink, maxReadBytes, () => {
       this.#remove(subscription)
       onClose?.()
     })

@@ -3,10 +3,10 @@
  * Subscriptions at the tail share the bytes of each commit.
  */
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
-import { readCheckedLog } from './read-log.ts'
+import type { RunReads } from './run-reads.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/record.ts'
-import type { Hint, Store } from '../ports/store.ts'
+import type { Hint } from '../ports/store.ts'
 import type { HeldState } from './view-memory.ts'
 
 /** A page with fewer bytes than this share of what a read may return was most likely the last one. */
@@ -29,7 +29,7 @@ export interface Sink {
 }
 
 export class Subscription {
-  readonly #store: Store
+  readonly #reads: RunReads
   readonly #run: string
   readonly #sink: Sink
   readonly #maxReadBytes: number
@@ -50,8 +50,8 @@ export class Subscription {
   /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
   #hasPaused = true
 
-  constructor(store: Store, run: string, after: number, sink: Sink, maxReadBytes: number, onClose: () => void) {
-    this.#store = store
+  constructor(reads: RunReads, run: string, after: number, sink: Sink, maxReadBytes: number, onClose: () => void) {
+    this.#reads = reads
     this.#run = run
     this.#cursor = after
     this.#sink = sink
@@ -140,7 +140,10 @@ export class Subscription {
     if (ahead !== undefined) return ahead
     const overlapping = this.#hasPaused ? await this.#checkedNext() : undefined
     this.#hasPaused = false
-    return overlapping ?? this.#readAfter(this.#cursor)
+    if (overlapping !== undefined) return overlapping
+    return this.#mark === undefined
+      ? this.#reads.together(this.#cursor, this.#pageBytes)
+      : this.#readAfter(this.#cursor)
   }
 
   #readAhead(after: number): void {
@@ -175,7 +178,7 @@ export class Subscription {
   }
 
   #readAfter(after: number): Promise<Slice | undefined> {
-    return readCheckedLog(this.#store, this.#run, after, this.#pageBytes)
+    return this.#reads.after(after, this.#pageBytes)
   }
 
   /** Ends it, and passes the reason to its sink. */

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { createMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores.ts'
+import { newRun } from '../../testing/fixtures.ts'
+import type { Slice } from '../model/record.ts'
+import { RunReads } from './run-reads.ts'
+
+const RUN = 'run_1'
+const PAGE = 4096
+
+/** A store that counts its reads, and whose slices can be released. */
+async function countingReads() {
+  const store = createMemoryStore()
+  await store.create(newRun(RUN, new Date(0).toISOString()))
+  const counts = { reads: 0, released: 0 }
+  const read = async (...asked: Parameters<typeof store.read>): Promise<Slice | undefined> => {
+    counts.reads++
+    const slice = await store.read(...asked)
+    return slice && { ...slice, release: () => counts.released++ }
+  }
+  return { reads: new RunReads(overriding(store, { read }), RUN), counts }
+}
+
+test('readers that join in one turn at the same place share one read, whose memory none of them gives back', async () => {
+  const { reads, counts } = await countingReads()
+  const slices = await Promise.all(Array.from({ length: 100 }, () => reads.together(-1, PAGE)))
+  expect(counts.reads).toBe(1)
+  expect(new Set(slices).size).toBe(1)
+  expect(slices[0]).toMatchObject({ first: 0, count: 1 })
+  expect(slices[0]!.release).toBeUndefined()
+})
+
+test('a reader alone gets memory that it can give back, and a read that has begun is not joined', async () => {
+  const { reads, counts } = await countingReads()
+  const first = reads.together(-1, PAGE)
+  await new Promise((resolve) => setImmediate(resolve))
+  const second = reads.together(-1, PAGE)
+  for (const slice of await Promise.all([first, second])) slice!.release!()
+  expect(counts).toEqual({ reads: 2, released: 2 })
+})
+
+test('readers at other places, or of other sizes, read for themselves', async () => {
+  const { reads, counts } = await countingReads()
+  await Promise.all([reads.together(-1, PAGE), reads.together(-1, 2 * PAGE), reads.together(0, PAGE)])
+  expect(counts.reads).toBe(3)
+})
