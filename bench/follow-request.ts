@@ -1,4 +1,5 @@
 /** Requests that start or follow a run, by protocol. */
+import { randomUUID } from 'node:crypto'
 import { RESUME_EXTENSION } from '../src/a2a/resume.ts'
 import type { Work } from './agent.ts'
 import type { FollowProtocol, StartProtocol } from './messages.ts'
@@ -51,11 +52,24 @@ export function startRequest(work: Work, protocol: StartProtocol, body = startBo
         JSON.stringify({ model: 'bench', stream: true, messages }),
       )
     }
+    case 'ai-sdk': {
+      const parts = [{ type: 'text', text: JSON.stringify(work) }]
+      return post(
+        '/ai/bench/chat',
+        'application/json',
+        JSON.stringify({ id: randomUUID(), messages: [{ id: 'asked', role: 'user', parts }] }),
+      )
+    }
+    case 'a2a': {
+      const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: JSON.stringify(work) }] }
+      const call = { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message } }
+      return post('/a2a/bench', 'application/json', JSON.stringify(call), 'a2a-version: 1.0\r\n')
+    }
   }
 }
 
-function post(path: string, contentType: string, body: string): string {
-  return `POST ${path} HTTP/1.1\r\n${HEAD}content-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+function post(path: string, contentType: string, body: string, headers = ''): string {
+  return `POST ${path} HTTP/1.1\r\n${HEAD}${headers}content-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
 /** Position of the event before a text, in a log that has `run.created` and then nothing but texts. */

@@ -20,7 +20,7 @@ export interface Usage {
 export type FollowProtocol = 'native' | 'agentos' | 'responses' | 'a2a'
 
 /** The protocols by which a run can be started and streamed in one request. */
-export type StartProtocol = 'native' | 'agentos' | 'chat'
+export type StartProtocol = 'native' | 'agentos' | 'chat' | 'ai-sdk' | 'a2a'
 
 export interface Load {
   readonly runs: number

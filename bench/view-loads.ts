@@ -6,7 +6,7 @@ import { measure } from './measure.ts'
 import type { FollowProtocol, Load, StartProtocol } from './messages.ts'
 
 const FANNED = ['agentos', 'responses', 'a2a'] as const
-const STARTED = ['agentos', 'chat'] as const
+const STARTED = ['agentos', 'chat', 'ai-sdk', 'a2a'] as const
 
 /** One run with 1,000 subscribers. */
 export async function fanOut(bench: Bench): Promise<Figure[]> {

@@ -13,7 +13,12 @@ export interface Frame {
 
 /** Encodes one server-sent event. */
 export function encodeFrame({ event, data, id }: Frame): string {
-  return `${id === undefined ? '' : `id: ${field(id)}\n`}event: ${field(event)}\ndata: ${JSON.stringify(data)}\n\n`
+  return encodeJson(event, JSON.stringify(data), id)
+}
+
+/** A frame whose data is JSON already. */
+export function encodeJson(event: string, json: string, id?: string | number): string {
+  return `${id === undefined ? '' : `id: ${typeof id === 'number' ? id : field(id)}\n`}event: ${field(event)}\ndata: ${json}\n\n`
 }
 
 /** How long a client should wait before it reconnects. */

@@ -1,3 +1,3 @@
 /** Encoder and parser for server-sent events. */
-export { encodeFrame, encodeRetry, type Frame, HEARTBEAT } from './encode.ts'
+export { encodeFrame, encodeJson, encodeRetry, type Frame, HEARTBEAT } from './encode.ts'
 export { EventParser, FrameTooLargeError, type ParsedEvent, type ParseListener } from './parse.ts'

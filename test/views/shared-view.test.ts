@@ -93,7 +93,7 @@ async function resumed(world: World, tested: TestedView, view: SharedView<unknow
   const cursor = new ViewCursor({ view, from, isNeeded: (frame) => positionOf!(frame) > has, ends: () => false })
   let text = ''
   for await (const slice of slicesOf(world.store, world.stored, from.index))
-    text += textOf(encodeSelected(view, wire, cursor.take(slice)))
+    text += textOf(encodeSelected(wire, cursor.take(slice)))
   return text
 }
 
@@ -172,7 +172,7 @@ async function replayed({ store, stored }: World, { wire }: TestedView, view: Sh
   const cursor = new ViewCursor({ view, ends: () => false })
   let text = ''
   for await (const slice of slicesOf(store, stored, cursor.at.index))
-    text += textOf(encodeSelected(view, wire, cursor.take(slice)))
+    text += textOf(encodeSelected(wire, cursor.take(slice)))
   return text
 }
 
@@ -240,7 +240,6 @@ class Subscriber implements Sink {
   text = ''
   left = false
   closed = false
-  readonly #view: SharedView<unknown, unknown>
   readonly #cursor: ViewCursor<unknown, unknown>
   #subscription: Subscription | undefined
   #stalled = false
@@ -248,7 +247,6 @@ class Subscriber implements Sink {
   private constructor(tested: TestedView, has: number, view: SharedView<unknown, unknown>, from: Checkpoint<unknown>) {
     this.tested = tested
     this.has = has
-    this.#view = view
     const needed = has < 0 ? {} : { isNeeded: (frame: unknown) => tested.positionOf!(frame) > has }
     this.#cursor = new ViewCursor({ view, from, ...needed, ends: () => false })
   }
@@ -285,7 +283,7 @@ class Subscriber implements Sink {
   }
 
   write(slice: Slice): boolean {
-    this.text += textOf(encodeSelected(this.#view, this.tested.wire, this.#cursor.take(slice)))
+    this.text += textOf(encodeSelected(this.tested.wire, this.#cursor.take(slice)))
     return !this.#stalled
   }
 

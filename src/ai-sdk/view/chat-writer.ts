@@ -21,6 +21,15 @@ export interface EmitOptions {
   readonly ends?: OpenTool
 }
 
+export function standingChunk(
+  state: ChatState,
+  chunk: Chunk,
+  log: number,
+  { step = state.step, recorded = false, actor = actorKey(undefined), ends }: EmitOptions = {},
+): StandingChunk {
+  return { chunk, log, actor, recorded, message: state.message.leg, step, ends }
+}
+
 export class ChatWriter {
   readonly view: ChatView
   readonly event: LoggedEvent
@@ -59,13 +68,10 @@ export class ChatWriter {
     this.set({ work })
   }
 
-  emit(
-    chunk: Chunk,
-    { step = this.state.step, recorded = false, actor = actorKey(this.event.actor), ends }: EmitOptions = {},
-  ): void {
-    const { chunks, message } = this.state
-    const added = { chunk, log: this.event.index, actor, recorded, message: message.leg, step, ends }
-    this.set({ chunks: addChunk(chunks, added) })
+  emit(chunk: Chunk, options: EmitOptions = {}): void {
+    const { index, actor } = this.event
+    const added = standingChunk(this.state, chunk, index, { actor: actorKey(actor), ...options })
+    this.set({ chunks: addChunk(this.state.chunks, added) })
     this.show(chunk)
   }
 

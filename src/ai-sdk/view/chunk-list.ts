@@ -2,7 +2,14 @@
  * The chunks of a run that stand. Persistent: adding one shares the others. Deltas of one part that follow each other are one node, so
  * a long answer takes little more memory than its text.
  */
-import { addPiece, newestPieces, retractPieces, textFrom, type TextPieces } from '../../core/structure/text-pieces.ts'
+import {
+  addPiece,
+  addPieces,
+  newestPieces,
+  retractPieces,
+  textFrom,
+  type TextPieces,
+} from '../../core/structure/text-pieces.ts'
 import type { Chunk } from '../chunks.ts'
 import type { OpenTool } from './state.ts'
 
@@ -36,6 +43,16 @@ export function addChunk(list: ChunkList | undefined, added: StandingChunk): Chu
   if (list?.deltas === undefined || !isSamePart(list.first, added))
     return { previous: list, first: added, deltas: addPiece(undefined, added.log, delta) }
   return { ...list, deltas: addPiece(list.deltas, added.log, delta) }
+}
+
+/** Adds deltas of consecutive events to the newest chunk; undefined if they do not continue it. `added` is the first one. */
+export function addDeltas(
+  list: ChunkList | undefined,
+  added: StandingChunk,
+  deltas: readonly string[],
+): ChunkList | undefined {
+  if (list?.deltas === undefined || !isSamePart(list.first, added)) return undefined
+  return { ...list, deltas: addPieces(list.deltas, added.log, deltas) }
 }
 
 function isSamePart(first: StandingChunk, { chunk, actor, recorded, message, step }: StandingChunk): boolean {

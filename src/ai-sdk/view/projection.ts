@@ -1,9 +1,10 @@
 /** Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions in words. */
 import type { Failure, LoggedEvent, LoggedEventOf } from '../../core/model/event.ts'
 import type { ViewKind } from '../../core/delivery/view-cache.ts'
-import type { Projection } from '../../core/ports/projection.ts'
+import type { Projection, TextsStep, TextStretch } from '../../core/ports/projection.ts'
 import type { Chunk, FinishReason } from '../chunks.ts'
-import { ChatWriter, type ChatView } from './chat-writer.ts'
+import { ChatWriter, type ChatView, standingChunk } from './chat-writer.ts'
+import { addDeltas } from './chunk-list.ts'
 import { addArtifact, cite } from './project-content.ts'
 import { pause, resume } from './project-pauses.ts'
 import { callTool, draftTool, endOpenTools, endTool, showProgress } from './project-tools.ts'
@@ -43,6 +44,24 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       project(writer, event)
       return { state: writer.state, frames: writer.frames }
     },
+    applyTexts: continueText,
+  }
+}
+
+/** Texts that continue the open part: each is one chunk. */
+function continueText(state: ChatState, stretch: TextStretch): TextsStep<ChatState, ChatFrame> | undefined {
+  const { text: open, relay, visibility, position } = state
+  if (open?.kind !== 'text' || open.message !== stretch.message || relay !== undefined) return undefined
+  const { texts } = stretch
+  const chunkOf = (delta: string): Chunk => ({ type: 'text-delta', id: open.id, delta })
+  const chunks = addDeltas(state.chunks, standingChunk(state, chunkOf(texts[0]!), stretch.first), texts)
+  if (chunks === undefined) return undefined
+  let { textChars } = state
+  for (const text of texts) textChars += text.length
+  const isShown = visibility === 'open'
+  return {
+    state: { ...state, chunks, textChars, position: isShown ? position + texts.length : position },
+    frames: () => (isShown ? texts.map((text, at) => ({ position: position + at, chunk: chunkOf(text) })) : []),
   }
 }
 

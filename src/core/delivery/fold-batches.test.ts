@@ -67,7 +67,7 @@ test('texts that follow each other are folded together, up to another message or
       { first, texts, message }: { first: number; texts: readonly string[]; message?: unknown },
     ) => {
       stretches.push([first, [...texts], message])
-      return state
+      return { state, frames: () => [] }
     },
   }
   for (const batch of batchesOf(sliceOf(0, records, false), RUN, 32)) foldBatch(projection, 0, batch)

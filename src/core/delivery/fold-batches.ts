@@ -6,6 +6,7 @@ import type { LoggedEvent } from '../model/event.ts'
 import { assertCount, decodedParts, ENVELOPE, ISO_CHARS, parseEnvelope, type Slice } from '../model/record.ts'
 import type { Projection, TextStretch } from '../ports/projection.ts'
 import { heldBytes } from './held-bytes.ts'
+import { onceATurn } from './turn-memo.ts'
 
 /** Consecutive records of a log. */
 export interface FoldBatch {
@@ -18,28 +19,75 @@ export interface FoldBatch {
   readonly bytes: number
 }
 
-export function foldBatch<State>(
-  projection: Projection<State, unknown>,
+/** Takes the frames of a fold. */
+export interface FrameSink<Frame> {
+  /** Those of one event. */
+  add(frames: readonly Frame[], log: number): void
+  /** One for each of consecutive events. */
+  addEach(frames: readonly Frame[], first: number): void
+}
+
+/** `sink`: default, nobody needs the frames. */
+export function foldBatch<State, Frame>(
+  projection: Projection<State, Frame>,
   state: State,
   { items }: Pick<FoldBatch, 'items'>,
+  sink?: FrameSink<Frame>,
 ): State {
   let folded = state
-  for (const item of items) {
-    const together = 'texts' in item ? projection.applyTexts?.(folded, item) : undefined
-    if (together !== undefined) folded = together
-    else for (const event of 'texts' in item ? eventsOf(item) : [item]) folded = projection.apply(folded, event).state
+  for (const item of items)
+    folded = 'texts' in item ? foldTexts(projection, folded, item, sink) : foldEvent(projection, folded, item, sink)
+  return folded
+}
+
+function foldEvent<State, Frame>(
+  projection: Projection<State, Frame>,
+  state: State,
+  event: LoggedEvent,
+  sink: FrameSink<Frame> | undefined,
+): State {
+  const { state: after, frames } = projection.apply(state, event)
+  sink?.add(frames, event.index)
+  return after
+}
+
+/** The first text may begin what the others continue, such as a message. */
+const TRIES_MAX = 2
+
+function foldTexts<State, Frame>(
+  projection: Projection<State, Frame>,
+  state: State,
+  stretch: TextStretch,
+  sink: FrameSink<Frame> | undefined,
+): State {
+  let folded = state
+  for (let at = 0; at < stretch.texts.length; at++) {
+    const rest = at < TRIES_MAX ? stretchFrom(stretch, at) : undefined
+    const together = rest && projection.applyTexts?.(folded, rest)
+    if (together !== undefined) {
+      sink?.addEach(together.frames(), stretch.first + at)
+      return together.state
+    }
+    folded = foldEvent(projection, folded, textEvent(stretch, at), sink)
   }
   return folded
 }
 
-function eventsOf({ run, first, texts, times, message }: TextStretch): LoggedEvent[] {
-  return texts.map((text, at) => ({
-    run,
-    index: first + at,
-    time: times[at]!,
-    type: 'text.delta',
-    data: message === undefined ? { text } : { text, message },
-  }))
+function stretchFrom(stretch: TextStretch, at: number): TextStretch {
+  if (at === 0) return stretch
+  const { first, texts, times } = stretch
+  return { ...stretch, first: first + at, texts: texts.slice(at), times: times.slice(at) }
+}
+
+function textEvent({ run, first, texts, times, message }: TextStretch, at: number): LoggedEvent {
+  const text = texts[at]!
+  const data = message === undefined ? { text } : { text, message }
+  return { run, index: first + at, time: times[at]!, type: 'text.delta', data }
+}
+
+/** All records of a slice, for the views of all protocols. */
+export function sliceBatches(slice: Slice, run: string): readonly FoldBatch[] {
+  return onceATurn(slice, sliceBatches, () => [...batchesOf(slice, run, Infinity)])
 }
 
 /** The records of a slice, at most so many at a time. */

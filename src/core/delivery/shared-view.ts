@@ -5,17 +5,19 @@
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { markOf, parseEnvelope, recordsOf, type Slice, type SliceRecord } from '../model/record.ts'
+import { markOf, parseEnvelope, type Slice } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { type FoldBatch, foldBatch } from './fold-batches.ts'
+import { type FoldBatch, foldBatch, sliceBatches } from './fold-batches.ts'
 import type { Fold } from './fold-queue.ts'
 import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
 import { readCheckedLog } from './read-log.ts'
+import { onceATurn } from './turn-memo.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
 import { ViewPosition } from './view-position.ts'
+import { StepFrames, ViewStep } from './view-step.ts'
 
 /** The fold after an event of the log. States are immutable and share their structure. */
 export interface Checkpoint<State> {
@@ -26,17 +28,6 @@ export interface Checkpoint<State> {
   readonly state: State
   /** Estimated memory of what was folded. */
   readonly bytes: number
-}
-
-/** What the events of a slice add to a view. */
-export interface ViewStep<State, Frame> {
-  readonly before: Checkpoint<State>
-  readonly after: Checkpoint<State>
-  readonly frames: readonly Frame[]
-  /** Log index of each frame. */
-  readonly logs: readonly number[]
-  /** Which frames may end a stream. */
-  readonly ends: readonly number[]
 }
 
 /** A position on the log that corresponds to one among the frames. */
@@ -50,12 +41,6 @@ export interface LogCursor {
 interface FoldedEvent<State> {
   readonly index: number
   readonly after: State
-}
-
-export interface Encoding<Frame> {
-  /** Encodings with the same key give the same text. */
-  readonly key: string
-  encode(frame: Frame): string
 }
 
 interface ViewParts<State, Frame> {
@@ -73,10 +58,6 @@ const CHECKPOINT_EVENTS = 32
 const CHARGED_BYTES = 64 * 1024
 /** How much larger the pages are from which a view is built: each costs a round trip to the store. */
 const BUILD_PAGE_FACTOR = 4
-/** Encodings kept of one step. Clients of one protocol mostly share one. */
-const ENCODINGS_MAX = 8
-
-const encoder = new TextEncoder()
 
 export class SharedView<State, Frame> {
   readonly start: Checkpoint<State>
@@ -85,11 +66,8 @@ export class SharedView<State, Frame> {
   #checkpoints: Checkpoint<State>[] = []
   #tip: Checkpoint<State>
   #building: Promise<Checkpoint<State>> | undefined
-  /** Subscribers at the tail get the same slices. */
-  readonly #steps = new WeakMap<Slice, ViewStep<State, Frame>>()
   /** Checkpoints that this view or several subscribers have. */
   readonly #shared = new WeakSet<Checkpoint<State>>()
-  readonly #encoded = new WeakMap<ViewStep<State, Frame>, Map<string, Uint8Array>>()
 
   constructor(parts: ViewParts<State, Frame>) {
     this.#parts = parts
@@ -115,30 +93,19 @@ export class SharedView<State, Frame> {
 
   /** Folds the events of a slice that follows a checkpoint; once for all subscribers of the same slice. */
   step(before: Checkpoint<State>, slice: Slice): ViewStep<State, Frame> {
-    const known = this.#steps.get(slice)
-    if (known !== undefined && known.before.mark === before.mark && known.before.index === before.index) {
-      this.#shared.add(known.after)
-      return known
+    let isKnown = true
+    const fold = (): ViewStep<State, Frame> => {
+      isKnown = false
+      return this.#fold(before, sliceBatches(slice, this.run.id))
     }
-    const step = this.#fold(before, recordsOf(slice))
-    this.#steps.set(slice, step)
+    const step = onceATurn(slice, this, fold, (known) => isSame(known.before, before))
+    if (isKnown) this.#shared.add(step.after)
     return step
   }
 
   /** Whether a checkpoint is not that of one subscriber alone. */
   isShared(checkpoint: Checkpoint<State>): boolean {
     return checkpoint === this.start || this.#shared.has(checkpoint)
-  }
-
-  /** The frames of a step as bytes, which subscribers with the same encoding share. */
-  encode(step: ViewStep<State, Frame>, encoding: Encoding<Frame>): Uint8Array {
-    let known = this.#encoded.get(step)
-    if (known === undefined) this.#encoded.set(step, (known = new Map()))
-    const found = known.get(encoding.key)
-    if (found !== undefined) return found
-    const encoded = encoder.encode(step.frames.map((frame) => encoding.encode(frame)).join(''))
-    if (known.size < ENCODINGS_MAX) known.set(encoding.key, encoded)
-    return encoded
   }
 
   /**
@@ -256,30 +223,21 @@ export class SharedView<State, Frame> {
     await this.#verified()
   }
 
-  #fold(before: Checkpoint<State>, records: readonly SliceRecord[]): ViewStep<State, Frame> {
+  #fold(before: Checkpoint<State>, batches: readonly FoldBatch[]): ViewStep<State, Frame> {
     const { projection, mayEnd } = this.#parts.kind
-    const frames: Frame[] = []
-    const logs: number[] = []
-    const ends: number[] = []
+    const frames = new StepFrames(mayEnd)
     let { state, bytes } = before
-    for (const record of records) {
-      const { event } = record
-      const projected = projection.apply(state, event)
-      state = projected.state
-      bytes += heldBytes(event, record.text.length, record.isAscii)
-      for (const frame of projected.frames) {
-        if (mayEnd(frame)) ends.push(frames.length)
-        frames.push(frame)
-        logs.push(event.index)
-      }
+    for (const batch of batches) {
+      state = foldBatch(projection, state, batch, frames)
+      bytes += batch.bytes
     }
-    const last = records.at(-1)!
-    const folded = { index: last.event.index, mark: markOf(last.text), state, bytes }
+    const { last, envelope } = batches.at(-1)!
+    const folded = { index: last, mark: markOf(envelope), state, bytes }
     // A subscriber that has caught up shares the state that the view has.
     const after = isSame(folded, this.#tip) ? this.#tip : folded
     // Of another history if the log lost its end meanwhile: only what follows the newest checkpoint is certain to be its sequel.
     if (before === this.start || isSame(before, this.#tip)) this.#note(after)
-    return { before, after, frames, logs, ends }
+    return new ViewStep(before, after, frames)
   }
 
   /** Folds to the end of the log without occupying the event loop. */

@@ -1,6 +1,7 @@
 /** One subscriber's place in a view, and the memory that it holds there. */
 import type { Slice } from '../model/record.ts'
-import type { Checkpoint, SharedView, ViewStep } from './shared-view.ts'
+import type { Checkpoint, SharedView } from './shared-view.ts'
+import type { ViewStep } from './view-step.ts'
 import type { HeldState } from './view-memory.ts'
 
 export class ViewPosition<State, Frame> {

@@ -10,10 +10,10 @@ export interface Projection<State, Frame> {
   /** Must not change `state`: others hold it as a checkpoint. Frames are in wire order; an event may give none. */
   apply(state: State, event: LoggedEvent): ProjectionStep<State, Frame>
   /**
-   * The state that `apply` gives after all texts of a stretch, without building frames: most events of a long log are texts.
-   * Undefined if they must be applied one by one. Default: always one by one.
+   * What `apply` gives for all texts of a stretch, without an object for each: most events of a long log are texts. Undefined if the
+   * first one must be applied alone. Default: always one by one.
    */
-  applyTexts?(state: State, texts: TextStretch): State | undefined
+  applyTexts?(state: State, texts: TextStretch): TextsStep<State, Frame> | undefined
 }
 
 /** Consecutive `text.delta` events of the run's own component, of one message. None is empty. */
@@ -24,6 +24,12 @@ export interface TextStretch {
   readonly texts: readonly string[]
   readonly times: readonly string[]
   readonly message: string | undefined
+}
+
+export interface TextsStep<State, Frame> {
+  readonly state: State
+  /** One frame for each text, or none at all. Built when it is called: a fold that only needs the state does not pay for it. */
+  frames(): readonly Frame[]
 }
 
 export interface ProjectionStep<State, Frame> {

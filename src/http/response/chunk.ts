@@ -2,6 +2,7 @@
  * Frames one chunk of a chunked response once for all subscribers that get the same bytes. `ServerResponse` would frame it per
  * subscriber and pass three buffers to the kernel instead of one.
  */
+import type { Socket } from 'node:net'
 import type { HttpResponse } from '../exchange.ts'
 
 /** Above this size, copying the bytes costs more than framing them. */
@@ -16,11 +17,18 @@ export function takesChunks(response: HttpResponse): boolean {
 }
 
 /** Returns false if the socket is full until `drain`, and undefined if the caller must use `response.write`. */
-export function writeChunk(response: HttpResponse, bytes: Uint8Array): boolean | undefined {
+export function writeChunk(response: HttpResponse, content: Uint8Array | string): boolean | undefined {
   const { socket } = response
   // Data buffered in the response itself must go out first.
-  if (socket === null || response.writableLength !== socket.writableLength || bytes.length > FRAMED_BYTES_MAX) return
-  return socket.write(frameChunk(bytes))
+  if (socket === null || response.writableLength !== socket.writableLength || content.length > FRAMED_BYTES_MAX) return
+  return typeof content === 'string' ? writeText(socket, content) : socket.write(frameChunk(content))
+}
+
+/** A text that one subscriber gets is never copied into a buffer of its own. */
+function writeText(socket: Socket, text: string): boolean {
+  const bytes = Buffer.byteLength(text)
+  // Of ASCII, latin1 is the same bytes, and written faster.
+  return socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8')
 }
 
 let last: { readonly bytes: Uint8Array; readonly chunk: Buffer } | undefined

@@ -196,11 +196,10 @@ export class Stream implements Sink {
   }
 
   #send(bytes: Uint8Array | string, release: (() => void) | undefined): boolean {
-    const isDirect = this.#takesChunks && typeof bytes !== 'string'
-    const written = isDirect ? writeChunk(this.#response, bytes) : undefined
+    const written = this.#takesChunks ? writeChunk(this.#response, bytes) : undefined
     if (written !== undefined) return written
     // Only Node's own socket is known to be done with the bytes when it says so.
-    return isDirect && release !== undefined
+    return this.#takesChunks && release !== undefined
       ? this.#response.write(bytes, (error) => error ?? release())
       : this.#response.write(bytes)
   }

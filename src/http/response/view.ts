@@ -3,7 +3,8 @@ import { CONTENT_LIMIT_FACTOR } from '../../core/model/limits.ts'
 import { START } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
-import type { Checkpoint, Encoding, SharedView, ViewStep } from '../../core/delivery/shared-view.ts'
+import type { Checkpoint, SharedView } from '../../core/delivery/shared-view.ts'
+import { encodeFrames, type Encoding, type ViewStep } from '../../core/delivery/view-step.ts'
 import { shareEventLoop } from '../../core/runtime/share-event-loop.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import type { Projection } from '../../core/ports/projection.ts'
@@ -93,7 +94,7 @@ export function viewFormat<State, Frame>(
   const cursor = new ViewCursor(selection)
   return {
     ...format,
-    encode: (slice) => encodeSelected(selection.view, format, cursor.take(slice)),
+    encode: (slice) => encodeSelected(format, cursor.take(slice)),
     done: () => cursor.ended,
     held: () => cursor.held,
     notice: (notice) => format.notice(notice),
@@ -101,17 +102,12 @@ export function viewFormat<State, Frame>(
 }
 
 export function encodeSelected<State, Frame>(
-  view: SharedView<State, Frame>,
   format: Encoding<Frame>,
   { step, begin, end }: SelectedFrames<State, Frame>,
 ): Uint8Array | string {
   if (begin === end) return ''
-  if (end - begin === step.frames.length) return view.encode(step, format)
+  if (end - begin === step.frames.length) return step.encode(format)
   return encodeFrames(format, step.frames.slice(begin, end))
-}
-
-export function encodeFrames<Frame>(format: Encoding<Frame>, frames: readonly Frame[]): string {
-  return frames.map((frame) => format.encode(frame)).join('')
 }
 
 export interface FoldOptions<State> {

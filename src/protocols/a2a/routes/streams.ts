@@ -1,7 +1,8 @@
 /** Streams a task as server-sent events; the binding encodes each event. */
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
-import type { Encoding } from '../../../core/delivery/shared-view.ts'
+import { type JsonTemplate, jsonTemplate } from '../../../core/model/json-template.ts'
+import type { Encoding } from '../../../core/delivery/view-step.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
@@ -13,6 +14,7 @@ import type { OperationCaller, TaskStream } from '../requests/operations.ts'
 import type { TaskFrame } from '../view/projection.ts'
 import { checksumOfOrigin } from '../view/resume.ts'
 import { TaskCursor } from '../view/task-cursor.ts'
+import type { ContinuedText } from '../view/text-frames.ts'
 import { taskOf, type TaskView } from '../view/task.ts'
 import type { Metadata, StreamResponse } from '../wire/wire.ts'
 
@@ -42,7 +44,7 @@ export async function serveTask(
     ...frameFormat,
     encode(slice) {
       const { snapshot, taken } = cursor.take(slice)
-      const rest = taken === undefined ? '' : encodeSelected(cursor.view, frameFormat, taken)
+      const rest = taken === undefined ? '' : encodeSelected(frameFormat, taken)
       if (snapshot === undefined) return rest
       return frameFormat.encode(snapshot) + (typeof rest === 'string' ? rest : decoder.decode(rest))
     },
@@ -58,6 +60,8 @@ const decoder = new TextDecoder()
 
 /** The data of frames, by form: callers differ in their envelopes, and the data is much longer. */
 const bodies = new WeakMap<TaskFrame, Map<string, string>>()
+/** The same for texts that follow each other: a template for all of them. */
+const templates = new WeakMap<ContinuedText['artifact'], Map<string, JsonTemplate>>()
 /** Forms kept of one frame. */
 const FORMS_MAX = 8
 
@@ -65,20 +69,34 @@ const FORMS_MAX = 8
 function frameEncoding(caller: OperationCaller, task: TaskStream, encoding: StreamEncoding): Encoding<TaskFrame> {
   const { before = '', after = '' } = encoding.envelope ?? {}
   const { historyLength = '', includeArtifacts = true } = task.view
-  const form = `${encoding.key} ${caller.extensions.has(RESUME_EXTENSION)} ${historyLength} ${includeArtifacts}`
+  const hasPosition = caller.extensions.has(RESUME_EXTENSION)
+  const form = `${encoding.key} ${hasPosition} ${historyLength} ${includeArtifacts}`
+  const templateOf = (artifact: ContinuedText['artifact']): JsonTemplate =>
+    inForm(templates, artifact, form, () => jsonTemplate((text) => encoding.event(artifact.updateWith(text)) as object))
   const bodyOf = (frame: TaskFrame): string => {
-    let known = bodies.get(frame)
-    if (known === undefined) bodies.set(frame, (known = new Map()))
-    const found = known.get(form)
-    if (found !== undefined) return found
-    const body = JSON.stringify(encoding.event(responseOf(frame, caller, task)))
-    if (known.size < FORMS_MAX) known.set(form, body)
-    return body
+    const { continued } = frame
+    if (continued !== undefined && !hasPosition) return templateOf(continued.artifact).json(continued.text, 0)
+    return inForm(bodies, frame, form, () => JSON.stringify(encoding.event(responseOf(frame, caller, task))))
   }
   return {
     key: `${form} ${before}`,
     encode: (frame) => `id: ${frame.sequence}\ndata: ${before}${bodyOf(frame)}${after}\n\n`,
   }
+}
+
+function inForm<Of extends object, Value>(
+  all: WeakMap<Of, Map<string, Value>>,
+  of: Of,
+  form: string,
+  make: () => Value,
+): Value {
+  let known = all.get(of)
+  if (known === undefined) all.set(of, (known = new Map()))
+  const found = known.get(form)
+  if (found !== undefined) return found
+  const made = make()
+  if (known.size < FORMS_MAX) known.set(form, made)
+  return made
 }
 
 export function taskFrameFormat(
@@ -98,16 +116,17 @@ export function taskFrameFormat(
 }
 
 /** The part of an event that all subscribers share. */
-export function updateFor({ update, fold }: TaskFrame, view?: TaskView): StreamResponse {
-  return 'task' in update ? { task: taskOf(fold, view) } : update
+export function updateFor(frame: TaskFrame, view?: TaskView): StreamResponse {
+  const { update } = frame
+  return 'task' in update ? { task: taskOf(frame.fold, view) } : update
 }
 
 /** An event for this caller, with its position if the caller activated the extension. */
 export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, gap }: TaskStream): StreamResponse {
   const visible = updateFor(frame, view)
   if (!caller.extensions.has(RESUME_EXTENSION)) return visible
-  const { sequence, fold } = frame
-  const checksum = checksumOfOrigin(fold.origin)
+  const { sequence, origin } = frame
+  const checksum = checksumOfOrigin(origin)
   const position = {
     [RESUME_EXTENSION]: {
       sequence,

@@ -67,18 +67,23 @@ export function addText(artifacts: Artifacts | undefined, { data, actor, index }
   return add(artifacts, target, { index, part: { text: data.text } }, false)
 }
 
-/** Adds texts of the run's own component if they belong to the newest artifact. Each is one chunk. */
+/** Adds texts of the run's own component if they continue the newest artifact. Each is one chunk. */
 export function continueText(
   artifacts: Artifacts | undefined,
   { first, texts, message }: TextStretch,
 ): Artifacts | undefined {
   const newest = artifacts?.newest
-  if (newest?.id !== textArtifactId(undefined, message) || !newest.isText || newest.pieces !== undefined)
+  if (newest?.id !== textArtifactId(undefined, message) || !newest.isText || newest.plainText === undefined)
     return undefined
   return {
     newest: { ...newest, closed: false, plainText: addPieces(newest.plainText, first, texts) },
     older: artifacts?.older,
   }
+}
+
+/** The chunk by which a text continues an artifact. */
+export function textChunk(artifact: ArtifactFold, text: string): Chunk {
+  return { artifact: { ...head(artifact), parts: [{ text }] }, append: true, last: false }
 }
 
 const EMPTY = { closed: false, plainText: undefined, pieces: undefined } as const

@@ -1,13 +1,12 @@
 /** Projects a log to a task and its stream events. Sequence numbers are counted in the fold, so they are the same on every node. */
 import type { LoggedEvent, LoggedEventOf, Question } from '../../../core/model/event.ts'
-import type { Projection } from '../../../core/ports/projection.ts'
+import type { Projection, TextStretch } from '../../../core/ports/projection.ts'
 import type { Run } from '../../../core/model/run.ts'
 import {
   addArtifact,
   addOutput,
   type Artifacts,
   type ArtifactChange,
-  type Chunk,
   endAll,
   endMessage,
   addText,
@@ -21,7 +20,8 @@ import { aboutOf, agentMessage, questionMessage } from '../requests/messages.ts'
 import { isSettled, type TaskState, taskStates, waitingState } from './states.ts'
 import type { Message, StatusUpdate, StreamResponse, Task } from '../wire/wire.ts'
 import { isShown, relayAfter, type TaskRelay, updateIn } from './relay.ts'
-import { statusOf, taskOf } from './task.ts'
+import { artifactUpdateOf, statusOf, taskOf } from './task.ts'
+import { type ContinuedText, textFrames } from './text-frames.ts'
 
 /** Answers to questions, newest first. */
 export interface AnsweredTurn {
@@ -66,6 +66,10 @@ export interface TaskFrame {
   readonly last: boolean
   /** The task's state after this event. */
   readonly fold: TaskFold
+  /** Its log event. */
+  readonly origin: Origin | undefined
+  /** Of a text that continues an artifact. */
+  readonly continued?: ContinuedText
 }
 
 /** Custom event by which an agent responds with a message instead of a task; must be its first event. */
@@ -82,14 +86,20 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
     return { state: draft.state, frames: draft.frames }
   },
   applyTexts(before, stretch) {
-    const { direct, trimmed, held, sequence, relay } = before
-    if (direct !== undefined || trimmed === undefined || held !== undefined || relay !== undefined) return undefined
-    const artifacts = continueText(before.artifacts, stretch)
-    if (artifacts === undefined) return undefined
-    const { first, texts, times } = stretch
-    const origin: Origin = { index: first + texts.length - 1, time: times.at(-1)!, type: 'text.delta' }
-    return { ...before, artifacts, sequence: sequence + texts.length, origin }
+    const state = continueTask(before, stretch)
+    return state && { state, frames: () => textFrames(before, stretch, continueTask) }
   },
+}
+
+/** The task after texts of the run's own component that continue its newest artifact, each of which gives one event. */
+function continueTask(before: TaskFold, stretch: TextStretch): TaskFold | undefined {
+  const { direct, trimmed, held, sequence, relay } = before
+  if (direct !== undefined || trimmed === undefined || held !== undefined || relay !== undefined) return undefined
+  const artifacts = continueText(before.artifacts, stretch)
+  if (artifacts === undefined) return undefined
+  const { first, texts, times } = stretch
+  const origin: Origin = { index: first + texts.length - 1, time: times.at(-1)!, type: 'text.delta' }
+  return { ...before, artifacts, sequence: sequence + texts.length, origin }
 }
 
 export function beginTask(run: Run): TaskFold {
@@ -181,7 +191,7 @@ class Draft {
   #emit(update: StreamResponse, last = false, changes: Changes = {}): void {
     const { sequence } = this.state
     this.#set({ ...changes, sequence: sequence + 1, origin: originOf(this.#event) })
-    const frame: TaskFrame = { sequence, update, last, fold: this.state }
+    const frame: TaskFrame = { sequence, update, last, fold: this.state, origin: this.state.origin }
     if (this.state.held === undefined) this.frames.push(frame)
     else this.#set({ held: [...this.state.held, frame] })
   }
@@ -229,7 +239,7 @@ class Draft {
       this.#set({ state, timestamp, relay: { ...known, status } })
     } else this.#set({ relay: known })
     if (first !== undefined) {
-      const fold = { ...this.state, held: undefined, sequence: first.fold.sequence, origin: first.fold.origin }
+      const fold = { ...this.state, held: undefined, sequence: first.fold.sequence, origin: first.origin }
       this.#set({ held: [{ ...first, update: { task: taskOf(fold) }, fold }] })
       this.#decide()
     }
@@ -278,13 +288,9 @@ class Draft {
   #show({ artifacts, chunks }: ArtifactChange): void {
     if (this.state.relay?.answer !== undefined) return this.#set({ artifacts })
     if (chunks.length > 0) this.#decide()
-    for (const chunk of chunks) this.#emit({ artifactUpdate: this.#update(chunk) }, false, { artifacts })
+    for (const chunk of chunks)
+      this.#emit({ artifactUpdate: artifactUpdateOf(this.state.run, chunk) }, false, { artifacts })
     if (artifacts !== this.state.artifacts) this.#set({ artifacts })
-  }
-
-  #update({ artifact, append, last }: Chunk) {
-    const { id: taskId, session: contextId } = this.state.run
-    return { taskId, contextId, artifact, ...(append && { append }), ...(last && { lastChunk: last }) }
   }
 
   #pause(questions: readonly Question[]): void {

@@ -50,7 +50,7 @@ export function checksumOfOrigin(origin: Origin | undefined): string | undefined
 async function originOf(view: TaskViewer, sequence: number): Promise<Origin | undefined> {
   for await (const { frames, after } of view.steps(view.nearest({ event: Infinity, frame: sequence }))) {
     const found = [...frames, ...(after.state.held ?? [])].find((frame) => frame.sequence === sequence)
-    if (found !== undefined) return found.fold.origin
+    if (found !== undefined) return found.origin
   }
   return undefined
 }

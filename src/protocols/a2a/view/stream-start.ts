@@ -62,7 +62,7 @@ function beginsWith(
 export function snapshotFrame(fold: TaskFold): TaskFrame {
   const update = fold.direct === undefined ? lazyTask(fold) : { message: fold.direct }
   const last = fold.direct !== undefined || taskStates[fold.state].terminal
-  return { sequence: fold.sequence - 1, update, last, fold }
+  return { sequence: fold.sequence - 1, update, last, fold, origin: fold.origin }
 }
 
 /** Built when it is read: streams show the task in a form of their own. */

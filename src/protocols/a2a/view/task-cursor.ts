@@ -1,5 +1,6 @@
 /** A subscriber's place in the shared view of a task: where its stream starts, and what it gets from there. */
-import type { Checkpoint, SharedView, ViewStep } from '../../../core/delivery/shared-view.ts'
+import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
+import type { ViewStep } from '../../../core/delivery/view-step.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { HeldState } from '../../../core/delivery/view-memory.ts'
 import { ViewPosition } from '../../../core/delivery/view-position.ts'

@@ -1,11 +1,11 @@
 /** Builds the task object from the folded state. */
 import type { Run } from '../../../core/model/run.ts'
-import { toArtifacts } from './artifacts.ts'
+import { type Chunk, toArtifacts } from './artifacts.ts'
 import { partsOf } from '../../../a2a/parts.ts'
 import { aboutOf, agentMessage, firstMessage, questionMessage } from '../requests/messages.ts'
 import type { TaskFold, AnsweredTurn } from './projection.ts'
 import { stateOf } from './states.ts'
-import type { Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
+import type { ArtifactUpdate, Message, Metadata, Task, TaskStatus } from '../wire/wire.ts'
 
 export interface TaskView {
   /** Number of newest messages in the history. Default: all. */
@@ -88,4 +88,11 @@ export function taskOfRun(run: Run): Task {
     status: { state: stateOf(run), ...(message !== undefined && { message }), timestamp },
     ...(metadata !== undefined && { metadata }),
   }
+}
+
+export function artifactUpdateOf(
+  { id: taskId, session: contextId }: Run,
+  { artifact, append, last }: Chunk,
+): ArtifactUpdate {
+  return { taskId, contextId, artifact, ...(append && { append }), ...(last && { lastChunk: last }) }
 }

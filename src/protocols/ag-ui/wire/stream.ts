@@ -1,6 +1,7 @@
 /** Stream format: server-sent events, one per AG-UI event. */
+import { encodeFrames } from '../../../core/delivery/view-step.ts'
 import type { StreamFormat } from '../../../http/response/stream.ts'
-import { encodeFrames, encodeSelected, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
+import { encodeSelected, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
 import type { AttachedStream } from '../requests/attach.ts'
 import type { AgentFrame } from '../view/state.ts'
 import type { AgUiEvent } from './events.ts'
@@ -39,7 +40,7 @@ export function agentFormat(stream: AttachedStream): StreamFormat & { readonly a
     encode(slice) {
       const taken = cursor.take(slice)
       const frames = taken.step.frames.slice(taken.begin, taken.end)
-      if (!frames.some(({ event }) => isPersonal(event, results))) return encodeSelected(view, frameFormat, taken)
+      if (!frames.some(({ event }) => isPersonal(event, results))) return encodeSelected(frameFormat, taken)
       return encodeFrames(
         frameFormat,
         frames.filter(({ event }) => !isKnownResult(event, results)),

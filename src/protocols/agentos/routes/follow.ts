@@ -4,17 +4,12 @@ import type { Limits } from '../../../core/model/limits.ts'
 import { lastOf, type Slice } from '../../../core/model/record.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
+import { encodeFrames } from '../../../core/delivery/view-step.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/response/stream.ts'
-import {
-  encodeFrames,
-  encodeSelected,
-  type SelectedFrames,
-  ViewCursor,
-  type FrameFormat,
-} from '../../../http/response/view.ts'
+import { encodeSelected, type SelectedFrames, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
 import type { HeldState } from '../../../core/delivery/view-memory.ts'
-import { encodeFrame, encodeRetry } from '../../../sse/index.ts'
+import { encodeJson, encodeRetry } from '../../../sse/index.ts'
 import { encodeMetaEvents, type MetaEvent } from '../view/meta-events.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
@@ -112,7 +107,7 @@ function followFormat(
     ...frameFormat,
     encode(slice) {
       const { live, ...taken } = cursor.take(slice)
-      if (live === undefined) return encodeSelected(cursor.view, frameFormat, taken)
+      if (live === undefined) return encodeSelected(frameFormat, taken)
       const { step, begin, end } = taken
       const text = (from: number, to: number): string => encodeFrames(frameFormat, step.frames.slice(from, to))
       return `${text(begin, live)}${encodeMetaEvents([caughtUp!])}${text(live, end)}`
@@ -129,7 +124,7 @@ export function sseFrameFormat(run: string, { retryDelayMs }: Limits, opening = 
     preamble: encodeRetry(retryDelayMs) + opening,
     heartbeat: ': heartbeat\n\n',
     key: 'sse',
-    encode: ({ index, event, data }) => encodeFrame({ id: String(index), event, data }),
+    encode: ({ index, event, json }) => encodeJson(event, json, index),
     notice: (notice) => encodeMetaEvents(noticeOf(run, notice)),
   }
 }

@@ -14,7 +14,7 @@ const messages = new WeakMap<Frame, string>()
 
 function messageOf(frame: Frame): string {
   let known = messages.get(frame)
-  if (known === undefined) messages.set(frame, (known = JSON.stringify(frame.data)))
+  if (known === undefined) messages.set(frame, (known = frame.json))
   return known
 }
 

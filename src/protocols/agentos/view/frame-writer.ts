@@ -9,6 +9,8 @@ export interface Frame {
   readonly event: string
   /** Built when it is read: a fold that only needs the state does not pay for it. */
   readonly data: Readonly<Record<string, unknown>>
+  /** `data` as JSON. */
+  readonly json: string
   /** Index of its log event. */
   readonly log: number
   /** The run pauses after this frame. */
@@ -53,10 +55,10 @@ export class FrameWriter {
 
   /** An event that agents and teams share. A workflow's own content is written as that of an agent with its name. */
   writeShared(speaker: Speaker, name: string, fields: Fields = {}): void {
-    const family = families[speaker.kind === 'workflow' ? 'agent' : speaker.kind]
+    const family = sharedFamily(speaker)
     const { state } = this
     this.#put(family.prefix + name, () => ({
-      ...this.#head(state, family, family.prefix + name, speaker),
+      ...headOf(state, family, family.prefix + name, speaker, this.event.time),
       ...fields,
     }))
   }
@@ -64,14 +66,18 @@ export class FrameWriter {
   /** An event of the speaker's family, by its full name. */
   write(speaker: Speaker, name: string, fields: LazyFields = {}, pauses = false): void {
     const { state } = this
-    this.#put(name, () => ({ ...this.#head(state, families[speaker.kind], name, speaker), ...valueOf(fields) }), pauses)
+    const build = (): Fields => ({
+      ...headOf(state, families[speaker.kind], name, speaker, this.event.time),
+      ...valueOf(fields),
+    })
+    this.#put(name, build, pauses)
   }
 
   /** A workflow event about a step. */
   writeStep(step: Step, name: string, fields: Fields = {}): void {
     const { state } = this
     this.#put(name, () => ({
-      ...this.#workflowHead(state, name, state.speakers.get(step.workflow) ?? rootOf(state), step),
+      ...workflowHead(state, name, state.speakers.get(step.workflow) ?? rootOf(state), this.event.time, step),
       step_name: step.name,
       step_index: step.index,
       ...fields,
@@ -82,7 +88,7 @@ export class FrameWriter {
   custom(speaker: Speaker, name: string, value: unknown, fields: Fields = {}): void {
     const { state } = this
     this.#put(name === '' ? 'message' : 'CustomEvent', () => ({
-      ...this.#head(state, families[speaker.kind], 'CustomEvent', speaker),
+      ...headOf(state, families[speaker.kind], 'CustomEvent', speaker, this.event.time),
       name,
       ...(value !== undefined && { value }),
       ...fields,
@@ -98,37 +104,38 @@ export class FrameWriter {
     if (this.isMuted || (!this.state.allEvents && !isContent(event))) return
     this.frames.push(new LazyFrame(this.#next++, event, this.event.index, pauses, build))
   }
+}
 
-  #head(state: State, family: Family, event: string, speaker: Speaker): Fields {
-    if (family.kind === 'workflow') return this.#workflowHead(state, event, speaker)
-    const { run, component, name, parent, depth } = speaker
-    return {
-      created_at: secondsOf(this.event.time),
-      event,
-      [family.idField]: component,
-      [family.nameField]: name,
-      run_id: shownIdOf(state, run),
-      ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
-      session_id: state.session,
-      ...locationOf(state, speaker),
-      nested_depth: depth,
-    }
+/** The fields with which the data of every frame begins. */
+export function headOf(state: State, family: Family, event: string, speaker: Speaker, time: string): Fields {
+  if (family.kind === 'workflow') return workflowHead(state, event, speaker, time)
+  const { run, component, name, parent, depth } = speaker
+  return {
+    created_at: secondsOf(time),
+    event,
+    [family.idField]: component,
+    [family.nameField]: name,
+    run_id: shownIdOf(state, run),
+    ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
+    session_id: state.session,
+    ...locationOf(state, speaker),
+    nested_depth: depth,
   }
+}
 
-  #workflowHead(state: State, event: string, workflow: Speaker, step?: Step): Fields {
-    const { run, component, name, parent, depth } = workflow
-    return {
-      created_at: secondsOf(this.event.time),
-      event,
-      workflow_id: component,
-      workflow_name: name,
-      session_id: state.session,
-      run_id: shownIdOf(state, run),
-      ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
-      ...(step !== undefined && { step_id: step.id }),
-      ...(step?.parent !== undefined && { parent_step_id: step.parent }),
-      nested_depth: depth,
-    }
+function workflowHead(state: State, event: string, workflow: Speaker, time: string, step?: Step): Fields {
+  const { run, component, name, parent, depth } = workflow
+  return {
+    created_at: secondsOf(time),
+    event,
+    workflow_id: component,
+    workflow_name: name,
+    session_id: state.session,
+    run_id: shownIdOf(state, run),
+    ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
+    ...(step !== undefined && { step_id: step.id }),
+    ...(step?.parent !== undefined && { parent_step_id: step.parent }),
+    nested_depth: depth,
   }
 }
 
@@ -150,6 +157,15 @@ class LazyFrame implements Frame {
   get data(): Readonly<Record<string, unknown>> {
     return { ...this.#build(), event_index: this.index }
   }
+
+  get json(): string {
+    return JSON.stringify(this.data)
+  }
+}
+
+/** The family of events that agents and teams share. */
+export function sharedFamily({ kind }: Speaker): Family {
+  return families[kind === 'workflow' ? 'agent' : kind]
 }
 
 /** The workflow position of a speaker. */

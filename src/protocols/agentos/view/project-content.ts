@@ -1,8 +1,8 @@
 /** Projects text, reasoning, tool calls and other component events to those of agents and teams. */
 import type { Usage, LoggedEventOf } from '../../../core/model/event.ts'
-import type { TextStretch } from '../../../core/ports/projection.ts'
+import type { TextsStep, TextStretch } from '../../../core/ports/projection.ts'
 import { addPiece, addPieces } from '../../../core/structure/text-pieces.ts'
-import type { FrameWriter } from './frame-writer.ts'
+import type { Frame, FrameWriter } from './frame-writer.ts'
 import { asText, type ToolExecution } from '../wire/shapes.ts'
 import {
   type Media,
@@ -15,6 +15,7 @@ import {
   type ToolEnded,
 } from './state.ts'
 import { appendTo, newestOf } from './persistent-list.ts'
+import { textFields, textFrames } from './text-frames.ts'
 
 /** The speaker of an event. Closes open reasoning when other content starts. */
 export function currentSpeaker(writer: FrameWriter): Speaker {
@@ -31,24 +32,21 @@ export function endReasoning(writer: FrameWriter, speaker: Speaker): Speaker {
 export function textDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'text.delta'>): void {
   const speaker = currentSpeaker(writer)
   writer.keep({ ...speaker, texts: addPiece(speaker.texts, index, data.text) })
-  writer.writeShared(speaker, 'RunContent', {
-    content: data.text,
-    ...(speaker.kind !== 'team' && { workflow_agent: false }),
-    content_type: 'str',
-    reasoning_content: '',
-  })
+  writer.writeShared(speaker, 'RunContent', textFields(speaker, data.text))
 }
 
-/** The state after texts of the run's own component, each of which gives one frame. */
-export function textDeltas(state: State, { first, texts }: TextStretch): State | undefined {
+/** Texts of the run's own component, each of which gives one frame. */
+export function textDeltas(state: State, stretch: TextStretch): TextsStep<State, Frame> | undefined {
   const root = rootOf(state)
   if (state.last < 0 || state.relay !== undefined || root.reasoning) return undefined
-  return {
+  const { first, texts } = stretch
+  const after = {
     ...state,
     next: state.next + texts.length,
     last: first + texts.length - 1,
     speakers: state.speakers.with({ ...root, texts: addPieces(root.texts, first, texts) }),
   }
+  return { state: after, frames: () => textFrames(state, root, stretch) }
 }
 
 export function reasoningStarted(writer: FrameWriter): void {

@@ -1,6 +1,7 @@
 /** Stream format: server-sent events of the UI message stream, version 1. */
+import { encodeFrames } from '../../../core/delivery/view-step.ts'
 import type { Notice, StreamFormat } from '../../../http/response/stream.ts'
-import { encodeFrames, encodeSelected, type FrameFormat } from '../../../http/response/view.ts'
+import { encodeSelected, type FrameFormat } from '../../../http/response/view.ts'
 import { ChatCursor, type ChatCursorOptions } from './chat-cursor.ts'
 import type { ChatFrame } from '../../../ai-sdk/view/state.ts'
 import { type Leg, toStreamId } from '../../../ai-sdk/ids.ts'
@@ -27,7 +28,7 @@ export interface ChatStream extends ChatCursorOptions {
 
 export function chatFormat(stream: ChatStream): StreamFormat & { readonly after: number } {
   const cursor = new ChatCursor(stream)
-  const { leg, restart = 0, tail, view } = stream
+  const { leg, restart = 0, tail } = stream
   return {
     ...chatFrameFormat,
     headers: {
@@ -41,9 +42,7 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
     after: cursor.after,
     encode(slice) {
       const { frames, shared } = cursor.take(slice)
-      return shared === undefined
-        ? encodeFrames(chatFrameFormat, frames)
-        : encodeSelected(view, chatFrameFormat, shared)
+      return shared === undefined ? encodeFrames(chatFrameFormat, frames) : encodeSelected(chatFrameFormat, shared)
     },
     held: () => cursor.held,
     done: () => (cursor.end === 'cut' ? 'aborted' : cursor.end !== undefined),

@@ -1,9 +1,18 @@
 /** Projects a log to a chat completion: stream chunks, and the complete object. */
 import type { Question } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
-import type { Projection } from '../../../core/ports/projection.ts'
+import { type JsonTemplate, jsonTemplate } from '../../../core/model/json-template.ts'
+import type { Projection, TextStretch } from '../../../core/ports/projection.ts'
 import { textFrom } from '../../../core/structure/text-pieces.ts'
-import { type Reply, beginReply, type CallerCall, type Finish, type Piece, applyEvent } from '../view/reply.ts'
+import {
+  applyEvent,
+  applyTexts,
+  beginReply,
+  type CallerCall,
+  type Finish,
+  type Piece,
+  type Reply,
+} from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
 import { toCompletionId, toResponseId } from '../wire/ids.ts'
 import { type CompletionRelay, isRelayed, received, relayAfter, relayedEnd } from './relay.ts'
@@ -31,6 +40,8 @@ export type CompletionEnd =
 
 export interface CompletionFrame {
   readonly data: object | '[DONE]'
+  /** `data` as JSON, if it is known. */
+  readonly json?: string
   /** Name of an upstream's own event. Default: none. */
   readonly event?: string
   /** Final frame. */
@@ -73,6 +84,38 @@ export function completionProjection(view: CompletionView): Projection<Completio
       }
       return { state: { ...state, cut }, frames }
     },
+    applyTexts(before, texts) {
+      // Each text then gives one chunk.
+      const reply = before.cut || before.relay !== undefined ? undefined : applyTexts(before.reply, texts)
+      return reply && { state: { ...before, reply }, frames: () => textFrames(before, texts) }
+    },
+  }
+}
+
+function textFrames(state: CompletionState, { texts }: TextStretch): CompletionFrame[] {
+  const build = (text: string): object => chunkOf(state, { content: text }, null)
+  const template = jsonTemplate(build)
+  return texts.map((text) => new TextFrame(text, build, template))
+}
+
+class TextFrame implements CompletionFrame {
+  readonly last = false
+  readonly #text: string
+  readonly #build: (text: string) => object
+  readonly #template: JsonTemplate
+
+  constructor(text: string, build: (text: string) => object, template: JsonTemplate) {
+    this.#text = text
+    this.#build = build
+    this.#template = template
+  }
+
+  get data(): object {
+    return this.#build(this.#text)
+  }
+
+  get json(): string {
+    return this.#template.json(this.#text, 0)
   }
 }
 

@@ -95,6 +95,6 @@ async function completeAtOnce(
 export const completionFrameFormat = {
   ...streamHead,
   key: 'sse',
-  encode: ({ data, event }: CompletionFrame) => encodeData(data, event),
+  encode: (frame: CompletionFrame) => encodeData(frame.json ?? frame.data, frame.event),
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, (error) => encodeData({ error })),
 }

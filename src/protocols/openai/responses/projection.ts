@@ -1,7 +1,7 @@
 /** Projects a log to response events. Sequence numbers are counted in the fold, so they are the same on every node. */
 import type { LoggedEvent, LoggedEventOf } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
-import type { Projection } from '../../../core/ports/projection.ts'
+import type { Projection, TextStretch } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
 import { callerCall, type Piece, applyEvent, applyTexts, type ToolResult, type ToolUse } from '../view/reply.ts'
 import { type ErrorObject, type Verdict, retractedError } from '../wire/errors.ts'
@@ -35,7 +35,9 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
         message === undefined || reasoning !== undefined || cut || relay !== undefined
           ? undefined
           : applyTexts(before.reply, texts)
-      return reply && { ...before, reply, sequence: sequence + texts.texts.length }
+      if (reply === undefined) return undefined
+      const state = { ...before, reply, sequence: sequence + texts.texts.length }
+      return { state, frames: () => textFrames(before, message!.index, texts) }
     },
   }
 }
@@ -49,6 +51,21 @@ export function responseKind(part: number): ViewKind<ResponseState, ResponseFram
     nextNumber: ({ sequence }) => sequence,
     mayEnd: ({ last }) => last,
   }
+}
+
+function textFrames(state: ResponseState, index: number, { texts }: TextStretch): ResponseFrame[] {
+  const position = partPosition(state, index)
+  return texts.map((delta, at) => frameOf(state.sequence + at, TEXT_DELTA, { ...position, delta, logprobs: [] }))
+}
+
+const TEXT_DELTA = 'response.output_text.delta'
+
+function frameOf(sequence: number, type: string, fields: object, last = false): ResponseFrame {
+  return { sequence, data: { type, sequence_number: sequence, ...fields }, last }
+}
+
+function partPosition({ items }: ResponseState, index: number): object {
+  return { item_id: items[index]!.id, output_index: index, content_index: 0 }
 }
 
 /** State changes by events without frames. */
@@ -146,7 +163,7 @@ class Draft {
     if (this.state.cut || this.#isMuted) return
     this.#begin()
     const { sequence } = this.state
-    this.frames.push({ sequence, data: { type, sequence_number: sequence, ...fields }, last })
+    this.frames.push(frameOf(sequence, type, fields, last))
     this.state.sequence = sequence + 1
   }
 
@@ -211,11 +228,11 @@ class Draft {
       this.#emit('response.content_part.added', { ...this.#partPosition(index), part: textPart('') })
     }
     const { index } = this.state.message!
-    this.#emit('response.output_text.delta', { ...this.#partPosition(index), delta: text, logprobs: [] })
+    this.#emit(TEXT_DELTA, { ...this.#partPosition(index), delta: text, logprobs: [] })
   }
 
   #partPosition(index: number): object {
-    return { item_id: this.#idAt(index), output_index: index, content_index: 0 }
+    return partPosition(this.state, index)
   }
 
   #endMessage(status: ItemStatus): void {

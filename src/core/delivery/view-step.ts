@@ -1,0 +1,76 @@
+/** What the events of a slice add to a view: frames, and their bytes, which subscribers share. */
+import type { FrameSink } from './fold-batches.ts'
+import type { Checkpoint } from './shared-view.ts'
+
+export interface Encoding<Frame> {
+  /** Encodings with the same key give the same text. */
+  readonly key: string
+  encode(frame: Frame): string
+}
+
+/** Encodings kept of one step. Clients of one protocol mostly share one. */
+const ENCODINGS_MAX = 8
+
+const encoder = new TextEncoder()
+
+export class ViewStep<State, Frame> {
+  readonly before: Checkpoint<State>
+  readonly after: Checkpoint<State>
+  readonly frames: readonly Frame[]
+  /** Log index of each frame. */
+  readonly logs: readonly number[]
+  /** Which frames may end a stream. */
+  readonly ends: readonly number[]
+  /** A text until a second subscriber needs it. */
+  readonly #encoded = new Map<string, Uint8Array | string>()
+
+  constructor(before: Checkpoint<State>, after: Checkpoint<State>, { frames, logs, ends }: StepFrames<Frame>) {
+    this.before = before
+    this.after = after
+    this.frames = frames
+    this.logs = logs
+    this.ends = ends
+  }
+
+  /** All frames: a text for the first subscriber, which is often the only one, and then bytes, which all others with the encoding share. */
+  encode(encoding: Encoding<Frame>): Uint8Array | string {
+    const { key } = encoding
+    const found = this.#encoded.get(key)
+    if (found !== undefined && typeof found !== 'string') return found
+    const encoded = found === undefined ? encodeFrames(encoding, this.frames) : encoder.encode(found)
+    if (found !== undefined || this.#encoded.size < ENCODINGS_MAX) this.#encoded.set(key, encoded)
+    return encoded
+  }
+}
+
+export function encodeFrames<Frame>(encoding: Encoding<Frame>, frames: readonly Frame[]): string {
+  let text = ''
+  for (const frame of frames) text += encoding.encode(frame)
+  return text
+}
+
+/** Collects the frames of a fold. */
+export class StepFrames<Frame> implements FrameSink<Frame> {
+  readonly frames: Frame[] = []
+  readonly logs: number[] = []
+  readonly ends: number[] = []
+  readonly #mayEnd: (frame: Frame) => boolean
+
+  constructor(mayEnd: (frame: Frame) => boolean) {
+    this.#mayEnd = mayEnd
+  }
+
+  add(frames: readonly Frame[], log: number): void {
+    for (const frame of frames) this.#push(frame, log)
+  }
+
+  addEach(frames: readonly Frame[], first: number): void {
+    for (let at = 0; at < frames.length; at++) this.#push(frames[at]!, first + at)
+  }
+
+  #push(frame: Frame, log: number): void {
+    if (this.#mayEnd(frame)) this.ends.push(this.frames.length)
+    this.frames.push(frame)
+    this.logs.push(log)
+  }
+}

@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { jsonTemplate } from './json-template.ts'
+
+const builds: readonly ((text: string, number: number) => object)[] = [
+  (text, number) => ({ first: 'a', text, number, last: null }),
+  (text, number) => ({ number, inner: [{ text }] }),
+  (text) => ({ delta: { content: text }, model: '"' }),
+  (_text, number) => ({ number }),
+  (text, number) => ({ text, again: text, number }),
+  (text, number) => ({ text, number, again: number }),
+]
+
+test('JSON by a template is that of JSON.stringify, wherever the text and the number stand', () => {
+  const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '"', '\\', '\u0000text\u0000', '\ud800'))
+  fc.assert(
+    fc.property(fc.constantFrom(...builds), fc.array(fc.tuple(text, fc.nat())), (build, values) => {
+      const template = jsonTemplate(build)
+      for (const [said, number] of values) expect(template.json(said, number)).toBe(JSON.stringify(build(said, number)))
+    }),
+  )
+})
+
+test('a value that has the marks of the template itself is serialized as it is', () => {
+  const marks = { name: '\u0000text\u0000', number: 9_007_199_254_740_881 }
+  const build = (text: string, number: number): object => ({ ...marks, text, at: number })
+  expect(jsonTemplate(build).json('a', 7)).toBe(JSON.stringify(build('a', 7)))
+})

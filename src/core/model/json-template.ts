@@ -1,0 +1,32 @@
+/**
+ * The JSON of values that differ only in one text and one number, such as the frames of texts that follow each other. It is that of
+ * `JSON.stringify`, without building and serializing each value.
+ */
+export interface JsonTemplate {
+  json(text: string, number: number): string
+}
+
+/** What stands for the text and the number while a template is made. A value that has one of them elsewhere is serialized instead. */
+const TEXT_HOLE = '\u0000text\u0000'
+const NUMBER_HOLE = 9_007_199_254_740_881
+
+/** `build` puts the text and the number into its value as they are. */
+export function jsonTemplate(build: (text: string, number: number) => object): JsonTemplate {
+  const whole = JSON.stringify(build(TEXT_HOLE, NUMBER_HOLE))
+  const aroundText = whole.split(JSON.stringify(TEXT_HOLE))
+  const [before = '', after = '', ...more] = aroundText
+  if (aroundText.length < 2 || more.length > 0) return plain(build)
+  const hole = String(NUMBER_HOLE)
+  const [first = '', ...others] = before.split(hole)
+  const [second = '', ...rest] = after.split(hole)
+  if (others.length === 1 && rest.length === 0)
+    return { json: (text, number) => first + number + others[0] + JSON.stringify(text) + after }
+  if (others.length === 0 && rest.length === 1)
+    return { json: (text, number) => before + JSON.stringify(text) + second + number + rest[0] }
+  if (others.length === 0 && rest.length === 0) return { json: (text) => before + JSON.stringify(text) + after }
+  return plain(build)
+}
+
+function plain(build: (text: string, number: number) => object): JsonTemplate {
+  return { json: (text, number) => JSON.stringify(build(text, number)) }
+}
