@@ -70,8 +70,9 @@ export class ProjectReader {
         await this.#server?.close()
         await this.serve(line)
       } else printed.push(await this.run(`export SERVER=${serverPid} NODE=${serverPid}\n${line}`))
+      // It listens no more before it has let go of its store.
       if (line.startsWith('kill '))
-        await until('the server has ended', async () => !(await isHealthy(this.port)), { withinMs: BLOCK_MS })
+        await until('the server has ended', () => !isAlive(Number(serverPid)), { withinMs: BLOCK_MS })
     }
     return printed.join('\n')
   }
@@ -81,5 +82,13 @@ export class ProjectReader {
     const printed = await this.run(`holdfast run echo ${input} --json`)
     expect(printed).toContain('run.completed')
     return /run_\w+/.exec(printed)![0]
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
   }
 }

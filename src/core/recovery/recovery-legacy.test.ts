@@ -52,20 +52,23 @@ async function* all(_: unknown, context: RunContext): AsyncGenerator<string> {
   yield await tool({ name: 'u', input: 3 }, work('u 3'))
 }
 
+const LEASE_MS = 150
+const limits = { leaseMs: LEASE_MS }
+
 test('[RUN-5] the log of an older server is recovered by its rules, and new work is recorded by the current ones', async () => {
   const clock = createFakeClock()
   const store = createMemoryStore({ clock })
   const component = subject(all, { recovery: 'resume', limits: { replayWaitMs: 50 } })
   const before = older(store)
-  const first = openNode({ components: [component], store: before.store, clock })
+  const first = openNode({ components: [component], store: before.store, clock, limits })
   const id = await first.start('subject')
   await first.reached(id, 'paused')
   await first.answer(id, { question: 'yes' })
   const written = await first.emitted(id, 'text.delta', 2)
   expect(JSON.stringify(written)).not.toMatch(/"(?:within|digest|work)"/)
   before.cut()
-  clock.advance(151)
-  const log = await openNode({ components: [component], store, clock }).ended(id)
+  clock.advance(LEASE_MS + 1)
+  const log = await openNode({ components: [component], store, clock, limits }).ended(id)
   expect(typesOf(log)).not.toContain('attempt.discarded')
   expect(log.at(-1)!.type).toBe('run.completed')
   expect(textOf(log)).toBe('m["a","t in outer",["u 1","u 2"],"inside","yes"]a againu 3')
