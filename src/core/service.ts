@@ -21,6 +21,7 @@ import { PrincipalQuotas } from './access/principal-quotas.ts'
 import type { Slice } from './model/record.ts'
 import type { RunStatus } from './model/run.ts'
 import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
+import { RunCounts } from './runtime/run-counts.ts'
 import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
 import { SessionRunWatch } from './sessions/session-run-watch.ts'
 import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
@@ -84,7 +85,8 @@ export class Service {
 
   constructor(options: ServiceOptions) {
     this.limits = { ...defaultLimits, ...options.limits }
-    this.#deps = { ...options, limits: this.limits }
+    const counts = new RunCounts()
+    this.#deps = { ...options, limits: this.limits, counts }
     this.#store = options.store
     this.#quotas = new PrincipalQuotas(this.limits, options.store.usage, options.clock)
     this.#dispatcher = new Dispatcher(this.#deps, this.#quotas)
@@ -95,6 +97,7 @@ export class Service {
     this.#sessionNews = new SessionRunWatch(options.store)
     this.#health = new HealthMonitor({
       ...this.#deps,
+      counts,
       dispatcher: this.#dispatcher,
       reader: this.#reader,
       eventLoop: options.eventLoop,
@@ -354,7 +357,12 @@ export class Service {
     return this.#health.probe()
   }
 
-  /** This node's current load, and the runs it took over since it started. */
+  /** Queued runs of all nodes; undefined if the store does not answer in time. */
+  queueLength(): Promise<number | undefined> {
+    return this.#health.queueLength()
+  }
+
+  /** This node's current load, and what it did since it started. */
   load(): ServiceLoad {
     return this.#health.load()
   }

@@ -39,6 +39,8 @@ const READING_POST = /\/resume\/?$|^\/a2a\/\{component\}\/?$|^\/$|\/responses\/c
 /** Facts about the server and all its users, and what the server's own credential may do at an upstream. */
 const FOR_ADMINS = [
   'GET /console/api/server',
+  'GET /admin/metrics',
+  'GET /metrics',
   'POST /admin/forget',
   ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) => `${method} /upstream/{name}/{path*}`),
 ]

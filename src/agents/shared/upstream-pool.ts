@@ -33,6 +33,7 @@ const QUEUE_TIMEOUT_MS = 60_000
 export class UpstreamPool {
   readonly replicas: readonly Replica[]
   readonly #slots: Semaphore
+  readonly #concurrency: number
   readonly #maxQueue: number
   readonly #queueTimeoutMs: number
   #running = 0
@@ -47,6 +48,7 @@ export class UpstreamPool {
       breaker: new CircuitBreaker(breaker ?? { failures: 0 }),
     }))
     this.#slots = new Semaphore(concurrency)
+    this.#concurrency = concurrency
     this.#maxQueue = maxQueue ?? QUEUE_MAX
     this.#queueTimeoutMs = queueTimeoutMs ?? QUEUE_TIMEOUT_MS
   }
@@ -60,6 +62,7 @@ export class UpstreamPool {
       circuits,
       running: this.#running,
       queued: this.#slots.waiting,
+      ...(Number.isFinite(this.#concurrency) && { concurrency: this.#concurrency }),
       refused: this.#refused,
       retried: this.#retried,
       failedOver: this.#failedOver,

@@ -12,6 +12,7 @@ import { redactorOf } from '../redaction/redactor.ts'
 import { RunRedaction } from '../redaction/run-redaction.ts'
 import { reduce, type Run } from '../model/run.ts'
 import type { SerializeBounds } from '../model/serialize.ts'
+import type { RunCounts } from '../runtime/run-counts.ts'
 import type { LogWriter, StoredRun } from '../ports/store.ts'
 
 const iso = isoTimer()
@@ -45,9 +46,10 @@ export class RunLog {
   readonly #clock: Clock
   readonly #limits: Limits
   readonly #callerCredentials: CallerCredentials | undefined
+  readonly #counts: RunCounts | undefined
   #run: Run
 
-  constructor({ store, clock, limits, registry, redactor, callerCredentials }: NodeDeps, claimed: StoredRun) {
+  constructor({ store, clock, limits, registry, redactor, callerCredentials, counts }: NodeDeps, claimed: StoredRun) {
     const { run, epoch, next } = claimed
     const rules = redactorOf(redactor, registry.find(run.component)?.redact)
     this.epoch = epoch
@@ -56,6 +58,7 @@ export class RunLog {
     this.#clock = clock
     this.#limits = limits
     this.#callerCredentials = callerCredentials
+    this.#counts = counts
     this.bounds = { maxDepth: limits.maxEventDepth, maxBytes: limits.maxEventBytes }
     this.redaction = rules && new RunRedaction(rules, this.bounds)
   }
@@ -99,6 +102,7 @@ export class RunLog {
     const run = reduce(this.#run, { ...event, run: this.#run.id, index, time })
     this.#write(encodeRecord(run.id, index, time, type, body), run)
     this.#run = run
+    this.#counts?.added(type)
     if (eventTable[type].effect === 'terminal') this.#dropCredential()
     return event
   }

@@ -64,6 +64,8 @@ export interface SourceLoad {
   /** Runs that it works on, and runs that wait for a slot. */
   readonly running: number
   readonly queued: number
+  /** Maximum of `running`. Default: no limit. */
+  readonly concurrency?: number
   /** Since the start: refused runs, repeated requests, and requests that went to another replica. */
   readonly refused: number
   readonly retried: number

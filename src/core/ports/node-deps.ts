@@ -7,6 +7,7 @@ import type { Limits } from '../model/limits.ts'
 import type { Logger } from './logger.ts'
 import type { Redactor } from '../redaction/redactor.ts'
 import type { Registry } from '../registry.ts'
+import type { RunCounts } from '../runtime/run-counts.ts'
 import type { Store } from './store.ts'
 
 export interface NodeDeps {
@@ -22,6 +23,8 @@ export interface NodeDeps {
   readonly executions: AsyncLocal<ExecutionTrace>
   /** Credentials of callers, if upstreams get them. */
   readonly callerCredentials?: CallerCredentials
+  /** For metrics. */
+  readonly counts?: RunCounts
   /** Redacts for all components. Default: nothing is redacted. */
   readonly redactor?: Redactor
 }

@@ -6,6 +6,8 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 import type { SourceHealth } from '../ports/component-source.ts'
 import type { RunReader } from '../delivery/run-reader.ts'
 import type { StoreHealth } from '../ports/store.ts'
+import { QueueLength } from './queue-length.ts'
+import type { RunCounts } from './run-counts.ts'
 import { StoreProbe } from './store-probe.ts'
 
 export interface ServiceHealth {
@@ -19,8 +21,10 @@ export interface ServiceHealth {
   readonly upstreams?: readonly SourceHealth[]
 }
 
-export interface ServiceLoad {
+export interface ServiceLoad extends Pick<RunCounts, 'attempts' | 'ended'> {
   readonly running: number
+  /** Runs that execute here and have no slot while they sleep. */
+  readonly sleeping: number
   readonly subscribers: number
   /** Events by which the subscriber that is furthest behind is behind. */
   readonly lag: number
@@ -31,6 +35,7 @@ export interface ServiceLoad {
 }
 
 export interface HealthMonitorOptions extends Pick<NodeDeps, 'store' | 'limits' | 'clock' | 'logger'> {
+  readonly counts: RunCounts
   readonly dispatcher: Dispatcher
   readonly reader: RunReader
   readonly eventLoop: (() => EventLoopHealth) | undefined
@@ -40,12 +45,14 @@ export interface HealthMonitorOptions extends Pick<NodeDeps, 'store' | 'limits' 
 export class HealthMonitor {
   readonly #options: HealthMonitorOptions
   readonly #probe: StoreProbe
+  readonly #queue: QueueLength
   /** Why the store was unavailable at the last health check, as logged. */
   #loggedFailure: string | undefined
 
   constructor(options: HealthMonitorOptions) {
     this.#options = options
     this.#probe = new StoreProbe(options)
+    this.#queue = new QueueLength(options)
   }
 
   /** Health as last observed. */
@@ -58,11 +65,17 @@ export class HealthMonitor {
     return this.#healthWith(await this.#probe.health())
   }
 
-  /** The node's current load, and the runs it took over since it started. */
+  /** Queued runs of all nodes; undefined if the store does not answer in time. */
+  queueLength(): Promise<number | undefined> {
+    return this.#queue.now()
+  }
+
+  /** The node's current load, and what it did since it started. */
   load(): ServiceLoad {
-    const { dispatcher, reader } = this.#options
-    const { running, takeovers } = dispatcher
-    return { running, subscribers: reader.subscribers, lag: reader.lag, ...takeovers }
+    const { counts, dispatcher, reader } = this.#options
+    const { attempts, ended } = counts
+    const { running, sleeping, takeovers } = dispatcher
+    return { running, sleeping, subscribers: reader.subscribers, lag: reader.lag, ...takeovers, attempts, ended }
   }
 
   #healthWith(store: StoreHealth): ServiceHealth {

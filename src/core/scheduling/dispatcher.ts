@@ -59,6 +59,11 @@ export class Dispatcher {
     return this.#executions.running
   }
 
+  /** Runs of this node that sleep without a slot. */
+  get sleeping(): number {
+    return this.#executions.sleeping
+  }
+
   /** Runs of dead workers that this node took over: how many it recovered, and how many it had to fail. */
   get takeovers(): { readonly recovered: number; readonly failed: number } {
     return this.#executions.takeovers

@@ -78,6 +78,10 @@ export class LocalExecutions {
     return executing + this.#suspects.waiting + this.#reserved.size
   }
 
+  get sleeping(): number {
+    return this.#sleeping.size
+  }
+
   get hasRoom(): boolean {
     return this.running < this.#deps.limits.maxConcurrentRuns
   }

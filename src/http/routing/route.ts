@@ -26,7 +26,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Such as `/runs/{id}/events`. A last segment such as `{rest*}` stands for one or more, which are not decoded. */
   readonly path: string
-  /** Says that something is not served here: what is passed through to an upstream comes first. */
+  /** What is passed through to an upstream at the root comes first. */
   readonly yields?: boolean
   /** No authentication. */
   readonly public?: boolean

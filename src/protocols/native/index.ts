@@ -29,7 +29,7 @@ export function nativeProtocol(
   const links = new NativeLinks(paths)
   const routes = [
     componentsRoute(service, version, links),
-    ...nativeRoutes(service, streams, healthFields, links),
+    ...nativeRoutes(service, streams, healthFields, links, version),
     runLinksRoute(service, links, linked),
     openApiRoute(version, links, describesComponents ? service : undefined),
   ]

@@ -40,7 +40,7 @@ const AGENTOS: readonly string[] = [
 ]
 
 const PLACES = {
-  native: { path: '', segments: ['runs', 'components', 'native', 'admin', 'openapi.json', 'health'] },
+  native: { path: '', segments: ['runs', 'components', 'native', 'admin', 'metrics', 'openapi.json', 'health'] },
   openai: { path: '/v1', upgrades: ['/v1/responses'] },
   // JSON-RPC of the default agent is at the root.
   a2a: { path: '/a2a', fixed: ['/.well-known', '/'] },

@@ -177,6 +177,8 @@ describe('OpenAPI: real responses', () => {
     await expectDeclared(server, 'GET /health', '/health')
     await expectDeclared(server, 'GET /health/ready', '/health/ready')
     await expectDeclared(server, 'GET /openapi.json', '/openapi.json')
+    await expectDeclared(server, 'GET /metrics', '/metrics')
+    await expectDeclared(server, 'GET /admin/metrics', '/admin/metrics')
     await expectDeclared(
       server,
       'POST /runs',

@@ -2,7 +2,7 @@
 import type { Service } from '../../../core/service.ts'
 import { type HealthFields, healthRoutes } from '../../../http/health.ts'
 import type { Streams } from '../../../http/response/stream.ts'
-import type { Route } from '../../../http/routing/route.ts'
+import type { Call, Route } from '../../../http/routing/route.ts'
 import type { NativeLinks } from '../wire/links.ts'
 import { forgetRoute } from './forget.ts'
 import { answerRun, getRun, listRuns, loadEvents, removeRun, startRun, stopRun } from './runs.ts'
@@ -14,6 +14,7 @@ export function nativeRoutes(
   streams: Streams,
   healthFields: HealthFields,
   links: NativeLinks,
+  version: string,
 ): Route[] {
   return [
     { method: 'POST', path: '/runs', handle: (call) => startRun(call, service, streams, links) },
@@ -31,6 +32,17 @@ export function nativeRoutes(
     ...shareRoutes(service, links),
     ...sessionRoutes(service),
     forgetRoute(service),
+    ...metricsRoutes(service, streams, version),
     ...healthRoutes(service, healthFields),
+  ]
+}
+
+/** At the root of a gateway, `/metrics` may be a route of the upstream. */
+function metricsRoutes(service: Service, streams: Streams, version: string): Route[] {
+  const handle = async (call: Call): Promise<void> =>
+    (await import('./metrics.ts')).serveMetrics(call, service, streams, version)
+  return [
+    { method: 'GET', path: '/metrics', yields: true, handle },
+    { method: 'GET', path: '/admin/metrics', handle },
   ]
 }

@@ -146,6 +146,16 @@ const healthResponses = {
   503: json('It cannot; the body says why.', { type: 'object' }),
 }
 
+const metrics = {
+  get: {
+    summary: 'Figures of this node in the text format of Prometheus. Requires the scope admin.',
+    responses: {
+      200: { description: 'The figures.', content: { 'text/plain': { schema: { type: 'string' } } } },
+      ...problems(403),
+    },
+  },
+}
+
 const paths = {
   '/components': {
     get: {
@@ -379,6 +389,8 @@ const paths = {
       },
     },
   },
+  '/metrics': metrics,
+  '/admin/metrics': metrics,
   '/health': {
     get: {
       summary: 'Whether the server can accept runs.',
