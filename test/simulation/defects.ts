@@ -441,7 +441,7 @@ export const defects: readonly Defect[] = [
     search: "return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')",
     replace: 'return this.lose(thrown)',
     invariant: 'RUN-3',
-    seed: 191,
+    seed: 1492,
     isFaultless: true,
   },
 ]
