@@ -286,12 +286,14 @@ async function breakDisk(store: string, breakage: Breakage): Promise<Scene> {
 }
 
 async function expectRefusal({ server, early, earlyLog, runs, streams }: Scene): Promise<void> {
-  /** Whatever is on its way has come by the time that the server has answered so often. */
-  const arrived = async (): Promise<number[]> => {
-    for (let answers = 0; answers < 20; answers++) await readLog(server, early)
-    return streams.map((stream) => stream.events)
-  }
-  const events = await arrived()
+  const inLogs = async (): Promise<number[]> =>
+    Promise.all(runs.map(async ({ id }) => (await getRun(server, id)).events))
+  const seen = (): number[] => streams.map((stream) => stream.events)
+  const events = await inLogs()
+  await until(
+    () => `the streams show ${events.join(', ')} events, and not ${seen().join(', ')}`,
+    () => seen().every((count, place) => count === events[place]),
+  )
   for (const answer of [await postRun(server, 'text 1'), await call(server, 'POST', `/runs/${runs[0]!.id}/stop`)]) {
     expect(answer).toMatchObject({ status: 503, body: { code: 'unavailable', retryable: true } })
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -300,7 +302,8 @@ async function expectRefusal({ server, early, earlyLog, runs, streams }: Scene):
   expect(await getRun(server, early)).toMatchObject({ status: 'completed' })
   expect((await call<{ runs: RunShape[] }>(server, 'GET', '/runs')).body.runs).toHaveLength(runs.length + 1)
   for (const { id } of runs) expect((await getRun(server, id)).status).toBe('running')
-  expect(await arrived()).toEqual(events)
+  expect(await inLogs()).toEqual(events)
+  expect(seen()).toEqual(events)
 }
 
 /** Failed where nobody may drive it again, whole where somebody may. */
