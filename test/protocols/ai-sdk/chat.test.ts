@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
+  DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls,
   type UIMessage,
@@ -278,6 +279,8 @@ interface Ending {
   readonly chunks: readonly (object | 'cut')[]
   readonly status: string
   readonly finished: object
+  /** Of its last part. */
+  readonly last?: object
 }
 
 const half = [
@@ -299,6 +302,23 @@ const endings: readonly Ending[] = [
     finished: { ...told, finishReason: 'interrupted' },
   },
   {
+    how: 'error alone',
+    chunks: [{ type: 'error', errorText: 'it broke' }],
+    status: 'error',
+    finished: { ...told, isError: true },
+  },
+  {
+    how: 'a request for approval',
+    chunks: [
+      { type: 'tool-input-available', toolCallId: 'call', toolName: 'refund', input: {}, dynamic: true },
+      { type: 'tool-approval-request', approvalId: 'question', toolCallId: 'call' },
+      { type: 'finish', finishReason: 'tool-calls' },
+    ],
+    status: 'ready',
+    finished: { ...told, finishReason: 'tool-calls' },
+    last: { state: 'approval-requested' },
+  },
+  {
     how: 'error and finish',
     chunks: [
       { type: 'error', errorText: 'it broke' },
@@ -316,7 +336,7 @@ const endings: readonly Ending[] = [
   { how: 'a cut connection', chunks: ['cut'], status: 'error', finished: { ...told, isError: true } },
 ]
 
-test.each(endings)('AI SDK: what its client concludes from $how', async ({ chunks, status, finished }) => {
+test.each(endings)('AI SDK: what its client concludes from $how', async ({ chunks, status, finished, last }) => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const chunk of [...half, ...chunks]) if (chunk !== 'cut') response.write(`data: ${JSON.stringify(chunk)}\n\n`)
@@ -330,7 +350,31 @@ test.each(endings)('AI SDK: what its client concludes from $how', async ({ chunk
   expect(chat.status).toBe(status)
   expect(chat.text).toBe('half')
   expect(chat.finished).toEqual([finished])
+  expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject(last ?? {})
 })
+
+test.each([
+  ['Chromium', 'network error', true],
+  ['Safari', 'Load failed', true],
+  ['Node', 'terminated', false],
+])(
+  'AI SDK: what its client concludes from a connection that broke, in the words of %s',
+  async (_, message, isDisconnect) => {
+    const bytes = half.map((chunk) => new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const next = bytes.shift()
+        if (next === undefined) controller.error(new TypeError(message))
+        else controller.enqueue(next)
+      },
+    })
+    const transport = new DefaultChatTransport<UIMessage>({ fetch: () => Promise.resolve(new Response(body)) })
+    const chat = chatAt('', { transport })
+    await chat.sendMessage({ text: 'hi' })
+    expect(chat.status).toBe('error')
+    expect(chat.finished).toEqual([{ ...told, isError: true, isDisconnect }])
+  },
+)
 
 describe('[RUN-3] AI SDK: the chat gets how its run ended:', () => {
   test.each([
