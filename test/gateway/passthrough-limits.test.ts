@@ -60,6 +60,31 @@ test('gateway, passthrough: a large body waits for an upstream that does not rea
   expect(bytes).toBe(pieces * MIB)
 })
 
+test('gateway, passthrough: what the upstream has read of a body is not kept until it answers', async () => {
+  const pieces = 96
+  let bytes = 0
+  let hasAll = false
+  let answer = (): void => {}
+  const url = await gatewayTo((request, response) => {
+    request.on('data', (piece: Buffer) => (bytes += piece.length))
+    request.on('end', () => (hasAll = true))
+    answer = () => void response.end('{}')
+  })
+  const before = await heldMegabytes()
+  const headers = { 'content-length': pieces * MIB }
+  const status = Promise.withResolvers<number>()
+  const sending = httpRequest(url, { method: 'POST', headers }, (response) =>
+    status.resolve(response.resume().statusCode!),
+  )
+  sending.on('error', status.reject)
+  Readable.from(Array.from({ length: pieces }, () => PIECE)).pipe(sending)
+  await until('the upstream has the whole body', () => hasAll)
+  expect(bytes).toBe(pieces * MIB)
+  expect((await heldMegabytes()) - before).toBeLessThan(pieces / 3)
+  answer()
+  expect(await status.promise).toBe(200)
+})
+
 test('gateway, passthrough: a body of more than 256 MiB is refused before it is sent', async () => {
   const url = await gatewayTo((_request, response) => response.end('{}'))
   const sending = httpRequest(url, { method: 'POST', headers: { 'content-length': 256 * MIB + 1 } })

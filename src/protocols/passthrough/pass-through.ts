@@ -1,12 +1,14 @@
 /** Passes one request through to an upstream, and its answer back: both as streams, with limits. */
-import { PassThrough, Readable } from 'node:stream'
-import { HoldfastError } from '../../core/model/errors.ts'
+import type { IncomingMessage } from 'node:http'
+import { PassThrough, type Readable } from 'node:stream'
+import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import type { Passthrough } from '../../core/ports/component-source.ts'
 import { readBody } from '../../http/request/body.ts'
 import { ResponseBackpressure } from '../../http/response/response-backpressure.ts'
 import type { HttpRequest } from '../../http/exchange.ts'
 import type { HeldCall } from '../../http/response/held-call.ts'
 import type { Call } from '../../http/routing/route.ts'
+import { openRequest } from './open-request.ts'
 import { requestHeaders, responseHeaders } from './passed-headers.ts'
 import { targetUrl } from './target-url.ts'
 
@@ -36,15 +38,16 @@ export async function passThrough(
   const signal = AbortSignal.any([held.signal, idle.signal])
   try {
     const body = await bodyOf(request, () => idle.reset())
-    const headers = requestHeaders(request.headers, await upstream.headers?.())
+    const headers = { ...requestHeaders(request.headers, await upstream.headers?.()), ...framing(request, body) }
     const answer = await send({ url, method: request.method, headers, body }, signal, name)
-    onAnswer(answer.status)
-    response.writeHead(answer.status, responseHeaders(answer.headers))
+    const status = answer.statusCode!
+    onAnswer(status)
+    response.writeHead(status, responseHeaders(answer.headers))
     const taken = new ResponseBackpressure(response, stallMs, signal)
-    for await (const chunk of answer.body ?? []) {
+    for await (const chunk of answer) {
       idle.reset()
       if (request.method === 'HEAD' || response.destroyed) break
-      await taken.write(chunk)
+      await taken.write(chunk as Buffer)
     }
     held.assertCurrent()
     response.end()
@@ -61,23 +64,30 @@ export async function passThrough(
 interface PassedRequest {
   readonly url: URL
   readonly method: string | undefined
-  readonly headers: HeadersInit
-  readonly body: Uint8Array | ReadableStream | undefined
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array | Readable | undefined
 }
 
-async function send({ url, body, ...about }: PassedRequest, signal: AbortSignal, name: string): Promise<Response> {
-  const { method = 'GET', headers } = about
-  try {
-    return await fetch(url, {
-      method,
-      headers,
-      signal,
-      redirect: 'manual',
-      ...(body !== undefined && { body: body as BodyInit, duplex: 'half' }),
-    })
-  } catch (cause) {
-    throw new HoldfastError('unavailable', `the upstream ${name} did not answer`, { cause })
-  }
+/** Not with `fetch`, which keeps a copy of every body in case it is redirected. */
+function send(
+  { url, body, method, headers }: PassedRequest,
+  signal: AbortSignal,
+  name: string,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const sending = openRequest(url, { method, headers, signal })
+    sending.on('response', resolve)
+    sending.on('error', (cause) =>
+      reject(
+        isHoldfastError(cause)
+          ? cause
+          : new HoldfastError('unavailable', `the upstream ${name} did not answer`, { cause }),
+      ),
+    )
+    if (body === undefined || body instanceof Uint8Array) return void sending.end(body)
+    body.on('error', (cause) => sending.destroy(cause))
+    body.pipe(sending)
+  })
 }
 
 /** `onData`: a client that sends slowly is not silent. */
@@ -96,7 +106,14 @@ async function bodyOf(request: HttpRequest, onData: () => void): Promise<PassedR
     },
   })
   request.once('error', (cause) => counted.destroy(cause))
-  return Readable.toWeb(request.pipe(counted)) as ReadableStream
+  return request.pipe(counted)
+}
+
+/** A body whose length is known is sent with it. */
+function framing({ headers }: HttpRequest, body: PassedRequest['body']): Record<string, string> {
+  if (body === undefined || body instanceof Uint8Array) return {}
+  const length = headers['content-length']
+  return length === undefined ? { 'transfer-encoding': 'chunked' } : { 'content-length': length }
 }
 
 function tooLarge(): HoldfastError {

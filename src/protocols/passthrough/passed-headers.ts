@@ -24,13 +24,7 @@ const OWN_REQUEST = [
   'origin',
 ]
 /** Cookies and permissions of the upstream would apply to this server's origin. */
-const OWN_RESPONSE = [
-  'set-cookie',
-  'content-encoding',
-  'content-security-policy',
-  'strict-transport-security',
-  'alt-svc',
-]
+const OWN_RESPONSE = ['set-cookie', 'content-security-policy', 'strict-transport-security', 'alt-svc']
 
 /** With `own` instead of the caller's credential; without `own` the credential is passed on. */
 export function requestHeaders(
@@ -44,17 +38,13 @@ export function requestHeaders(
       : [[name, String(value)] as const],
   )
   const credential = given.authorization === undefined ? {} : { authorization: given.authorization }
-  // Bytes are passed as they come; a compressed answer would be unpacked on the way.
   return { ...Object.fromEntries(passed), 'accept-encoding': 'identity', ...(own ?? credential) }
 }
 
 /** A page of the upstream must not act with this server's origin. */
-export function responseHeaders(given: Headers): OutgoingHttpHeaders {
-  const dropped = new Set([...HOP_BY_HOP, ...OWN_RESPONSE, ...namedIn(given.get('connection') ?? undefined)])
-  const isEncoded = given.has('content-encoding')
-  const passed = [...given].filter(
-    ([name]) => !dropped.has(name) && !name.startsWith('access-control-') && !(isEncoded && name === 'content-length'),
-  )
+export function responseHeaders(given: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const dropped = new Set([...HOP_BY_HOP, ...OWN_RESPONSE, ...namedIn(given.connection)])
+  const passed = Object.entries(given).filter(([name]) => !dropped.has(name) && !name.startsWith('access-control-'))
   return {
     ...Object.fromEntries(passed),
     'content-security-policy': 'sandbox',

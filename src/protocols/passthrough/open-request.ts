@@ -1,0 +1,8 @@
+/** Opens a request to an upstream, on a connection of its own: one that was kept open may be closed when it is needed. */
+import { type ClientRequest, request as requestHttp, type RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
+
+export function openRequest(url: URL, options: RequestOptions): ClientRequest {
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp
+  return request(url, { ...options, agent: false })
+}
