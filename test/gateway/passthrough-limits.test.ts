@@ -2,6 +2,7 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
@@ -120,6 +121,17 @@ test('gateway, passthrough: a client that does not read slows the upstream down,
   await until('the stalled client is disconnected', () => isGone)
   expect(written).toBeLessThan(128 * MIB)
   expect((await heldMegabytes()) - before).toBeLessThan(64)
+})
+
+test('gateway, passthrough: a compressed answer is passed as it is', async () => {
+  const packed = gzipSync('kelp')
+  const url = await gatewayTo((_request, response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed)
+  })
+  const response = await fetch(url)
+  expect(response.headers.get('content-encoding')).toBe('gzip')
+  expect(response.headers.get('content-length')).toBe(String(packed.length))
+  expect(await response.text()).toBe('kelp')
 })
 
 test('gateway, passthrough: an upstream that is silent for 120 seconds is cut, and not before', async () => {

@@ -11,7 +11,7 @@ export class HeldCall {
   #ended: HoldfastError | undefined
 
   /** Throws `rate_limited` if the caller has too many streams open. */
-  constructor({ principal, signal }: Call, service: Service) {
+  constructor({ principal, signal }: Pick<Call, 'principal' | 'signal'>, service: Service) {
     const ended = new AbortController()
     this.signal = AbortSignal.any([signal, ended.signal])
     this.#release = service.holdStream(principal)

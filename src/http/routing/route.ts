@@ -118,6 +118,7 @@ function allowed(entries: readonly Entry[]): string[] {
 /** The parameters of a path that fits a pattern such as `/ai/{component}/chat`. */
 export function bindPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const [segments, given] = [pattern.split('/').slice(1), path.split('/').slice(1)]
+  if (segments.at(-1)!.endsWith('*}')) return bindOpen(segments, given)
   return segments.length === given.length ? bind(segments, given) : undefined
 }
 

@@ -1,4 +1,5 @@
 /** Proxies requests that no protocol serves to an upstream. Off unless an upstream is configured for it. */
+import type { Duplex } from 'node:stream'
 import { requirePermission } from '../../core/access/scopes.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Principal } from '../../core/model/principal.ts'
@@ -7,9 +8,15 @@ import type { Service } from '../../core/service.ts'
 import { HeldCall } from '../../http/response/held-call.ts'
 import { toProblemResponse } from '../../http/response/problem.ts'
 import type { Call, Protocol, Route } from '../../http/routing/route.ts'
+import { bearerIn } from '../../http/request/bearer.ts'
+import type { Upgrade, UpgradeCall } from '../../http/socket/upgrade.ts'
+import { passSocket } from './pass-socket.ts'
 import { passThrough } from './pass-through.ts'
+import { targetUrl } from './target-url.ts'
 
 export const UPSTREAM_PATH = '/upstream'
+/** Of requests and WebSockets. */
+export const UPSTREAM_ROUTE = `${UPSTREAM_PATH}/{name}/{path*}`
 
 interface PassedUpstream extends Passthrough {
   readonly name: string
@@ -34,12 +41,33 @@ export function passedUpstreams(sources: readonly ComponentSource[]): readonly P
 /** `/upstream/{name}/…` */
 export function upstreamProtocol(service: Service, upstreams: readonly PassedUpstream[]): Protocol {
   const handle = async (call: Call): Promise<void> => {
-    const found = upstreams.find(({ name }) => name === call.params['name'])
-    if (found === undefined) throw new HoldfastError('not_found', 'no such upstream')
-    await pass(service, call, found)
+    await pass(service, call, named(upstreams, call.params['name']))
   }
-  const routes = METHODS.map((method): Route => ({ method, path: `${UPSTREAM_PATH}/{name}/{path*}`, handle }))
-  return { name: 'upstream', routes, error: toProblemResponse }
+  const routes = METHODS.map((method): Route => ({ method, path: UPSTREAM_ROUTE, handle }))
+  const sockets = new Set<Duplex>()
+  const upgrade: Upgrade = {
+    path: UPSTREAM_ROUTE,
+    async handle(call) {
+      sockets.add(call.socket)
+      call.socket.once('close', () => sockets.delete(call.socket))
+      await acceptSocket(service, call, named(upstreams, call.params['name']))
+    },
+  }
+  return {
+    name: 'upstream',
+    routes,
+    upgrades: [upgrade],
+    error: toProblemResponse,
+    close() {
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+function named(upstreams: readonly PassedUpstream[], name: string | undefined): PassedUpstream {
+  const found = upstreams.find((each) => each.name === name)
+  if (found === undefined) throw new HoldfastError('not_found', 'no such upstream')
+  return found
 }
 
 /** Paths that this server does not serve. `openAiPath`: where the OpenAI protocol is. */
@@ -84,6 +112,32 @@ function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<v
     try {
       const { subscriberStallTimeoutMs: stallMs } = service.limits
       await passThrough(call, held, upstream, { stallMs, onAnswer: noteAnswer })
+    } finally {
+      held.release()
+    }
+  })
+}
+
+/** A WebSocket is authenticated before the upstream hears of it. */
+async function acceptSocket(service: Service, call: UpgradeCall, upstream: PassedUpstream): Promise<void> {
+  const { request, socket, params } = call
+  const bearer = bearerIn(request.headers.authorization)
+  const principal = await call.authenticate(bearer === undefined ? {} : { bearer })
+  call.admit(principal)
+  const path = params['path'] ?? ''
+  await service.pass(principal, { upstream: upstream.name, method: 'WEBSOCKET', path }, async (onAnswer) => {
+    requirePass(principal, upstream, undefined)
+    const { searchParams } = new URL(request.url ?? '', 'http://localhost')
+    const url = targetUrl(upstream.url, path, searchParams)
+    const gone = new AbortController()
+    socket.once('close', () => gone.abort())
+    const held = new HeldCall({ principal, signal: gone.signal }, service)
+    try {
+      const target = { name: upstream.name, url, own: await upstream.headers?.() }
+      await passSocket(call, target, held.signal, onAnswer)
+    } catch (cause) {
+      held.assertCurrent()
+      throw cause
     } finally {
       held.release()
     }

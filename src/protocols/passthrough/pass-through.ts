@@ -8,6 +8,7 @@ import { ResponseBackpressure } from '../../http/response/response-backpressure.
 import type { HttpRequest } from '../../http/exchange.ts'
 import type { HeldCall } from '../../http/response/held-call.ts'
 import type { Call } from '../../http/routing/route.ts'
+import { IdleTimer } from './idle-timer.ts'
 import { openRequest } from './open-request.ts'
 import { requestHeaders, responseHeaders } from './passed-headers.ts'
 import { targetUrl } from './target-url.ts'
@@ -16,8 +17,6 @@ import { targetUrl } from './target-url.ts'
 const WHOLE_BYTES_MAX = 1024 * 1024
 /** Largest body of a request. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024
-/** Silence of an upstream, before and within its answer. */
-const IDLE_MS = 120_000
 
 export interface PassOptions {
   /** A client that reads nothing for this long is disconnected. */
@@ -34,7 +33,7 @@ export async function passThrough(
 ): Promise<void> {
   const { request, response } = call
   const url = targetUrl(upstream.url, call.params['path'] ?? '', call.query)
-  const idle = new IdleTimer(IDLE_MS)
+  const idle = new IdleTimer()
   const signal = AbortSignal.any([held.signal, idle.signal])
   try {
     const body = await bodyOf(request, () => idle.reset())
@@ -118,26 +117,4 @@ function framing({ headers }: HttpRequest, body: PassedRequest['body']): Record<
 
 function tooLarge(): HoldfastError {
   return new HoldfastError('too_large', `the body is larger than ${BODY_BYTES_MAX} bytes`)
-}
-
-/** Aborts after silence. */
-class IdleTimer {
-  readonly #controller = new AbortController()
-  readonly #timer: NodeJS.Timeout
-
-  constructor(ms: number) {
-    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no data for ${ms} ms`)), ms)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
-  }
-
-  reset(): void {
-    this.#timer.refresh()
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
 }

@@ -17,12 +17,12 @@ export async function openPassthrough(
   paths: ProtocolPaths,
 ): Promise<PassthroughParts> {
   if (sources.every(({ passthrough }) => passthrough === undefined)) return { mounts: [] }
-  const { passedUpstreams, rootProtocol, UPSTREAM_PATH, upstreamProtocol } =
+  const { passedUpstreams, rootProtocol, UPSTREAM_PATH, UPSTREAM_ROUTE, upstreamProtocol } =
     await import('../../protocols/passthrough/index.ts')
   const passed = passedUpstreams(sources)
   const protocol = upstreamProtocol(service, passed)
   return {
-    mounts: [{ claims: [UPSTREAM_PATH], load: () => Promise.resolve(protocol) }],
+    mounts: [{ claims: [UPSTREAM_PATH], upgrades: [UPSTREAM_ROUTE], load: () => Promise.resolve(protocol) }],
     fallback: rootProtocol(service, passed, paths.get('openai')),
   }
 }
