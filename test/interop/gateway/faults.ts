@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Served } from '../served.ts'
 import type { Upstream } from './upstreams.ts'
-import { resume, type Seen, stall, start, view, type ViewOptions } from './viewers.ts'
+import { lookBack, resume, type Seen, stall, start, view, type Viewed, type ViewOptions } from './viewers.ts'
 
 export interface Cell {
   readonly text: string
@@ -44,8 +44,13 @@ function look(
 }
 
 /** Comes back as the protocol can; through the gateway, a chat client reads the rest of the log. */
-async function comeBack({ base, headers }: Side, upstream: Upstream, seen: Seen): Promise<Seen | undefined> {
-  const again = resume(upstream.protocol, upstream.id, seen)
+async function comeBack(
+  { base, headers }: Side,
+  upstream: Upstream,
+  seen: Viewed,
+  request = resume,
+): Promise<Seen | undefined> {
+  const again = request(upstream.protocol, upstream.id, seen)
   if (again !== undefined) return view(base, again, headers, { patienceMs: 20_000 })
   if (upstream.protocol !== 'openai' || !base.endsWith('/v1') || headers['authorization'] !== undefined)
     return undefined
@@ -62,6 +67,16 @@ async function logOf(gateway: string, run: string | undefined): Promise<Seen> {
 }
 
 const SUCCESS = /^(RunCompleted|COMPLETED|finish_reason stop|run\.completed)$/
+
+/** The protocol's own last frame, whatever it says. */
+function isFinal(end: string): boolean {
+  return !['silence', 'cut', 'end without a final event', 'no end'].includes(end)
+}
+
+/** A failure is said, and not as a success. */
+function saysFailure(end: string): boolean {
+  return isFinal(end) && !SUCCESS.test(end)
+}
 
 function wordsOf(...parts: readonly (Seen | undefined)[]): number {
   return new Set(parts.flatMap((part) => part?.words ?? [])).size
@@ -84,6 +99,29 @@ async function leaveAndResume(side: Side, upstream: Upstream): Promise<Cell> {
   const isWhole = words === WORDS && SUCCESS.test(rest.end)
   const text = `${said(words, WORDS)}, ${rest.end}`
   return isWhole ? { text } : { text, problem: text }
+}
+
+/** Joins while the first viewer reads. */
+async function secondViewer(side: Side, upstream: Upstream): Promise<Cell> {
+  let joining: Promise<Seen | undefined> | undefined
+  await look(side, upstream, SCRIPT, {
+    onWord(count, { run, session }) {
+      if (count >= 5) joining ??= comeBack(side, upstream, { run, session, index: undefined })
+    },
+  })
+  return viewerCell(await joining)
+}
+
+/** Comes after the run has ended. */
+async function lateViewer(side: Side, upstream: Upstream): Promise<Cell> {
+  const { run, session } = await look(side, upstream, SCRIPT)
+  return viewerCell(await comeBack(side, upstream, { run, session, index: undefined }, lookBack))
+}
+
+function viewerCell(seen: Seen | undefined): Cell {
+  if (seen === undefined) return { text: 'impossible' }
+  const text = `${said(wordsOf(seen), WORDS)}, ${seen.end}`
+  return wordsOf(seen) === WORDS && SUCCESS.test(seen.end) ? { text } : { text, problem: text }
 }
 
 async function stalledBesideHealthy(side: Side, upstream: Upstream): Promise<Cell> {
@@ -115,12 +153,11 @@ async function killedUpstream(side: Side, upstream: Upstream): Promise<Cell> {
   if (killedAt === 0)
     return { text: `${seen.end} before the kill`, problem: 'the run did not get far enough to be killed' }
   const text = `${seen.end}, ${seconds(since)} after the kill`
-  const isHonest = !SUCCESS.test(seen.end) && seen.end !== 'silence' && seen.end !== 'cut'
-  return isHonest ? { text } : { text, problem: text }
+  return saysFailure(seen.end) ? { text } : { text, problem: text }
 }
 
 /** Some times the idle timeout of the gateway. */
-const HANG_LIMIT_MS = 90_000
+const HANG_LIMIT_MS = 30_000
 
 async function hangs(side: Side, upstream: Upstream): Promise<Cell> {
   const seen = await look(side, upstream, 'hang 3', { patienceMs: HANG_LIMIT_MS, limitMs: HANG_LIMIT_MS })
@@ -129,12 +166,13 @@ async function hangs(side: Side, upstream: Upstream): Promise<Cell> {
   await upstream.start()
   const text =
     seen.end === 'silence' ? `no end within ${seconds(HANG_LIMIT_MS)}` : `${seen.end}, after ${seconds(seen.ms)}`
-  return seen.end === 'silence' || SUCCESS.test(seen.end) ? { text, problem: text } : { text }
+  return saysFailure(seen.end) ? { text } : { text, problem: text }
 }
 
 async function crashOfModel(side: Side, upstream: Upstream, script: string): Promise<Cell> {
   const seen = await look(side, upstream, script, { patienceMs: 30_000 })
-  return { text: `${wordsOf(seen)} words, ${seen.end}` }
+  const text = `${wordsOf(seen)} words, ${seen.end}`
+  return isFinal(seen.end) ? { text } : { text, problem: text }
 }
 
 const same = (act: (side: Side, upstream: Upstream) => Promise<Cell>): Pick<Fault, 'direct' | 'through'> => ({
@@ -144,6 +182,8 @@ const same = (act: (side: Side, upstream: Upstream) => Promise<Cell>): Pick<Faul
 
 export const faults: readonly Fault[] = [
   { title: 'client leaves and comes back', ...same(leaveAndResume) },
+  { title: 'second viewer, from the beginning', ...same(secondViewer) },
+  { title: 'viewer after the end', ...same(lateViewer) },
   { title: 'a viewer that does not read, beside a healthy one', ...same(stalledBesideHealthy) },
   {
     title: 'gateway `kill -9` and restart midway',
@@ -153,8 +193,10 @@ export const faults: readonly Fault[] = [
       const first = await look(side, upstream, SCRIPT, { leaveAfter: 5 })
       await gateway.restart()
       const rest = await comeBack(side, upstream, first)
-      const text = `${said(wordsOf(first, rest), WORDS)}, ${rest?.end ?? 'no end'}`
-      return rest === undefined || rest.end === 'silence' ? { text, problem: text } : { text }
+      const { end } = rest ?? { end: 'no end' }
+      const words = wordsOf(first, rest)
+      const text = `${said(words, WORDS)}, ${end}`
+      return saysFailure(end) || (SUCCESS.test(end) && words === WORDS) ? { text } : { text, problem: text }
     },
   },
   { title: 'upstream `kill -9` midway', ...same(killedUpstream) },

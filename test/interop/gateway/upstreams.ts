@@ -15,7 +15,7 @@ export class Upstream {
   readonly url: string
   /** Its component. */
   readonly id: string
-  readonly #start: () => ChildProcess
+  readonly #start: () => Promise<ChildProcess>
   readonly #readyPath: string
   readonly headers: Readonly<Record<string, string>>
   #child: ChildProcess | undefined
@@ -25,7 +25,7 @@ export class Upstream {
       readonly readyPath: string
       readonly headers?: Readonly<Record<string, string>>
     },
-    start: () => ChildProcess,
+    start: () => Promise<ChildProcess>,
   ) {
     this.name = about.name
     this.protocol = about.protocol
@@ -37,7 +37,7 @@ export class Upstream {
   }
 
   async start(): Promise<void> {
-    this.#child = this.#start()
+    this.#child = await this.#start()
     for (const since = performance.now(); performance.now() - since < READY_MS; await wait(100)) {
       const response = await fetch(this.url + this.#readyPath, { headers: this.headers }).catch(() => undefined)
       if (response?.ok === true) return
@@ -63,11 +63,11 @@ export interface Ports {
   readonly hermes: number
 }
 
-export async function upstreamsOn(ports: Ports, model: string, folder: string): Promise<Upstream[]> {
-  const [agno, fasta2a, hermes] = [await pythonOf('agno'), await pythonOf('fasta2a'), await pythonOf('hermes')]
+/** Each is installed when it first starts. */
+export function upstreamsOn(ports: Ports, model: string, folder: string): Upstream[] {
   const agentos = (name: string, port: number, db: string): Upstream =>
-    new Upstream({ name, protocol: 'agentos', url: at(port), id: 'writer', readyPath: '/health' }, () =>
-      run(agno, [script('serve_agno.py'), String(port), model, db]),
+    new Upstream({ name, protocol: 'agentos', url: at(port), id: 'writer', readyPath: '/health' }, async () =>
+      run(await pythonOf('agno'), [script('serve_agno.py'), String(port), model, db]),
     )
   return [
     agentos('agno', ports.agno, join(folder, 'agno.db')),
@@ -80,7 +80,7 @@ export async function upstreamsOn(ports: Ports, model: string, folder: string): 
         id: 'kelp',
         readyPath: '/.well-known/agent-card.json',
       },
-      () => run(fasta2a, [script('serve_fasta2a.py'), String(ports.fasta2a), model]),
+      async () => run(await pythonOf('fasta2a'), [script('serve_fasta2a.py'), String(ports.fasta2a), model]),
     ),
     new Upstream(
       {
@@ -91,7 +91,8 @@ export async function upstreamsOn(ports: Ports, model: string, folder: string): 
         readyPath: '/models',
         headers: { authorization: `Bearer ${HERMES_KEY}` },
       },
-      () => startHermes(hermes, ports.hermes, model, join(folder, `hermes-${crypto.randomUUID()}`)),
+      async () =>
+        startHermes(await pythonOf('hermes'), ports.hermes, model, join(folder, `hermes-${crypto.randomUUID()}`)),
     ),
   ]
 }

@@ -19,9 +19,11 @@ export interface ViewOptions {
   readonly patienceMs?: number
   /** Stop waiting after this time in any case: heartbeats are no silence. Default: three minutes. */
   readonly limitMs?: number
-  /** Called with the number of words so far. */
-  readonly onWord?: (count: number) => void
+  /** Called with the number of words so far, and the run as far as it is known. */
+  readonly onWord?: (count: number, run: Viewed) => void
 }
+
+export type Viewed = Pick<Seen, 'run' | 'session' | 'index'>
 
 type Protocol = Upstream['protocol']
 
@@ -51,11 +53,17 @@ export function start(protocol: Protocol, id: string, script: string): Request {
 }
 
 /** As the protocol's own clients come back; undefined if they cannot. */
-export function resume(protocol: Protocol, id: string, { run, session = '', index }: Seen): Request | undefined {
+export function resume(protocol: Protocol, id: string, { run, session = '', index }: Viewed): Request | undefined {
   if (run === undefined || protocol === 'openai') return undefined
   if (protocol === 'a2a') return rpc('SubscribeToTask', { id: run })
   const last = index === undefined ? {} : { last_event_index: String(index) }
   return { path: `/agents/${id}/runs/${run}/resume`, body: new URLSearchParams({ session_id: session, ...last }) }
+}
+
+/** After the end. A2A has no stream then. */
+export function lookBack(protocol: Protocol, id: string, viewed: Viewed): Request | undefined {
+  if (protocol !== 'a2a') return resume(protocol, id, viewed)
+  return viewed.run === undefined ? undefined : rpc('GetTask', { id: viewed.run })
 }
 
 function rpc(method: string, params: object): Request {
@@ -86,14 +94,17 @@ export async function view(
     const response = await send().catch(send)
     reading.run = response.headers.get('holdfast-run') ?? undefined
     if (!response.ok) reading.end = `HTTP ${response.status}`
-    for await (const piece of response.body ?? []) {
-      clearTimeout(silence)
-      silence = setTimeout(() => leaving.abort(), patienceMs)
-      const before = reading.words.length
-      reading.push(Buffer.from(piece).toString())
-      if (reading.words.length > before) onWord?.(reading.words.length)
-      if (reading.words.length >= leaveAfter) leaving.abort()
-    }
+    const isWhole = response.headers.get('content-type')?.startsWith('application/json') === true
+    if (isWhole && response.ok) reading.push(`data: ${await response.text()}\n\n`)
+    else
+      for await (const piece of response.body ?? []) {
+        clearTimeout(silence)
+        silence = setTimeout(() => leaving.abort(), patienceMs)
+        const before = reading.words.length
+        reading.push(Buffer.from(piece).toString())
+        if (reading.words.length > before) onWord?.(reading.words.length, reading)
+        if (reading.words.length >= leaveAfter) leaving.abort()
+      }
   } catch {
     const isLeaving = reading.words.length >= leaveAfter
     if (reading.end === undefined && !isLeaving) reading.end = leaving.signal.aborted ? 'silence' : 'cut'
@@ -113,6 +124,11 @@ interface Status {
   readonly status?: { readonly state?: string }
 }
 
+interface Task extends Status {
+  readonly id: string
+  readonly artifacts?: readonly Artifact[]
+}
+
 /** A frame of any of the protocols. */
 interface Frame {
   readonly object?: string
@@ -128,8 +144,8 @@ interface Frame {
   readonly content?: unknown
   readonly error_type?: string
   readonly jsonrpc?: string
-  readonly result?: {
-    readonly task?: Status & { readonly id: string; readonly artifacts?: readonly Artifact[] }
+  readonly result?: Partial<Task> & {
+    readonly task?: Task
     readonly artifactUpdate?: { readonly taskId: string; readonly artifact: Artifact; readonly append?: boolean }
     readonly statusUpdate?: Status
   }
@@ -192,12 +208,15 @@ class Reading {
     this.run ??= run
     this.session ??= session
     this.index = index ?? this.index
-    if (event === 'RunContent') this.#say(content)
+    // Whoever comes after the end gets the whole text at once.
+    if (event === 'RunContent' || (event === 'RunCompleted' && this.words.length === 0)) this.#say(content)
     if (/^Run(Completed|Error|Cancelled|Paused)$/.test(event ?? ''))
       this.end ??= event === 'RunError' ? `RunError ${type ?? ''}`.trim() : event
   }
 
-  #update({ result: { task, artifactUpdate, statusUpdate } = {}, error }: Frame): void {
+  #update({ result = {}, error }: Frame): void {
+    const { artifactUpdate, statusUpdate } = result
+    const task = result.status === undefined ? result.task : (result as Task)
     if (error !== undefined) {
       this.end = `error ${nameOf(error)}`
       return
