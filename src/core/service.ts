@@ -2,6 +2,7 @@
  * The commands that protocols may call. Each takes the principal that calls; runs of other principals do not exist for it (SEC-1).
  */
 import { Access, type KnownRun } from './access/access.ts'
+import { ClientLogs } from './scheduling/client-logs.ts'
 import type { Component } from './ports/component.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
@@ -71,6 +72,8 @@ export class Service {
   readonly limits: Limits
   /** Views of this node. To open one, a caller must have got its run from this service. */
   readonly views: ViewCache
+  /** Logs that clients write. */
+  readonly clientLogs: ClientLogs
   readonly #deps: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
@@ -94,6 +97,13 @@ export class Service {
     this.views = new ViewCache(options.store, this.limits, options.clock)
     this.#access = new Access(options, options.credentials)
     this.#reader = new RunReader(this.#deps, this.#access, this.#quotas, this.views.held)
+    this.clientLogs = new ClientLogs({
+      deps: this.#deps,
+      dispatcher: this.#dispatcher,
+      access: this.#access,
+      quotas: this.#quotas,
+      views: this.views,
+    })
     this.#sessionNews = new SessionRunWatch(options.store)
     this.#health = new HealthMonitor({
       ...this.#deps,

@@ -1,0 +1,197 @@
+/**
+ * Logs that clients write: runs that no component executes. They are paused between two appends. An append claims its run, decides by
+ * what the log holds, writes, and releases it again, on any node (LOG-4). Appends that wait for the same claim share it.
+ */
+import type { Access } from '../access/access.ts'
+import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import type { ViewCache, ViewKind } from '../delivery/view-cache.ts'
+import { HoldfastError } from '../model/errors.ts'
+import type { Event } from '../model/event.ts'
+import { ownerKey, type Principal } from '../model/principal.ts'
+import { isFinished } from '../model/run.ts'
+import type { NodeDeps } from '../ports/node-deps.ts'
+import type { CreateResult, StoredRun } from '../ports/store.ts'
+import { claimPaused } from './claim-paused.ts'
+import { CreationTime } from './creation-time.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { loadExecution } from './load-execution.ts'
+
+interface ClientLogDraft {
+  /** What scopes and listings call it. No registered component. */
+  readonly component: string
+  /** Names it among the logs of its owner. */
+  readonly key: string
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly protocol: string
+}
+
+/** What to append, and what to tell the writer once that is durable. Throws to refuse. */
+type Decide<State, Result> = (state: State, next: number) => { events: readonly Event[]; result: Result }
+
+interface Pending {
+  readonly decide: Decide<never, unknown>
+  readonly resolve: (result: unknown) => void
+  readonly reject: (cause: unknown) => void
+}
+
+interface ClientLogsParts {
+  readonly deps: NodeDeps
+  readonly dispatcher: Dispatcher
+  readonly access: Access
+  readonly quotas: PrincipalQuotas
+  readonly views: ViewCache
+}
+
+/** Appends to one log that wait on this node. */
+const PENDING_MAX = 1000
+/** Appends under one claim, which must end before its lease. */
+const BATCH_MAX = 100
+
+export class ClientLogs {
+  readonly #parts: ClientLogsParts
+  readonly #created: CreationTime
+  readonly #pending = new Map<string, Pending[]>()
+
+  constructor(parts: ClientLogsParts) {
+    this.#parts = parts
+    this.#created = new CreationTime(parts.deps.store, parts.deps.clock)
+  }
+
+  /** Throws unless the caller may create such logs. */
+  permitCreate(principal: Principal, component: string): Promise<void> {
+    return this.#parts.access.requireStart(principal, component)
+  }
+
+  /** Creates an empty log, paused. */
+  async create(principal: Principal, draft: ClientLogDraft): Promise<CreateResult> {
+    const { deps, dispatcher, quotas } = this.#parts
+    await this.permitCreate(principal, draft.component)
+    const owner = ownerKey(principal)
+    const { draftRun, RunLog } = await loadExecution()
+    const { component, key: idempotencyKey, metadata, protocol } = draft
+    const request = { component, input: null, metadata, protocol, idempotencyKey, session: idempotencyKey }
+    const unexecuted = { id: component, kind: 'agent', run: () => [] } as const
+    const run = await draftRun(deps, await this.#created.next(), owner, unexecuted as never, request, 'parallel')
+    quotas.takeStart(owner)
+    await quotas.storeRun(owner, run.record.length)
+    const created = await deps.store.create({ ...run, claim: { owner: dispatcher.owner, ttlMs: deps.limits.leaseMs } })
+    if (created.kind !== 'created') return created
+    const log = new RunLog(deps, created.stored)
+    log.append({ type: 'run.started', data: { attempt: 1 } })
+    log.append({ type: 'run.paused', data: { questions: [] } })
+    await log.flush()
+    return { kind: 'created', stored: (await deps.store.get(run.run.id))! }
+  }
+
+  /** Decides by the view of the log and appends. Resolves when that is durable. `bytes`: size of what is appended, for quotas. */
+  async append<State, Result>(
+    principal: Principal,
+    id: string,
+    kind: ViewKind<State, never>,
+    { bytes, decide }: { readonly bytes: number; readonly decide: Decide<State, Result> },
+  ): Promise<Result> {
+    const { access, quotas } = this.#parts
+    const { run } = await access.own(principal, id, 'answer')
+    if (bytes > 0) await quotas.storeRun(run.owner, bytes)
+    return new Promise((resolve, reject) => {
+      const pending = { decide, resolve, reject } as unknown as Pending
+      const waiting = this.#pending.get(id)
+      if (waiting === undefined) {
+        this.#pending.set(id, [pending])
+        void this.#appendAll(id, kind as unknown as ViewKind<never, never>)
+      } else if (waiting.length < PENDING_MAX) waiting.push(pending)
+      else {
+        const retryAfterMs = this.#parts.deps.limits.retryDelayMs
+        reject(new HoldfastError('rate_limited', `too many appends to ${id} wait`, { retryAfterMs }))
+      }
+    })
+  }
+
+  async #appendAll(id: string, kind: ViewKind<never, never>): Promise<void> {
+    const waiting = this.#pending.get(id)!
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, BATCH_MAX)
+      try {
+        await this.#appendBatch(id, kind, batch)
+      } catch (cause) {
+        for (const { reject } of batch) reject(cause)
+      }
+    }
+    this.#pending.delete(id)
+  }
+
+  /** A log that has ended is not claimed: then what is decided may only tell what was. */
+  async #appendBatch(id: string, kind: ViewKind<never, never>, batch: readonly Pending[]): Promise<void> {
+    const { deps, views } = this.#parts
+    const { RunLog, refusalOf } = await loadExecution()
+    const claimed = await this.#claim(id)
+    const holds = !isFinished(claimed.run.status)
+    try {
+      const view = views.open(claimed, kind)
+      let { state } = await view.current(claimed.next)
+      const log = holds ? new RunLog(deps, claimed) : undefined
+      const settle: (() => void)[] = []
+      for (const { decide, resolve, reject } of batch) {
+        try {
+          const { events, result } = decide(state, log?.next ?? claimed.next)
+          if (log === undefined && events.length > 0) throw ended(id)
+          for (const event of events) {
+            const logged = { ...event, run: id, index: log!.next, time: '' }
+            log!.append(event)
+            state = kind.projection.apply(state, logged).state
+          }
+          settle.push(() => resolve(result))
+        } catch (cause) {
+          settle.push(() => reject(cause))
+        }
+      }
+      await log?.flush().catch((cause: unknown) => {
+        throw refusalOf(cause)
+      })
+      for (const done of settle) done()
+    } finally {
+      if (holds) await deps.store.release(id, claimed.epoch).catch(() => {})
+    }
+  }
+
+  /** Ends a log, whatever its state, and removes it. */
+  async remove(principal: Principal, id: string, reason: string): Promise<void> {
+    const { deps, access } = this.#parts
+    await access.own(principal, id, 'remove')
+    const claimed = await this.#claim(id)
+    if (!isFinished(claimed.run.status)) {
+      const { RunLog } = await loadExecution()
+      const log = new RunLog(deps, claimed)
+      log.append({ type: 'run.cancelled', data: { reason } })
+      await log.flush()
+    }
+    await deps.store.remove(id)
+    this.#parts.views.drop((run) => run.id === id)
+  }
+
+  /** The run, claimed unless it has ended. */
+  async #claim(id: string): Promise<StoredRun> {
+    const { deps, dispatcher } = this.#parts
+    let finished = false
+    const check = ({ status }: StoredRun['run']): void => {
+      finished = isFinished(status)
+      if (finished) throw ended(id)
+    }
+    try {
+      return await claimPaused(deps, {
+        id,
+        owner: dispatcher.owner,
+        mayTakeOver: () => dispatcher.mayTakeOver,
+        check,
+      })
+    } catch (cause) {
+      const stored = finished ? await deps.store.get(id) : undefined
+      if (stored === undefined) throw cause
+      return stored
+    }
+  }
+}
+
+function ended(id: string): HoldfastError {
+  return new HoldfastError('conflict', `${id} has ended: nothing can be appended`)
+}
