@@ -28,6 +28,7 @@ export function pathFor({ method, path }: Route, { run, session, component, conf
   const names: Record<string, string> = {
     ...named,
     task: run,
+    stream: `kelp-${run}`,
     tenant: 'acme',
     index: '0',
     chat: session,

@@ -107,6 +107,11 @@ async function subjectFor({ server, token }: World, path: string, state: 'comple
   const { body } = await call<{ data?: { id: string }[] }>(alice, 'POST', `/v1/conversations/${session}/items`, {
     body: { items },
   })
+  await fetch(`${alice.url}/v1/stream/kelp-${run}`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${alice.token}`, 'content-type': 'application/json' },
+    body: JSON.stringify([SECRET]),
+  })
   const { body: share } = await call<{ id: string }>(alice, 'POST', `/runs/${run}/shares`, { body: {} })
   return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none', share: share.id }
 }
@@ -129,6 +134,7 @@ async function stateOf({ server, token }: World, { run, session, component }: Su
     `/runs/${run}/events?format=json`,
     `/v1/conversations/${session}`,
     `/native/sessions/${session}`,
+    `/v1/stream/kelp-${run}`,
     hooks,
   ]
   const answers = await Promise.all(

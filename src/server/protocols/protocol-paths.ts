@@ -12,6 +12,8 @@ interface ProtocolPlace {
   readonly fixed?: readonly string[]
   /** WebSocket paths. */
   readonly upgrades?: readonly string[]
+  /** A protocol below whose path it may be. */
+  readonly within?: string
 }
 
 const AGENTOS: readonly string[] = [
@@ -41,6 +43,8 @@ const AGENTOS: readonly string[] = [
 
 const PLACES = {
   native: { path: '', segments: ['runs', 'components', 'native', 'admin', 'metrics', 'openapi.json', 'health'] },
+  // Before OpenAI, which owns the rest of /v1.
+  'durable-streams': { path: '/v1/stream', within: 'openai' },
   openai: { path: '/v1', upgrades: ['/v1/responses'] },
   // JSON-RPC of the default agent is at the root.
   a2a: { path: '/a2a', fixed: ['/.well-known', '/'] },
@@ -141,7 +145,9 @@ function refuseCollisions(paths: ProtocolPaths): void {
   for (const [name, path] of paths) {
     for (const text of claimsOf(name, path)) {
       if (text === HEALTH && name === 'native') continue
-      const other = owned.find((each) => each.name !== name && overlap(toClaim(each.text), toClaim(text)))
+      const other = owned.find(
+        (each) => each.name !== name && !isWithin(each.name, name) && overlap(toClaim(each.text), toClaim(text)),
+      )
       if (other !== undefined)
         throw wrong(
           `${name} at ${path || '/'} collides with ${other.name}, which serves ${other.text}; move one of them`,
@@ -149,6 +155,10 @@ function refuseCollisions(paths: ProtocolPaths): void {
       owned.push({ name, text })
     }
   }
+}
+
+function isWithin(one: string, other: string): boolean {
+  return places[one as ProtocolName]?.within === other || places[other as ProtocolName]?.within === one
 }
 
 function wrong(message: string): HoldfastError {

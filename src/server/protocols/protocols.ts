@@ -96,6 +96,17 @@ const mountables: readonly Mountable[] = [
     load: loadNative,
   },
   {
+    name: 'durable-streams',
+    errorForm: async () => (await import('../../protocols/durable-streams/wire/errors.ts')).toErrorResponse,
+    load: async ({ service, streams, clock, paths }) =>
+      (await import('../../protocols/durable-streams/index.ts')).durableStreamsProtocol({
+        service,
+        streams,
+        clock,
+        path: paths.get('durable-streams')!,
+      }),
+  },
+  {
     name: 'openai',
     errorForm: async () => (await import('../../protocols/openai/wire/errors.ts')).toErrorResponse,
     load: async ({ service, streams, ids, logger }) =>
