@@ -41,7 +41,9 @@ const routes: Readonly<
   'GET /health': { for: 'everyone' },
   'GET /health/ready': { for: 'everyone' },
   'GET /openapi.json': { for: 'everyone' },
-  // The route walk checks that nobody else may call it.
+  // The route walk checks that nobody else may call them.
+  'GET /admin/metrics': { for: 'administrators' },
+  'GET /metrics': { for: 'administrators' },
   'POST /admin/forget': { for: 'administrators' },
   'POST /runs': { for: 'each their own' },
   'GET /runs': { for: 'each their own' },
