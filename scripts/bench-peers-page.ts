@@ -37,7 +37,8 @@ function cell(peer: PeerFigures, figure: string): string {
   return peer.problems.has(figure) ? 'incomplete' : '–'
 }
 
-export function speedPage(peers: readonly PeerFigures[], about: string): string {
+/** The figures, and which of them are incomplete. */
+export function speedTable(peers: readonly PeerFigures[]): string {
   const head = COLUMNS.map(({ title, unit }) => `${title} (${unit})`)
   const rows = peers.map(
     (peer) => `| ${[peer.title, ...COLUMNS.map(({ figure }) => cell(peer, figure))].join(' | ')} |`,
@@ -45,6 +46,16 @@ export function speedPage(peers: readonly PeerFigures[], about: string): string 
   const problems = peers.flatMap(({ title, problems: of }) =>
     [...of].map(([figure, problem]) => `- ${title}, ${titleOf(figure)}: ${problem}.`),
   )
+  return `| server | ${head.join(' | ')} |
+| --- |${COLUMNS.map(() => ' ---: |').join('')}
+${rows.join('\n')}
+
+– means that the server has no way to do it. *Incomplete* means that a client did not get every word:
+
+${problems.length === 0 ? '- none.' : problems.join('\n')}`
+}
+
+export function speedPage(peers: readonly PeerFigures[], about: string): string {
   const plotted = COLUMNS.filter(({ figure }) => PLOTTED.includes(figure))
   return `# What a word costs
 
@@ -53,13 +64,7 @@ export function speedPage(peers: readonly PeerFigures[], about: string): string 
 Every server streams words of the same scripted model to the same client, which checks that it gets each of them. CPU is that of all processes of the
 server, Redis included. Holdfast stores and syncs every event; the column of each server's own storage is in [faults.md](faults.md). ${about}
 
-| server | ${head.join(' | ')} |
-| --- |${COLUMNS.map(() => ' ---: |').join('')}
-${rows.join('\n')}
-
-– means that the server has no way to do it. *Incomplete* means that a client did not get every word:
-
-${problems.length === 0 ? '- none.' : problems.join('\n')}
+${speedTable(peers)}
 
 ${plotted.map(({ figure, title, unit }) => `![${title}, ${unit}](speed-${figure}.svg)`).join('\n\n')}
 

@@ -2,11 +2,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { median } from '../bench/figures.ts'
 import { describeMachine } from '../bench/machine.ts'
-import { type PeerFigures, plots, speedPage } from './bench-peers-page.ts'
+import { plots, speedPage } from './bench-peers-page.ts'
 import { root } from './command.ts'
-import { type Peer, peers, plain, runOnPeer } from './judge-peers.ts'
+import { peers, plain } from './judge-peers.ts'
+import { measurePeers } from './measure-peers.ts'
 
 const ROUNDS_MAX = 20
 const { values } = parseArgs({
@@ -23,16 +23,7 @@ if (!Number.isInteger(rounds) || rounds < 1 || rounds > ROUNDS_MAX) {
 }
 const wanted = values.only?.split(',')
 const chosen = [plain, ...peers].filter(({ name }) => wanted === undefined || wanted.includes(name))
-const measured = new Map(
-  chosen.map((peer) => [peer, { values: new Map<string, number[]>(), problems: new Map<string, string>() }]),
-)
-for (let round = 1; round <= rounds; round++) {
-  for (const peer of chosen) {
-    console.log(`round ${round} of ${rounds}: ${peer.title}`)
-    await measure(peer)
-  }
-}
-const found = chosen.map(figuresOf)
+const found = await measurePeers(chosen, rounds)
 const about = `Medians of ${rounds} rounds in turn, ${new Date().toISOString().slice(0, 10)}, ${describeMachine()}.`
 const page = speedPage(found, about)
 console.log(page)
@@ -40,28 +31,4 @@ if (values.write) {
   const folder = join(root, 'docs/comparison')
   writeFileSync(join(folder, 'speed.md'), page)
   for (const [name, svg] of plots(found)) writeFileSync(join(folder, name), svg)
-}
-
-interface Line {
-  readonly figure: string
-  readonly value: number | null
-  readonly problem?: string
-}
-
-async function measure(peer: Peer): Promise<void> {
-  const { values: figures, problems } = measured.get(peer)!
-  await runOnPeer(peer, 'judge.peers.bench', (line) => {
-    const { figure, value, problem } = line as Line
-    console.log(`  ${figure}: ${value === null ? (problem ?? 'no way') : value.toFixed(1)}`)
-    if (value !== null) figures.set(figure, [...(figures.get(figure) ?? []), value])
-    else if (problem !== undefined) problems.set(figure, problem)
-  })
-}
-
-function figuresOf(peer: Peer): PeerFigures {
-  const { values: of, problems } = measured.get(peer)!
-  // One incomplete round is no figure.
-  const complete = [...of].filter(([figure]) => !problems.has(figure))
-  const figures = new Map(complete.map(([figure, all]) => [figure, median(all)]))
-  return { title: peer.title, versions: peer.versions(), figures, problems }
 }

@@ -1,9 +1,10 @@
 /** A chat route as the AI SDK's guide to resuming streams has it: messages and the active stream's id are in Redis, as in a database. */
 import { createServer } from 'node:http'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { convertToModelMessages, generateId, streamText, UI_MESSAGE_STREAM_HEADERS } from 'ai'
+import { convertToModelMessages, generateId, stepCountIs, streamText, UI_MESSAGE_STREAM_HEADERS } from 'ai'
 import { createClient } from 'redis'
 import { createResumableStreamContext } from 'resumable-stream'
+import { lookup } from './lookup-tool.mjs'
 import { answer, jsonOf } from './words.mjs'
 
 process.on('unhandledRejection', console.error) // as Next.js does
@@ -25,11 +26,12 @@ async function send(response, { headers, body, status }) {
 }
 
 async function start(request, response) {
-  const { id, text } = await jsonOf(request)
-  const message = { id: generateId(), role: 'user', parts: [{ type: 'text', text }] }
+  const { id, text, messages: sent } = await jsonOf(request)
+  const message = sent?.at(-1) ?? { id: generateId(), role: 'user', parts: [{ type: 'text', text }] }
   const messages = [...(await chatOf(id)).messages, message]
   await save(id, { messages, stream: null })
-  const result = streamText({ model, messages: await convertToModelMessages(messages), maxRetries: 0 })
+  const prompt = await convertToModelMessages(messages)
+  const result = streamText({ model, messages: prompt, tools: { lookup }, stopWhen: stepCountIs(5), maxRetries: 0 })
   const reply = result.toUIMessageStreamResponse({
     originalMessages: messages,
     generateMessageId: generateId,
