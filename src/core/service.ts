@@ -2,7 +2,7 @@
  * The commands that protocols may call. Each takes the principal that calls; runs of other principals do not exist for it (SEC-1).
  */
 import { Access, type KnownRun } from './access/access.ts'
-import { ClientLogs } from './scheduling/client-logs.ts'
+import { type ClientLogCommands, ClientLogs } from './scheduling/client-logs.ts'
 import type { Component } from './ports/component.ts'
 import type { CredentialWatch } from './access/credential-watch.ts'
 import { Dispatcher } from './scheduling/dispatcher.ts'
@@ -72,13 +72,12 @@ export class Service {
   readonly limits: Limits
   /** Views of this node. To open one, a caller must have got its run from this service. */
   readonly views: ViewCache
-  /** Logs that clients write. */
-  readonly clientLogs: ClientLogs
   readonly #deps: NodeDeps
   readonly #store: Store
   readonly #dispatcher: Dispatcher
   readonly #quotas: PrincipalQuotas
   readonly #starts: RunStarter
+  readonly #clientLogs: ClientLogs
   readonly #access: Access
   readonly #reader: RunReader
   readonly #sessionNews: SessionRunWatch
@@ -97,7 +96,7 @@ export class Service {
     this.views = new ViewCache(options.store, this.limits, options.clock)
     this.#access = new Access(options, options.credentials)
     this.#reader = new RunReader(this.#deps, this.#access, this.#quotas, this.views.held)
-    this.clientLogs = new ClientLogs({
+    this.#clientLogs = new ClientLogs({
       deps: this.#deps,
       dispatcher: this.#dispatcher,
       access: this.#access,
@@ -130,6 +129,11 @@ export class Service {
   /** True after `drain`: all runs have ended or were handed over. */
   get closed(): boolean {
     return this.#reader.closed
+  }
+
+  /** Logs that clients write. */
+  get clientLogs(): ClientLogCommands {
+    return this.#clientLogs
   }
 
   components(): readonly Component[] {

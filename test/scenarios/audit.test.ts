@@ -192,3 +192,21 @@ test('audit: a file that is written too slowly loses entries beyond a bound, and
   expect(errors).toEqual([{ reason: 'the disk is too slow' }])
   await reader.close()
 })
+
+test('audit: a stream that a client writes has an entry for its creation, each append and its removal', async () => {
+  const entries: AuditEntry[] = []
+  const server = await serveNative({ audit: (entry) => entries.push(entry) })
+  const ask = async (method: string, body?: string): Promise<number> => {
+    const headers = { 'content-type': 'text/plain' }
+    return (await fetch(`${server.url}/v1/stream/news`, { method, headers, ...(body && { body }) })).status
+  }
+  expect(await ask('PUT')).toBe(201)
+  expect(await ask('POST', 'my-private-text')).toBe(204)
+  expect(await ask('DELETE')).toBe(204)
+  const [created, appended, removed, ...more] = entries
+  expect(created).toMatchObject({ action: 'start', component: 'durable-stream', result: 'ok' })
+  expect(appended).toMatchObject({ action: 'append', run: created!.run, result: 'ok' })
+  expect(removed).toMatchObject({ action: 'remove', run: created!.run, result: 'ok' })
+  expect(more).toEqual([])
+  expect(JSON.stringify(entries)).not.toContain('my-private-text')
+})

@@ -7,6 +7,7 @@ export type AuditAction =
   | 'authenticate'
   | 'start'
   | 'answer'
+  | 'append'
   | 'stop'
   | 'remove'
   | 'remove session'

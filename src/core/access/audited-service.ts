@@ -1,5 +1,6 @@
 /** The service with an audit log entry for every command that changes something or opens a stream. */
 import type { Audit } from './audit.ts'
+import type { ClientLogCommands } from '../scheduling/client-logs.ts'
 import type { StartCommand } from '../scheduling/draft-run.ts'
 import type { ForgetRequest } from './forget.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
@@ -30,6 +31,26 @@ export class AuditedService extends Service {
       run: run.id,
       session: run.session,
     }))
+  }
+
+  override get clientLogs(): ClientLogCommands {
+    const logs = super.clientLogs
+    const around = this.#audit.around.bind(this.#audit)
+    return {
+      permitCreate: (principal, component) => logs.permitCreate(principal, component),
+      create: (principal, draft) =>
+        around(
+          principal,
+          'start',
+          { component: draft.component },
+          () => logs.create(principal, draft),
+          ({ stored: { run } }) => ({ run: run.id, session: run.session }),
+        ),
+      append: (principal, id, kind, work) =>
+        around(principal, 'append', about(id), () => logs.append(principal, id, kind, work)),
+      remove: (principal, id, reason) =>
+        around(principal, 'remove', about(id), () => logs.remove(principal, id, reason)),
+    }
   }
 
   override stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {

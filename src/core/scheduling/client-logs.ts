@@ -47,6 +47,8 @@ const PENDING_MAX = 1000
 /** Appends under one claim, which must end before its lease. */
 const BATCH_MAX = 100
 
+export type ClientLogCommands = Pick<ClientLogs, 'permitCreate' | 'create' | 'append' | 'remove'>
+
 export class ClientLogs {
   readonly #parts: ClientLogsParts
   readonly #created: CreationTime

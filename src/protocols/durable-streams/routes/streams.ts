@@ -63,16 +63,15 @@ async function read(call: Call, parts: Parts): Promise<void> {
 }
 
 async function create(call: Call, { service, known, path }: Parts): Promise<void> {
-  const { principal, request, base } = call
+  const { principal, request, base, peer } = call
   const name = writableName(call)
   const body = await readBody(request, service.limits.maxBodyBytes)
   const { stream, isNew } = await createStream(service, known, { principal, request, name, body, path: base + path })
-  const host = header(request, 'host')
   const place = `${base}${path}/${name}`
   respond(call, isNew ? 201 : 200, {
     'content-type': stream.config.contentType,
     'stream-next-offset': toOffset(stream.tail),
-    ...(isNew && { location: host === undefined ? place : `http://${host}${place}` }),
+    ...(isNew && { location: peer.host === '' ? place : `${peer.protocol}://${peer.host}${place}` }),
     ...(stream.isClosed && { 'stream-closed': 'true' }),
   })
 }
