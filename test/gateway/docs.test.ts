@@ -28,7 +28,7 @@ test('docs/gateway.md: the program serves components of upstreams beside its own
     .replace('http://localhost:11434/v1', chat.url)
     .replace('http://localhost:8000', 'http://127.0.0.1:9')
     .replace('port: 7777', 'port: 0')
-    .replace("'runs.db'", JSON.stringify(temporaryDatabase()))
+    .replace('sqlite:runs.db', `sqlite:${temporaryDatabase()}`)
   const output = await runProgram(`${source}
 const served = await (await fetch(server.url + '/v1/models')).json()
 console.log(served.data.map(({ id }: { id: string }) => id).join(' '))
