@@ -2,7 +2,7 @@
  * `holdfast`: define components, and serve them inside an application (`holdfast()`) or on a port (`createServer()`).
  *
  * Elsewhere: `holdfast/ai` has teams, MCP tools and scripted models, `holdfast/adapters` agents of other SDKs and servers, `holdfast/client` and
- * `holdfast/react` what a page needs, `holdfast/stores` the stores.
+ * `holdfast/react` what a page needs, `holdfast/stores/sqlite`, `…/postgres`, `…/nats` and `…/memory` the stores.
  */
 
 // Define components.
