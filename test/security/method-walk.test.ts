@@ -214,9 +214,16 @@ test.each(['1.0', '0.3'] as const)(
 
 test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { timeout: 300_000 }, async () => {
   const world = await openWorld()
-  expect(world.sockets.toSorted()).toEqual(['/agents/ws', CHAT_SOCKET, '/teams/ws', RESPONSES_SOCKET, '/workflows/ws'])
+  expect(world.sockets.toSorted()).toEqual([
+    '/agents/ws',
+    CHAT_SOCKET,
+    '/teams/ws',
+    PASSED_SOCKET,
+    RESPONSES_SOCKET,
+    '/workflows/ws',
+  ])
   const wrong: string[] = []
-  for (const path of world.sockets.filter((each) => each !== CHAT_SOCKET && each !== RESPONSES_SOCKET)) {
+  for (const path of world.sockets.filter((each) => each.endsWith('/ws'))) {
     const [, family = ''] = /^\/(\w+)s\/ws$/.exec(path) ?? []
     const component = { agent: 'lab', team: 'lab-team', workflow: 'lab-workflow' }[family]!
     const alice: Target = { url: world.server.url, token: world.token('alice')! }
@@ -244,6 +251,8 @@ test('[SEC-1] [SEC-2] every WebSocket rejects commands without permission', { ti
 /** Authenticated before it is accepted, unlike the others. */
 const CHAT_SOCKET = '/ai/{component}/chat'
 const RESPONSES_SOCKET = '/v1/responses'
+/** `test/gateway/passed-sockets.test.ts` checks its credentials. */
+const PASSED_SOCKET = '/upstream/{name}/{path*}'
 
 test(
   '[SEC-1] [SEC-2] the WebSocket of responses rejects callers without permission',
