@@ -152,7 +152,11 @@ export class ClientLogs {
       })
       for (const done of settle) done()
     } finally {
-      if (holds) await deps.store.release(id, claimed.epoch).catch(() => {})
+      // A lease that cannot be released expires by itself.
+      if (holds)
+        await deps.store.release(id, claimed.epoch).catch((cause: unknown) => {
+          deps.logger.debug({ run: id, err: cause }, 'failed to release a lease')
+        })
     }
   }
 
