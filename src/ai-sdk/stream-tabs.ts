@@ -3,7 +3,7 @@
  * hints that carry the chunk: a tab that misses one, or starts late, reads the stream itself.
  */
 import type { UIMessageChunk } from 'ai'
-import { canLock, tabLocks } from '../client/tabs/tab-locks.ts'
+import { canLock, LINGER_MS, tabLocks } from '../client/tabs/tab-locks.ts'
 
 /** `at` is the number of the chunk, or of the next one. `who` asks the leader where it is. */
 type Message =
@@ -15,8 +15,6 @@ type Message =
 export type Heard = { readonly chunk: UIMessageChunk } | 'done' | 'leads' | 'missed' | 'silent'
 
 const CHUNKS_MAX = 1000
-/** Broadcasts and locks travel apart: the other tabs hear the end before one of them gets the lock, and would read the stream. */
-const LINGER_MS = 1000
 
 export class StreamTabs {
   readonly #locks: LockManager

@@ -221,3 +221,45 @@ test('shared tabs: a tab does not take the lead from itself', async () => {
   waiting.abort(new Error('enough'))
   await Promise.all([following, ...loops])
 })
+
+/** Locks travel faster than broadcasts: so many turns of the event loop. */
+const BROADCAST_TURNS = 20
+
+function delayBroadcasts(): void {
+  const { prototype } = BroadcastChannel
+  // oxlint-disable-next-line typescript/unbound-method -- called with its channel
+  const listen = prototype.addEventListener as (type: string, listener: (event: Event) => void) => void
+  prototype.addEventListener = function (this: BroadcastChannel, type: string, listener: unknown) {
+    listen.call(this, type, (event) => {
+      const deliver = (turns: number): unknown =>
+        turns === 0 ? (listener as (event: Event) => void).call(this, event) : setImmediate(deliver, turns - 1)
+      deliver(BROADCAST_TURNS)
+    })
+  }
+  onTestFinished(() => void Reflect.deleteProperty(prototype, 'addEventListener'))
+}
+
+test('shared tabs: a tab that hears of the end after its leader has left opens no stream', async () => {
+  delayBroadcasts()
+  const server = await serveNative()
+  const { id } = await startRun(server, 'text 3; ask "go?"; text 3')
+  let streams = 0
+  const counted: typeof fetch = (input, init) => {
+    if ((input as string).includes('format=sse')) streams++
+    return fetch(input, init)
+  }
+  const paused: boolean[] = []
+  const tabs = [0, 1, 2].map(async (number) => {
+    const events = []
+    for await (const event of tab({ url: server.url, shareConnections: 'end', fetch: counted }).runs.events(id)) {
+      events.push(event)
+      if (event.type === 'run.paused') paused[number] = true
+    }
+    return events
+  })
+  await until('all have what there is', () => paused[0] === true && paused[1] === true && paused[2] === true)
+  await answerRun(server, id, true)
+  const log = eventsIn(await readLog(server, id))
+  expect(await Promise.all(tabs)).toEqual([log, log, log])
+  expect(streams).toBe(1)
+})

@@ -9,6 +9,7 @@ import { Connection, follow, type FollowOptions, mayContinue, isLast, type Posit
 import { isTransient, type Transport } from '../transport.ts'
 import type { ConnectionSlots } from './connection-slots.ts'
 import { Inbox } from './inbox.ts'
+import { LINGER_MS } from './tab-locks.ts'
 
 /** From the leader tab: an event, a heartbeat, a replaced log, or why its connection fails. */
 type Message = LoggedEvent | 'alive' | 'changed' | ConnectionProblem
@@ -180,6 +181,7 @@ export class SharedRun {
         })
         if (!over) over = await this.#pollInTurn(position, options, backoff)
       }
+      if (over) await new Promise((resolve) => setTimeout(resolve, LINGER_MS))
     } catch (cause) {
       if (!signal.aborted) throw cause
     } finally {

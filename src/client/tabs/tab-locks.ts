@@ -1,3 +1,9 @@
+/**
+ * How long a leader keeps its lock after the end. Broadcasts and locks travel apart: the other tabs hear of the end before one of
+ * them gets the lock, and would connect.
+ */
+export const LINGER_MS = 1000
+
 /** Web locks of this page's origin; undefined outside of pages. Node has locks and channels too, but no tabs. */
 export function tabLocks(): LockManager | undefined {
   const { locks } = globalThis.navigator ?? {}
