@@ -1,4 +1,4 @@
-/** `hf.fetch` in the servers of other runtimes. Bun's kill is in `examples/bun`. */
+/** `hf.fetch` in the servers of other runtimes. Bun's kill with SQLite is in `examples/bun`. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -30,13 +30,20 @@ test.each([
   },
 )
 
-test('Deno: a run in SQLite continues after a SIGKILL of the server, and its stream has every event once', async () => {
-  vi.spyOn(console, 'log').mockImplementation(() => {}) // it prints each event
-  const port = String(await freePort())
-  const client = createClient({ url: `http://127.0.0.1:${port}/api/agents` })
-  const events = await followAcrossKill(
-    client,
-    programAt(new URL('../support/programs/killed-in-deno.ts', import.meta.url), port, deno),
-  )
-  expect(events).toBeGreaterThan(60)
-})
+test.each([
+  ['Bun', 'PostgreSQL', bun],
+  ['Deno', 'PostgreSQL', deno],
+  ['Deno', 'SQLite', deno],
+] as const)(
+  '[RUN-1] %s: a run in %s continues after a SIGKILL of the server, and its stream has every event once',
+  async (_name, kind, runtime) => {
+    vi.spyOn(console, 'log').mockImplementation(() => {}) // it prints each event
+    const port = String(await freePort())
+    const client = createClient({ url: `http://127.0.0.1:${port}/api/agents` })
+    const startAt = programAt(new URL('../support/programs/killed-in-runtime.ts', import.meta.url), port, runtime)
+    const events = await followAcrossKill(client, (database) =>
+      startAt(kind === 'SQLite' ? `sqlite:${database}` : postgres.url),
+    )
+    expect(events).toBeGreaterThan(60)
+  },
+)
