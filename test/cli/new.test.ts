@@ -1,52 +1,26 @@
 /** `holdfast new DIRECTORY`: the project that it writes is installed and started as its user would, from the packed package. */
 import { execFile, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { projectFiles, templateNames } from '../../src/cli/new/project.ts'
 import { freePort } from '../support/free-port.ts'
 import { readEvents, startRun } from '../support/http.ts'
+import { installPacked, npm, toolsEnv } from '../support/packed-package.ts'
 import { temporaryFolder } from '../support/temporary.ts'
 import { until } from '../support/until.ts'
-import { root, run } from './command-line.ts'
+import { run } from './command-line.ts'
 
 const execute = promisify(execFile)
-
-/** With this Node and the tools of this repository, whatever the machine has. */
-const env = {
-  ...process.env,
-  PATH: [dirname(process.execPath), join(root, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
-}
-
-async function npm(cwd: string, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await execute('npm', [...args], { cwd, env, timeout: 300_000, maxBuffer: 64 * 1024 * 1024 })
-  return stdout
-}
-
-/** The package as it would be published, built apart from the repository's own `dist`. */
-async function pack(folder: string): Promise<string> {
-  const source = join(folder, 'package')
-  mkdirSync(source)
-  const flags = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(source, 'dist'), '--noCheck']
-  await execute('tsc', flags, { cwd: root, env, timeout: 120_000 })
-  const { scripts: _scripts, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  writeFileSync(join(source, 'package.json'), JSON.stringify(manifest))
-  cpSync(join(root, 'src'), join(source, 'src'), { recursive: true })
-  await npm(source, 'pack', '--pack-destination', folder)
-  return join(
-    folder,
-    readdirSync(folder).find((file) => file.endsWith('.tgz'))!,
-  )
-}
 
 /** Started with `npm start`, and ended with all that it started. */
 async function started(project: string, listening: RegExp, hasPortFlag: boolean): Promise<string> {
   const port = String(hasPortFlag ? 0 : await freePort())
   const child = spawn('npm', ['start', ...(hasPortFlag ? ['--', '--port', port] : [])], {
     cwd: project,
-    env: { ...env, PORT: port },
+    env: { ...toolsEnv, PORT: port },
     detached: true,
     stdio: 'pipe',
   })
@@ -67,20 +41,16 @@ async function started(project: string, listening: RegExp, hasPortFlag: boolean)
   )
 }
 
-/** A package that was installed from a tarball: what it writes depends on a copy of it. */
+/** The program of a package that was installed from a tarball: what it writes depends on a copy of it. */
 let installed: Promise<string> | undefined
 
 function install(): Promise<string> {
   return (installed ??= (async () => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-new-'))
     afterAll(() => rmSync(folder, { recursive: true, force: true }))
-    writeFileSync(join(folder, 'package.json'), '{}')
-    await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', await pack(folder))
-    return folder
+    return installPacked(folder)
   })())
 }
-
-const PROGRAM = 'node_modules/holdfast/dist/cli/main.js'
 
 interface Place {
   readonly folder: string
@@ -93,7 +63,7 @@ async function create(template: string, { folder, isCurrent = false }: Place): P
   if (isCurrent) mkdirSync(project)
   const { stdout } = await execute(
     'node',
-    [join(await install(), PROGRAM), 'new', ...(isCurrent ? [] : [project]), '--template', template],
+    [await install(), 'new', ...(isCurrent ? [] : [project]), '--template', template],
     isCurrent ? { cwd: project } : {},
   )
   expect(stdout).toContain('npm install\n  npm start\n')
@@ -109,7 +79,7 @@ async function create(template: string, { folder, isCurrent = false }: Place): P
  */
 async function installProject(project: string): Promise<void> {
   const modules = join(project, 'node_modules')
-  const earlier = join(await install(), 'modules-of-first-project')
+  const earlier = join(dirname(await install()), 'modules-of-first-project')
   if (existsSync(earlier)) await copyFolder(earlier, modules)
   await npm(project, 'install', '--prefer-offline', '--no-audit', '--no-fund')
   if (!existsSync(earlier)) await copyFolder(modules, earlier)

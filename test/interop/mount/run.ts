@@ -1,5 +1,5 @@
 /**
- * `npm run interop:mount [-- --only frameworks|agno]`: Next.js itself, the templates of `holdfast new` that need it
+ * `npm run interop:mount [-- --only frameworks|templates|agno]`: Next.js itself, the templates of `holdfast new` that need it
  * or Vite, and agno's client against an instance inside Express. Other frameworks are in `npm test`:
  * their packages are small.
  */
@@ -20,14 +20,14 @@ import { checkTemplates } from './templates.ts'
 /** All checks of agno. */
 const CHECKS_MS = 120_000
 
-const parts = { frameworks, agno }
+const parts = { frameworks, templates: () => checkTemplates(tally), agno }
 const { values } = parseArgs({ options: { only: { type: 'string' } } })
 
 const tally = new Tally()
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-interop-mount-'))
 try {
   const wanted = Object.entries(parts).filter(([name]) => (values.only ?? name) === name)
-  await Promise.all(wanted.map(([, check]) => check()))
+  for (const [, check] of wanted) await check()
 } catch (cause) {
   tally.add('all of it is run', String(cause))
 } finally {
@@ -39,7 +39,6 @@ async function frameworks(): Promise<void> {
   const project = await ensureProject()
   await checkNext(project, tally)
   await checkNextChat(project, tally)
-  await checkTemplates(project, tally)
 }
 
 async function agno(): Promise<void> {
