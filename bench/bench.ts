@@ -15,9 +15,20 @@ export interface Scenario {
 
 /**
  * `A` and `B` are the plain baselines. `node` and `hono` are Holdfast, mounted there. `model` is Holdfast with a model agent; `served`
- * and `drained` are the AI SDK alone.
+ * and `drained` are the AI SDK alone. `chat` is the upstream of `proxy`, which is plain, and of `gateway`.
  */
-export type ServerKind = 'A' | 'B' | 'holdfast' | 'served' | 'drained' | 'model' | 'node' | 'hono'
+export type ServerKind =
+  | 'A'
+  | 'B'
+  | 'holdfast'
+  | 'served'
+  | 'drained'
+  | 'model'
+  | 'node'
+  | 'hono'
+  | 'chat'
+  | 'proxy'
+  | 'gateway'
 
 export interface BenchOptions {
   /** Smaller loads: for a first look, not for conclusions. */
@@ -26,11 +37,14 @@ export interface BenchOptions {
   readonly profile: string | undefined
   /** Write the inputs of the capacity model to measured.json. */
   readonly save: boolean
+  /** Install LiteLLM's proxy and measure it too. */
+  readonly litellm: boolean
 }
 
 export class Bench {
   readonly quick: boolean
   readonly save: boolean
+  readonly litellm: boolean
   /** Rounds of interleaved measurements; medians are reported. */
   readonly rounds: number
   /** Compiled copy of the repository root. */
@@ -45,6 +59,7 @@ export class Bench {
     this.#options = options
     this.quick = options.quick
     this.save = options.save
+    this.litellm = options.litellm
     this.rounds = options.quick ? 1 : 5
     this.built = this.folder()
     this.processes = new Processes(join(this.built, 'bench'))
@@ -64,7 +79,12 @@ export class Bench {
     return this.#client
   }
 
-  async server(kind: ServerKind, nodeFlags: readonly string[] = []): Promise<ServerProcess> {
+  /** `parameters`: port of the upstream for `proxy`, its URL for `gateway`. */
+  async server(
+    kind: ServerKind,
+    nodeFlags: readonly string[] = [],
+    parameters: readonly string[] = [],
+  ): Promise<ServerProcess> {
     switch (kind) {
       case 'A':
         return this.#start('servers/plain.js', 'each', nodeFlags)
@@ -80,6 +100,16 @@ export class Bench {
         return this.#start(
           'servers/mounted.js',
           [kind, `sqlite:${join(this.folder(), 'holdfast.db')}`],
+          [...nodeFlags, ...this.profiling],
+        )
+      case 'chat':
+        return this.#start('servers/chat-upstream.js', [], nodeFlags)
+      case 'proxy':
+        return this.#start('servers/reverse-proxy.js', parameters, nodeFlags)
+      case 'gateway':
+        return this.#start(
+          'servers/gateway.js',
+          [`sqlite:${join(this.folder(), 'holdfast.db')}`, ...parameters],
           [...nodeFlags, ...this.profiling],
         )
       case 'model':

@@ -29,7 +29,7 @@ if (!(slowUs >= 0 && slowUs <= SLOW_US_MAX)) {
 process.env['HOLDFAST_BENCH_SLOW_US'] = String(slowUs)
 
 const best = new Map<string, number>()
-const bench = new Bench({ quick: true, profile: undefined, save: false })
+const bench = new Bench({ quick: true, profile: undefined, save: false, litellm: false })
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void bench.close().finally(() => process.exit(1)))
 try {

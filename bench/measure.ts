@@ -16,6 +16,9 @@ export interface Measurement extends Delivered {
 
 export type Measurements = Readonly<Record<ServerKind, readonly Measurement[]>>
 
+/** What is measured; the agents that `go` releases may be in another process. */
+export type MeasuredServer = Pick<ServerProcess, 'port' | 'usage' | 'go'>
+
 export const LOAD_MS_MAX = 60_000
 
 /** Round-robin over the kinds, so that other load affects all of them equally. */
@@ -36,6 +39,9 @@ export async function interleaved(
     model: [],
     node: [],
     hono: [],
+    chat: [],
+    proxy: [],
+    gateway: [],
   }
   for (const kind of kinds) {
     const server = await bench.server(kind)
@@ -55,7 +61,7 @@ export async function interleaved(
 }
 
 /** From the release of the agents until everything is delivered and the server is idle. */
-export async function measure(server: ServerProcess, client: ClientProcess, load: Load): Promise<Measurement> {
+export async function measure(server: MeasuredServer, client: ClientProcess, load: Load): Promise<Measurement> {
   await client.open(server.port, load)
   await rest(server)
   const before = await server.usage()
@@ -91,7 +97,7 @@ const REST_CPU_MICROS = 4000
 const REST_LOOKS_MAX = 40
 
 /** Deferred work (compaction) counts for the load that caused it. */
-export async function rest(server: ServerProcess): Promise<void> {
+export async function rest(server: Pick<MeasuredServer, 'usage'>): Promise<void> {
   let { cpuMicros } = await server.usage()
   for (let look = 0; look < REST_LOOKS_MAX; look++) {
     await new Promise((resolve) => setTimeout(resolve, REST_LOOK_MS))
@@ -101,7 +107,7 @@ export async function rest(server: ServerProcess): Promise<void> {
   }
 }
 
-function describe(result: Measurement): string {
+export function describe(result: Measurement): string {
   const perEvent = (seconds: number): string => show((seconds / result.deliveries) * 1e6)
   const { cpuSeconds, mainThreadSeconds, deliveries, seconds, p50Ms, p99Ms, rssBytes, cpuMicros } = result
   const threads = `${perEvent(mainThreadSeconds)} main + ${perEvent(cpuSeconds - mainThreadSeconds)} other`

@@ -9,6 +9,7 @@ import { catchUp } from './scenarios/catch-up.ts'
 import { coldStart } from './scenarios/cold-start.ts'
 import { components } from './scenarios/components.ts'
 import { fanOut } from './scenarios/fan-out.ts'
+import { gateway } from './scenarios/gateway.ts'
 import { giant } from './scenarios/giant.ts'
 import { memory } from './scenarios/memory.ts'
 import { mount } from './scenarios/mount.ts'
@@ -34,6 +35,7 @@ const scenarios: readonly Scenario[] = [
   stores,
   memory,
   mount,
+  gateway,
   coldStart,
   start,
   backlog,
@@ -46,6 +48,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     profile: { type: 'string' },
     save: { type: 'boolean', default: false },
+    litellm: { type: 'boolean', default: false },
   },
 })
 const wanted = (values.only ?? []).flatMap((names) => names.split(','))
@@ -55,7 +58,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const bench = new Bench({ quick: values.quick, profile: values.profile, save: values.save })
+const bench = new Bench({ quick: values.quick, profile: values.profile, save: values.save, litellm: values.litellm })
 const figures: Figure[] = []
 const others: number[] = []
 const withheld = new Withheld()
