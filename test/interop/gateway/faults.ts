@@ -12,6 +12,10 @@ export interface Cell {
 
 export interface Fault {
   readonly title: string
+  /** Whether it can happen to an upstream. Default: to any. */
+  readonly isOf?: (upstream: Upstream) => boolean
+  /** It takes a minute, so CI leaves it out. */
+  readonly isSlow?: boolean
   direct(upstream: Upstream): Promise<Cell>
   through(upstream: Upstream, gateway: Served): Promise<Cell>
 }
@@ -90,9 +94,16 @@ function said(words: number, total: number): string {
   return words === total ? 'all words' : `${words} of ${total} words`
 }
 
-async function leaveAndResume(side: Side, upstream: Upstream): Promise<Cell> {
+/** A restarted server is slow to answer for the first time, which is no fault. */
+async function restart(upstream: Upstream): Promise<void> {
+  await upstream.kill()
+  await upstream.start()
+  await look(directly(upstream), upstream, 'words 1')
+}
+
+async function leaveAndResume(side: Side, upstream: Upstream, awayMs = 1500): Promise<Cell> {
   const first = await look(side, upstream, SCRIPT, { leaveAfter: 5 })
-  await wait(1500)
+  await wait(awayMs)
   const rest = await comeBack(side, upstream, first)
   if (rest === undefined) return { text: `${said(wordsOf(first), WORDS)}; cannot be resumed` }
   const words = wordsOf(first, rest)
@@ -148,8 +159,7 @@ async function killedUpstream(side: Side, upstream: Upstream): Promise<Cell> {
     },
   })
   const since = performance.now() - killedAt
-  await upstream.kill()
-  await upstream.start()
+  await restart(upstream)
   if (killedAt === 0)
     return { text: `${seen.end} before the kill`, problem: 'the run did not get far enough to be killed' }
   const text = `${seen.end}, ${seconds(since)} after the kill`
@@ -159,11 +169,10 @@ async function killedUpstream(side: Side, upstream: Upstream): Promise<Cell> {
 /** Some times the idle timeout of the gateway. */
 const HANG_LIMIT_MS = 30_000
 
-async function hangs(side: Side, upstream: Upstream): Promise<Cell> {
-  const seen = await look(side, upstream, 'hang 3', { patienceMs: HANG_LIMIT_MS, limitMs: HANG_LIMIT_MS })
+async function hangs(side: Side, upstream: Upstream, script = 'hang 3'): Promise<Cell> {
+  const seen = await look(side, upstream, script, { patienceMs: HANG_LIMIT_MS, limitMs: HANG_LIMIT_MS })
   // Servers with one worker are busy with it for ever.
-  await upstream.kill()
-  await upstream.start()
+  await restart(upstream)
   const text =
     seen.end === 'silence' ? `no end within ${seconds(HANG_LIMIT_MS)}` : `${seen.end}, after ${seconds(seen.ms)}`
   return saysFailure(seen.end) ? { text } : { text, problem: text }
@@ -175,6 +184,19 @@ async function crashOfModel(side: Side, upstream: Upstream, script: string): Pro
   return isFinal(seen.end) ? { text } : { text, problem: text }
 }
 
+/** A failure that the upstream knows of. */
+async function saidFailure(side: Side, upstream: Upstream, script: string): Promise<Cell> {
+  const seen = await look(side, upstream, script, { patienceMs: 60_000 })
+  const text = `${wordsOf(seen)} words, ${seen.end}`
+  return saysFailure(seen.end) ? { text } : { text, problem: text }
+}
+
+const isAgno = ({ protocol }: Upstream): boolean => protocol === 'agentos'
+const isFastA2a = ({ protocol }: Upstream): boolean => protocol === 'a2a'
+
+/** Long enough for a phone that was in a tunnel. */
+const MINUTE_MS = 60_000
+
 const same = (act: (side: Side, upstream: Upstream) => Promise<Cell>): Pick<Fault, 'direct' | 'through'> => ({
   direct: (upstream) => act(directly(upstream), upstream),
   through: (upstream, gateway) => act(throughGateway(upstream, gateway), upstream),
@@ -182,6 +204,11 @@ const same = (act: (side: Side, upstream: Upstream) => Promise<Cell>): Pick<Faul
 
 export const faults: readonly Fault[] = [
   { title: 'client leaves and comes back', ...same(leaveAndResume) },
+  {
+    title: 'client is killed and comes back after a minute',
+    isSlow: true,
+    ...same((side, upstream) => leaveAndResume(side, upstream, MINUTE_MS)),
+  },
   { title: 'second viewer, from the beginning', ...same(secondViewer) },
   { title: 'viewer after the end', ...same(lateViewer) },
   { title: 'a viewer that does not read, beside a healthy one', ...same(stalledBesideHealthy) },
@@ -205,5 +232,26 @@ export const faults: readonly Fault[] = [
   {
     title: "model's stream ends cleanly after 3 words, without a finish reason",
     ...same((side, upstream) => crashOfModel(side, upstream, 'silent 3')),
+  },
+  { title: 'model answers 500', ...same((side, upstream) => saidFailure(side, upstream, 'refuse')) },
+  {
+    title: 'a tool emits an event that cannot be serialized',
+    isOf: isAgno,
+    ...same((side, upstream) => crashOfModel(side, upstream, 'tool odd')),
+  },
+  {
+    title: 'worker raises after 3 words',
+    isOf: isFastA2a,
+    ...same((side, upstream) => saidFailure(side, upstream, 'worker raises')),
+  },
+  {
+    title: 'worker returns after 3 words, without a final event',
+    isOf: isFastA2a,
+    ...same((side, upstream) => hangs(side, upstream, 'worker leaves')),
+  },
+  {
+    title: 'worker rejects the task',
+    isOf: isFastA2a,
+    ...same((side, upstream) => saidFailure(side, upstream, 'worker rejects')),
   },
 ]

@@ -1,4 +1,7 @@
-/** A scripted model behind chat completions. The last message of the user is the script: `words 20 every 50`, `cut 3`, `silent 3`, `hang 3`. */
+/**
+ * A scripted model behind chat completions. The last message of the user is the script: `words 20 every 50`, `cut 3`, `silent 3`, `hang 3`, `refuse`,
+ * `tool odd`.
+ */
 import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -16,6 +19,7 @@ export async function startModelServer(port: number): Promise<ModelServer> {
     request.on('end', () => {
       if (request.method === 'GET') return respond(response, { object: 'list', data: [{ id: MODEL, object: 'model' }] })
       const body = JSON.parse(Buffer.concat(chunks).toString()) as ChatRequest
+      if (/\brefuse\b/.test(lastOf(body))) return void response.writeHead(500).end('{"error":{"message":"no GPU"}}')
       play(response, scriptIn(body), body.stream === true).catch(() => response.destroy())
     })
   })
@@ -36,10 +40,19 @@ interface Script {
   readonly count: number
   readonly everyMs: number
   readonly chars: number
+  readonly tool?: string
 }
 
-function scriptIn({ messages }: ChatRequest): Script {
-  const said = JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content ?? '')
+function lastOf({ messages }: ChatRequest): string {
+  return JSON.stringify(messages.findLast(({ role }) => role === 'user')?.content ?? '')
+}
+
+function scriptIn(request: ChatRequest): Script {
+  const said = lastOf(request)
+  const [, tool] = /\btool (\w+)/.exec(said) ?? []
+  // After its result, the model answers.
+  if (tool !== undefined && request.messages.at(-1)?.role !== 'tool')
+    return { what: 'tool', count: 0, everyMs: 0, chars: 0, tool }
   const [, what = 'words', count = '3', everyMs = '0', chars = '0'] =
     /(words|cut|silent|hang) (\d+)(?: every (\d+))?(?: size (\d+))?/.exec(said) ?? []
   return { what, count: Number(count), everyMs: Number(everyMs), chars: Number(chars) }
@@ -47,7 +60,7 @@ function scriptIn({ messages }: ChatRequest): Script {
 
 async function play(
   response: ServerResponse,
-  { what, count, everyMs, chars }: Script,
+  { what, count, everyMs, chars, tool = '' }: Script,
   isStream: boolean,
 ): Promise<void> {
   const words = Array.from({ length: count }, (_, number) => `w${number}${'x'.repeat(chars)} `)
@@ -58,6 +71,11 @@ async function play(
     await wait(everyMs)
   }
   if (what === 'hang') return
+  if (what === 'tool') {
+    const call = { index: 0, id: 'call_1', type: 'function', function: { name: tool, arguments: '{}' } }
+    response.write(chunk({ role: 'assistant', tool_calls: [call] }, null))
+    return void response.end(`${chunk({}, 'tool_calls', { usage: usageOf(1) })}data: [DONE]\n\n`)
+  }
   if (what === 'cut') return void response.destroy()
   if (what === 'words') response.write(chunk({}, 'stop', { usage: usageOf(count) }))
   response.end(what === 'words' ? 'data: [DONE]\n\n' : '')

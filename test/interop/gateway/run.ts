@@ -8,6 +8,7 @@ import { root, Served } from '../served.ts'
 import { Tally } from '../tally.ts'
 import { type Cell, type Fault, faults } from './faults.ts'
 import { startModelServer } from './model-server.ts'
+import { oddStreams, readOdd, startOddServer } from './odd-streams.ts'
 import { HERMES_KEY, type Upstream, upstreamsOn } from './upstreams.ts'
 
 const { values } = parseArgs({
@@ -21,22 +22,34 @@ const { values } = parseArgs({
 })
 
 interface Row {
-  readonly fault: Fault
-  readonly upstream: Upstream
+  readonly fault: string
+  readonly upstream: string
   readonly direct: Cell
   readonly through: Cell
 }
 
+/** The name of the server with odd streams. */
+const ODD = 'odd streams'
+const NOT_TRIED: Cell = { text: 'not tried' }
+
 const tally = new Tally()
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-interop-gateway-'))
 const model = await startModelServer(await freePort())
-const ports = { agno: await freePort(), bare: await freePort(), fasta2a: await freePort(), hermes: await freePort() }
+const ports = {
+  agno: await freePort(),
+  bare: await freePort(),
+  agno2: await freePort(),
+  bare2: await freePort(),
+  fasta2a: await freePort(),
+  hermes: await freePort(),
+}
 const all = upstreamsOn(ports, model.url, folder)
 const chosen = all.filter(({ name }) => values.only === undefined || name === values.only)
 process.env['HOLDFAST_UPSTREAM_KEY_OPENAI'] = HERMES_KEY
 const rows: Row[] = []
 try {
   for (const upstream of chosen) await tried(upstream)
+  if (values.only === undefined || values.only === ODD) await triedOdd()
   if (values.write && !values.through) writeFileSync(join(root, 'docs/comparison/gateway.md'), page(rows))
 } finally {
   model.close()
@@ -46,24 +59,54 @@ try {
 // Connections of streams that never end keep nothing alive.
 process.exit(tally.report('gateway'))
 
-async function tried(upstream: Upstream): Promise<void> {
-  await upstream.start()
+async function gatewayTo({ protocol, url }: Pick<Upstream, 'protocol' | 'url'>): Promise<Served> {
   const port = await freePort()
-  const store = `sqlite:${join(folder, `${upstream.protocol}-${port}.db`)}`
+  const store = `sqlite:${join(folder, `${protocol}-${port}.db`)}`
   const main = join(root, 'src/cli/main.ts')
-  const flags = ['--upstream', `${upstream.protocol}=${upstream.url}`, '--upstream-idle-timeout', '5s']
+  const flags = ['--upstream', `${protocol}=${url}`, '--upstream-idle-timeout', '5s']
   const gateway = new Served(port, ['node', main, 'gateway', ...flags, '--port', String(port), '--store', store])
   await gateway.start()
+  return gateway
+}
+
+function isWanted(upstream: Upstream, { title, isOf = () => true, isSlow = false }: Fault): boolean {
+  return isOf(upstream) && title.includes(values.fault) && !(isSlow && values.through)
+}
+
+function found(row: Row): void {
+  const { fault, upstream, direct, through } = row
+  rows.push(row)
+  tally.add(`${upstream}: ${fault}: ${direct.text} → ${through.text}`, through.problem)
+}
+
+async function tried(upstream: Upstream): Promise<void> {
+  await upstream.start()
+  const gateway = await gatewayTo(upstream)
   try {
-    for (const fault of faults.filter(({ title }) => title.includes(values.fault))) {
-      const direct = values.through ? { text: 'not tried' } : await fault.direct(upstream).catch(failed)
+    for (const fault of faults.filter((each) => isWanted(upstream, each))) {
+      const direct = values.through ? NOT_TRIED : await fault.direct(upstream).catch(failed)
       const through = await fault.through(upstream, gateway).catch(failed)
-      rows.push({ fault, upstream, direct, through })
-      tally.add(`${upstream.name}: ${fault.title}: ${direct.text} → ${through.text}`, through.problem)
+      found({ fault: fault.title, upstream: upstream.name, direct, through })
     }
   } finally {
     await gateway.kill()
     await upstream.kill()
+  }
+}
+
+async function triedOdd(): Promise<void> {
+  const odd = await startOddServer(await freePort())
+  const gateway = await gatewayTo({ protocol: 'openai', url: odd.url })
+  try {
+    for (const [number, { title }] of oddStreams.entries()) {
+      if (!title.includes(values.fault)) continue
+      const direct = values.through ? NOT_TRIED : await readOdd(odd.url, number).catch(failed)
+      const through = await readOdd(`${gateway.url}/v1`, number).catch(failed)
+      found({ fault: title, upstream: ODD, direct, through })
+    }
+  } finally {
+    await gateway.kill()
+    odd.close()
   }
 }
 
@@ -76,21 +119,22 @@ function shown({ text }: Cell): string {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…')
 }
 
-function page(found: readonly Row[]): string {
-  const names = [...new Set(found.map(({ upstream }) => upstream.name))]
+function page(table: readonly Row[]): string {
+  const names = [...new Set(table.map(({ upstream }) => upstream))]
   const sections = names.map((name) => {
-    const lines = found
-      .filter(({ upstream }) => upstream.name === name)
-      .map(({ fault, direct, through }) => `| ${fault.title} | ${shown(direct)} | ${shown(through)} |`)
+    const lines = table
+      .filter(({ upstream }) => upstream === name)
+      .map(({ fault, direct, through }) => `| ${fault} | ${shown(direct)} | ${shown(through)} |`)
     return `## ${name}\n\n| fault | direct | through Holdfast |\n| --- | --- | --- |\n${lines.join('\n')}\n`
   })
   return `# Faults, directly and through the gateway
 
 <!-- Written by npm run interop:gateway -- --write. -->
 
-What a client sees of real servers on a scripted model when something breaks, and what it sees through [the gateway](../gateway.md): agno 3.1.10, FastA2A 2.1.1
-with pydantic-ai, hermes-agent 0.19.0. Clients speak the server's own protocol. An upstream that is silent for 5 seconds counts as hanging here.
-A whole answer has 40 words.
+What a client sees of real servers on a scripted model when something breaks, and what it sees through [the gateway](../gateway.md): agno 3.1.10 and 2.9.0,
+FastA2A 2.1.1 with pydantic-ai, hermes-agent 0.19.0. Clients speak the server's own protocol. An upstream that is silent for 5 seconds counts as hanging here.
+A whole answer has 40 words. A viewer of FastA2A after the end uses \`GetTask\`: A2A 1.0 has no stream of a finished task. *Odd streams* are those of an
+OpenAI-compatible server, as the official client reads them; a whole answer is \`w0 w1 🦊\`.
 
 ${sections.join('\n')}`
 }

@@ -59,19 +59,23 @@ export class Upstream {
 export interface Ports {
   readonly agno: number
   readonly bare: number
+  readonly agno2: number
+  readonly bare2: number
   readonly fasta2a: number
   readonly hermes: number
 }
 
 /** Each is installed when it first starts. */
 export function upstreamsOn(ports: Ports, model: string, folder: string): Upstream[] {
-  const agentos = (name: string, port: number, db: string): Upstream =>
+  const agentos = (name: string, environment: string, port: number, db: string): Upstream =>
     new Upstream({ name, protocol: 'agentos', url: at(port), id: 'writer', readyPath: '/health' }, async () =>
-      run(await pythonOf('agno'), [script('serve_agno.py'), String(port), model, db]),
+      run(await pythonOf(environment), [script('serve_agno.py'), String(port), model, db]),
     )
   return [
-    agentos('agno', ports.agno, join(folder, 'agno.db')),
-    agentos('agno without a db', ports.bare, '-'),
+    agentos('agno', 'agno', ports.agno, join(folder, 'agno.db')),
+    agentos('agno without a db', 'agno', ports.bare, '-'),
+    agentos('agno 2', 'agno-2', ports.agno2, join(folder, 'agno-2.db')),
+    agentos('agno 2 without a db', 'agno-2', ports.bare2, '-'),
     new Upstream(
       {
         name: 'FastA2A',
