@@ -40,6 +40,8 @@ async function mountIn(host: (hf: Holdfast) => HttpServer, options: ServerOption
   const hf = holdfast({ logger: silentLogger, ...options, basePath: MOUNT_PATH })
   await hf.ready()
   const http = host(hf)
+  // Node's default of five seconds passes while a starved test does not read, and the next request on that connection is reset.
+  http.keepAliveTimeout = 65_000
   if (!http.listening) await once(http, 'listening')
   hf.attach(http)
   const engine = await instanceOf(options.store).open()
