@@ -2,13 +2,17 @@
 import type { Clock } from '../../../core/ports/clock.ts'
 import { START } from '../../../core/model/cursor.ts'
 import type { Document } from '../../../core/model/document.ts'
-import { messageOf } from '../../../core/model/errors.ts'
+import { isHoldfastError, messageOf } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
 import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import { events, lastOf } from '../../../core/model/record.ts'
+import { lastOf, recordsOf } from '../../../core/model/record.ts'
 import type { SecretBox } from '../../../core/ports/secret-box.ts'
 import type { Service } from '../../../core/service.ts'
+import type { Fold } from '../../../core/delivery/fold-queue.ts'
+import { heldBytes } from '../../../core/delivery/held-bytes.ts'
+import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
+import type { StoredRun } from '../../../core/ports/store.ts'
 import type { TaskFrame } from '../view/projection.ts'
 import { streamProjection } from '../view/stream-start.ts'
 import { DEAD_LETTERS, DELIVERIES, PUSH_CONFIGS } from '../collections.ts'
@@ -38,7 +42,7 @@ export interface PushDeliveryParts {
 
 /** Another node took over the delivery, or it was removed. */
 class DeliveryLostError extends Error {}
-/** The receiver rejected it, and a retry is scheduled. */
+/** The receiver rejected it, or this node has no room for it. A retry is scheduled. */
 class DeliveryPostponedError extends Error {}
 
 export class PushDelivery {
@@ -68,6 +72,7 @@ export class PushDelivery {
     } catch (cause) {
       if (cause instanceof DeliveryLostError || cause instanceof DeliveryPostponedError) return
       if (this.#parts.signal.aborted) return await this.#note({}, 'release').catch(() => {}) // otherwise the lease expires
+      if (isHoldfastError(cause, 'rate_limited') || isHoldfastError(cause, 'unavailable')) return await this.#postpone()
       await this.#failed(cause)
       throw cause
     }
@@ -87,38 +92,57 @@ export class PushDelivery {
     return deliveryId(this.#delivery.task, this.#delivery.config)
   }
 
-  /** Returns true when the log has ended and is fully delivered. */
+  /** Returns true when the log has ended and is fully delivered. Counts as a fold of the run's owner. */
   async #follow(): Promise<boolean> {
+    const { service } = this.#parts
+    const stored = await service.get(this.#principal, this.#delivery.task)
+    const fold = service.views.folds.begin(stored.run.owner)
+    try {
+      return await this.#followFold(stored, fold)
+    } finally {
+      fold.end()
+    }
+  }
+
+  async #followFold({ run, first, next }: StoredRun, fold: Fold): Promise<boolean> {
     const { service, signal } = this.#parts
     const { task, from, sequence } = this.#delivery
-    const { run, first, next } = await service.get(this.#principal, task)
     // Of a trimmed log only the last event is left.
     const begin = first > 0 ? next - 1 : sequence === undefined ? from : START
     const projection = streamProjection(begin === START ? { kind: 'start' } : { kind: 'index', index: begin })
     let state = projection.initial(run)
+    let ownBytes = 0
     for (let after = Math.max(START, first - 1); ;) {
       const slice = await service.read(this.#principal, task, after)
       if (slice === undefined) {
         this.#delivery = { ...this.#delivery, told: after + 1 }
         if (signal.aborted) return false
-        if (!(await this.#waitForMore(after))) return false
+        fold.pause()
+        const hasMore = await this.#waitForMore(after, fold.signal)
+        fold.signal.throwIfAborted()
+        if (!hasMore) return false
         continue
       }
-      for (const event of events(slice)) {
+      for (const { event, text, isAscii } of recordsOf(slice)) {
         const projected = projection.apply(state, event)
         state = projected.state
-        for (const frame of projected.frames) if (first > 0 || this.#isNew(frame)) await this.#deliver(frame)
+        ownBytes += heldBytes(event, text.length, isAscii)
+        for (const frame of projected.frames) if (first > 0 || this.#isNew(frame)) await this.#deliver(frame, fold)
+        const nextTick = shareEventLoop()
+        if (nextTick !== undefined) await nextTick
       }
       if (slice.closed) return true
+      fold.holds({ view: fold, sharedBytes: 0, ownBytes })
       after = lastOf(slice)
+      if (after < next - 1) await fold.proceed()
     }
   }
 
   /** Returns true when there are new events. */
-  async #waitForMore(after: number): Promise<boolean> {
+  async #waitForMore(after: number, shed: AbortSignal): Promise<boolean> {
     const { service, limits, signal } = this.#parts
     this.#idleWait = new AbortController()
-    const ended = AbortSignal.any([signal, this.#idleWait.signal])
+    const ended = AbortSignal.any([signal, shed, this.#idleWait.signal])
     try {
       return await service.waitForMore(this.#principal, this.#delivery.task, after, limits.idleWaitMs, ended)
     } finally {
@@ -130,11 +154,14 @@ export class PushDelivery {
     return this.#delivery.sequence === undefined || sequence > this.#delivery.sequence
   }
 
-  async #deliver(frame: TaskFrame): Promise<void> {
-    const { loopback, lookup, signer, clock, limits, signal } = this.#parts
+  async #deliver(frame: TaskFrame, fold: Fold): Promise<void> {
+    const { loopback, lookup, signer, clock, limits } = this.#parts
+    const signal = AbortSignal.any([this.#parts.signal, fold.signal])
     signal.throwIfAborted()
     const notification = notificationOf(frame, await this.#config())
     if (notification === undefined) return
+    // Others may fold while the receiver takes its time.
+    fold.pause()
     try {
       const sent = signer === undefined ? notification : await signNotification(notification, signer, clock.now())
       await post(sent, { loopback, lookup, timeoutMs: limits.timeoutMs, signal })
@@ -154,6 +181,12 @@ export class PushDelivery {
     if (found !== undefined) return deliverable(found, this.#parts.secrets)
     await endDelivery(this.#documents, this.#delivery.task, this.#delivery.config)
     throw new DeliveryLostError()
+  }
+
+  /** This node reads too many long runs: no fault of the receiver. */
+  async #postpone(): Promise<void> {
+    const { limits, clock } = this.#parts
+    await this.#note({ due: clock.now() + retryDelayMs(this.#delivery.failures, limits) }, 'release')
   }
 
   async #failed(cause: unknown): Promise<void> {
