@@ -1,5 +1,5 @@
 /** The views of every protocol, with their encodings and where a client can resume. */
-import type { Encoding } from '../../src/core/delivery/view-step.ts'
+import type { Encoding } from '../../src/core/delivery/encoded.ts'
 import type { ViewKind } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import { updateFor } from '../../src/protocols/a2a/routes/streams.ts'

@@ -1,4 +1,5 @@
 /** Shared views against plain folds: whatever is kept or evicted, each subscriber gets the tail of the uncut stream. */
+import { type Encoded, textsOf } from '../../src/core/delivery/encoded.ts'
 import { describe, expect, test } from 'vitest'
 import { SubscriptionRegistry } from '../../src/core/delivery/subscription-registry.ts'
 import type { Sink, Subscription } from '../../src/core/delivery/subscription.ts'
@@ -97,8 +98,8 @@ async function resumed(world: World, tested: TestedView, view: SharedView<unknow
   return text
 }
 
-function textOf(encoded: Uint8Array | string): string {
-  return typeof encoded === 'string' ? encoded : decoder.decode(encoded)
+function textOf(encoded: Encoded): string {
+  return [...textsOf(encoded)].join('')
 }
 
 describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))('a shared view of %s', (_, tested) => {

@@ -30,6 +30,10 @@ class HoldingSink implements Sink {
     this.#holder = holder
   }
 
+  get hasUnsent(): boolean {
+    return this.#sink.hasUnsent === true
+  }
+
   write(slice: Slice): boolean {
     const hasRoom = this.#sink.write(slice)
     const { held } = this.#sink

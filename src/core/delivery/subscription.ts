@@ -20,6 +20,8 @@ export interface Sink {
   readonly copiesRecords?: boolean
   /** What it holds of a view, now. */
   readonly held?: HeldState | undefined
+  /** It had no room for all of the last slice, and goes on with the rest before it calls `resume`. */
+  readonly hasUnsent?: boolean
   /** Takes a slice; false when it has no room for another until `resume` is called. */
   write(slice: Slice): boolean
   /** The terminal event was delivered. */
@@ -47,6 +49,8 @@ export class Subscription {
   /** The page after the one that was delivered last: the store reads it while the sink takes that one. */
   #ahead: Promise<Slice | undefined> | undefined
   #isReadAheadLoaded = false
+  /** The sink has the terminal event, but has not sent it. */
+  #isAtEnd = false
   /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
   #hasPaused = true
 
@@ -88,6 +92,7 @@ export class Subscription {
 
   /** The sink has room (again). */
   resume(): void {
+    if (this.#state === 'full' && this.#isAtEnd) return this.#finish()
     if (this.#state === 'full' && this.#sink.copiesRecords === true) {
       const isFasterThanStore = this.#ahead !== undefined && !this.#isReadAheadLoaded
       this.#pageBytes = isFasterThanStore ? this.#maxReadBytes * FAST_PAGE_FACTOR : this.#maxReadBytes
@@ -197,12 +202,14 @@ export class Subscription {
     } catch (cause) {
       return this.fail(cause)
     }
-    if (slice.closed) {
-      this.close()
-      this.#sink.finished()
-    } else if (!room && !this.#isClosed()) {
-      this.#state = 'full'
-    }
+    this.#isAtEnd = slice.closed
+    if (slice.closed && this.#sink.hasUnsent !== true) this.#finish()
+    else if (!room && !this.#isClosed()) this.#state = 'full'
+  }
+
+  #finish(): void {
+    this.close()
+    this.#sink.finished()
   }
 
   /** A method, because the state can change during any await or callback. */

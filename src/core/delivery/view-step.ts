@@ -1,12 +1,7 @@
 /** What the events of a slice add to a view: frames, and their bytes, which subscribers share. */
+import { encodeFrames, type Encoded, EncodedParts, type Encoding } from './encoded.ts'
 import type { FrameSink } from './fold-batches.ts'
 import type { Checkpoint } from './shared-view.ts'
-
-export interface Encoding<Frame> {
-  /** Encodings with the same key give the same text. */
-  readonly key: string
-  encode(frame: Frame): string
-}
 
 /** Encodings kept of one step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
@@ -32,21 +27,19 @@ export class ViewStep<State, Frame> {
     this.ends = ends
   }
 
-  /** All frames: a text for the first subscriber, which is often the only one, and then bytes, which all others with the encoding share. */
-  encode(encoding: Encoding<Frame>): Uint8Array | string {
+  /**
+   * All frames: a text for the first subscriber, which is often the only one, and then bytes, which all others with the encoding share.
+   * Frames that are sent in parts are encoded for each.
+   */
+  encode(encoding: Encoding<Frame>): Encoded {
     const { key } = encoding
     const found = this.#encoded.get(key)
     if (found !== undefined && typeof found !== 'string') return found
     const encoded = found === undefined ? encodeFrames(encoding, this.frames) : encoder.encode(found)
+    if (encoded instanceof EncodedParts) return encoded
     if (found !== undefined || this.#encoded.size < ENCODINGS_MAX) this.#encoded.set(key, encoded)
     return encoded
   }
-}
-
-export function encodeFrames<Frame>(encoding: Encoding<Frame>, frames: readonly Frame[]): string {
-  let text = ''
-  for (const frame of frames) text += encoding.encode(frame)
-  return text
 }
 
 /** Collects the frames of a fold. */

@@ -8,6 +8,7 @@ import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import type { Limits } from '../../core/model/limits.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
 import type { Sink, Subscription } from '../../core/delivery/subscription.ts'
+import { type Encoded, EncodedParts } from '../../core/delivery/encoded.ts'
 import { repeatTimer } from '../../core/runtime/timer.ts'
 import type { HeldState } from '../../core/delivery/view-memory.ts'
 import { takesChunks, writeChunk } from './chunk.ts'
@@ -32,7 +33,7 @@ export interface StreamFormat {
   /** Sent instead of the heartbeat, if there is something to say. */
   progress?(): string | undefined
   /** Empty if the slice holds nothing for this stream. */
-  encode(slice: Slice): Uint8Array | string
+  encode(slice: Slice): Encoded
   /** True once an encoded frame ends the stream before the run ends; `aborted`: as if the connection was lost. */
   done?(): boolean | 'aborted'
   /** What the stream holds of a view. */
@@ -107,6 +108,8 @@ export class Stream implements Sink {
   /** When the client last made progress while bytes are unsent. */
   #fullSince: number | undefined
   #unsent = 0
+  /** What is left of a slice whose frames do not fit into one write, and the index of its last record. */
+  #rest: { readonly parts: EncodedParts; readonly last: number } | undefined
   #closed = false
 
   constructor(response: HttpResponse, format: StreamFormat, clock: Clock, onClose: () => void) {
@@ -124,7 +127,11 @@ export class Stream implements Sink {
   readonly #onDrain = (): void => {
     if (this.#fullSince === undefined || this.#closed) return
     this.#fullSince = undefined
-    this.#subscription?.resume()
+    try {
+      if (this.#putRest()) this.#subscription?.resume()
+    } catch (cause) {
+      this.failed(cause)
+    }
   }
 
   get closed(): boolean {
@@ -146,15 +153,39 @@ export class Stream implements Sink {
     this.#open()
   }
 
+  get hasUnsent(): boolean {
+    return this.#rest !== undefined
+  }
+
   write(slice: Slice): boolean {
     this.#open()
-    this.#cursor = lastOf(slice)
-    const bytes = this.#format.encode(slice)
-    const room = bytes.length === 0 || this.#put(bytes, bytes === slice.bytes ? slice.release : undefined)
+    const last = lastOf(slice)
+    const encoded = this.#format.encode(slice)
+    if (encoded instanceof EncodedParts) {
+      this.#rest = { parts: encoded, last }
+      return this.#putRest()
+    }
+    this.#cursor = last
+    const room = encoded.length === 0 || this.#put(encoded, encoded === slice.bytes ? slice.release : undefined)
+    this.#endIfDone()
+    return room
+  }
+
+  /** Returns false if there is more when the client has read. */
+  #putRest(): boolean {
+    const rest = this.#rest
+    if (rest === undefined) return true
+    for (let part = rest.parts.next(); part !== undefined; part = rest.parts.next()) if (!this.#put(part)) return false
+    this.#rest = undefined
+    this.#cursor = rest.last
+    this.#endIfDone()
+    return true
+  }
+
+  #endIfDone(): void {
     const done = this.#format.done?.() ?? false
     if (done === 'aborted') this.#response.destroy()
     else if (done) this.#finish()
-    return room
   }
 
   finished(): void {

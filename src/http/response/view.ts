@@ -4,7 +4,8 @@ import { START } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Checkpoint, SharedView } from '../../core/delivery/shared-view.ts'
-import { encodeFrames, type Encoding, type ViewStep } from '../../core/delivery/view-step.ts'
+import { encodeFrames, type Encoded, type Encoding } from '../../core/delivery/encoded.ts'
+import type { ViewStep } from '../../core/delivery/view-step.ts'
 import { shareEventLoop } from '../../core/runtime/share-event-loop.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import type { Projection } from '../../core/ports/projection.ts'
@@ -104,10 +105,10 @@ export function viewFormat<State, Frame>(
 export function encodeSelected<State, Frame>(
   format: Encoding<Frame>,
   { step, begin, end }: SelectedFrames<State, Frame>,
-): Uint8Array | string {
+): Encoded {
   if (begin === end) return ''
   if (end - begin === step.frames.length) return step.encode(format)
-  return encodeFrames(format, step.frames.slice(begin, end))
+  return encodeFrames(format, step.frames, begin, end)
 }
 
 export interface FoldOptions<State> {

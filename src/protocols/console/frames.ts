@@ -1,4 +1,5 @@
 /** The raw bytes of a protocol's view of a run, up to its current log end. */
+import { type Encoded, textsOf } from '../../core/delivery/encoded.ts'
 import { START } from '../../core/model/cursor.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { lastOf, type Slice } from '../../core/model/record.ts'
@@ -12,7 +13,7 @@ export interface ProtocolView {
   /** Display name. */
   readonly title: string
   /** An encoder that starts at the beginning of the log. */
-  open(stored: StoredRun): Promise<{ encode(slice: Slice): Uint8Array | string }>
+  open(stored: StoredRun): Promise<{ encode(slice: Slice): Encoded }>
 }
 
 const FRAMES_CHARS_MAX = 1_000_000
@@ -30,14 +31,15 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
   const id = call.params['id']!
   const stored = await service.get(call.principal, id)
   const fold = await view.open(stored)
-  const decoder = new TextDecoder()
   let text = ''
   let after = Math.max(START, stored.first - 1)
   while (text.length < FRAMES_CHARS_MAX && !call.signal.aborted) {
     const slice = await service.read(call.principal, id, after)
     if (slice === undefined) break
-    const encoded = fold.encode(slice)
-    text += typeof encoded === 'string' ? encoded : decoder.decode(encoded)
+    for (const part of textsOf(fold.encode(slice))) {
+      text += part
+      if (text.length > FRAMES_CHARS_MAX) break
+    }
     after = lastOf(slice)
     if (slice.closed) break
   }

@@ -2,7 +2,7 @@
 import { RESUME_EXTENSION } from '../../../a2a/resume.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { type JsonTemplate, jsonTemplate } from '../../../core/model/json-template.ts'
-import type { Encoding } from '../../../core/delivery/view-step.ts'
+import { type Encoding, joinEncoded } from '../../../core/delivery/encoded.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'
@@ -45,8 +45,7 @@ export async function serveTask(
     encode(slice) {
       const { snapshot, taken } = cursor.take(slice)
       const rest = taken === undefined ? '' : encodeSelected(frameFormat, taken)
-      if (snapshot === undefined) return rest
-      return frameFormat.encode(snapshot) + (typeof rest === 'string' ? rest : decoder.decode(rest))
+      return snapshot === undefined ? rest : joinEncoded(frameFormat.encode(snapshot), rest)
     },
     done: () => cursor.ended,
     held: () => cursor.held,
@@ -55,8 +54,6 @@ export async function serveTask(
     service.subscribe(caller.principal, stored, cursor.after, stream)
   await streams.serve(call.response, format, subscribe)
 }
-
-const decoder = new TextDecoder()
 
 /** The data of frames, by form: callers differ in their envelopes, and the data is much longer. */
 const bodies = new WeakMap<TaskFrame, Map<string, string>>()

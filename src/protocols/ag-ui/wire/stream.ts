@@ -1,5 +1,5 @@
 /** Stream format: server-sent events, one per AG-UI event. */
-import { encodeFrames } from '../../../core/delivery/view-step.ts'
+import { encodeFrames } from '../../../core/delivery/encoded.ts'
 import type { StreamFormat } from '../../../http/response/stream.ts'
 import { encodeSelected, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
 import type { AttachedStream } from '../requests/attach.ts'

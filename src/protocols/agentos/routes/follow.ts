@@ -4,7 +4,7 @@ import type { Limits } from '../../../core/model/limits.ts'
 import { lastOf, type Slice } from '../../../core/model/record.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Subscription } from '../../../core/delivery/subscription.ts'
-import { encodeFrames } from '../../../core/delivery/view-step.ts'
+import { encodeFrames, joinEncoded } from '../../../core/delivery/encoded.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import type { Notice, Stream, StreamFormat } from '../../../http/response/stream.ts'
 import { encodeSelected, type SelectedFrames, ViewCursor, type FrameFormat } from '../../../http/response/view.ts'
@@ -49,7 +49,7 @@ export async function followFrom(os: AgentOs, known: LogAtOpen, since: number): 
 }
 
 /** Frames of a slice, and where the replay ends in it. */
-interface FollowedFrames extends SelectedFrames<State, Frame> {
+export interface FollowedFrames extends SelectedFrames<State, Frame> {
   /** The frame before which the stream says that it is live. */
   readonly live?: number
 }
@@ -109,8 +109,8 @@ function followFormat(
       const { live, ...taken } = cursor.take(slice)
       if (live === undefined) return encodeSelected(frameFormat, taken)
       const { step, begin, end } = taken
-      const text = (from: number, to: number): string => encodeFrames(frameFormat, step.frames.slice(from, to))
-      return `${text(begin, live)}${encodeMetaEvents([caughtUp!])}${text(live, end)}`
+      const before = encodeFrames(frameFormat, step.frames, begin, live)
+      return joinEncoded(before, encodeMetaEvents([caughtUp!]), encodeFrames(frameFormat, step.frames, live, end))
     },
     done: () => cursor.done,
     held: () => cursor.held,

@@ -4,18 +4,22 @@ import type { Principal } from '../../../core/model/principal.ts'
 import type { Slice } from '../../../core/model/record.ts'
 import type { Sink, Subscription } from '../../../core/delivery/subscription.ts'
 import type { SocketOutbox } from '../../../http/socket/outbox.ts'
-import { type FollowRequest, FollowCursor, noticeOf } from '../routes/follow.ts'
+import { type FollowedFrames, type FollowRequest, FollowCursor, noticeOf } from '../routes/follow.ts'
 import type { HeldState } from '../../../core/delivery/view-memory.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import type { Frame } from '../view/frame-writer.ts'
 
 /** The message of a frame, which all sockets share. */
 const messages = new WeakMap<Frame, string>()
+/** Longer messages are built for each socket: a pause repeats all that was said, and a page may have many. */
+const SHARED_CHARS_MAX = 16 * 1024
 
 function messageOf(frame: Frame): string {
-  let known = messages.get(frame)
-  if (known === undefined) messages.set(frame, (known = frame.json))
-  return known
+  const known = messages.get(frame)
+  if (known !== undefined) return known
+  const { json } = frame
+  if (json.length <= SHARED_CHARS_MAX) messages.set(frame, json)
+  return json
 }
 
 export class SocketFeed implements Sink {
@@ -24,7 +28,9 @@ export class SocketFeed implements Sink {
   readonly #what: FollowRequest
   readonly #cursor: FollowCursor
   readonly #onClose: () => void
-  readonly #resume = (): void => this.#subscription?.resume()
+  readonly #resume = (): void => this.#goOn()
+  /** Frames of the last slice that have not been sent. */
+  #rest: FollowedFrames | undefined
   #subscription: Subscription | undefined
   #closed = false
 
@@ -49,13 +55,39 @@ export class SocketFeed implements Sink {
 
   write(slice: Slice): boolean {
     if (this.#closed) return false
-    const { step, begin, end, live } = this.#cursor.take(slice)
-    for (let index = begin; index <= end; index++) {
-      if (index === live) this.#outbox.send(JSON.stringify(this.#what.caughtUp))
-      if (index < end) this.#outbox.send(messageOf(step.frames[index]!))
+    this.#rest = this.#cursor.take(slice)
+    return this.#sendRest()
+  }
+
+  get hasUnsent(): boolean {
+    return this.#rest !== undefined
+  }
+
+  #goOn(): void {
+    try {
+      if (this.#closed || this.#sendRest()) this.#subscription?.resume()
+    } catch (cause) {
+      this.failed(cause)
     }
+  }
+
+  /** Returns false if it goes on when there is room. */
+  #sendRest(): boolean {
+    const rest = this.#rest
+    for (let index = rest?.begin ?? 0; rest !== undefined && index <= rest.end; index++) {
+      if (index > rest.begin && !this.#outbox.hasRoom) {
+        this.#rest = { ...rest, begin: index }
+        return this.#waitForRoom()
+      }
+      if (index === rest.live) this.#outbox.send(JSON.stringify(this.#what.caughtUp))
+      if (index < rest.end) this.#outbox.send(messageOf(rest.step.frames[index]!))
+    }
+    this.#rest = undefined
     if (this.#cursor.done) this.close()
-    if (this.#closed || this.#outbox.hasRoom) return true
+    return this.#closed || this.#outbox.hasRoom || this.#waitForRoom()
+  }
+
+  #waitForRoom(): false {
     this.#outbox.whenRoom(this.#resume)
     return false
   }

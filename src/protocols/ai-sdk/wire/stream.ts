@@ -1,5 +1,5 @@
 /** Stream format: server-sent events of the UI message stream, version 1. */
-import { encodeFrames } from '../../../core/delivery/view-step.ts'
+import { encodeFrames } from '../../../core/delivery/encoded.ts'
 import type { Notice, StreamFormat } from '../../../http/response/stream.ts'
 import { encodeSelected, type FrameFormat } from '../../../http/response/view.ts'
 import { ChatCursor, type ChatCursorOptions } from './chat-cursor.ts'
