@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { defaultLimits as limits } from '../../src/core/model/limits.ts'
+import { PENDING_BYTES_MAX, PENDING_MAX } from '../../src/core/scheduling/client-logs.ts'
 import { jsonBounds } from '../../src/http/request/json.ts'
 import { defaultPushLimits as push } from '../../src/protocols/a2a/push/limits.ts'
 import { configOptions } from '../../src/server/config/config-options.ts'
@@ -57,6 +58,7 @@ const perPrincipal: readonly (readonly [string, string])[] = [
     'webhook deliveries in flight',
     `${push.maxDeliveries}, ${push.maxDeliveriesPerPrincipal} per principal, ${push.maxDeliveriesPerHost} per receiving host`,
   ],
+  ['appends to [streams]', `${size(PENDING_BYTES_MAX)}; ${count(PENDING_MAX)} per stream`],
   ['request body', size(limits.maxBodyBytes)],
   ['one document', size(limits.maxDocumentBytes)],
 ]

@@ -100,6 +100,17 @@ test('[SEC-2] gateway, --auth passthrough: streams with unverified credentials s
   expect(own.status).toBe(200)
 })
 
+test('[SEC-2] gateway, --auth passthrough: an invented credential stores no streams, one that an upstream has accepted does', async () => {
+  const server = await serve({})
+  const put = async (key: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'text/plain' }
+    return (await fetch(`${server.url}/v1/stream/a`, { method: 'PUT', headers, body: 'text' })).status
+  }
+  expect([await put('invented-1'), await put('good')]).toEqual([403, 403])
+  expect(await chat(server, 'good')).toBe(200)
+  expect([await put('invented-2'), await put('good')]).toEqual([403, 201])
+})
+
 test.each<[string, (server: Server, key: string) => Promise<unknown>]>([
   ['a run', chat],
   ['a passed request', (server, key) => ask(server, key, '/upstream/openai/models')],

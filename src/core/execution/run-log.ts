@@ -91,12 +91,23 @@ export class RunLog {
 
   /** Adds any event, redacted; one that changes the run carries the change with it. Returns the event that was added. */
   append<Appended extends Event>(unredacted: Appended): Appended {
-    const event = this.redaction === undefined ? unredacted : (this.redaction.event(unredacted) as Appended)
-    const { type, body } = encodeEvent(event, this.bounds)
-    if (eventTable[type].effect === 'content') {
-      this.appendEncoded({ type, body })
-      return event
-    }
+    const event = this.redact(unredacted)
+    this.#add(event, encodeEvent(event, this.bounds))
+    return event
+  }
+
+  /** Adds events that are redacted already: all of them, or none if one of them cannot be encoded. */
+  appendTogether(events: readonly Event[]): void {
+    const encoded = events.map((event) => encodeEvent(event, this.bounds))
+    for (const [at, event] of events.entries()) this.#add(event, encoded[at]!)
+  }
+
+  redact<Redacted extends Event>(event: Redacted): Redacted {
+    return this.redaction === undefined ? event : (this.redaction.event(event) as Redacted)
+  }
+
+  #add(event: Event, { type, body }: EncodedEvent): void {
+    if (eventTable[type].effect === 'content') return this.appendEncoded({ type, body })
     const index = this.#writer.next
     const time = iso(this.#clock.now())
     const run = reduce(this.#run, { ...event, run: this.#run.id, index, time })
@@ -104,7 +115,6 @@ export class RunLog {
     this.#run = run
     this.#counts?.added(type)
     if (eventTable[type].effect === 'terminal') this.#dropCredential()
-    return event
   }
 
   /** Redacts by these rules too, from now on. */

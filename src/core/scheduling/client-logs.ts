@@ -5,11 +5,14 @@
 import type { Access } from '../access/access.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
 import type { ViewCache, ViewKind } from '../delivery/view-cache.ts'
+import { SESSIONS } from '../model/document.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { ownerKey, type Principal } from '../model/principal.ts'
 import { isFinished } from '../model/run.ts'
+import type { RunLog } from '../execution/run-log.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
+import type { Projection } from '../ports/projection.ts'
 import type { CreateResult, StoredRun } from '../ports/store.ts'
 import { claimPaused } from './claim-paused.ts'
 import { CreationTime } from './creation-time.ts'
@@ -25,10 +28,20 @@ interface ClientLogDraft {
   readonly protocol: string
 }
 
-/** What to append, and what to tell the writer once that is durable. Throws to refuse. */
-type Decide<State, Result> = (state: State, next: number) => { events: readonly Event[]; result: Result }
+interface Decision<Result> {
+  /** All of them are appended, or none. */
+  readonly events: readonly Event[]
+  /** What to tell the writer once they are durable. */
+  readonly result: Result
+  /** What is appended for an event of which redaction has changed something. Throws to refuse. Default: the redacted event. */
+  readonly afterRedaction?: (redacted: Event, given: Event) => Event
+}
+
+/** Throws to refuse. */
+type Decide<State, Result> = (state: State, next: number) => Decision<Result>
 
 interface Pending {
+  readonly bytes: number
   readonly decide: Decide<never, unknown>
   readonly resolve: (result: unknown) => void
   readonly reject: (cause: unknown) => void
@@ -43,9 +56,12 @@ interface ClientLogsParts {
 }
 
 /** Appends to one log that wait on this node. */
-const PENDING_MAX = 1000
-/** Appends under one claim, which must end before its lease. */
+export const PENDING_MAX = 1000
+/** Bytes of one owner's appends that wait on this node: they are in memory. */
+export const PENDING_BYTES_MAX = 32 * 1024 * 1024
+/** Appends under one claim, which must end before its lease, and their bytes. */
 const BATCH_MAX = 100
+const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
 export type ClientLogCommands = Pick<ClientLogs, 'permitCreate' | 'create' | 'append' | 'remove'>
 
@@ -53,6 +69,8 @@ export class ClientLogs {
   readonly #parts: ClientLogsParts
   readonly #created: CreationTime
   readonly #pending = new Map<string, Pending[]>()
+  /** Bytes that wait, by owner. */
+  readonly #pendingBytes = new Map<string, number>()
 
   constructor(parts: ClientLogsParts) {
     this.#parts = parts
@@ -60,8 +78,11 @@ export class ClientLogs {
   }
 
   /** Throws unless the caller may create such logs. */
-  permitCreate(principal: Principal, component: string): Promise<void> {
-    return this.#parts.access.requireStart(principal, component)
+  async permitCreate(principal: Principal, component: string): Promise<void> {
+    await this.#parts.access.requireStart(principal, component)
+    // No upstream takes part in a log of a client, so an invented credential would never be found out.
+    if (principal.unverified !== undefined)
+      throw new HoldfastError('forbidden', 'no upstream has accepted your credential yet: start a run first')
   }
 
   /** Creates an empty log, paused. */
@@ -95,24 +116,35 @@ export class ClientLogs {
     const { access, quotas } = this.#parts
     const { run } = await access.own(principal, id, 'answer')
     if (bytes > 0) await quotas.storeRun(run.owner, bytes)
-    return new Promise((resolve, reject) => {
-      const pending = { decide, resolve, reject } as unknown as Pending
-      const waiting = this.#pending.get(id)
-      if (waiting === undefined) {
+    const waiting = this.#pending.get(id)
+    const waitingBytes = this.#pendingBytes.get(run.owner) ?? 0
+    if ((waiting?.length ?? 0) >= PENDING_MAX || (waitingBytes > 0 && waitingBytes + bytes > PENDING_BYTES_MAX)) {
+      const retryAfterMs = this.#parts.deps.limits.retryDelayMs
+      throw new HoldfastError('rate_limited', `too many appends to ${id} wait`, { retryAfterMs })
+    }
+    this.#countPending(run.owner, bytes)
+    try {
+      return await new Promise((resolve, reject) => {
+        const pending = { bytes, decide, resolve, reject } as unknown as Pending
+        if (waiting !== undefined) return void waiting.push(pending)
         this.#pending.set(id, [pending])
         void this.#appendAll(id, kind as unknown as ViewKind<never, never>)
-      } else if (waiting.length < PENDING_MAX) waiting.push(pending)
-      else {
-        const retryAfterMs = this.#parts.deps.limits.retryDelayMs
-        reject(new HoldfastError('rate_limited', `too many appends to ${id} wait`, { retryAfterMs }))
-      }
-    })
+      })
+    } finally {
+      this.#countPending(run.owner, -bytes)
+    }
+  }
+
+  #countPending(owner: string, bytes: number): void {
+    const waiting = (this.#pendingBytes.get(owner) ?? 0) + bytes
+    if (waiting > 0) this.#pendingBytes.set(owner, waiting)
+    else this.#pendingBytes.delete(owner)
   }
 
   async #appendAll(id: string, kind: ViewKind<never, never>): Promise<void> {
     const waiting = this.#pending.get(id)!
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, BATCH_MAX)
+      const batch = waiting.splice(0, batchLength(waiting))
       try {
         await this.#appendBatch(id, kind, batch)
       } catch (cause) {
@@ -135,14 +167,12 @@ export class ClientLogs {
       const settle: (() => void)[] = []
       for (const { decide, resolve, reject } of batch) {
         try {
-          const { events, result } = decide(state, log?.next ?? claimed.next)
-          if (log === undefined && events.length > 0) throw ended(id)
-          for (const event of events) {
-            const logged = { ...event, run: id, index: log!.next, time: '' }
-            log!.append(event)
-            state = kind.projection.apply(state, logged).state
+          const decision = decide(state, log?.next ?? claimed.next)
+          if (decision.events.length > 0) {
+            if (log === undefined) throw ended(id)
+            state = appendDecided(log, decision, state, kind.projection)
           }
-          settle.push(() => resolve(result))
+          settle.push(() => resolve(decision.result))
         } catch (cause) {
           settle.push(() => reject(cause))
         }
@@ -173,6 +203,14 @@ export class ClientLogs {
     }
     await deps.store.remove(id)
     this.#parts.views.drop((run) => run.id === id)
+    await this.#removeSession(claimed.run)
+  }
+
+  /** A log has a session of its own. */
+  async #removeSession({ owner, session }: StoredRun['run']): Promise<void> {
+    const { store } = this.#parts.deps
+    const { runs } = await store.list({ owner, session, limit: 1 })
+    if (runs.length === 0) await store.documents.remove(owner, SESSIONS, session)
   }
 
   /** The run, claimed unless it has ended. */
@@ -196,6 +234,29 @@ export class ClientLogs {
       return stored
     }
   }
+}
+
+function batchLength(waiting: readonly Pending[]): number {
+  let bytes = 0
+  const end = waiting.findIndex((pending) => (bytes += pending.bytes) > BATCH_BYTES_MAX)
+  return Math.min(end < 0 ? waiting.length : Math.max(end, 1), BATCH_MAX)
+}
+
+/** Returns the state after the events as the log has them. */
+function appendDecided<State>(
+  log: RunLog,
+  { events, afterRedaction = (event) => event }: Decision<unknown>,
+  before: State,
+  projection: Projection<State, unknown>,
+): State {
+  const appended = events.map((event) =>
+    log.redaction === undefined ? event : afterRedaction(log.redact(event), event),
+  )
+  let state = before
+  for (const [at, event] of appended.entries())
+    state = projection.apply(state, { ...event, run: log.run.id, index: log.next + at, time: '' }).state
+  log.appendTogether(appended)
+  return state
 }
 
 function ended(id: string): HoldfastError {

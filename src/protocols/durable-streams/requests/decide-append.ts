@@ -5,6 +5,7 @@ import type { Content } from '../wire/content.ts'
 import { streamError } from '../wire/errors.ts'
 import { toOffset } from '../wire/offsets.ts'
 import { wrong } from './headers.ts'
+import { redactedAppend } from './redacted-append.ts'
 
 export interface AppendRequest {
   /** Absent for a close alone. */
@@ -24,15 +25,17 @@ interface AppendResult {
   readonly producer?: ProducerTurn
 }
 
+interface AppendDecision {
+  readonly events: readonly Event[]
+  readonly result: AppendResult
+  readonly afterRedaction: typeof redactedAppend
+}
+
 /** Producers that one stream remembers. */
 const PRODUCERS_MAX = 1000
 
 /** `next`: index of the next record. */
-export function decideAppend(
-  request: AppendRequest,
-  state: StreamState,
-  next: number,
-): { events: Event[]; result: AppendResult } {
+export function decideAppend(request: AppendRequest, state: StreamState, next: number): AppendDecision {
   const { content, producer, closes, seq } = request
   const known = producer && state.producers.get(producer.id)
   if (known !== undefined && producer!.epoch < known.epoch)
@@ -40,10 +43,10 @@ export function decideAppend(
       'producer-epoch': String(known.epoch),
     })
   if (known !== undefined && producer!.epoch === known.epoch && producer!.seq <= known.seq)
-    return { events: [], result: { tail: state.tail, isDuplicate: true, isClosed: state.isClosed, producer: known } }
+    return unchanged({ tail: state.tail, isDuplicate: true, isClosed: state.isClosed, producer: known })
   if (state.isClosed) {
     if (content === undefined && producer === undefined)
-      return { events: [], result: { tail: state.tail, isDuplicate: true, isClosed: true } }
+      return unchanged({ tail: state.tail, isDuplicate: true, isClosed: true })
     throw streamError('conflict', 'the stream is closed', {
       'stream-closed': 'true',
       'stream-next-offset': toOffset(state.tail),
@@ -66,7 +69,12 @@ export function decideAppend(
       isClosed: closes,
       ...(producer !== undefined && { producer }),
     },
+    afterRedaction: redactedAppend,
   }
+}
+
+function unchanged(result: AppendResult): AppendDecision {
+  return { events: [], result, afterRedaction: redactedAppend }
 }
 
 function checkTurn({ epoch, seq }: ProducerTurn, known: ProducerTurn | undefined, { producers }: StreamState): void {
