@@ -145,6 +145,12 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       })
       background.later(async () => loadExecution())
       background.later(() => mounts.loadAll().catch(() => {})) // the request that needs it gets the error
+      if (paths.has('durable-streams'))
+        background.later(async () => {
+          const { ExpiredStreams } = await import('../protocols/durable-streams/requests/expired-streams.ts')
+          const expired = new ExpiredStreams({ service, clock, logger })
+          background.beforeDrain(() => expired.close())
+        })
       if (paths.has('a2a'))
         background.later(async () => {
           const { shared } = store.capabilities

@@ -42,6 +42,14 @@ export function readLifetime(request: HttpRequest): Lifetime {
 }
 
 const PRODUCER_CHARS_MAX = 200
+const SEQ_CHARS_MAX = 200
+
+/** Kept with every append, and compared as text. */
+export function readSeq(request: HttpRequest): string | undefined {
+  const seq = header(request, 'stream-seq')
+  if (seq !== undefined && seq.length > SEQ_CHARS_MAX) throw wrong(`Stream-Seq has at most ${SEQ_CHARS_MAX} characters`)
+  return seq
+}
 
 /** All three headers, or none. */
 export function readProducer(request: HttpRequest): ProducerTurn | undefined {

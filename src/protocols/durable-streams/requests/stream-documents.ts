@@ -3,11 +3,14 @@ import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 
-const STREAMS = 'durable-stream'
+/** One document per stream that has something to note. */
+export const STREAMS = 'durable-stream'
 
-interface StreamFacts {
+export interface StreamFacts {
   /** Last access, in milliseconds since 1970. Only of streams with a TTL. */
   readonly at?: number
+  /** When its lifetime is over unless it is accessed, in milliseconds since 1970. Only of streams with a lifetime. */
+  readonly until?: number
   /** Streams that were forked from it and exist. */
   readonly forks?: number
   /** It was deleted, and has forks. */
@@ -22,12 +25,16 @@ export async function factsOf(service: Service, principal: Principal, key: strin
   return (await service.documents(principal).get(STREAMS, key))?.body as StreamFacts | undefined
 }
 
-/** Changes the facts by compare-and-set; undefined removes them. */
+/**
+ * Changes the facts by compare-and-set; undefined removes them. A principal over its quota can still read and delete what it has; what
+ * it creates is `withinQuota`.
+ */
 export async function changeFacts(
   service: Service,
   principal: Principal,
   key: string,
   change: (known: StreamFacts) => StreamFacts | undefined,
+  { withinQuota = false }: { readonly withinQuota?: boolean } = {},
 ): Promise<StreamFacts | undefined> {
   const documents = service.documents(principal)
   for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -37,11 +44,15 @@ export async function changeFacts(
       if (known !== undefined) await documents.remove(STREAMS, key)
       return undefined
     }
-    const put = await documents.put({ collection: STREAMS, id: key, body }, known?.version ?? 0)
+    const draft = { collection: STREAMS, id: key, body }
+    const put = await documents.put(draft, known?.version ?? 0, { beyondQuota: !withinQuota })
     if (put !== undefined) return body
   }
   throw new HoldfastError('unavailable', 'the stream is being changed by others: try again', { retryAfterMs: 1000 })
 }
+
+/** Accesses are noted twenty times in a lifetime, so the last one may be that much later than the noted one. */
+export const LATEST_SHARE = 1.05
 
 /** Notes an access, at most twenty times in the lifetime of the stream. A credential that may not write extends nothing. */
 export async function noteAccess(
@@ -52,7 +63,10 @@ export async function noteAccess(
 ): Promise<void> {
   if (now - at < ttlMs / 20) return
   try {
-    await changeFacts(service, principal, key, (known) => ({ ...known, at: Math.max(known.at ?? 0, now) }))
+    await changeFacts(service, principal, key, (known) => {
+      const last = Math.max(known.at ?? 0, now)
+      return { ...known, at: last, until: last + ttlMs * LATEST_SHARE }
+    })
   } catch (cause) {
     if (!isHoldfastError(cause, 'forbidden')) throw cause
   }

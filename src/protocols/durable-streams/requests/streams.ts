@@ -10,7 +10,8 @@ import { appendEvent, closeEvents, streamKind } from '../view/stream-state.ts'
 import type { Content } from '../wire/content.ts'
 import { streamError } from '../wire/errors.ts'
 import type { Lifetime } from './headers.ts'
-import { changeFacts, factsOf, noteAccess, releaseParent } from './stream-documents.ts'
+import { redactedAppend } from './redacted-append.ts'
+import { changeFacts, factsOf, LATEST_SHARE, noteAccess, releaseParent } from './stream-documents.ts'
 
 /** What scopes call the streams: `component:durable-stream`. */
 export const STREAM_COMPONENT = 'durable-stream'
@@ -71,8 +72,11 @@ export class ClientStreams {
   }
 
   /** Undefined for one that does not exist, has expired, or whose creation was interrupted. */
-  async find(principal: Principal, name: string): Promise<KnownStream | undefined> {
-    const key = keyOf(name)
+  find(principal: Principal, name: string): Promise<KnownStream | undefined> {
+    return this.findByKey(principal, keyOf(name))
+  }
+
+  async findByKey(principal: Principal, key: string): Promise<KnownStream | undefined> {
     const stored = await this.#service.findStarted(principal, key)
     if (stored === undefined || stored.run.component !== STREAM_COMPONENT) return undefined
     const known = toStream(stored, key)
@@ -96,6 +100,10 @@ export class ClientStreams {
       throw streamError('conflict', 'the name is taken until the forks of the stream are deleted')
     const parent = config.fork?.parent
     const draft = { component: STREAM_COMPONENT, key, metadata: { stream: config }, protocol: 'durable-streams' }
+    const until = this.#untilOf(config)
+    // Before the stream: whatever is left of an interrupted creation is found when the time is over.
+    if (until !== undefined)
+      await changeFacts(this.#service, principal, key, (known) => ({ ...known, until }), { withinQuota: true })
     const created = await clientLogs.create(principal, draft)
     if (created.kind !== 'created') return undefined
     const { id } = created.stored.run
@@ -106,7 +114,8 @@ export class ClientStreams {
     for await (const page of contents()) {
       const events = page.map((content) => appendEvent({ content }))
       const bytes = JSON.stringify(page).length
-      await clientLogs.append(principal, id, streamKind, { bytes, decide: () => ({ events, result: undefined }) })
+      const decision = { events, result: undefined, afterRedaction: redactedAppend }
+      await clientLogs.append(principal, id, streamKind, { bytes, decide: () => decision })
     }
     if (closes)
       await clientLogs.append(principal, id, streamKind, {
@@ -145,11 +154,15 @@ export class ClientStreams {
     const now = this.#clock.now()
     if (expiresAt !== undefined) return now >= Date.parse(expiresAt)
     if (ttl === undefined) return false
-    // Accesses are noted twenty times in a lifetime, so the last one may be that much later.
     const ttlMs = ttl * 1000
     const createdAt = Date.parse(stream.stored.run.createdAt)
     if (now < createdAt + ttlMs) return false
-    return now >= (await this.#accessedAt(principal, stream)) + ttlMs * 1.05
+    return now >= (await this.#accessedAt(principal, stream)) + ttlMs * LATEST_SHARE
+  }
+
+  #untilOf({ ttl, expiresAt }: Lifetime): number | undefined {
+    if (expiresAt !== undefined) return Date.parse(expiresAt)
+    return ttl === undefined ? undefined : this.#clock.now() + ttl * 1000 * LATEST_SHARE
   }
 
   async #accessedAt(principal: Principal, { key, stored }: KnownStream): Promise<number> {

@@ -8,7 +8,7 @@ import type { Streams } from '../../../http/response/stream.ts'
 import type { Call, Route } from '../../../http/routing/route.ts'
 import { appendContent, createStream, storedBytes } from '../requests/create.ts'
 import { type AppendRequest, decideAppend } from '../requests/decide-append.ts'
-import { header, isSet, readProducer, wrong } from '../requests/headers.ts'
+import { header, isSet, readProducer, readSeq, wrong } from '../requests/headers.ts'
 import { ClientStreams } from '../requests/streams.ts'
 import { type Readable, readableRun, readableStream } from '../view/readable.ts'
 import { streamKind } from '../view/stream-state.ts'
@@ -89,7 +89,7 @@ async function append(call: Call, { service, known }: Parts): Promise<void> {
   const hasType = type !== undefined && mediaType(type) === mediaType(config.contentType)
   const content = body.length === 0 ? undefined : appendContent(body, hasType ? config.contentType : 'text/plain')
   const bytes = content === undefined ? 0 : storedBytes(content, service.limits)
-  const seq = header(request, 'stream-seq')
+  const seq = readSeq(request)
   const asked: AppendRequest = {
     hasType,
     closes,
