@@ -124,12 +124,16 @@ function body(route: FuzzedRoute): fc.Arbitrary<FuzzedBody> {
 /** Numbers as query strings have them, positions that may be in a log among them. */
 const position = fc.oneof(
   fc.integer({ min: -2, max: 12 }).map(String),
+  fc.constantFrom('now', 'sse', 'long-poll', '0000000000000003_0000000000000000'),
   fc.constantFrom('12345678901234567890', '0', '-1', '3~00000000', '0~cbf43926', 'run_x:1', ':1', '1e3', '٣'),
 )
 
 function query(route: FuzzedRoute): fc.Arbitrary<[string, string][]> {
   const declared = openApi.paths[route.path]?.[route.method.toLowerCase()]?.parameters ?? []
-  const known = declared.filter(({ in: where }) => where === 'query').map(({ name }) => name)
+  const known = [
+    ...declared.filter(({ in: where }) => where === 'query').map(({ name }) => name),
+    ...(route.protocol === 'durable-streams' ? ['offset', 'live', 'cursor'] : []),
+  ]
   const name =
     known.length === 0
       ? fieldName
@@ -160,10 +164,23 @@ const headers: fc.Arbitrary<Record<string, string>> = fc.dictionary(
     'origin',
     'host',
     'prefer',
+    'producer-id',
+    'producer-epoch',
+    'producer-seq',
+    'stream-seq',
+    'stream-closed',
+    'stream-ttl',
+    'stream-expires-at',
+    'stream-forked-from',
+    'stream-fork-offset',
+    'stream-fork-sub-offset',
+    'mcp-protocol-version',
+    'mcp-session-id',
   ),
   fc.oneof(
     headerText,
     position.map((value) => value.replaceAll(/[^ -~]/g, '')),
+    fc.constantFrom('true', '0', '/v1/stream/news', '0000000000000003_0000000000000000', '2030-01-01T00:00:00Z'),
     fc.constantFrom('text/event-stream', 'application/x-ndjson', 'application/json', '*/*', 'gzip', '0.3', '1.0'),
   ),
   { maxKeys: 3 },

@@ -103,6 +103,20 @@ test('[SEC-1] gateway, WebSockets: only administrators use the upstream’s key,
   await until('the upstream’s side is closed', () => far.state.open === 0)
 })
 
+test('[SEC-2] gateway, WebSockets: count as streams of their principal, and beyond the limit get 429', async () => {
+  const far = await startSocketUpstream()
+  const keys = `${temporaryFolder()}/keys.json`
+  const { key } = await createKey(keys, { name: 'admin', scopes: ['admin'] })
+  const server = await serve(far.url, { auth: { keys }, limits: { maxStreamsPerPrincipal: 1 } })
+  const socket = connect(server, '/upstream/openai/echo', key)
+  await once(socket, 'message')
+  expect(await refusal(connect(server, '/upstream/openai/echo', key))).toBe(429)
+  expect(far.asked).toHaveLength(1)
+  socket.terminate()
+  await until('the place is free', () => far.state.open === 0)
+  await once(connect(server, '/upstream/openai/echo', key), 'message')
+})
+
 test('gateway, WebSockets: end with the server', async () => {
   const far = await startSocketUpstream()
   const server = await serve(far.url)

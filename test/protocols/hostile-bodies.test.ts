@@ -133,6 +133,7 @@ const places: readonly Place[] = [
     body: (value) => `{"messages":[{"role":"user","parts":[{"type":"data-x","data":${value}}]}]}`,
   },
   { path: '/ai/lab/chat/none/stop', field: 'activeStreamId', body: (value) => `{"activeStreamId":${value}}` },
+  { path: '/v1/stream/hostile', field: 'messages', body: (value) => value },
   { path: '/sessions', field: 'session_state', body: (value) => `{"session_name":"x","session_state":${value}}` },
 ]
 
@@ -145,6 +146,8 @@ beforeAll(async () => {
     store: createMemoryStore(),
     limits: { drainTimeoutMs: 0 },
   })
+  const type = { 'content-type': 'application/json' }
+  await fetch(`${server.url}/v1/stream/hostile`, { method: 'PUT', headers: type })
   // What is loaded and compiled by the first request is not what is measured.
   for (const { path, body } of places) for (const value of ['[{}]', '"text 1"']) await post(path, body(value))
   turnMsMax = TURN_MAX * parsingMs(values[WIDEST]!)

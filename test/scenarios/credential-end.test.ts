@@ -230,6 +230,18 @@ const openings: Readonly<Record<string, { readonly opening: Opening; readonly la
       ),
     lastWords: /cut$/,
   },
+  'Durable Streams SSE': {
+    opening: (bearer) => exchange(bearer, `/v1/stream/${bearer.run}?offset=-1&live=sse`),
+    lastWords: /cut$/,
+  },
+  'Durable Streams long poll': {
+    opening: (bearer, server) => waiting(bearer, server, `/v1/stream/${bearer.run}?offset=now&live=long-poll`),
+    lastWords: /^401 /,
+  },
+  'AG-UI resumed stream': {
+    opening: (bearer) => exchange(bearer, `/ag-ui/lab/runs/${bearer.run}/events`),
+    lastWords: /cut$/,
+  },
   'AI SDK WebSocket': { opening: chatSocket, lastWords: /^1008 .*credential/ },
   'upstream stream': {
     opening: (bearer) => exchange(bearer, '/upstream/agentos/slow'),

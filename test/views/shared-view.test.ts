@@ -24,7 +24,6 @@ import { randomEvents } from './random-log.ts'
 const EVENTS = 400
 const TRIMMED_EVENTS = 175
 const LONG_EVENTS = 3500
-const decoder = new TextDecoder()
 
 interface World {
   readonly store: Store

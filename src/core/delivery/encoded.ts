@@ -25,7 +25,7 @@ export class EncodedParts {
   /** The next part; undefined when there is none. */
   next(): string | undefined {
     const { value, done } = this.#parts.next()
-    return done === true ? undefined : (value as string)
+    return done === true ? undefined : value
   }
 }
 

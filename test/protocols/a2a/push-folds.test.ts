@@ -63,8 +63,8 @@ async function serve(slow: readonly string[]) {
   const push = (taskId: string, url: string) =>
     rpc(server.agent(), 'CreateTaskPushNotificationConfig', { taskId, id: 'c', url }, headers('anna'))
   const snapshot = async (name: string): Promise<number> => {
-    const path = `/runs/run_${name}0000/events?snapshot=1&format=json`
-    const response = await fetch(server.url + path, { headers: headers(name) })
+    const target = `${server.url}/runs/run_${name}0000/events?snapshot=1&format=json`
+    const response = await fetch(target, { headers: headers(name) })
     await response.arrayBuffer()
     return response.status
   }
