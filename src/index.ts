@@ -116,6 +116,7 @@ export {
 } from './core/model/errors.ts'
 export {
   type Actor,
+  type Branch,
   type Event,
   type EventData,
   type EventEffect,

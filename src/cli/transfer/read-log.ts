@@ -69,7 +69,7 @@ function isIsoTime(time: unknown): boolean {
 
 function createdRun(event: LoggedEvent, owner: string): Run {
   if (event.type !== 'run.created') throw invalidLine(1, `it begins with ${event.type}, not with run.created`)
-  const { component, session, metadata, protocol } = event.data as Partial<EventData['run.created']>
+  const { component, session, metadata, protocol, branch } = event.data as Partial<EventData['run.created']>
   if (typeof component !== 'string' || typeof session !== 'string')
     throw invalidLine(1, 'it has no component or no session')
   return {
@@ -78,6 +78,7 @@ function createdRun(event: LoggedEvent, owner: string): Run {
     session,
     ...(metadata !== undefined && { metadata }),
     ...(protocol !== undefined && { protocol }),
+    ...(branch !== undefined && { branch }),
     owner,
     status: 'queued',
     createdAt: event.time,

@@ -73,6 +73,16 @@ export type StepKind =
   | 'router'
   | 'workflow'
 
+/** A run that continues an earlier one from a position in its conversation, instead of following it. */
+export interface Branch {
+  /** The run that it continues. Its messages up to that position are part of this run's input. */
+  readonly from: string
+  /** Session history ends before this run. */
+  readonly before: { readonly createdAt: string; readonly id: string }
+  /** Once it has ended other than failed, the history of later runs contains this run and not the one that it continues. */
+  readonly replaces?: true
+}
+
 /** What the first event of recorded work says, so that a recovered run finds the record of the call that it makes (RUN-5). */
 export interface WorkMarks {
   /** The work that encloses it, as `kind:key`; '' for none. */
@@ -94,6 +104,7 @@ export interface EventData {
     readonly session: string
     readonly metadata?: Readonly<Record<string, unknown>>
     readonly protocol?: string
+    readonly branch?: Branch
     /** Protocol of the server that does its work: its own events tell what happens, from the first one on. */
     readonly upstream?: string
   }

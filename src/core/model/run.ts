@@ -1,6 +1,7 @@
 /** A run's state: a pure fold of its lifecycle events, by one transition table. */
 import { assert } from './errors.ts'
 import {
+  type Branch,
   type EventData,
   eventTable,
   type EventType,
@@ -37,6 +38,7 @@ export interface Run {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** Protocol that started it. */
   readonly protocol?: string
+  readonly branch?: Branch
   /** Runs of one lane execute one at a time, oldest first. */
   readonly lane?: string
   /** What a paused run waits for. */

@@ -9,6 +9,7 @@ import { encodeRecord } from '../model/record.ts'
 import { redactorOf } from '../redaction/redactor.ts'
 import { encodeRequested, redactRequested } from '../execution/encode-requested.ts'
 import type { Run } from '../model/run.ts'
+import type { Branch } from '../model/event.ts'
 import { serialize } from '../model/serialize.ts'
 import { issuesText, validate, type ValidationResult } from '../schema/validate.ts'
 import { startTimer } from '../runtime/timer.ts'
@@ -21,6 +22,8 @@ export interface StartCommand {
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly protocol: string
   readonly idempotencyKey?: string
+  /** It continues an earlier run of the caller from a position in its conversation. Default: it follows the session's earlier runs. */
+  readonly branch?: Branch
   /** Instead of the component's own policy. */
   readonly onBusySession?: BusyPolicy
   /** The caller is about to stream it: the start is refused if the caller has no stream left. Default: false. */
@@ -54,6 +57,7 @@ export async function draftRun(
         session,
         ...(request.metadata !== undefined && { metadata: request.metadata }),
         protocol,
+        ...(request.branch !== undefined && { branch: request.branch }),
         ...(component.upstream !== undefined && { upstream: component.upstream.protocol }),
         input: request.input,
       },
@@ -143,11 +147,17 @@ async function withTimeout<Result>(validation: Promise<Result>, id: string, cloc
 
 /** Fingerprint of a start. If inputs are redacted it is keyed, so that short inputs cannot be guessed from it. */
 async function fingerprint(
-  { component, input, session, metadata }: StartCommand,
+  { component, input, session, metadata, branch }: StartCommand,
   { digests, redactor }: NodeDeps,
   { redact }: Component,
 ): Promise<string> {
-  const text = JSON.stringify([component, canonical(input), session ?? null, canonical(metadata ?? null)])
+  const text = JSON.stringify([
+    component,
+    canonical(input),
+    session ?? null,
+    canonical(metadata ?? null),
+    ...(branch === undefined ? [] : [canonical(branch)]),
+  ])
   if (redactorOf(redactor, redact) !== undefined) return (await digests.of('idempotency'))(text)
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')

@@ -5,10 +5,12 @@ import type { EventData } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
 import { readCheckedLog } from '../delivery/read-log.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { cursorOf } from '../model/page.ts'
+import { type Document, SESSIONS } from '../model/document.ts'
+import { cursorOf, justBefore, oldestOf } from '../model/page.ts'
 import { events } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store, StoredRun } from '../ports/store.ts'
+import { sessionLineage } from './session-fork.ts'
 import { TranscriptFold } from './transcript.ts'
 
 /**
@@ -35,7 +37,7 @@ export async function sessionHistory(
   return exchanges.toReversed().flat()
 }
 
-/** Newest first. */
+/** Newest first: of the session and of those that it was forked from, without runs that others replace. */
 async function earlierRuns(
   store: Store,
   run: Run,
@@ -43,16 +45,29 @@ async function earlierRuns(
   limit: number,
 ): Promise<readonly StoredRun[]> {
   if (limit < 1) return []
-  const { runs } = await store.list({
-    owner: run.owner,
-    session: run.session,
-    status: ['completed', 'failed', 'cancelled'],
-    after: cursorOf(run),
-    limit,
-    ...(of === 'component' && { component: run.component }),
-  })
+  const found: StoredRun[] = []
+  const replaced = new Set<string>()
   const started = run.startedAt ?? run.createdAt
-  return runs.filter((stored) => stored.run.finishedAt !== undefined && stored.run.finishedAt <= started)
+  const document = (id: string): Promise<Document | undefined> => store.documents.get(run.owner, SESSIONS, id)
+  for await (const { id, last } of sessionLineage(run.session, document)) {
+    const start = oldestOf([run.branch?.before ?? run, ...(last === undefined ? [] : [justBefore(last)])])!
+    const { runs } = await store.list({
+      owner: run.owner,
+      session: id,
+      status: ['completed', 'failed', 'cancelled'],
+      after: cursorOf(start),
+      limit,
+      ...(of === 'component' && { component: run.component }),
+    })
+    for (const stored of runs) {
+      const { finishedAt, status, branch } = stored.run
+      if (finishedAt === undefined || finishedAt > started) continue
+      if (branch?.replaces === true && status !== 'failed') replaced.add(branch.from)
+      if (!replaced.has(stored.run.id)) found.push(stored)
+    }
+    if (found.length >= limit) break
+  }
+  return found.slice(0, limit)
 }
 
 /** Reads what was asked and what was answered, as long as that is not too much to read. */

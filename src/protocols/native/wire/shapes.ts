@@ -151,6 +151,19 @@ export const runShape = z.object({
   earliest: z.int().describe('Index of the earliest event that was not trimmed.'),
   metadata: z.record(z.string(), z.unknown()).optional(),
   protocol: z.string().optional().describe('Protocol that started the run.'),
+  branch: z
+    .object({
+      from: z.string().describe('The run that it continues.'),
+      before: z
+        .object({ createdAt: z.iso.datetime(), id: z.string() })
+        .describe('Its session history ends before this run.'),
+      replaces: z
+        .literal(true)
+        .optional()
+        .describe('Later runs of the session get this run as history, not the one that it continues.'),
+    })
+    .optional()
+    .describe('The run continues another one from a position in its conversation.'),
   waiting: z.array(question).optional().describe('Open questions of a paused run.'),
   stopRequested: z.boolean().optional(),
   damaged: z.boolean().optional(),
