@@ -153,24 +153,28 @@ describe('AgentOS: checkpoints', () => {
     await stream(server, `/agents/clerk/runs/${run}/continue`, { tools: '[]', session_id: session })
     const address = `/agents/clerk/runs/${run}/checkpoints`
     const { body } = await getJson(server, `${address}?session_id=${session}`)
-    expect(body.checkpoints.map((each: { message_role: string }) => each.message_role)).toEqual([
-      'user',
-      'assistant',
-      'tool',
-      'assistant',
-      'tool',
-      'assistant',
+    // After a call and before its result is no position to continue from.
+    expect(
+      body.checkpoints.map((each: { message_role: string; message_index: number }) => [
+        each.message_role,
+        each.message_index,
+      ]),
+    ).toEqual([
+      ['user', 1],
+      ['tool', 3],
+      ['tool', 5],
+      ['assistant', 6],
     ])
     expect(body.checkpoints.at(-1)).toMatchObject({
-      checkpoint_id: '6',
+      checkpoint_id: '4',
       is_latest: true,
       reason: 'end',
-      continue_from: 'end',
+      continue_from: 6,
     })
-    const one = await getJson(server, `${address}/1?session_id=${session}`)
-    expect(one.body.snapshot.messages).toHaveLength(2)
-    expect(one.body.checkpoint).toMatchObject({ message_index: 1, message_preview: 'Let me look. ' })
-    expect((await getJson(server, `${address}/6?session_id=${session}`)).status).toBe(400)
+    const one = await getJson(server, `${address}/4?session_id=${session}`)
+    expect(one.body.snapshot.messages).toHaveLength(3)
+    expect(one.body.checkpoint).toMatchObject({ message_index: 3, message_preview: '{"balance":120}' })
+    expect((await getJson(server, `${address}/7?session_id=${session}`)).status).toBe(400)
     expect((await getJson(server, address)).status).toBe(422)
   })
 

@@ -1,18 +1,19 @@
 /** Checkpoints: positions between a run's messages. The log implies them all, so none are stored. */
-import { HoldfastError } from '../../../core/model/errors.ts'
 import { SESSIONS } from '../../../core/model/document.ts'
 import { respondJson } from '../../../http/response/respond.ts'
 import type { Call, Route } from '../../../http/routing/route.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import { type Family, statusNames } from '../wire/families.ts'
 import { integerField, nameField, queryFields } from '../requests/fields.ts'
-import { conversationOf, type Message } from '../view/messages.ts'
+import { conversationOf, isWholeAt, type Message, wholeCountOf } from '../view/messages.ts'
+import { inRange } from '../requests/continuation.ts'
+import { type ForkOrigin, forkOrigin } from '../../../core/sessions/session-fork.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { requiredSession } from './runs.ts'
 import { runOutput } from '../view/run-output.ts'
-import { type ForkOrigin, forkOrigin, noSession, sessionOf } from '../view/session-runs.ts'
-import { factsOf } from '../view/sessions.ts'
-import { rootOf, type State } from '../view/state.ts'
+import { noSession, sessionOf } from '../view/session-runs.ts'
+import { factsOf, type SessionFacts } from '../view/sessions.ts'
+import { rootOf, secondsOf, type State } from '../view/state.ts'
 
 export function checkpointRoutes(os: AgentOs, family: Family): Route[] {
   const checkpoints = `/${family.path}/{id}/runs/{run}/checkpoints`
@@ -33,10 +34,11 @@ async function stateOf(call: Call, os: AgentOs, family: Family): Promise<State> 
 async function listCheckpoints(call: Call, os: AgentOs, family: Family): Promise<void> {
   const state = await stateOf(call, os, family)
   const messages = conversationOf(rootOf(state))
+  const counts = messages.map((_, index) => index + 1).filter((count) => isWholeAt(messages, count))
   respondJson(call.response, 200, {
     run_id: state.shownId,
     session_id: state.session,
-    checkpoints: messages.map((_, index) => checkpoint(state, messages, index)),
+    checkpoints: counts.map((count, index) => checkpoint(state, messages, count, index + 1)),
   })
 }
 
@@ -44,34 +46,31 @@ async function getCheckpoint(call: Call, os: AgentOs, family: Family): Promise<v
   const index = integerField(call.params, 'index', 'query')!
   const state = await stateOf(call, os, family)
   const messages = conversationOf(rootOf(state))
-  if (index < 0 || index >= messages.length)
-    throw new HoldfastError('invalid_request', `message_index ${index} is out of range: there are ${messages.length}`)
-  const snapshot = runOutput(state)
-  const kept = messages.slice(0, index + 1).map(({ log: _log, ...message }) => message)
+  const count = wholeCountOf(messages, inRange(index, messages.length))
   respondJson(call.response, 200, {
-    checkpoint: checkpoint(state, messages, index),
-    snapshot: { ...snapshot, messages: kept },
+    checkpoint: checkpoint(state, messages, count),
+    snapshot: { ...runOutput(state), messages: messages.slice(0, count).map(({ shown }) => shown) },
   })
 }
 
 const PREVIEW_CHARS_MAX = 120
 
-function checkpoint(state: State, messages: readonly Message[], index: number): object {
-  const { id, role, content, created_at: createdAt } = messages[index]!
-  const isLatest = index === messages.length - 1
-  const isLastQuestion = index === messages.findLastIndex((message) => message.role === 'user')
+/** `count`: of the messages before it, by which `continue_from` names it. */
+function checkpoint(state: State, messages: readonly Message[], count: number, ordinal?: number): object {
+  const last = messages[count - 1]?.shown
+  const isLatest = count === messages.length
   return {
-    checkpoint_id: String(index + 1),
+    checkpoint_id: ordinal === undefined ? null : String(ordinal),
     run_id: state.shownId,
     session_id: state.session,
-    message_index: index,
-    continue_from: isLatest ? 'end' : isLastQuestion ? 'last_user' : null,
+    message_index: count,
+    continue_from: count,
     status: statusNames[state.status],
     reason: isLatest && isFinished(state.status) ? 'end' : 'checkpoint',
-    created_at: createdAt,
-    message_id: id,
-    message_role: role,
-    message_preview: content.slice(0, PREVIEW_CHARS_MAX),
+    created_at: last?.created_at ?? secondsOf(state.createdAt),
+    message_id: last?.id ?? null,
+    message_role: last?.role ?? null,
+    message_preview: last?.content.slice(0, PREVIEW_CHARS_MAX) ?? null,
     is_latest: isLatest,
   }
 }
@@ -90,13 +89,14 @@ async function forkSession(call: Call, os: AgentOs, family: Family): Promise<voi
     last === undefined
       ? (forkOrigin(origin) ?? { session: origin.id })
       : { session: origin.id, last: { createdAt: last.createdAt, id: last.id } }
+  const { forkedFrom: _forkedFrom, ...facts } = factsOf(origin) as SessionFacts & { readonly forkedFrom?: unknown }
   await os.service.documents(call.principal).put(
     {
       collection: SESSIONS,
       id,
       label: component.id,
       ...(origin.title !== undefined && { title: origin.title }),
-      body: { agentos: { ...factsOf(origin), ...(user !== undefined && { user_id: user }), forkedFrom } },
+      body: { agentos: { ...facts, ...(user !== undefined && { user_id: user }) }, forkedFrom },
     },
     0,
   )

@@ -6,11 +6,11 @@ import { readJson } from '../../../http/request/body.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../../http/response/respond.ts'
 import type { Call, Route } from '../../../http/routing/route.ts'
 import { fieldError } from '../wire/errors.ts'
-import { families, statusesNamed } from '../wire/families.ts'
+import { families } from '../wire/families.ts'
 import { type Fields, integerField, nameField, objectField, queryFields, secondsField } from '../requests/fields.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { listedRun, previewedRun } from '../view/run-output.ts'
-import { noSession, respondRuns, runOf, runsOf, sessionOf, type RunExcerpts } from '../view/session-runs.ts'
+import { noSession, respondRuns, runOf, runsOf, sessionOf, type RunExcerpts, type Show } from '../view/session-runs.ts'
 import {
   changeSession,
   factsOf,
@@ -20,7 +20,6 @@ import {
   sessionSummary,
   excerptOf,
 } from '../view/sessions.ts'
-import type { State } from '../view/state.ts'
 
 export function sessionRoutes(os: AgentOs): Route[] {
   return [
@@ -242,14 +241,14 @@ async function previewSessionRuns(call: Call, os: AgentOs): Promise<void> {
 }
 
 /** A session's runs, filtered by the query's time range and statuses. */
-async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) => Shown): Promise<RunExcerpts<Shown>> {
+async function wantedRuns<Shown>(call: Call, os: AgentOs, show: Show<Shown>): Promise<RunExcerpts<Shown>> {
   const { id } = await named(call, os)
   const fields = queryFields(call.query)
   const after = secondsField(fields, 'created_after')
   const before = secondsField(fields, 'created_before')
   const names = call.query.getAll('status').map((status) => status.toUpperCase())
   return runsOf(os, call.principal, id, {
-    ...(names.length > 0 && { statuses: statusesNamed(names) }),
+    ...(names.length > 0 && { statuses: names }),
     ...(after !== undefined && { createdAfter: after * 1000 }),
     ...(before !== undefined && { createdBefore: Math.floor(before * 1000) }),
     show,
@@ -258,5 +257,6 @@ async function wantedRuns<Shown>(call: Call, os: AgentOs, show: (state: State) =
 
 async function getSessionRun(call: Call, os: AgentOs): Promise<void> {
   const session = await named(call, os)
-  respondJson(call.response, 200, listedRun(await runOf(os, call.principal, session, call.params['run']!)))
+  const { state, replaced } = await runOf(os, call.principal, session, call.params['run']!)
+  respondJson(call.response, 200, listedRun(state, replaced))
 }

@@ -1,7 +1,9 @@
 /** A run as one object, for non-streaming responses and session listings. */
 import { citationsOf, contentOf, calledBy, mediaOf, thoughtOf } from './content.ts'
-import { families, statusNames } from '../wire/families.ts'
-import { messagesOf } from './messages.ts'
+import { userInputOf } from '../../../core/structure/user-input.ts'
+import { families, statusName, statusNames } from '../wire/families.ts'
+import { ownMetadata } from '../wire/run-id.ts'
+import { messagesOf, textOf } from './messages.ts'
 import { metricsOf } from './metrics.ts'
 import { toolExecution } from './project-content.ts'
 import { pauseOf, workflowPause } from './project-pauses.ts'
@@ -13,7 +15,7 @@ import { valuesOf } from './persistent-list.ts'
 type Output = Readonly<Record<string, unknown>>
 
 /** `RunOutput`, `TeamRunOutput` or `WorkflowRunOutput`, by family. */
-export function runOutput(state: State): Output {
+export function runOutput(state: State, replaced = false): Output {
   const root = rootOf(state)
   return {
     ...outputOf(state, root),
@@ -22,8 +24,17 @@ export function runOutput(state: State): Output {
     ...(state.metadata !== undefined && { metadata: state.metadata }),
     ...(state.status === 'paused' && (root.kind === 'workflow' ? workflowPause(state) : pauseOf(state))),
     ...(state.trimmedBefore !== undefined && { events_trimmed: true }),
-    status: statusNames[state.status],
+    ...lineageOf(state),
+    status: statusName(state.status, replaced),
   }
+}
+
+const LINEAGE = ['forked_from_run_id', 'forked_from_message_index', 'regenerated_from'] as const
+
+/** What run it continues, from which message. */
+function lineageOf({ metadata }: State): Output {
+  const own = ownMetadata(metadata)
+  return Object.fromEntries(LINEAGE.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]]])))
 }
 
 /** Without messages, to keep events small. */
@@ -65,7 +76,7 @@ function agentOutput(state: State, speaker: Speaker): Output {
   const tools = toolsOf(state, speaker)
   const members = speaker.kind === 'team' ? calledBy(state, speaker) : []
   return {
-    input: { input_content: speaker.input },
+    input: { input_content: isConversation(speaker.input) ? inputText(speaker.input) : speaker.input },
     ...(thought !== '' && { reasoning_content: thought }),
     ...citationsOf(speaker),
     ...(speaker.model !== undefined && { model: speaker.model.model, model_provider: speaker.model.provider }),
@@ -92,8 +103,8 @@ function toolsOf(state: State, speaker: Speaker): ToolExecution[] {
 const LISTED_WITHOUT = ['agent_name', 'team_name', 'workflow_name', 'input'] as const
 
 /** A list item, with the input as text and times as dates. */
-export function listedRun(state: State): Output {
-  const output: Record<string, unknown> = { ...runOutput(state) }
+export function listedRun(state: State, replaced = false): Output {
+  const output: Record<string, unknown> = { ...runOutput(state, replaced) }
   for (const field of LISTED_WITHOUT) delete output[field]
   const { input } = rootOf(state)
   return {
@@ -107,9 +118,9 @@ export function listedRun(state: State): Output {
 const PREVIEW_CHARS_MAX = 280
 
 /** A compact list item with truncated input and output, for frequent polling. */
-export function previewedRun(state: State): Output {
+export function previewedRun(state: State, replaced = false): Output {
   const { kind, run, component, parent } = rootOf(state)
-  const { content, run_input: input, user_id: user, status } = listedRun(state)
+  const { content, run_input: input, user_id: user, status } = listedRun(state, replaced)
   return {
     run_id: shownIdOf(state, run),
     ...(parent !== undefined && { parent_run_id: shownIdOf(state, parent) }),
@@ -122,9 +133,15 @@ export function previewedRun(state: State): Output {
   }
 }
 
-/** Input with files is shown by its text. */
+/** Input with files is shown by its text, a conversation by the last message of its user. */
 export function inputText(input: unknown): string {
-  if (typeof input === 'string') return input
-  const { text } = (typeof input === 'object' && input !== null ? input : {}) as { text?: unknown }
-  return typeof text === 'string' ? text : JSON.stringify(input ?? null)
+  const given = userInputOf(input)
+  if (given === undefined) return 'null'
+  if ('text' in given) return given.text
+  const content = given.messages.findLast(({ role }) => role === 'user')?.content ?? ''
+  return typeof content === 'string' ? content : textOf(content)
+}
+
+function isConversation(input: unknown): boolean {
+  return 'messages' in (userInputOf(input) ?? {})
 }

@@ -1,33 +1,34 @@
 /** The folded runs of a session, oldest first. A fork starts with the runs of its origin. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
-import { comesBefore, cursorOf, type Position } from '../../../core/model/page.ts'
+import { beginningOf, comesBefore, cursorOf, justBefore, oldestOf, type Position } from '../../../core/model/page.ts'
 import type { Principal } from '../../../core/model/principal.ts'
-import type { Run, RunStatus } from '../../../core/model/run.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { type Ancestor, sessionLineage } from '../../../core/sessions/session-fork.ts'
 import { jsonBytes, respondJson } from '../../../http/response/respond.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
+import { statusesNamed, statusName } from '../wire/families.ts'
 import type { State } from './state.ts'
 
 export interface RunsQuery<Shown> {
   readonly component?: string
-  /** Default: all. */
-  readonly statuses?: readonly RunStatus[]
+  /** Names of statuses in AgentOS. Default: all. */
+  readonly statuses?: readonly string[]
   /** In milliseconds, inclusive. Default: no limit. */
   readonly createdAfter?: number
   readonly createdBefore?: number
-  /** Renders a run. */
-  readonly show: (state: State) => Shown
+  readonly show: Show<Shown>
 }
+
+/** Renders a run. `replaced`: another run regenerated its answer and takes its place in the session. */
+export type Show<Shown> = (state: State, replaced: boolean) => Shown
 
 export interface RunExcerpts<Shown> {
   readonly runs: readonly Shown[]
   /** False if runs were omitted because of the size or page limit. */
   readonly whole: boolean
 }
-
-/** Maximum chain of forks. */
-const FORKS_MAX = 8
 
 export async function sessionOf(os: AgentOs, principal: Principal, id: string): Promise<Document> {
   const found = await os.service.documents(principal).get(SESSIONS, id)
@@ -57,7 +58,7 @@ export async function runsOf<Shown>(
       return undefined
     })
     if (state === undefined) continue
-    const excerpt = show(state)
+    const excerpt = show(state, listed.replaced.has(id))
     bytesLeft -= jsonBytes(excerpt)
     if (bytesLeft < 0 && newestFirst.length > 0) return { runs: newestFirst.toReversed(), whole: false }
     newestFirst.push(excerpt)
@@ -70,45 +71,75 @@ export function respondRuns({ response }: Call, { runs, whole }: RunExcerpts<obj
   respondJson(response, 200, runs, { 'holdfast-whole': String(whole) })
 }
 
+interface ListedRuns extends RunExcerpts<Run> {
+  /** Ids of runs whose answers others regenerated. */
+  readonly replaced: ReadonlySet<string>
+}
+
 /** Newest first. Filtered by the store, so that pages are full. */
 async function listRuns(
   os: AgentOs,
   principal: Principal,
   session: string,
   { component, statuses, createdAfter = -Infinity, createdBefore }: Omit<RunsQuery<unknown>, 'show'>,
-): Promise<RunExcerpts<Run>> {
+): Promise<ListedRuns> {
   const most = os.service.limits.maxPageRuns
   const found: Run[] = []
   let whole = true
   const asked = await sessionOf(os, principal, session)
-  if (statuses?.length === 0) return { runs: [], whole }
-  for await (const { id, last } of lineage(os, principal, asked)) {
+  const replaced = new Set<string>()
+  const status = statuses === undefined ? undefined : statusesNamed(statuses)
+  if (status?.length === 0) return { runs: [], whole, replaced }
+  const fits = (run: Run): boolean =>
+    Date.parse(run.createdAt) >= createdAfter &&
+    (statuses === undefined || statuses.includes(statusName(run.status, replaced.has(run.id))))
+  for await (const { id, last } of lineage(os, principal, asked.id)) {
+    for (const each of await replacedIn(os, principal, id, last)) replaced.add(each)
     const { runs, cursor } = await os.service.list(principal, {
       session: id,
       limit: most,
       ...(component !== undefined && { component }),
-      ...(statuses !== undefined && { status: statuses }),
+      ...(status !== undefined && { status }),
       ...startOf(last, createdBefore),
     })
-    const wanted = runs.map(({ run }) => run).filter((run) => Date.parse(run.createdAt) >= createdAfter)
+    const wanted = runs.map(({ run }) => run).filter(fits)
     found.push(...wanted)
-    whole &&= cursor === undefined || wanted.length < runs.length
+    whole &&= cursor === undefined || Date.parse(runs.at(-1)!.run.createdAt) < createdAfter
   }
-  return { runs: found.slice(0, most), whole: whole && found.length <= most }
+  return { runs: found.slice(0, most), whole: whole && found.length <= most, replaced }
+}
+
+/** Of the newest runs of a session: those whose answers others regenerated. A regeneration that failed replaces nothing. */
+async function replacedIn(
+  os: AgentOs,
+  principal: Principal,
+  session: string,
+  last: Position | undefined,
+): Promise<string[]> {
+  const limit = os.service.limits.maxPageRuns
+  const { runs } = await os.service.list(principal, { session, limit, ...startOf(last, undefined) })
+  return runs.flatMap(({ run: { branch, status } }) =>
+    branch?.replaces === true && status !== 'failed' && status !== 'rejected' ? [branch.from] : [],
+  )
+}
+
+/** Whether another run regenerated a run's answer, as a session sees it. */
+export async function isReplaced(os: AgentOs, principal: Principal, session: string, run: Run): Promise<boolean> {
+  for await (const { id, last } of lineage(os, principal, session)) {
+    if ((await replacedIn(os, principal, id, last)).includes(run.id)) return true
+    if (id === run.session) return false
+  }
+  return false
 }
 
 /** Start of a listing up to a position and time. */
 function startOf(last: Position | undefined, createdBefore: number | undefined): { readonly after?: string } {
-  const starts = [
-    ...(last === undefined ? [] : [{ createdAt: last.createdAt, id: `${last.id}${LEAST_CHARACTER}` }]),
-    ...(createdBefore === undefined ? [] : [{ createdAt: timeAfter(createdBefore), id: LEAST_CHARACTER }]),
-  ]
-  const [start] = starts.toSorted((a, b) => (comesBefore(a, b) ? 1 : -1))
+  const start = oldestOf([
+    ...(last === undefined ? [] : [justBefore(last)]),
+    ...(createdBefore === undefined ? [] : [beginningOf(timeAfter(createdBefore))]),
+  ])
   return start === undefined ? {} : { after: cursorOf(start) }
 }
-
-/** Sorts before all run ids; appended to an id, sorts right after it. */
-const LEAST_CHARACTER = '!'
 
 /** In the format of runs, with four-digit years. */
 function timeAfter(milliseconds: number): string {
@@ -118,47 +149,32 @@ function timeAfter(milliseconds: number): string {
 const TIME_MAX = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** Finds one run of a session without reading the others. */
-export async function runOf(os: AgentOs, principal: Principal, session: Document, id: string): Promise<State> {
+export async function runOf(
+  os: AgentOs,
+  principal: Principal,
+  session: Document,
+  id: string,
+): Promise<{ readonly state: State; readonly replaced: boolean }> {
   const missing = (cause: unknown): never => {
     throw isHoldfastError(cause, 'not_found') || isHoldfastError(cause, 'cursor_expired') ? runNotFound() : cause
   }
   const { run } = await os.service.get(principal, id).catch(missing)
-  for await (const { id: ancestor, last } of lineage(os, principal, session))
-    if (run.session === ancestor && isPartOf(run, last)) return os.fold(principal, id).catch(missing)
-  throw runNotFound()
+  if (!(await isRunOf(os, principal, session.id, run))) throw runNotFound()
+  const state = await os.fold(principal, id).catch(missing)
+  return { state, replaced: await isReplaced(os, principal, session.id, run) }
+}
+
+/** Whether a run belongs to a session, or to what the session was forked from. */
+export async function isRunOf(os: AgentOs, principal: Principal, session: string, run: Run): Promise<boolean> {
+  for await (const { id, last } of lineage(os, principal, session))
+    if (run.session === id && (last === undefined || !comesBefore(run, last))) return true
+  return false
 }
 
 function runNotFound(): HoldfastError {
   return new HoldfastError('not_found', 'Run not found')
 }
 
-interface Ancestor {
-  readonly id: string
-  /** Last run included in the fork. Default: all. */
-  readonly last: Position | undefined
-}
-
-function isPartOf(run: Run, last: Position | undefined): boolean {
-  return last === undefined || !comesBefore(run, last)
-}
-
-/** A session, its origin, the origin's origin, and so on. */
-async function* lineage(os: AgentOs, principal: Principal, session: Document): AsyncGenerator<Ancestor> {
-  let last: Position | undefined
-  for (let at: Document | undefined = session, depth = 0; at !== undefined && depth <= FORKS_MAX; depth++) {
-    yield { id: at.id, last }
-    const origin: ForkOrigin | undefined = forkOrigin(at)
-    last = origin?.last
-    at = last === undefined ? undefined : await os.service.documents(principal).get(SESSIONS, origin!.session)
-  }
-}
-
-export interface ForkOrigin {
-  readonly session: string
-  /** Last run of the origin included in the fork; absent if it had none. */
-  readonly last?: Position
-}
-
-export function forkOrigin({ body }: Document): ForkOrigin | undefined {
-  return ((body ?? {}) as { agentos?: { forkedFrom?: ForkOrigin } }).agentos?.forkedFrom
+function lineage(os: AgentOs, principal: Principal, session: string): AsyncGenerator<Ancestor> {
+  return sessionLineage(session, (id) => os.service.documents(principal).get(SESSIONS, id))
 }

@@ -5,11 +5,12 @@ import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Usage } from '../../../core/model/event.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { OwnedDraft } from '../../../core/sessions/owned-documents.ts'
+import { forkOrigin } from '../../../core/sessions/session-fork.ts'
 import { families } from '../wire/families.ts'
-import { conversationOf } from './messages.ts'
+import { messagesOf } from './messages.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { tokensOf, sum } from './project-content.ts'
-import { type ForkOrigin, forkOrigin, noSession, type RunExcerpts } from './session-runs.ts'
+import { noSession, type RunExcerpts } from './session-runs.ts'
 import { rootOf, type State } from './state.ts'
 
 /** This protocol's fields; other protocols have their own. */
@@ -18,7 +19,6 @@ export interface SessionFacts {
   readonly session_state?: unknown
   readonly metadata?: unknown
   readonly session_summary?: unknown
-  readonly forkedFrom?: ForkOrigin
   /** Valid until the first run determines it. */
   readonly type?: ComponentKind
 }
@@ -109,12 +109,13 @@ export interface RunExcerpt {
   readonly messages: readonly object[]
 }
 
-export function excerptOf(state: State): RunExcerpt {
+/** A run that another one replaces says nothing. */
+export function excerptOf(state: State, replaced: boolean): RunExcerpt {
   const root = rootOf(state)
   return {
     usage: root.usage,
     trimmed: state.trimmedBefore !== undefined,
-    messages: conversationOf(root).map(({ log: _log, ...message }) => message),
+    messages: replaced ? [] : messagesOf(root),
   }
 }
 

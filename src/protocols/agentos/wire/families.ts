@@ -1,6 +1,6 @@
 /** The three families of AgentOS: agents, teams and workflows share one code path; this table has their names. */
 import type { ComponentKind } from '../../../core/ports/component.ts'
-import type { RunStatus } from '../../../core/model/run.ts'
+import { isFinished, type RunStatus } from '../../../core/model/run.ts'
 
 export interface Family {
   readonly kind: ComponentKind
@@ -92,7 +92,16 @@ export const statusNames: Readonly<Record<RunStatus, string>> = {
   cancelled: 'CANCELLED',
 }
 
+/** Status of a run whose answer another run regenerated. */
+const REPLACED = 'REGENERATED'
+
+export function statusName(status: RunStatus, replaced: boolean): string {
+  return replaced ? REPLACED : statusNames[status]
+}
+
 /** Statuses by AgentOS name. */
 export function statusesNamed(names: readonly string[]): readonly RunStatus[] {
-  return (Object.keys(statusNames) as RunStatus[]).filter((status) => names.includes(statusNames[status]))
+  const isNamed = (status: RunStatus): boolean =>
+    names.includes(statusNames[status]) || (names.includes(REPLACED) && isFinished(status))
+  return (Object.keys(statusNames) as RunStatus[]).filter(isNamed)
 }
