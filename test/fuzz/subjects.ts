@@ -37,6 +37,7 @@ async function make(target: Target, component: string, state: SubjectState): Pro
   const { body } = await call<{ data?: { id: string }[] }>(target, 'POST', `/v1/conversations/${session}/items`, {
     body: { items: [{ role: 'user', content: 'kelp' }] },
   })
+  await call(target, 'PUT', `/v1/stream/kelp-${run}`, { body: ['kelp'] })
   const { body: share } = await call<{ id: string }>(target, 'POST', `/runs/${run}/shares`, { body: {} })
   return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none', share: share.id }
 }
