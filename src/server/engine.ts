@@ -234,7 +234,7 @@ async function openMounts({ components }: EngineOptions, deps: ProtocolParts, st
   const passed = await openPassthrough(sourcesIn(components), deps.service, deps.paths)
   return new Mounts(
     await firstProtocol(deps, startedAt),
-    [...mountedProtocols(deps, startedAt), ...passed.mounts],
+    [...mountedProtocols({ ...deps, upstreamSessions: passed.upstreamSessions }, startedAt), ...passed.mounts],
     passed.fallback,
   )
 }

@@ -95,7 +95,7 @@ describe('gateway, passthrough', () => {
     ])
       expect(await (await fetch(server.url + path)).json()).toMatchObject({ url })
     const asked = echo.seen.length
-    for (const path of ['/sessions', '/health', '/admin/metrics', '/config', '/v1/models', '/runs'])
+    for (const path of ['/health', '/admin/metrics', '/config', '/v1/models', '/runs'])
       expect((await fetch(server.url + path)).status).toBe(200)
     for (const path of ['/agents/x/runs', '/agents/x/runs/1/new', '/v1/chat/new', '/v1/completions'])
       expect((await fetch(server.url + path, { method: 'POST' })).ok).toBe(false)

@@ -1,6 +1,6 @@
 /** Proxies requests that no protocol serves to an upstream. Off unless an upstream is configured for it. */
 import type { Duplex } from 'node:stream'
-import { requirePermission } from '../../core/access/scopes.ts'
+import { permits, requirePermission } from '../../core/access/scopes.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Principal } from '../../core/model/principal.ts'
 import type { ComponentSource, Passthrough } from '../../core/ports/component-source.ts'
@@ -10,8 +10,10 @@ import { toProblemResponse } from '../../http/response/problem.ts'
 import type { Call, Protocol, Route } from '../../http/routing/route.ts'
 import { bearerIn } from '../../http/request/bearer.ts'
 import type { Upgrade, UpgradeCall } from '../../http/socket/upgrade.ts'
+import { type FetchedJson, fetchJson } from './fetch-json.ts'
 import { passSocket } from './pass-socket.ts'
 import { passThrough } from './pass-through.ts'
+import { requestHeaders } from './passed-headers.ts'
 import { targetUrl } from './target-url.ts'
 
 export const UPSTREAM_PATH = '/upstream'
@@ -92,6 +94,44 @@ export function rootProtocol(
   return ordered.length === 0 ? undefined : { name: 'upstream', routes: ordered, error: toProblemResponse }
 }
 
+/** Sessions of an upstream, for those who show them with ours. */
+interface PassedSessions {
+  readonly name: string
+  isOpenTo(principal: Principal): boolean
+  list(call: Call, query: URLSearchParams): Promise<FetchedJson>
+  pass(call: Call, path: string): Promise<void>
+}
+
+/** The sessions of the AgentOS at the root; undefined if there is none. */
+export function passedSessions(service: Service, upstreams: readonly PassedUpstream[]): PassedSessions | undefined {
+  const upstream = upstreams.find(({ atRoot, protocol }) => atRoot && protocol === 'agentos')
+  if (upstream === undefined) return undefined
+  return {
+    name: upstream.name,
+    isOpenTo: (principal) => permits(principal, actionOf(upstream, 'GET')),
+    list: (call, query) => list(service, call, upstream, query),
+    pass: (call, path) => pass(service, { ...call, params: { ...call.params, path } }, upstream),
+  }
+}
+
+async function list(
+  service: Service,
+  call: Call,
+  upstream: PassedUpstream,
+  query: URLSearchParams,
+): Promise<FetchedJson> {
+  const path = 'sessions'
+  let answer: FetchedJson | undefined
+  await service.pass(call.principal, { upstream: upstream.name, method: 'GET', path }, async (onAnswer) => {
+    // No other header: one such as `if-none-match` is about the merged list.
+    const { authorization } = call.request.headers
+    const headers = requestHeaders({ authorization }, await upstream.headers?.())
+    answer = await fetchJson(targetUrl(upstream.url, path, query), headers, call.signal)
+    onAnswer(answer.status)
+  })
+  return answer!
+}
+
 /** Would be executed without a log. */
 const RUNS: ReadonlyMap<string, RegExp> = new Map([
   ['agentos', /^(agents|teams|workflows)\/[^/]+\/runs(\/|$)/],
@@ -146,6 +186,10 @@ async function acceptSocket(service: Service, call: UpgradeCall, upstream: Passe
 
 /** What the upstream's own key may do, only administrators may; a caller's own credential is for the upstream to judge. */
 function requirePass(principal: Principal, upstream: PassedUpstream, method: string | undefined): void {
-  const isReading = method === 'GET' || method === 'HEAD'
-  requirePermission(principal, upstream.headers !== undefined ? 'admin' : isReading ? 'read' : 'edit')
+  requirePermission(principal, actionOf(upstream, method))
+}
+
+function actionOf(upstream: PassedUpstream, method: string | undefined): 'admin' | 'read' | 'edit' {
+  if (upstream.headers !== undefined) return 'admin'
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'edit'
 }

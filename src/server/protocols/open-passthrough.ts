@@ -3,12 +3,14 @@ import type { ComponentSource } from '../../core/ports/component-source.ts'
 import type { Service } from '../../core/service.ts'
 import type { Mount } from '../../http/routing/mounts.ts'
 import type { Protocol } from '../../http/routing/route.ts'
+import type { UpstreamSessions } from '../../protocols/agentos/requests/upstream-sessions.ts'
 import type { ProtocolPaths } from './protocol-paths.ts'
 
 interface PassthroughParts {
   readonly mounts: readonly Mount[]
   /** For paths that nobody else serves. */
   readonly fallback?: Protocol | undefined
+  readonly upstreamSessions?: UpstreamSessions | undefined
 }
 
 export async function openPassthrough(
@@ -17,12 +19,13 @@ export async function openPassthrough(
   paths: ProtocolPaths,
 ): Promise<PassthroughParts> {
   if (sources.every(({ passthrough }) => passthrough === undefined)) return { mounts: [] }
-  const { passedUpstreams, rootProtocol, UPSTREAM_PATH, UPSTREAM_ROUTE, upstreamProtocol } =
+  const { passedUpstreams, passedSessions, rootProtocol, UPSTREAM_PATH, UPSTREAM_ROUTE, upstreamProtocol } =
     await import('../../protocols/passthrough/index.ts')
   const passed = passedUpstreams(sources)
   const protocol = upstreamProtocol(service, passed)
   return {
     mounts: [{ claims: [UPSTREAM_PATH], upgrades: [UPSTREAM_ROUTE], load: () => Promise.resolve(protocol) }],
     fallback: rootProtocol(service, passed, paths.get('openai')),
+    upstreamSessions: passedSessions(service, passed),
   }
 }

@@ -11,6 +11,7 @@ import { toProblemResponse } from '../../http/response/problem.ts'
 import type { Protocol } from '../../http/routing/route.ts'
 import type { Streams } from '../../http/response/stream.ts'
 import type { A2aOptions } from '../../protocols/a2a/index.ts'
+import type { UpstreamSessions } from '../../protocols/agentos/requests/upstream-sessions.ts'
 import { linkedProtocols } from './linked-protocols.ts'
 import { claimsOf, defaultPath, ownsPath, type ProtocolName, type ProtocolPaths, upgradesOf } from './protocol-paths.ts'
 import { rootRoute } from './root-route.ts'
@@ -28,6 +29,8 @@ export interface ProtocolParts {
   readonly supervised: boolean
   readonly a2a?: A2aOptions | undefined
   readonly paths: ProtocolPaths
+  /** Of the AgentOS that is passed through at the root. */
+  readonly upstreamSessions?: UpstreamSessions | undefined
 }
 
 /** The protocol for the root and for paths that no other owns: the native one if it is at the root, or health reports alone. */
@@ -134,9 +137,9 @@ const mountables: readonly Mountable[] = [
   {
     name: 'agentos',
     errorForm: async () => (await import('../../protocols/agentos/wire/errors.ts')).toDetail,
-    async load({ service, streams, logger, auth, version }) {
+    async load({ service, streams, logger, auth, version, upstreamSessions }) {
       const { agentosProtocol } = await import('../../protocols/agentos/index.ts')
-      return agentosProtocol({ service, streams, logger, auth, version })
+      return agentosProtocol({ service, streams, logger, auth, version, upstreamSessions })
     },
   },
   {

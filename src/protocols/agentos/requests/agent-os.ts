@@ -11,6 +11,7 @@ import type { Call } from '../../../http/routing/route.ts'
 import type { Streams } from '../../../http/response/stream.ts'
 import { type FoldOptions, foldRun } from '../../../http/response/view.ts'
 import type { Family } from '../wire/families.ts'
+import type { UpstreamSessions } from './upstream-sessions.ts'
 import { agentosProjection } from '../view/projection.ts'
 import type { Frame } from '../view/frame-writer.ts'
 import type { State } from '../view/state.ts'
@@ -63,10 +64,13 @@ export class AgentOs {
   readonly service: Service
   readonly streams: Streams
   readonly views: AgentOsViews
+  readonly upstreamSessions: UpstreamSessions | undefined
 
-  constructor(service: Service, streams: Streams) {
+  /** `upstreamSessions`: shown with those of this server. Default: none. */
+  constructor(service: Service, streams: Streams, upstreamSessions?: UpstreamSessions) {
     this.service = service
     this.streams = streams
+    this.upstreamSessions = upstreamSessions
     this.views = new AgentOsViews(service)
   }
 

@@ -10,6 +10,7 @@ import { families } from '../wire/families.ts'
 import { type Fields, integerField, nameField, objectField, queryFields, secondsField } from '../requests/fields.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { listedRun, previewedRun } from '../view/run-output.ts'
+import { MERGED_MAX, mergeSessions, sessionsOfUpstream, type UpstreamReport } from '../view/merged-sessions.ts'
 import { noSession, respondRuns, runOf, runsOf, sessionOf, type RunExcerpts, type Show } from '../view/session-runs.ts'
 import {
   changeSession,
@@ -26,14 +27,39 @@ export function sessionRoutes(os: AgentOs): Route[] {
     { method: 'GET', path: '/sessions', handle: (call) => listSessions(call, os) },
     { method: 'POST', path: '/sessions', handle: (call) => createSession(call, os) },
     { method: 'DELETE', path: '/sessions', handle: (call) => removeSessions(call, os) },
-    { method: 'GET', path: '/sessions/{id}', handle: (call) => getSession(call, os) },
-    { method: 'PATCH', path: '/sessions/{id}', handle: (call) => patchSession(call, os) },
-    { method: 'DELETE', path: '/sessions/{id}', handle: (call) => removeSession(call, os) },
-    { method: 'POST', path: '/sessions/{id}/rename', handle: (call) => renameSession(call, os) },
-    { method: 'GET', path: '/sessions/{id}/runs', handle: (call) => listSessionRuns(call, os) },
-    { method: 'GET', path: '/sessions/{id}/runs/{run}', handle: (call) => getSessionRun(call, os) },
-    { method: 'GET', path: '/sessions/{id}/run-previews', handle: (call) => previewSessionRuns(call, os) },
+    ...[
+      one(os, 'GET', '', getSession),
+      one(os, 'PATCH', '', patchSession),
+      one(os, 'DELETE', '', removeSession),
+      one(os, 'POST', '/rename', renameSession),
+      one(os, 'GET', '/runs', listSessionRuns),
+      one(os, 'GET', '/runs/{run}', getSessionRun),
+      one(os, 'GET', '/run-previews', previewSessionRuns),
+    ],
   ]
+}
+
+/** A route of one session. One that only the upstream has is the upstream's to answer. */
+function one(
+  os: AgentOs,
+  method: Route['method'],
+  rest: string,
+  handle: (call: Call, os: AgentOs) => Promise<void>,
+): Route {
+  return {
+    method,
+    path: `/sessions/{id}${rest}`,
+    async handle(call) {
+      const { id = '', run = '' } = call.params
+      const upstream = os.upstreamSessions
+      if (upstream?.isOpenTo(call.principal) !== true || (await isOurs(os, call, id))) return handle(call, os)
+      return upstream.pass(call, `sessions/${encodeURIComponent(id)}${rest.replace('{run}', encodeURIComponent(run))}`)
+    },
+  }
+}
+
+async function isOurs(os: AgentOs, call: Call, id: string): Promise<boolean> {
+  return (await os.service.documents(call.principal).get(SESSIONS, id)) !== undefined
 }
 
 const LIMIT = 20
@@ -43,8 +69,7 @@ async function listSessions(call: Call, os: AgentOs): Promise<void> {
   const fields = queryFields(call.query)
   const limit = Math.min(positive(fields, 'limit', LIMIT), os.service.limits.maxPageDocuments)
   const page = positive(fields, 'page', 1)
-  const { documents, total } = await findSessions(call, os, queryOf(call), (page - 1) * limit, limit)
-  const data = documents.map((document) => sessionSummary(os, document))
+  const { data, total, upstream } = await pageOf(call, os, (page - 1) * limit, limit)
   const { maxResponseBytes } = os.service.limits
   if (jsonBytes(data) > maxResponseBytes)
     throw new HoldfastError(
@@ -59,8 +84,40 @@ async function listSessions(call: Call, os: AgentOs): Promise<void> {
       total_pages: Math.ceil(total / limit),
       total_count: total,
       search_time_ms: Math.round((performance.now() - began) * 1000) / 1000,
+      ...(upstream !== undefined && { upstream }),
     },
   })
+}
+
+interface SessionPage {
+  readonly data: readonly object[]
+  readonly total: number
+  readonly upstream?: UpstreamReport
+}
+
+/** Ours, and those of the upstream that is passed through at the root. */
+async function pageOf(call: Call, os: AgentOs, offset: number, limit: number): Promise<SessionPage> {
+  const query = queryOf(call)
+  const upstream = os.upstreamSessions
+  if (upstream?.isOpenTo(call.principal) !== true) {
+    const { documents, total } = await findSessions(call, os, query, offset, limit)
+    return { data: documents.map((document) => sessionSummary(os, document)), total }
+  }
+  if (offset + limit > MERGED_MAX)
+    throw new HoldfastError(
+      'invalid_request',
+      `only the first ${MERGED_MAX} sessions are merged with those of ${upstream.name}: use a lower page`,
+    )
+  const theirs = await sessionsOfUpstream(call, upstream, (id) => isOurs(os, call, id))
+  const { documents, total } = await findSessions(call, os, query, 0, offset + limit)
+  const ours = documents.map((document) => sessionSummary(os, document))
+  const field = query.order === 'updated' ? 'updated_at' : 'created_at'
+  const merged = mergeSessions(ours, theirs.sessions, { field, ascending: query.ascending === true })
+  return {
+    data: merged.slice(offset, offset + limit),
+    total: total + theirs.sessions.length,
+    upstream: theirs.report,
+  }
 }
 
 function positive(fields: Fields, name: string, fallback: number): number {
