@@ -38,6 +38,7 @@ export async function* eventsIn(
   const parser = new EventParser({ event: (event) => void events.push(event), retry }, maxChars)
   for await (const piece of pieces) {
     parser.push(decoder.decode(piece, { stream: true }))
-    yield* events.splice(0)
+    // Not `yield*`, which makes an async iterator of the list.
+    for (const event of events.splice(0)) yield event
   }
 }

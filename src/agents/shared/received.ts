@@ -7,6 +7,7 @@ import {
   type UpstreamInfo,
 } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
+import { JsonText } from '../../core/model/json-text.ts'
 
 /** Maximum size of an upstream event in the log. Of a larger one, only the derived events are logged. */
 const RECEIVED_BYTES_MAX = 256 * 1024
@@ -32,6 +33,8 @@ export function* withReceived(
 }
 
 export function isLoggable(data: unknown): boolean {
+  // A character takes at most three bytes.
+  if (data instanceof JsonText && data.text.length * 3 <= RECEIVED_BYTES_MAX) return true
   return Buffer.byteLength(JSON.stringify(data)) <= RECEIVED_BYTES_MAX
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
-import { request } from './remote.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { eventBatchesOf, request } from './remote.ts'
 
 async function listen(answer: Parameters<typeof createServer>[1]): Promise<string> {
   const server = createServer(answer)
@@ -37,3 +37,25 @@ test.each([301, 302, 303, 307, 308])(
     expect(got).toEqual([])
   },
 )
+
+test('remote agent: a stream is idle while it is waited for, not while its reader is busy', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let send: (text: string) => void = () => {}
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      send = (text) => controller.enqueue(new TextEncoder().encode(text))
+    },
+  })
+  const events = eventBatchesOf(new Response(body), 1000)
+  send('data: one\n\n')
+  expect(await events.next()).toMatchObject({ value: [{ data: 'one' }] })
+  await vi.advanceTimersByTimeAsync(60_000) // the reader is busy
+  const second = events.next()
+  await vi.advanceTimersByTimeAsync(999)
+  send('data: two\n\ndata: three\n\n')
+  expect(await second).toMatchObject({ value: [{ data: 'two' }, { data: 'three' }] })
+  const third = expect(events.next()).rejects.toMatchObject({ code: 'upstream_idle' })
+  await vi.advanceTimersByTimeAsync(1000)
+  await third
+})

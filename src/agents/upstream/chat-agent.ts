@@ -6,11 +6,11 @@ import { commonOf, type CommonDefinition } from '../shared/component.ts'
 import type { HeaderRecord } from '../../client/header-source.ts'
 import { INTERNAL } from '../shared/leg.ts'
 import { recordedUpstream, withReceived } from '../shared/received.ts'
-import { eventsOf, readJson, RemoteError, requestOk } from '../shared/remote.ts'
+import { eventBatchesOf, readJson, RemoteError, requestOk } from '../shared/remote.ts'
 import type { UpstreamCode } from '../shared/upstream-codes.ts'
 import { type UpstreamPool, withSlot } from '../shared/upstream-pool.ts'
 import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
-import { type ChatChunk, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
+import { type ChatChunk, type ChatEvent, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
 import { assertTrustworthy, type AnswerPolicies } from './answer-policy.ts'
 import { parsedInput, ChatOutput } from './chat-output.ts'
 import { isForwardedResponse, type ResponsesMode, runResponse } from './response-agent.ts'
@@ -124,13 +124,15 @@ async function* streamOrFail(
   output: ChatOutput,
   context: RunContext,
 ): AsyncGenerator<Emission, void, void> {
+  // Not `withSlot`: each generator that an event passes through costs as much as parsing it.
+  const slot = settings.pool.slot(context.signal)
   try {
-    yield* withSlot(settings.pool, context.signal, async function* (slot) {
-      await slot.acquire()
-      yield* streamResponse(settings, body, output, context)
-    })
+    await slot.acquire()
+    yield* streamResponse(settings, body, output, context)
   } catch (thrown) {
     throw thrown instanceof RemoteError ? new WorkError(thrown.failure) : thrown
+  } finally {
+    slot.release()
   }
 }
 
@@ -142,19 +144,29 @@ async function* streamResponse(
 ): AsyncGenerator<Emission, void, void> {
   const upstream = recordedUpstream(settings.upstream, context)
   const response = await send(settings, body, context)
-  const add = (chunk: ChatChunk): Generator<Emission> => withReceived(upstream, CHUNK, chunk, output.add(chunk))
   if (!isEventStream(response)) {
-    yield* add(wholeChunk((await readJson(response)) as ChatChunk))
+    const chunk = wholeChunk((await readJson(response)) as ChatChunk)
+    yield* withReceived(upstream, CHUNK, chunk, output.add(chunk))
   } else {
-    for await (const event of eventsOf(response, settings.idleTimeoutMs)) {
-      const parsedEvent = parseChatEvent(event)
-      if (parsedEvent.kind === 'done') break
-      if (parsedEvent.kind === 'chunk') yield* add(parsedEvent.chunk)
-      else yield* withReceived(upstream, parsedEvent.name, parsedEvent.value, [])
+    reading: for await (const events of eventBatchesOf(response, settings.idleTimeoutMs)) {
+      for (const event of events) {
+        const parsedEvent = parseChatEvent(event)
+        if (parsedEvent.kind === 'done') break reading
+        for (const emission of emissionsOf(parsedEvent, output, upstream)) yield emission
+      }
     }
   }
   assertTrustworthy(output, settings)
   yield* output.end()
+}
+
+function emissionsOf(
+  event: Exclude<ChatEvent, { kind: 'done' }>,
+  output: ChatOutput,
+  upstream: UpstreamInfo | undefined,
+): Generator<Emission> {
+  if (event.kind === 'chunk') return withReceived(upstream, CHUNK, event.received, output.add(event.chunk))
+  return withReceived(upstream, event.name, event.value, [])
 }
 
 function isEventStream({ headers }: Response): boolean {

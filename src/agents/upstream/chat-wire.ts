@@ -1,6 +1,7 @@
 /** Chat completions as servers stream them: the fields that are read. Others are kept with the event. */
 import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
+import { JsonText } from '../../core/model/json-text.ts'
 import type { ParsedEvent } from '../../sse/parse.ts'
 
 export interface ToolCallDelta {
@@ -41,7 +42,8 @@ export interface ChatChunk {
 
 /** An event of the stream: a chunk, the end, or an event with a name of the server's own. */
 export type ChatEvent =
-  | { readonly kind: 'chunk'; readonly chunk: ChatChunk }
+  /** `received`: the chunk as it came, for the log. */
+  | { readonly kind: 'chunk'; readonly chunk: ChatChunk; readonly received: unknown }
   | { readonly kind: 'named'; readonly name: string; readonly value: unknown }
   | { readonly kind: 'done' }
 
@@ -49,8 +51,14 @@ export const CHUNK = 'chat.completion.chunk'
 
 export function parseChatEvent({ event, data }: ParsedEvent): ChatEvent {
   if (data.trim() === '[DONE]') return { kind: 'done' }
-  if (event === 'message' || event === CHUNK) return { kind: 'chunk', chunk: chunkIn(data) }
-  if (event === 'error') return { kind: 'chunk', chunk: { error: valueIn(data) } }
+  if (event === 'message' || event === CHUNK) {
+    const chunk = chunkIn(data)
+    return { kind: 'chunk', chunk, received: new JsonText(data, chunk) }
+  }
+  if (event === 'error') {
+    const chunk = { error: valueIn(data) }
+    return { kind: 'chunk', chunk, received: chunk }
+  }
   return { kind: 'named', name: event, value: valueIn(data) }
 }
 

@@ -11,6 +11,7 @@
  */
 import { assert } from './errors.ts'
 import type { Event, EventData, EventType, LoggedEvent } from './event.ts'
+import { JsonText } from './json-text.ts'
 import { serialize, type SerializeBounds, UnserializableError } from './serialize.ts'
 
 const encoder = new TextEncoder()
@@ -23,8 +24,21 @@ export type RecordBody = string
 export function encodeBody(event: Event, bounds: SerializeBounds): RecordBody {
   if (typeof event.data !== 'object' || event.data === null) throw new UnserializableError('data', 'is not an object')
   const actor = event.actor === undefined ? '' : `"actor":${serialize(event.actor, 'actor', bounds)},`
-  return `"type":"${event.type}",${actor}"data":${serialize(event.data, 'data', bounds)}}\n\n`
+  const data = receivedJson(event, bounds) ?? serialize(event.data, 'data', bounds)
+  return `"type":"${event.type}",${actor}"data":${data}}\n\n`
 }
+
+/** An upstream's event is JSON already. Undefined if it is not known to fit. */
+function receivedJson(event: Event, { maxDepth, maxBytes }: SerializeBounds): string | undefined {
+  if (event.type !== 'upstream.received' || !(event.data.data instanceof JsonText)) return undefined
+  const { protocol, name, data } = event.data
+  const text = data.within(maxDepth - 1)
+  if (text === undefined || text.length * 3 + RECEIVED_BYTES_MAX > maxBytes) return undefined
+  return `{"protocol":${JSON.stringify(protocol)},"name":${JSON.stringify(name)},"data":${text}}`
+}
+
+/** Generous, for all but the upstream's own data. */
+const RECEIVED_BYTES_MAX = 4096
 
 /** What a yielded string becomes: most events of most runs, so it takes the shortest way. */
 export function encodeTextBody(text: string, bounds: SerializeBounds): RecordBody {

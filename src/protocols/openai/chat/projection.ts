@@ -85,9 +85,10 @@ export function completionProjection(view: CompletionView): Projection<Completio
       return { state: { ...state, cut }, frames }
     },
     applyTexts(before, texts) {
-      // Each text then gives one chunk.
-      const reply = before.cut || before.relay !== undefined ? undefined : applyTexts(before.reply, texts)
-      return reply && { state: { ...before, reply }, frames: () => textFrames(before, texts) }
+      // Each text then gives one chunk, or none if the upstream's own chunks have shown them.
+      const isShown = before.relay?.isVerbatim !== true
+      const reply = before.cut || (isShown && before.relay !== undefined) ? undefined : applyTexts(before.reply, texts)
+      return reply && { state: { ...before, reply }, frames: () => (isShown ? textFrames(before, texts) : []) }
     },
   }
 }
