@@ -20,6 +20,8 @@ export interface Fault {
   through(upstream: Upstream, gateway: Served): Promise<Cell>
 }
 
+/** Long enough for a phone that was in a tunnel. */
+const MINUTE_MS = 60_000
 const WORDS = 40
 const SCRIPT = `words ${WORDS} every 60`
 
@@ -104,7 +106,8 @@ async function restart(upstream: Upstream): Promise<void> {
 async function leaveAndResume(side: Side, upstream: Upstream, awayMs = 1500): Promise<Cell> {
   const first = await look(side, upstream, SCRIPT, { leaveAfter: 5 })
   await wait(awayMs)
-  const rest = await comeBack(side, upstream, first)
+  // After a minute the run has ended, and A2A has no stream of a finished task.
+  const rest = await comeBack(side, upstream, first, awayMs === MINUTE_MS ? lookBack : resume)
   if (rest === undefined) return { text: `${said(wordsOf(first), WORDS)}; cannot be resumed` }
   const words = wordsOf(first, rest)
   const isWhole = words === WORDS && SUCCESS.test(rest.end)
@@ -193,9 +196,6 @@ async function saidFailure(side: Side, upstream: Upstream, script: string): Prom
 
 const isAgno = ({ protocol }: Upstream): boolean => protocol === 'agentos'
 const isFastA2a = ({ protocol }: Upstream): boolean => protocol === 'a2a'
-
-/** Long enough for a phone that was in a tunnel. */
-const MINUTE_MS = 60_000
 
 const same = (act: (side: Side, upstream: Upstream) => Promise<Cell>): Pick<Fault, 'direct' | 'through'> => ({
   direct: (upstream) => act(directly(upstream), upstream),

@@ -1,6 +1,6 @@
 /**
  * A scripted model behind chat completions. The last message of the user is the script: `words 20 every 50`, `cut 3`, `silent 3`, `hang 3`, `refuse`,
- * `tool odd`.
+ * `tool odd`. Anything else is answered with 40 words.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -53,7 +53,7 @@ function scriptIn(request: ChatRequest): Script {
   // After its result, the model answers.
   if (tool !== undefined && request.messages.at(-1)?.role !== 'tool')
     return { what: 'tool', count: 0, everyMs: 0, chars: 0, tool }
-  const [, what = 'words', count = '3', everyMs = '0', chars = '0'] =
+  const [, what = 'words', count = '40', everyMs = '30', chars = '0'] =
     /(words|cut|silent|hang) (\d+)(?: every (\d+))?(?: size (\d+))?/.exec(said) ?? []
   return { what, count: Number(count), everyMs: Number(everyMs), chars: Number(chars) }
 }

@@ -9,11 +9,13 @@ import { Tally } from '../tally.ts'
 import { type Cell, type Fault, faults } from './faults.ts'
 import { startModelServer } from './model-server.ts'
 import { oddStreams, readOdd, startOddServer } from './odd-streams.ts'
-import { HERMES_KEY, type Upstream, upstreamsOn } from './upstreams.ts'
+import { flagsOf, followPage } from './page.ts'
+import { runReconnectScripts, SCRIPTS_PORT, waitForPort } from './reconnect.ts'
+import { HERMES_KEY, pythonOf, type Upstream, upstreamsOn } from './upstreams.ts'
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string' },
+    only: { type: 'string', multiple: true },
     fault: { type: 'string', default: '' },
     /** Only what is judged, for CI. */
     through: { type: 'boolean', default: false },
@@ -30,6 +32,9 @@ interface Row {
 
 /** The name of the server with odd streams. */
 const ODD = 'odd streams'
+/** What is tried besides faults, for `--fault`. */
+const RECONNECT = 'reconnect scripts'
+const PAGE = 'the commands of docs/gateway.md'
 const NOT_TRIED: Cell = { text: 'not tried' }
 
 const tally = new Tally()
@@ -44,12 +49,13 @@ const ports = {
   hermes: await freePort(),
 }
 const all = upstreamsOn(ports, model.url, folder)
-const chosen = all.filter(({ name }) => values.only === undefined || name === values.only)
+const isChosen = (name: string): boolean => values.only?.includes(name) ?? true
+const chosen = all.filter(({ name }) => isChosen(name))
 process.env['HOLDFAST_UPSTREAM_KEY_OPENAI'] = HERMES_KEY
 const rows: Row[] = []
 try {
   for (const upstream of chosen) await tried(upstream)
-  if (values.only === undefined || values.only === ODD) await triedOdd()
+  if (isChosen(ODD)) await triedOdd()
   if (values.write && !values.through) writeFileSync(join(root, 'docs/comparison/gateway.md'), page(rows))
 } finally {
   model.close()
@@ -59,11 +65,11 @@ try {
 // Connections of streams that never end keep nothing alive.
 process.exit(tally.report('gateway'))
 
-async function gatewayTo({ protocol, url }: Pick<Upstream, 'protocol' | 'url'>): Promise<Served> {
-  const port = await freePort()
+async function gatewayTo({ protocol, url }: Pick<Upstream, 'protocol' | 'url'>, at?: number): Promise<Served> {
+  const port = at ?? (await freePort())
   const store = `sqlite:${join(folder, `${protocol}-${port}.db`)}`
   const main = join(root, 'src/cli/main.ts')
-  const flags = ['--upstream', `${protocol}=${url}`, '--upstream-idle-timeout', '5s']
+  const flags = [...flagsOf({ protocol, url }), '--upstream-idle-timeout', '5s']
   const gateway = new Served(port, ['node', main, 'gateway', ...flags, '--port', String(port), '--store', store])
   await gateway.start()
   return gateway
@@ -88,9 +94,22 @@ async function tried(upstream: Upstream): Promise<void> {
       const through = await fault.through(upstream, gateway).catch(failed)
       found({ fault: fault.title, upstream: upstream.name, direct, through })
     }
+    if (PAGE.includes(values.fault))
+      await tally.check(`${upstream.name}: ${PAGE}`, () => followPage(upstream, gateway.url))
+    if (upstream.protocol === 'agentos' && RECONNECT.includes(values.fault)) await reconnected(upstream)
   } finally {
     await gateway.kill()
     await upstream.kill()
+  }
+}
+
+async function reconnected(upstream: Upstream): Promise<void> {
+  await waitForPort()
+  const gateway = await gatewayTo(upstream, SCRIPTS_PORT)
+  try {
+    await runReconnectScripts(await pythonOf('agno'), upstream.name, tally)
+  } finally {
+    await gateway.kill()
   }
 }
 

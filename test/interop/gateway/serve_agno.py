@@ -10,6 +10,8 @@ from agno.db.sqlite import SqliteDb
 from agno.models.openai.like import OpenAILike
 from agno.os import AgentOS
 from agno.run.agent import CustomEvent
+from agno.team import Team
+from agno.workflow import Step, Workflow
 
 
 @dataclass
@@ -27,5 +29,7 @@ port, model_url, file = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 model = OpenAILike(id="scripted", base_url=model_url, api_key="none", max_retries=0, retries=0)
 db = None if file == "-" else SqliteDb(db_file=file)
 writer = Agent(id="writer", name="Writer", model=model, db=db, tools=[odd], telemetry=False)
-system = AgentOS(id="interop", agents=[writer], telemetry=False)
+team = Team(id="desk", name="Desk", model=model, db=db, members=[writer], telemetry=False)
+flow = Workflow(id="flow", name="Flow", db=db, steps=[Step(name="write", agent=writer)], telemetry=False)
+system = AgentOS(id="interop", agents=[writer], teams=[team], workflows=[flow], telemetry=False)
 uvicorn.run(system.get_app(), host="127.0.0.1", port=port, log_level="error")

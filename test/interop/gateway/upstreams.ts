@@ -101,7 +101,8 @@ export function upstreamsOn(ports: Ports, model: string, folder: string): Upstre
   ]
 }
 
-function pythonOf(name: string): Promise<string> {
+/** The interpreter of an environment, which is installed if it is missing. */
+export function pythonOf(name: string): Promise<string> {
   return ensurePython(join(import.meta.dirname, `requirements-${name}.txt`))
 }
 
