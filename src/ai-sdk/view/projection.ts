@@ -1,6 +1,7 @@
 /** Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions in words. */
 import type { Failure, LoggedEvent, LoggedEventOf } from '../../core/model/event.ts'
 import type { ViewKind } from '../../core/delivery/view-cache.ts'
+import { type JsonTemplate, TemplateMemo } from '../../core/model/json-template.ts'
 import type { Projection, TextsStep, TextStretch } from '../../core/ports/projection.ts'
 import type { Chunk, FinishReason } from '../chunks.ts'
 import { ChatWriter, type ChatView, standingChunk } from './chat-writer.ts'
@@ -25,6 +26,7 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       stepDue: false,
       hasResults: false,
       text: undefined,
+      textTemplate: new TemplateMemo(),
       texts: 0,
       textChars: 0,
       tools: new Map(),
@@ -52,16 +54,41 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
 function continueText(state: ChatState, stretch: TextStretch): TextsStep<ChatState, ChatFrame> | undefined {
   const { text: open, relay, visibility, position } = state
   if (open?.kind !== 'text' || open.message !== stretch.message || relay !== undefined) return undefined
-  const { texts } = stretch
+  const { texts, jsons } = stretch
   const chunkOf = (delta: string): Chunk => ({ type: 'text-delta', id: open.id, delta })
   const chunks = addDeltas(state.chunks, standingChunk(state, chunkOf(texts[0]!), stretch.first), texts)
   if (chunks === undefined) return undefined
   let { textChars } = state
   for (const text of texts) textChars += text.length
   const isShown = visibility === 'open'
+  const framesOf = (template: JsonTemplate): ChatFrame[] =>
+    jsons.map((json, at) => new TextFrame(position + at, json, chunkOf, template))
   return {
     state: { ...state, chunks, textChars, position: isShown ? position + texts.length : position },
-    frames: () => (isShown ? texts.map((text, at) => ({ position: position + at, chunk: chunkOf(text) })) : []),
+    frames: () => (isShown ? framesOf(state.textTemplate.of(open.id, chunkOf)) : []),
+  }
+}
+
+class TextFrame implements ChatFrame {
+  readonly position: number
+  /** As JSON. */
+  readonly #text: string
+  readonly #chunkOf: (delta: string) => Chunk
+  readonly #template: JsonTemplate
+
+  constructor(position: number, text: string, chunkOf: (delta: string) => Chunk, template: JsonTemplate) {
+    this.position = position
+    this.#text = text
+    this.#chunkOf = chunkOf
+    this.#template = template
+  }
+
+  get chunk(): Chunk {
+    return this.#chunkOf(JSON.parse(this.#text) as string)
+  }
+
+  get json(): string {
+    return this.#template.json(this.#text, 0)
   }
 }
 

@@ -1,5 +1,6 @@
 /** What the chat view knows of a run. Immutable: nodes and maps are shared by all checkpoints. */
 import type { Question, Usage } from '../../core/model/event.ts'
+import type { TemplateMemo } from '../../core/model/json-template.ts'
 import type { Chunk } from '../chunks.ts'
 import type { ChunkList } from './chunk-list.ts'
 
@@ -68,6 +69,8 @@ export interface ChatState {
   /** The step has a result of a tool: a client would send the message again if it was the last one. */
   readonly hasResults: boolean
   readonly text: OpenText | undefined
+  /** Of the chunks of texts. */
+  readonly textTemplate: TemplateMemo
   /** Text and reasoning parts so far. */
   readonly texts: number
   /** Characters of the component's own text that stand. */
@@ -112,6 +115,8 @@ export interface ChatFrame {
   /** Number of the chunk. Those that close a stream at a pause have none of their own: what follows after the answer has it. */
   readonly position: number
   readonly chunk: Chunk | '[DONE]' | undefined
+  /** `chunk` as JSON, if it is known. */
+  readonly json?: string
   /** Sent only if the stream ends at this pause. */
   readonly closes?: true
   /** The stream may end here. `cut`: the client has output that it cannot take back, so its connection is aborted. */

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Actor, Event, LoggedEvent } from '../model/event.ts'
 import { encodeBody, encodeRecord, events, sliceOf } from '../model/record.ts'
-import { batchesOf, foldBatch } from './fold-batches.ts'
+import type { TextStretch } from '../ports/projection.ts'
+import { batchesOf, foldBatch, itemsOf } from './fold-batches.ts'
 import { anyCharacter } from '../../testing/any-character.ts'
 
 const RUN = 'run_1'
@@ -44,6 +45,8 @@ test('a fold by batches sees the events of the log, whatever their texts and how
         expect(batch.items.length).toBeLessThanOrEqual(atOnce)
       }
       expect(seen).toEqual(events(slice))
+      for (const item of itemsOf(slice, RUN).items)
+        if ('texts' in item) expect(item.jsons).toEqual(item.texts.map((said) => JSON.stringify(said)))
       expect(count).toBe(list.length)
     }),
   )
@@ -76,6 +79,18 @@ test('texts that follow each other are folded together, up to another message or
     [2, ['d'], 'm1'],
     [4, ['e'], undefined],
   ])
+})
+
+test('the JSON of a text is that of JSON.stringify, however the log has it', () => {
+  const written = ['"a \\/ b"', '"\\u0041"', '"\\u00e9\\n"', '"\\\\/"', '"plain"', '"\\"q\\" \\\\u0041"', '"\\ud83d"', '"é"']
+  const records = written.map((json, index) =>
+    encodeRecord(RUN, index, TIME, 'text.delta', `"type":"text.delta","data":{"text":${json}}}\n\n`),
+  )
+  const { items } = itemsOf(sliceOf(0, records, false), RUN)
+  const [stretch] = items as readonly TextStretch[]
+  expect(items).toHaveLength(1)
+  expect(stretch!.texts).toEqual(written.map((json) => JSON.parse(json) as string))
+  expect(stretch!.jsons).toEqual(stretch!.texts.map((said) => JSON.stringify(said)))
 })
 
 const TIME = '2026-01-01T00:00:00.000Z'

@@ -8,22 +8,26 @@ import type { Projection, TextStretch } from '../ports/projection.ts'
 import { heldBytes } from './held-bytes.ts'
 import { onceATurn } from './turn-memo.ts'
 
-/** Consecutive records of a log. */
-export interface FoldBatch {
+/** Consecutive events of a log. */
+export interface FoldItems {
   readonly items: readonly (LoggedEvent | TextStretch)[]
+  /** Estimated memory that a view keeps of them. */
+  readonly bytes: number
+}
+
+/** Consecutive records of a log. */
+export interface FoldBatch extends FoldItems {
   /** Index of the last record. */
   readonly last: number
   /** Its envelope. */
   readonly envelope: string
-  /** Estimated memory that a view keeps of them. */
-  readonly bytes: number
 }
 
 /** Takes the frames of a fold. */
 export interface FrameSink<Frame> {
   /** Those of one event. */
   add(frames: readonly Frame[], log: number): void
-  /** One for each of consecutive events. */
+  /** One for each of consecutive texts. */
   addEach(frames: readonly Frame[], first: number): void
 }
 
@@ -31,7 +35,7 @@ export interface FrameSink<Frame> {
 export function foldBatch<State, Frame>(
   projection: Projection<State, Frame>,
   state: State,
-  { items }: Pick<FoldBatch, 'items'>,
+  { items }: FoldItems,
   sink?: FrameSink<Frame>,
 ): State {
   let folded = state
@@ -75,8 +79,8 @@ function foldTexts<State, Frame>(
 
 function stretchFrom(stretch: TextStretch, at: number): TextStretch {
   if (at === 0) return stretch
-  const { first, texts, times } = stretch
-  return { ...stretch, first: first + at, texts: texts.slice(at), times: times.slice(at) }
+  const { first, texts, jsons, times } = stretch
+  return { ...stretch, first: first + at, texts: texts.slice(at), jsons: jsons.slice(at), times: times.slice(at) }
 }
 
 function textEvent({ run, first, texts, times, message }: TextStretch, at: number): LoggedEvent {
@@ -86,8 +90,20 @@ function textEvent({ run, first, texts, times, message }: TextStretch, at: numbe
 }
 
 /** All records of a slice, for the views of all protocols. */
-export function sliceBatches(slice: Slice, run: string): readonly FoldBatch[] {
-  return onceATurn(slice, sliceBatches, () => [...batchesOf(slice, run, Infinity)])
+export function itemsOf(slice: Slice, run: string): FoldItems {
+  return onceATurn(slice, itemsOf, () => readItems(slice, run))
+}
+
+function readItems(slice: Slice, run: string): FoldItems {
+  const batch = new BatchDraft(run)
+  let index = slice.first
+  for (const { text, isAscii } of decodedParts(slice)) {
+    const records = new PartReader(text, run)
+    batch.isAscii = isAscii
+    while (records.hasMore) records.readInto(batch, index++)
+  }
+  assertCount(slice, index - slice.first)
+  return batch
 }
 
 /** The records of a slice, at most so many at a time. */
@@ -96,47 +112,49 @@ export function* batchesOf(slice: Slice, run: string, atOnce: number): Generator
   for (const { text, isAscii } of decodedParts(slice)) {
     const records = new PartReader(text, run)
     while (records.hasMore) {
-      const batch = new BatchDraft(run, isAscii)
+      const batch = new BatchDraft(run)
+      batch.isAscii = isAscii
       for (let count = 0; count < atOnce && records.hasMore; count++) records.readInto(batch, index++)
-      yield batch.end(index - 1, records.lastEnvelope)
+      yield { items: batch.items, bytes: batch.bytes, last: index - 1, envelope: records.lastEnvelope }
     }
   }
   assertCount(slice, index - slice.first)
 }
 
-type Draft<Type> = { -readonly [Key in keyof Type]: Type[Key] }
+interface StretchDraft extends TextStretch {
+  readonly texts: string[]
+  readonly jsons: string[]
+  readonly times: string[]
+}
 
-class BatchDraft {
+class BatchDraft implements FoldItems {
+  readonly items: (LoggedEvent | TextStretch)[] = []
+  bytes = 0
+  /** No character of what is added next takes more than a byte. */
+  isAscii = false
   readonly #run: string
-  readonly #isAscii: boolean
-  readonly #items: (LoggedEvent | TextStretch)[] = []
-  #stretch: (Draft<TextStretch> & { readonly texts: string[]; readonly times: string[] }) | undefined
-  #bytes = 0
+  #stretch: StretchDraft | undefined
 
-  constructor(run: string, isAscii: boolean) {
+  constructor(run: string) {
     this.#run = run
-    this.#isAscii = isAscii
   }
 
   /** `chars`: of its envelope. */
-  addText(index: number, chars: number, time: string, text: string, message: string | undefined): void {
-    this.#bytes += this.#isAscii ? chars : 2 * chars
+  addText(index: number, chars: number, time: string, json: string, text: string, message: string | undefined): void {
+    this.bytes += this.isAscii ? chars : 2 * chars
     if (this.#stretch === undefined || this.#stretch.message !== message) {
-      this.#stretch = { run: this.#run, first: index, texts: [], times: [], message }
-      this.#items.push(this.#stretch)
+      this.#stretch = { run: this.#run, first: index, texts: [], jsons: [], times: [], message }
+      this.items.push(this.#stretch)
     }
     this.#stretch.texts.push(text)
+    this.#stretch.jsons.push(json)
     this.#stretch.times.push(time)
   }
 
   addEvent(event: LoggedEvent, chars: number): void {
-    this.#bytes += heldBytes(event, chars, this.#isAscii)
+    this.bytes += heldBytes(event, chars, this.isAscii)
     this.#stretch = undefined
-    this.#items.push(event)
-  }
-
-  end(last: number, envelope: string): FoldBatch {
-    return { items: this.#items, last, envelope, bytes: this.#bytes }
+    this.items.push(event)
   }
 }
 
@@ -145,6 +163,8 @@ const TEXT_BODY = '"type":"text.delta","data":{"text":"'
 const MESSAGE = '","message":"'
 const END = '"}}\n\n'
 const BACKSLASH = 92
+/** What may stand for a character that `JSON.stringify` writes differently. */
+const OTHER_ESCAPE = /\\[u/]/
 
 /** Reads the records of a decoded part one after the other. */
 class PartReader {
@@ -160,7 +180,7 @@ class PartReader {
   constructor(text: string, run: string) {
     this.#text = text
     this.#run = run
-    this.#timeAt = `{"run":"${run}","index":,"time":"`.length
+    this.#timeAt = '{"run":"","index":,"time":"'.length + run.length
   }
 
   get hasMore(): boolean {
@@ -193,6 +213,7 @@ class PartReader {
     const textAt = bodyAt + TEXT_BODY.length
     const textEnd = this.#endOfString(textAt)
     if (textEnd === textAt) return false
+    const json = this.#json(textAt, textEnd)
     const added = this.#string(textAt, textEnd)
     const hasMessage = text.startsWith(MESSAGE, textEnd)
     const messageAt = textEnd + MESSAGE.length
@@ -201,7 +222,7 @@ class PartReader {
     const after = end + END.length
     const time = text.slice(timeAt, timeAt + ISO_CHARS)
     const message = hasMessage ? this.#string(messageAt, end) : undefined
-    batch.addText(index, after - 2 - start, time, added, message)
+    batch.addText(index, after - 2 - start, time, json, added, message)
     this.#envelopeAt = start
     this.#at = after
     return true
@@ -224,6 +245,12 @@ class PartReader {
   #string(start: number, end: number): string {
     if (!this.#hasEscape(start, end)) return this.#text.slice(start, end)
     return JSON.parse(this.#text.slice(start - 1, end + 1)) as string
+  }
+
+  /** The string as `JSON.stringify` gives it. A log that was imported may have been written otherwise, such as `\/` for a slash. */
+  #json(start: number, end: number): string {
+    const json = this.#text.slice(start - 1, end + 1)
+    return this.#hasEscape(start, end) && OTHER_ESCAPE.test(json) ? JSON.stringify(JSON.parse(json)) : json
   }
 
   /** Looks for the next backslash once, however many strings lie before it: `from` never decreases. */

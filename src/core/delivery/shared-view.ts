@@ -5,11 +5,11 @@
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import { markOf, parseEnvelope, type Slice } from '../model/record.ts'
+import { lastMark, lastOf, markOf, parseEnvelope, type Slice } from '../model/record.ts'
 import type { Run } from '../model/run.ts'
 import type { Store } from '../ports/store.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
-import { type FoldBatch, foldBatch, sliceBatches } from './fold-batches.ts'
+import { type FoldBatch, foldBatch, itemsOf } from './fold-batches.ts'
 import type { Fold } from './fold-queue.ts'
 import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
@@ -28,6 +28,8 @@ export interface Checkpoint<State> {
   readonly state: State
   /** Estimated memory of what was folded. */
   readonly bytes: number
+  /** The view or several subscribers have it. Kept here, because a set of all of them costs the garbage collector more than the fold. */
+  isShared: boolean
 }
 
 /** A position on the log that corresponds to one among the frames. */
@@ -56,6 +58,8 @@ interface ViewParts<State, Frame> {
 const CHECKPOINT_EVENTS = 32
 /** Estimated memory that is added before it is charged. */
 const CHARGED_BYTES = 64 * 1024
+/** The same while it is followed: as much as is charged for a view without checkpoints. */
+const LIVE_CHARGED_BYTES = 4096
 /** How much larger the pages are from which a view is built: each costs a round trip to the store. */
 const BUILD_PAGE_FACTOR = 4
 
@@ -66,13 +70,13 @@ export class SharedView<State, Frame> {
   #checkpoints: Checkpoint<State>[] = []
   #tip: Checkpoint<State>
   #building: Promise<Checkpoint<State>> | undefined
-  /** Checkpoints that this view or several subscribers have. */
-  readonly #shared = new WeakSet<Checkpoint<State>>()
+  /** Estimated memory that the cache has counted. */
+  #charged = -Infinity
 
   constructor(parts: ViewParts<State, Frame>) {
     this.#parts = parts
     const { kind, run, first } = parts
-    this.start = { index: first - 1, mark: undefined, state: kind.projection.initial(run), bytes: 0 }
+    this.start = { index: first - 1, mark: undefined, state: kind.projection.initial(run), bytes: 0, isShared: true }
     this.#tip = this.start
   }
 
@@ -89,6 +93,7 @@ export class SharedView<State, Frame> {
   forget(): void {
     this.#checkpoints = []
     this.#tip = this.start
+    this.#charged = -Infinity
   }
 
   /** Folds the events of a slice that follows a checkpoint; once for all subscribers of the same slice. */
@@ -96,16 +101,11 @@ export class SharedView<State, Frame> {
     let isKnown = true
     const fold = (): ViewStep<State, Frame> => {
       isKnown = false
-      return this.#fold(before, sliceBatches(slice, this.run.id))
+      return this.#fold(before, slice)
     }
     const step = onceATurn(slice, this, fold, (known) => isSame(known.before, before))
-    if (isKnown) this.#shared.add(step.after)
+    if (isKnown) step.after.isShared = true
     return step
-  }
-
-  /** Whether a checkpoint is not that of one subscriber alone. */
-  isShared(checkpoint: Checkpoint<State>): boolean {
-    return checkpoint === this.start || this.#shared.has(checkpoint)
   }
 
   /**
@@ -223,16 +223,13 @@ export class SharedView<State, Frame> {
     await this.#verified()
   }
 
-  #fold(before: Checkpoint<State>, batches: readonly FoldBatch[]): ViewStep<State, Frame> {
+  #fold(before: Checkpoint<State>, slice: Slice): ViewStep<State, Frame> {
     const { projection, mayEnd } = this.#parts.kind
     const frames = new StepFrames(mayEnd)
-    let { state, bytes } = before
-    for (const batch of batches) {
-      state = foldBatch(projection, state, batch, frames)
-      bytes += batch.bytes
-    }
-    const { last, envelope } = batches.at(-1)!
-    const folded = { index: last, mark: markOf(envelope), state, bytes }
+    const items = itemsOf(slice, this.run.id)
+    const state = foldBatch(projection, before.state, items, frames)
+    const bytes = before.bytes + items.bytes
+    const folded = { index: lastOf(slice), mark: lastMark(slice), state, bytes, isShared: false }
     // A subscriber that has caught up shares the state that the view has.
     const after = isSame(folded, this.#tip) ? this.#tip : folded
     // Of another history if the log lost its end meanwhile: only what follows the newest checkpoint is certain to be its sequel.
@@ -245,17 +242,14 @@ export class SharedView<State, Frame> {
     const { store, run, limits } = this.#parts
     const bounds = { maxBytes: BUILD_PAGE_FACTOR * limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS, fold }
     let at = await this.#verified()
-    let charged = 0
     for await (const batch of batchesAfter(store, run.id, at.index, bounds)) {
       at = this.#foldTo(at, batch)
       if (at.bytes > Math.max(limits.maxViewBytes, limits.maxFoldBytes)) throw logTooLarge(run.id)
       this.#extend(at)
-      if (at.bytes - charged < CHARGED_BYTES) continue
-      charged = at.bytes
+      if (!this.#charge(CHARGED_BYTES)) continue
       fold.holds({ view: this, sharedBytes: at.bytes, ownBytes: 0 })
-      this.#charge()
     }
-    this.#charge()
+    this.#charge(0)
     return at
   }
 
@@ -267,6 +261,7 @@ export class SharedView<State, Frame> {
       mark: markOf(envelope),
       state: foldBatch(this.#parts.kind.projection, state, batch),
       bytes: bytes + batch.bytes,
+      isShared: false,
     }
   }
 
@@ -282,11 +277,16 @@ export class SharedView<State, Frame> {
   #note(checkpoint: Checkpoint<State>): void {
     if (checkpoint.index <= this.#tip.index) return
     this.#extend(checkpoint)
-    this.#charge()
+    this.#charge(LIVE_CHARGED_BYTES)
   }
 
-  #charge(): void {
-    if (this.#tip !== this.start) this.#parts.cache.charge(this, this.#tip.bytes)
+  /** Whether so much was added that it is charged. */
+  #charge(leastBytes: number): boolean {
+    const { bytes } = this.#tip
+    if (this.#tip === this.start || bytes - this.#charged < leastBytes) return false
+    this.#charged = bytes
+    this.#parts.cache.charge(this, bytes)
+    return true
   }
 
   #extend(checkpoint: Checkpoint<State>): void {
@@ -294,7 +294,7 @@ export class SharedView<State, Frame> {
     const last = this.#checkpoints.at(-1) ?? this.start
     if (this.#tip !== this.start && this.#tip.index - last.index >= CHECKPOINT_EVENTS) this.#keep(this.#tip)
     this.#tip = checkpoint
-    this.#shared.add(checkpoint)
+    checkpoint.isShared = true
   }
 
   /** A subscriber that missed `n` events folds at most about `n` others, so old checkpoints may be far apart. */
@@ -316,7 +316,7 @@ export class SharedView<State, Frame> {
 }
 
 function isSame(one: Checkpoint<unknown>, other: Checkpoint<unknown>): boolean {
-  return one.index === other.index && one.mark === other.mark
+  return one === other || (one.index === other.index && one.mark === other.mark)
 }
 
 function logTooLarge(id: string): HoldfastError {

@@ -5,7 +5,14 @@
 import type { Slice } from '../model/record.ts'
 import { eventLoop, eventLoopTick } from '../runtime/event-loop-tick.ts'
 
-const memo = new Map<Slice, Map<object, unknown>>()
+/** What one of them has computed of a slice, and the others before it. They are few: a view for each protocol in use. */
+interface Computed {
+  readonly by: object
+  readonly value: unknown
+  readonly next: Computed | undefined
+}
+
+const memo = new Map<Slice, Computed>()
 let turn: number | undefined
 
 /** `by`: who computes it. Computed again if what is known does not fit. */
@@ -21,11 +28,9 @@ export function onceATurn<Value>(
     memo.clear()
     eventLoop.defer(() => memo.clear()) // what nobody asks for again is not kept
   }
-  let ofSlice = memo.get(slice)
-  if (ofSlice === undefined) memo.set(slice, (ofSlice = new Map()))
-  const known = ofSlice.get(by) as Value | undefined
-  if (known !== undefined && fits(known)) return known
+  for (let known = memo.get(slice); known !== undefined; known = known.next)
+    if (known.by === by && fits(known.value as Value)) return known.value as Value
   const value = compute()
-  ofSlice.set(by, value)
+  memo.set(slice, { by, value, next: memo.get(slice) })
   return value
 }

@@ -28,7 +28,7 @@ export class ViewPosition<State, Frame> {
     const step = this.#view.step(this.#at, slice)
     this.#at = step.after
     // What nobody else has folded to the same event is a copy of its own.
-    this.#ownBytes = this.#view.isShared(step.after) ? 0 : this.#ownBytes + step.after.bytes - step.before.bytes
+    this.#ownBytes = step.after.isShared ? 0 : this.#ownBytes + step.after.bytes - step.before.bytes
     return step
   }
 }

@@ -8,6 +8,13 @@ const ENCODINGS_MAX = 8
 
 const encoder = new TextEncoder()
 
+interface KeptEncoding {
+  readonly key: string
+  readonly text: string
+  /** Once a second subscriber needs it. */
+  bytes: Uint8Array | undefined
+}
+
 export class ViewStep<State, Frame> {
   readonly before: Checkpoint<State>
   readonly after: Checkpoint<State>
@@ -16,8 +23,8 @@ export class ViewStep<State, Frame> {
   readonly logs: readonly number[]
   /** Which frames may end a stream. */
   readonly ends: readonly number[]
-  /** A text until a second subscriber needs it. */
-  readonly #encoded = new Map<string, Uint8Array | string>()
+  /** Mostly one: a list of them costs less than a map. */
+  readonly #kept: KeptEncoding[] = []
 
   constructor(before: Checkpoint<State>, after: Checkpoint<State>, { frames, logs, ends }: StepFrames<Frame>) {
     this.before = before
@@ -33,12 +40,12 @@ export class ViewStep<State, Frame> {
    */
   encode(encoding: Encoding<Frame>): Encoded {
     const { key } = encoding
-    const found = this.#encoded.get(key)
-    if (found !== undefined && typeof found !== 'string') return found
-    const encoded = found === undefined ? encodeFrames(encoding, this.frames) : encoder.encode(found)
-    if (encoded instanceof EncodedParts) return encoded
-    if (found !== undefined || this.#encoded.size < ENCODINGS_MAX) this.#encoded.set(key, encoded)
-    return encoded
+    const known = this.#kept.find((kept) => kept.key === key)
+    if (known !== undefined) return (known.bytes ??= encoder.encode(known.text))
+    const text = encodeFrames(encoding, this.frames)
+    if (!(text instanceof EncodedParts) && this.#kept.length < ENCODINGS_MAX)
+      this.#kept.push({ key, text, bytes: undefined })
+    return text
   }
 }
 
@@ -54,16 +61,17 @@ export class StepFrames<Frame> implements FrameSink<Frame> {
   }
 
   add(frames: readonly Frame[], log: number): void {
-    for (const frame of frames) this.#push(frame, log)
+    for (const frame of frames) {
+      if (this.#mayEnd(frame)) this.ends.push(this.frames.length)
+      this.frames.push(frame)
+      this.logs.push(log)
+    }
   }
 
   addEach(frames: readonly Frame[], first: number): void {
-    for (let at = 0; at < frames.length; at++) this.#push(frames[at]!, first + at)
-  }
-
-  #push(frame: Frame, log: number): void {
-    if (this.#mayEnd(frame)) this.ends.push(this.frames.length)
-    this.frames.push(frame)
-    this.logs.push(log)
+    for (let at = 0; at < frames.length; at++) {
+      this.frames.push(frames[at]!)
+      this.logs.push(first + at)
+    }
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonTemplate } from './json-template.ts'
+import { jsonTemplate, TemplateMemo } from './json-template.ts'
 
 const builds: readonly ((text: string, number: number) => object)[] = [
   (text, number) => ({ first: 'a', text, number, last: null }),
@@ -16,7 +16,8 @@ test('JSON by a template is that of JSON.stringify, wherever the text and the nu
   fc.assert(
     fc.property(fc.constantFrom(...builds), fc.array(fc.tuple(text, fc.nat())), (build, values) => {
       const template = jsonTemplate(build)
-      for (const [said, number] of values) expect(template.json(said, number)).toBe(JSON.stringify(build(said, number)))
+      for (const [said, number] of values)
+        expect(template.json(JSON.stringify(said), number)).toBe(JSON.stringify(build(said, number)))
     }),
   )
 })
@@ -24,5 +25,16 @@ test('JSON by a template is that of JSON.stringify, wherever the text and the nu
 test('a value that has the marks of the template itself is serialized as it is', () => {
   const marks = { name: '\u0000text\u0000', number: 9_007_199_254_740_881 }
   const build = (text: string, number: number): object => ({ ...marks, text, at: number })
-  expect(jsonTemplate(build).json('a', 7)).toBe(JSON.stringify(build('a', 7)))
+  expect(jsonTemplate(build).json('"a"', 7)).toBe(JSON.stringify(build('a', 7)))
+})
+
+test('a template is used again for the same key, and made again for another', () => {
+  const memo = new TemplateMemo()
+  const build =
+    (id: string) =>
+    (text: string): object => ({ id, text })
+  const first = memo.of('a', build('a'))
+  expect(memo.of('a', build('a'))).toBe(first)
+  expect(memo.of('b', build('b')).json('"x"', 0)).toBe('{"id":"b","text":"x"}')
+  expect(memo.of('a', build('a')).json('"x"', 0)).toBe('{"id":"a","text":"x"}')
 })

@@ -3,7 +3,23 @@
  * `JSON.stringify`, without building and serializing each value.
  */
 export interface JsonTemplate {
+  /** `text`: as JSON, as `JSON.stringify` gives it. */
   json(text: string, number: number): string
+}
+
+/** The template that was used last. The frames of one run mostly have the same, whatever slices their texts come in. */
+export class TemplateMemo {
+  #key: string | number | undefined
+  #template: JsonTemplate | undefined
+
+  /** `key`: all that `build` depends on and that can change in a run. */
+  of(key: string | number, build: (text: string, number: number) => object): JsonTemplate {
+    if (this.#template === undefined || this.#key !== key) {
+      this.#key = key
+      this.#template = jsonTemplate(build)
+    }
+    return this.#template
+  }
 }
 
 /** What stands for the text and the number while a template is made. A value that has one of them elsewhere is serialized instead. */
@@ -20,13 +36,13 @@ export function jsonTemplate(build: (text: string, number: number) => object): J
   const [first = '', ...others] = before.split(hole)
   const [second = '', ...rest] = after.split(hole)
   if (others.length === 1 && rest.length === 0)
-    return { json: (text, number) => first + number + others[0] + JSON.stringify(text) + after }
+    return { json: (text, number) => first + number + others[0] + text + after }
   if (others.length === 0 && rest.length === 1)
-    return { json: (text, number) => before + JSON.stringify(text) + second + number + rest[0] }
-  if (others.length === 0 && rest.length === 0) return { json: (text) => before + JSON.stringify(text) + after }
+    return { json: (text, number) => before + text + second + number + rest[0] }
+  if (others.length === 0 && rest.length === 0) return { json: (text) => before + text + after }
   return plain(build)
 }
 
 function plain(build: (text: string, number: number) => object): JsonTemplate {
-  return { json: (text, number) => JSON.stringify(build(text, number)) }
+  return { json: (text, number) => JSON.stringify(build(JSON.parse(text) as string, number)) }
 }

@@ -15,6 +15,7 @@ import {
   sliceAfter,
   sliceBefore,
   lastMark,
+  markOf,
   sliceOf,
   sliceWithin,
 } from './record.ts'
@@ -202,6 +203,13 @@ describe('the mark of the last record', () => {
   test('does not depend on what comes before it', () => {
     const last = encodeRecord('run_1', 1, time, 'text.delta', encodeTextBody('text', bounds))
     expect(lastMark(sliceOf(1, [last], false))).toBe(lastMark(sliceOf(0, [first, last], false)))
+  })
+
+  test('is the same by its envelope, whatever its length and its characters', () => {
+    for (const text of ['a', 'Grüße', '👋'.repeat(400), 'x'.repeat(3000), 'é'.repeat(1500)]) {
+      const slice = sliceOf(0, [encodeRecord('run_1', 0, time, 'text.delta', encodeTextBody(text, bounds))], false)
+      expect(markOf(rawRecords(slice)[0]!.envelope)).toBe(lastMark(slice))
+    }
   })
 })
 

@@ -90,13 +90,22 @@ export function lastMark(slice: Slice): string {
   let mark = marks.get(slice)
   if (mark === undefined) {
     const { bytes } = slice
-    const start = bytes.lastIndexOf(NEWLINE, bytes.length - 3) + 1 // of the last line
-    const end = Math.min(start + MARKED_BYTES_MAX, bytes.length)
-    const rest = Math.max(end, bytes.length - MARKED_BYTES_MAX)
-    mark = `${bytes.length - start}.${hashOf(bytes, rest, bytes.length, hashOf(bytes, start, end)) >>> 0}`
+    mark = markFrom(bytes, bytes.lastIndexOf(NEWLINE, bytes.length - 3) + 1)
     marks.set(slice, mark)
   }
   return mark
+}
+
+/** The mark of a record, by its envelope. */
+export function markOf(envelope: string): string {
+  return markFrom(encoder.encode(`data: ${envelope}\n\n`), 0)
+}
+
+/** `start`: of the record's last line, which has its data. */
+function markFrom(bytes: Uint8Array, start: number): string {
+  const end = Math.min(start + MARKED_BYTES_MAX, bytes.length)
+  const rest = Math.max(end, bytes.length - MARKED_BYTES_MAX)
+  return `${bytes.length - start}.${hashOf(bytes, rest, bytes.length, hashOf(bytes, start, end)) >>> 0}`
 }
 
 /** FNV-1a. */
@@ -221,17 +230,6 @@ export class SliceRecord {
     return (this.#event ??= parseEnvelope(this.text, this.#run, this.#index))
   }
 }
-
-/** Tells a record from another one with its index, by its envelope. Of a long one only its ends count. */
-export function markOf(envelope: string): string {
-  const seen =
-    envelope.length <= 2 * MARKED_CHARS ? envelope : envelope.slice(0, MARKED_CHARS) + envelope.slice(-MARKED_CHARS)
-  let hash = 0x811c9dc5
-  for (let at = 0; at < seen.length; at++) hash = Math.imul(hash ^ seen.charCodeAt(at), 0x01000193)
-  return `${envelope.length}.${hash >>> 0}`
-}
-
-const MARKED_CHARS = 1024
 
 const TEXT_RECORD = '"type":"text.delta",'
 const DATA = '"data":'

@@ -22,13 +22,15 @@ export interface TextStretch {
   /** Index of the first one. */
   readonly first: number
   readonly texts: readonly string[]
+  /** The texts as JSON, as `JSON.stringify` gives it. */
+  readonly jsons: readonly string[]
   readonly times: readonly string[]
   readonly message: string | undefined
 }
 
 export interface TextsStep<State, Frame> {
   readonly state: State
-  /** One frame for each text, or none at all. Built when it is called: a fold that only needs the state does not pay for it. */
+  /** One frame for each text, or none at all; no stream ends at one of them. Built when it is called: a fold that only needs the state does not pay for it. */
   frames(): readonly Frame[]
 }
 

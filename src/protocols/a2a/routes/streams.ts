@@ -63,7 +63,11 @@ const templates = new WeakMap<ContinuedText['artifact'], Map<string, JsonTemplat
 const FORMS_MAX = 8
 
 /** Only the task that a stream starts with depends on what else the caller asked for, such as the length of its history. */
-function frameEncoding(caller: OperationCaller, task: TaskStream, encoding: StreamEncoding): Encoding<TaskFrame> {
+export function frameEncoding(
+  caller: Pick<OperationCaller, 'extensions'>,
+  task: Pick<TaskStream, 'view' | 'gap'>,
+  encoding: Pick<StreamEncoding, 'key' | 'event' | 'envelope'>,
+): Encoding<TaskFrame> {
   const { before = '', after = '' } = encoding.envelope ?? {}
   const { historyLength = '', includeArtifacts = true } = task.view
   const hasPosition = caller.extensions.has(RESUME_EXTENSION)
@@ -72,7 +76,7 @@ function frameEncoding(caller: OperationCaller, task: TaskStream, encoding: Stre
     inForm(templates, artifact, form, () => jsonTemplate((text) => encoding.event(artifact.updateWith(text)) as object))
   const bodyOf = (frame: TaskFrame): string => {
     const { continued } = frame
-    if (continued !== undefined && !hasPosition) return templateOf(continued.artifact).json(continued.text, 0)
+    if (continued !== undefined && !hasPosition) return templateOf(continued.artifact).json(continued.json, 0)
     return inForm(bodies, frame, form, () => JSON.stringify(encoding.event(responseOf(frame, caller, task))))
   }
   return {
@@ -119,7 +123,11 @@ export function updateFor(frame: TaskFrame, view?: TaskView): StreamResponse {
 }
 
 /** An event for this caller, with its position if the caller activated the extension. */
-export function responseOf(frame: TaskFrame, caller: OperationCaller, { view, gap }: TaskStream): StreamResponse {
+export function responseOf(
+  frame: TaskFrame,
+  caller: Pick<OperationCaller, 'extensions'>,
+  { view, gap }: Pick<TaskStream, 'view' | 'gap'>,
+): StreamResponse {
   const visible = updateFor(frame, view)
   if (!caller.extensions.has(RESUME_EXTENSION)) return visible
   const { sequence, origin } = frame

@@ -21,7 +21,7 @@ import { isSettled, type TaskState, taskStates, waitingState } from './states.ts
 import type { Message, StatusUpdate, StreamResponse, Task } from '../wire/wire.ts'
 import { isShown, relayAfter, type TaskRelay, updateIn } from './relay.ts'
 import { artifactUpdateOf, statusOf, taskOf } from './task.ts'
-import { type ContinuedText, textFrames } from './text-frames.ts'
+import { type ContinuedText, OwnTexts, textFrames } from './text-frames.ts'
 
 /** Answers to questions, newest first. */
 export interface AnsweredTurn {
@@ -45,6 +45,7 @@ export interface TaskFold {
   readonly message: Message | undefined
   readonly turns: AnsweredTurn | undefined
   readonly artifacts: Artifacts | undefined
+  readonly ownTexts: OwnTexts
   /** Whether earlier events were trimmed; undefined before the first event. */
   readonly trimmed: boolean | undefined
   /** Next sequence number. */
@@ -112,6 +113,7 @@ export function beginTask(run: Run): TaskFold {
     message: undefined,
     turns: undefined,
     artifacts: undefined,
+    ownTexts: new OwnTexts(),
     trimmed: undefined,
     sequence: 0,
     origin: undefined,

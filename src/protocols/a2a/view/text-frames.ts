@@ -1,27 +1,44 @@
 /** The events of texts that continue an artifact. What few streams need of them is built when it is read. */
 import type { TextStretch } from '../../../core/ports/projection.ts'
 import type { StreamResponse } from '../wire/wire.ts'
-import { textChunk } from './artifacts.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { type ArtifactFold, textChunk } from './artifacts.ts'
 import type { Origin, TaskFold, TaskFrame } from './projection.ts'
 import { artifactUpdateOf } from './task.ts'
 
 /** Events of consecutive texts differ only in the text. */
 export interface ContinuedText {
   readonly text: string
+  /** The text as JSON. */
+  readonly json: string
   /** The same object for all of them. */
   readonly artifact: ContinuedArtifact
 }
 
 class ContinuedArtifact {
-  readonly #before: TaskFold
+  readonly id: string
+  readonly #run: Run
+  readonly #artifact: ArtifactFold
 
-  constructor(before: TaskFold) {
-    this.#before = before
+  constructor(run: Run, artifact: ArtifactFold) {
+    this.id = artifact.id
+    this.#run = run
+    this.#artifact = artifact
   }
 
   updateWith(text: string): StreamResponse {
-    const { run, artifacts } = this.#before
-    return { artifactUpdate: artifactUpdateOf(run, textChunk(artifacts!.newest, text)) }
+    return { artifactUpdate: artifactUpdateOf(this.#run, textChunk(this.#artifact, text)) }
+  }
+}
+
+/** The artifact of the run's own texts that was continued last. All that its events show of it is its id. */
+export class OwnTexts {
+  #last: ContinuedArtifact | undefined
+
+  continued({ run, artifacts }: TaskFold): ContinuedArtifact {
+    const { newest } = artifacts!
+    if (this.#last?.id !== newest.id) this.#last = new ContinuedArtifact(run, newest)
+    return this.#last!
   }
 }
 
@@ -30,14 +47,15 @@ type Continue = (before: TaskFold, stretch: TextStretch) => TaskFold | undefined
 /** `stretch` continues the task that it is given with. */
 export function textFrames(before: TaskFold, stretch: TextStretch, continueTask: Continue): TaskFrame[] {
   const foldAfter = (count: number): TaskFold => continueTask(before, firstOf(stretch, count))!
-  const artifact = new ContinuedArtifact(before)
+  const artifact = before.ownTexts.continued(before)
   return stretch.texts.map(
-    (text, at) => new TextFrame(before.sequence + at, { text, artifact }, stretch, at, foldAfter),
+    (text, at) =>
+      new TextFrame(before.sequence + at, { text, json: stretch.jsons[at]!, artifact }, stretch, at, foldAfter),
   )
 }
 
-function firstOf({ texts, times, ...rest }: TextStretch, count: number): TextStretch {
-  return { ...rest, texts: texts.slice(0, count), times: times.slice(0, count) }
+function firstOf({ texts, jsons, times, ...rest }: TextStretch, count: number): TextStretch {
+  return { ...rest, texts: texts.slice(0, count), jsons: jsons.slice(0, count), times: times.slice(0, count) }
 }
 
 class TextFrame implements TaskFrame {

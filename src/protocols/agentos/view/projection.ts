@@ -16,6 +16,7 @@ import { type Frame, FrameWriter } from './frame-writer.ts'
 import { ownMetadata, shownRunId } from '../wire/run-id.ts'
 import { contentType } from '../wire/shapes.ts'
 import { Speakers } from './speakers.ts'
+import { OwnTexts } from './text-frames.ts'
 import { rootOf, type Speaker, speakerOf, type State } from './state.ts'
 import { valuesOf, retractFrom } from './persistent-list.ts'
 import {
@@ -65,6 +66,7 @@ function initial({ id, component, session, createdAt, metadata }: Run, describe:
     next: 0,
     last: -1,
     speakers: Speakers.of(root),
+    ownTexts: new OwnTexts(),
     steps: new Map(),
     questions: [],
     askedAt: createdAt,

@@ -7,6 +7,7 @@ import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { StepOutput } from '../wire/shapes.ts'
 import type { Speakers } from './speakers.ts'
 import type { PersistentList } from './persistent-list.ts'
+import type { OwnTexts } from './text-frames.ts'
 
 export interface State {
   readonly run: string
@@ -29,6 +30,7 @@ export interface State {
   readonly trimmedBefore?: number
   /** By run id; the run's own component comes first. */
   readonly speakers: Speakers
+  readonly ownTexts: OwnTexts
   /** Steps of workflows, by step id. */
   readonly steps: ReadonlyMap<string, Step>
   readonly questions: readonly Question[]

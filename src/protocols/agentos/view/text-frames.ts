@@ -14,18 +14,24 @@ export function textFields({ kind }: Speaker, text: string): object {
   }
 }
 
-export function textFrames(state: State, speaker: Speaker, { first, texts, times }: TextStretch): Frame[] {
-  const family = sharedFamily(speaker)
-  const event = `${family.prefix}RunContent`
-  const frames: Frame[] = []
-  let second: SecondOfTexts | undefined
-  for (let at = 0; at < texts.length; at++) {
-    const time = times[at]!
-    if (second === undefined || !second.has(time))
-      second = new SecondOfTexts(time, speaker, headOf(state, family, event, speaker, time))
-    frames.push(new TextFrame(state.next + at, event, first + at, texts[at]!, second))
+/** `speaker`: the run's own component. */
+export function textFrames(state: State, speaker: Speaker, { first, jsons, times }: TextStretch): Frame[] {
+  const event = `${sharedFamily(speaker).prefix}RunContent`
+  return jsons.map((json, at) => {
+    const second = state.ownTexts.at(times[at]!, state, speaker, event)
+    return new TextFrame(state.next + at, event, first + at, json, second)
+  })
+}
+
+/** What frames of the run's own texts share: of what they begin with, only the time ever changes. */
+export class OwnTexts {
+  #second: SecondOfTexts | undefined
+
+  at(time: string, state: State, speaker: Speaker, event: string): SecondOfTexts {
+    if (this.#second?.has(time) !== true)
+      this.#second = new SecondOfTexts(time, speaker, headOf(state, sharedFamily(speaker), event, speaker, time))
+    return this.#second!
   }
-  return frames
 }
 
 /** `2026-01-01T00:00:00` */
@@ -53,6 +59,7 @@ class SecondOfTexts {
     return { ...this.#head, ...textFields(this.#speaker, text), event_index: index }
   }
 
+  /** `text`: as JSON. */
   json(text: string, index: number): string {
     this.#template ??= jsonTemplate((said, number) => this.data(said, number))
     return this.#template.json(text, index)
@@ -64,6 +71,7 @@ class TextFrame implements Frame {
   readonly event: string
   readonly log: number
   readonly pauses = false
+  /** As JSON. */
   readonly #text: string
   readonly #second: SecondOfTexts
 
@@ -76,7 +84,7 @@ class TextFrame implements Frame {
   }
 
   get data(): Readonly<Record<string, unknown>> {
-    return this.#second.data(this.#text, this.index)
+    return this.#second.data(JSON.parse(this.#text) as string, this.index)
   }
 
   get json(): string {

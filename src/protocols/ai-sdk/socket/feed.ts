@@ -15,7 +15,7 @@ const encoded = new WeakMap<ChatFrame, string>()
 
 function encode(frame: ChatFrame): string {
   let known = encoded.get(frame)
-  if (known === undefined) encoded.set(frame, (known = JSON.stringify(frame.chunk)))
+  if (known === undefined) encoded.set(frame, (known = frame.json ?? JSON.stringify(frame.chunk)))
   return known
 }
 

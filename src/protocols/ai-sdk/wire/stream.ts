@@ -12,10 +12,16 @@ export const chatFrameFormat: FrameFormat<ChatFrame> = {
   preamble: ': stream-open\n\n',
   heartbeat: ': keep-alive\n\n',
   key: 'sse',
-  encode: ({ chunk }) =>
-    chunk === undefined ? '' : `data: ${typeof chunk === 'string' ? chunk : JSON.stringify(chunk)}\n\n`,
+  encode: (frame) => {
+    const json = frame.json ?? jsonOf(frame.chunk)
+    return json === undefined ? '' : `data: ${json}\n\n`
+  },
   // A clean end without `finish` looks like success, so a stream that ends before its run is aborted.
   notice: (_notice: Notice) => undefined,
+}
+
+function jsonOf(chunk: ChatFrame['chunk']): string | undefined {
+  return typeof chunk === 'object' ? JSON.stringify(chunk) : chunk
 }
 
 export interface ChatStream extends ChatCursorOptions {

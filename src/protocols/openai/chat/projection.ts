@@ -1,7 +1,7 @@
 /** Projects a log to a chat completion: stream chunks, and the complete object. */
 import type { Question } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
-import { type JsonTemplate, jsonTemplate } from '../../../core/model/json-template.ts'
+import { type JsonTemplate, TemplateMemo } from '../../../core/model/json-template.ts'
 import type { Projection, TextStretch } from '../../../core/ports/projection.ts'
 import { textFrom } from '../../../core/structure/text-pieces.ts'
 import {
@@ -23,6 +23,8 @@ export interface CompletionState {
   readonly reply: Reply
   readonly model: string
   readonly created: number | undefined
+  /** Of the chunks of texts. */
+  readonly textTemplate: TemplateMemo
   readonly reasoning: string
   /** The stream ended early; the run may continue. */
   readonly cut: boolean
@@ -64,6 +66,7 @@ export function completionProjection(view: CompletionView): Projection<Completio
       reply: beginReply(run, view.part),
       model: run.component,
       created: undefined,
+      textTemplate: new TemplateMemo(),
       reasoning: '',
       cut: false,
       end: undefined,
@@ -93,14 +96,15 @@ export function completionProjection(view: CompletionView): Projection<Completio
   }
 }
 
-function textFrames(state: CompletionState, { texts }: TextStretch): CompletionFrame[] {
+function textFrames(state: CompletionState, { jsons }: TextStretch): CompletionFrame[] {
   const build = (text: string): object => chunkOf(state, { content: text }, null)
-  const template = jsonTemplate(build)
-  return texts.map((text) => new TextFrame(text, build, template))
+  const template = state.textTemplate.of(state.created ?? 0, build)
+  return jsons.map((json) => new TextFrame(json, build, template))
 }
 
 class TextFrame implements CompletionFrame {
   readonly last = false
+  /** As JSON. */
   readonly #text: string
   readonly #build: (text: string) => object
   readonly #template: JsonTemplate
@@ -112,7 +116,7 @@ class TextFrame implements CompletionFrame {
   }
 
   get data(): object {
-    return this.#build(this.#text)
+    return this.#build(JSON.parse(this.#text) as string)
   }
 
   get json(): string {

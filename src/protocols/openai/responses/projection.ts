@@ -1,6 +1,7 @@
 /** Projects a log to response events. Sequence numbers are counted in the fold, so they are the same on every node. */
 import type { LoggedEvent, LoggedEventOf } from '../../../core/model/event.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
+import type { JsonTemplate } from '../../../core/model/json-template.ts'
 import type { Projection, TextStretch } from '../../../core/ports/projection.ts'
 import { lengthOf, textFrom } from '../../../core/structure/text-pieces.ts'
 import { callerCall, type Piece, applyEvent, applyTexts, type ToolResult, type ToolUse } from '../view/reply.ts'
@@ -13,6 +14,8 @@ import { beginResponse, isEnded, type ItemStatus, type OutputItem, type Response
 export interface ResponseFrame {
   readonly sequence: number
   readonly data: { readonly type: string; readonly sequence_number: number } | '[DONE]'
+  /** Of a text's delta: `data` as JSON. */
+  readonly deltaJson?: string
   /** Final frame. */
   readonly last: boolean
 }
@@ -53,12 +56,52 @@ export function responseKind(part: number): ViewKind<ResponseState, ResponseFram
   }
 }
 
-function textFrames(state: ResponseState, index: number, { texts }: TextStretch): ResponseFrame[] {
+function textFrames(state: ResponseState, index: number, { jsons }: TextStretch): ResponseFrame[] {
   const position = partPosition(state, index)
-  return texts.map((delta, at) => frameOf(state.sequence + at, TEXT_DELTA, { ...position, delta, logprobs: [] }))
+  const build = (delta: string, sequence: number): TextData => textData(position, delta, sequence)
+  const template = state.textTemplate.of(index, build)
+  return jsons.map((json, at) => new TextFrame(state.sequence + at, json, build, template))
 }
 
-const TEXT_DELTA = 'response.output_text.delta'
+export const TEXT_DELTA = 'response.output_text.delta'
+
+interface TextData {
+  readonly type: string
+  readonly sequence_number: number
+}
+
+function textData(position: object, delta: string, sequence: number): TextData {
+  return { type: TEXT_DELTA, sequence_number: sequence, ...position, delta, logprobs: [] } as TextData
+}
+
+class TextFrame implements ResponseFrame {
+  readonly sequence: number
+  readonly last = false
+  /** As JSON. */
+  readonly #text: string
+  readonly #build: (delta: string, sequence: number) => TextData
+  readonly #template: JsonTemplate
+
+  constructor(
+    sequence: number,
+    text: string,
+    build: (delta: string, sequence: number) => TextData,
+    template: JsonTemplate,
+  ) {
+    this.sequence = sequence
+    this.#text = text
+    this.#build = build
+    this.#template = template
+  }
+
+  get data(): TextData {
+    return this.#build(JSON.parse(this.#text) as string, this.sequence)
+  }
+
+  get deltaJson(): string {
+    return this.#template.json(this.#text, this.sequence)
+  }
+}
 
 function frameOf(sequence: number, type: string, fields: object, last = false): ResponseFrame {
   return { sequence, data: { type, sequence_number: sequence, ...fields }, last }

@@ -1,5 +1,6 @@
 /** State of a response at a log position: pure data from which the object and the events are built. */
 import type { Question } from '../../../core/model/event.ts'
+import { TemplateMemo } from '../../../core/model/json-template.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { type Reply, beginReply } from '../view/reply.ts'
 import type { ErrorObject, Verdict } from '../wire/errors.ts'
@@ -66,6 +67,8 @@ export interface ResponseState {
   readonly reason: 'max_output_tokens' | 'content_filter' | undefined
   readonly waiting: readonly Question[]
   readonly items: readonly OutputItem[]
+  /** Of the deltas of texts. */
+  readonly textTemplate: TemplateMemo
   /** The open message: its output index, and its offset in the text. */
   readonly message: { readonly index: number; readonly start: number } | undefined
   readonly reasoning: { readonly index: number; readonly text: string } | undefined
@@ -84,6 +87,7 @@ export function beginResponse(run: Run, part: number): ResponseState {
   const about = aboutOf(run)
   return {
     reply: beginReply(run, part),
+    textTemplate: new TemplateMemo(),
     model: run.component,
     session: run.session,
     metadata,

@@ -9,7 +9,7 @@ import { refusal } from '../wire/errors.ts'
 import type { Part } from '../wire/ids.ts'
 import { followRun } from '../requests/start.ts'
 import { encodeData, noticeOf, streamHead } from '../wire/stream.ts'
-import { type ResponseFrame, responseKind } from './projection.ts'
+import { type ResponseFrame, responseKind, TEXT_DELTA } from './projection.ts'
 import type { ResponseState } from './state.ts'
 
 export interface FollowedResponse {
@@ -51,10 +51,15 @@ export function readStartingAfter(query: URLSearchParams, state: ResponseState):
   })
 }
 
+function encodeWhole(data: ResponseFrame['data']): string {
+  return data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)
+}
+
 export const responseFrameFormat = {
   ...streamHead,
   key: 'sse',
-  encode: ({ data }: ResponseFrame) => (data === '[DONE]' ? encodeData(data) : encodeData(data, data.type)),
+  encode: (frame: ResponseFrame) =>
+    frame.deltaJson === undefined ? encodeWhole(frame.data) : encodeData(frame.deltaJson, TEXT_DELTA),
   // An error outside the log has no sequence number, so the connection is aborted, which every client treats as an error.
   notice: (notice: Parameters<typeof noticeOf>[0]) => noticeOf(notice, () => undefined),
 }

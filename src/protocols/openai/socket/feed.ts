@@ -15,7 +15,7 @@ const encoded = new WeakMap<ResponseFrame, string>()
 
 function encode(frame: ResponseFrame): string {
   let known = encoded.get(frame)
-  if (known === undefined) encoded.set(frame, (known = JSON.stringify(frame.data)))
+  if (known === undefined) encoded.set(frame, (known = frame.deltaJson ?? JSON.stringify(frame.data)))
   return known
 }
 
