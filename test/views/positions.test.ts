@@ -13,7 +13,7 @@ const EVENTS = 150
 
 const numbered = testedViews.filter(({ positionOf }) => positionOf !== undefined)
 
-describe.each(numbered.map((tested) => [tested.kind.name, tested] as const))('view %s', (_, tested) => {
+describe.each(numbered.map((tested) => [tested.name, tested] as const))('view %s', (_, tested) => {
   test('[SUB-2] a position is the last frame up to a log index, and converts back to that index', () =>
     withSeed(async (random) => {
       const clock = createFakeClock()

@@ -1,4 +1,4 @@
-/** Random logs with everything that protocols show: actors, retractions, pauses, tools, steps, artifacts. */
+/** Random logs with everything that protocols show: actors, retries, retractions, pauses, tools, steps, artifacts, models, states. */
 import type { Actor, Event } from '../../src/core/model/event.ts'
 import type { Random } from '../support/random.ts'
 
@@ -17,6 +17,7 @@ class Script {
   readonly #actors: Actor[] = []
   readonly #calls: { readonly call: string; readonly actor: Actor | undefined }[] = []
   #named = 0
+  #attempt = 1
 
   constructor(random: Random, run: string) {
     this.#random = random
@@ -54,8 +55,61 @@ class Script {
 
   say(): void {
     const message = this.#random.chance(0.3) ? { message: `m${this.#random.between(1, 3)}` } : {}
-    const text = this.#random.pick(['word ', 'Grüße ', '', 'a\n\nb ', '“quoted” '])
+    const text = this.#random.pick(['word ', 'Grüße ', '', 'a\n\nb ', '“quoted” ', '"\\ / ', '\u0001', '\ud83d'])
     this.add({ type: 'text.delta', data: { text, ...message } }, this.someone())
+  }
+
+  /** As many as a model streams before anything else happens. */
+  saySeveral(): void {
+    const actor = this.#random.chance(0.8) ? undefined : this.someone()
+    for (let left = this.#random.between(2, 12); left > 0; left--)
+      this.add({ type: 'text.delta', data: { text: this.#random.pick(['the "keel" ', 'was laid ']) } }, actor)
+    if (this.#random.chance(0.3)) this.add({ type: 'text.completed', data: { message: 'm1' } }, actor)
+  }
+
+  /** Another worker takes the run over. */
+  retry(): void {
+    const { length } = this.events
+    const from = Math.max(1, length - this.#random.between(0, 30))
+    const ledger = this.#random.pick(['kept', 'dropped'] as const)
+    if (this.#random.chance(0.3)) this.add({ type: 'run.released', data: { reason: 'draining' } })
+    else
+      this.add({
+        type: 'attempt.discarded',
+        data: { attempt: this.#attempt, from, scope: 'all', ledger, reason: 'crash' },
+      })
+    this.add({ type: 'run.started', data: { attempt: ++this.#attempt } })
+  }
+
+  askModel(): void {
+    const [actor, request] = [this.someone(), this.name('r')]
+    const usage = { inputTokens: 2, outputTokens: 1 }
+    this.add({ type: 'model.requested', data: { request, model: 'm', provider: 'p' } }, actor)
+    this.say()
+    this.add({ type: 'model.responded', data: { request, model: 'm', finish: 'stop', usage } }, actor)
+  }
+
+  draftTool(): void {
+    const [actor, call] = [this.someone(), this.name('c')]
+    this.add({ type: 'tool.drafted', data: { call, name: 'search', delta: '{"q":' } }, actor)
+    if (this.#random.chance(0.2)) return
+    this.add({ type: 'tool.drafted', data: { call, name: 'search', delta: '1}' } }, actor)
+    this.add({ type: 'tool.called', data: { call, name: 'search', input: { q: 1 } } }, actor)
+    this.add({ type: 'tool.progressed', data: { call, output: 'half' } }, actor)
+    this.#calls.push({ call, actor })
+  }
+
+  remark(): void {
+    const url = 'https://example.com/'
+    const event = this.#random.pick<Event>([
+      { type: 'source.cited', data: { source: this.name('u'), url, title: 'A page' } },
+      { type: 'state.replaced', data: { state: { count: 1 } } },
+      { type: 'state.patched', data: { patch: [{ op: 'replace', path: '/count', value: 2 }] } },
+      { type: 'custom.emitted', data: { name: 'chart', value: [1, 2] } },
+      { type: 'sleep.started', data: { until: '2026-01-01T00:00:00.000Z', key: this.name('z') } },
+      { type: 'stop.requested', data: { reason: 'enough' } },
+    ])
+    this.add(event, event.type === 'stop.requested' ? undefined : this.someone())
   }
 
   callActor(): void {
@@ -73,7 +127,10 @@ class Script {
 
   endActor(): void {
     const actor = this.#actors.pop()
-    if (actor !== undefined) this.add({ type: 'actor.completed', data: { output: 'fine', key: actor.run } }, actor)
+    if (actor === undefined) return
+    const error = { code: 'agent_failed', message: 'no' }
+    if (this.#random.chance(0.3)) this.add({ type: 'actor.failed', data: { error, key: actor.run } }, actor)
+    else this.add({ type: 'actor.completed', data: { output: 'fine', key: actor.run } }, actor)
   }
 
   callTool(): void {
@@ -110,9 +167,13 @@ class Script {
 
   step(): void {
     const step = this.name('s')
+    if (this.#random.chance(0.2))
+      return this.add({ type: 'step.skipped', data: { step, name: step, reason: 'no need' } })
     this.add({ type: 'step.started', data: { step, name: step, kind: 'function' } })
     this.say()
-    this.add({ type: 'step.completed', data: { step, name: step, output: 'ok' } })
+    const error = { code: 'step_failed', message: 'no' }
+    if (this.#random.chance(0.2)) this.add({ type: 'step.failed', data: { step, name: step, error } })
+    else this.add({ type: 'step.completed', data: { step, name: step, output: 'ok' } })
   }
 
   artifact(): void {
@@ -142,4 +203,9 @@ const ACTS: readonly ((script: Script, random: Random) => void)[] = [
   (script) => script.step(),
   (script) => script.artifact(),
   (script) => script.think(),
+  (script) => script.saySeveral(),
+  (script, random) => random.chance(0.2) && script.retry(),
+  (script) => script.askModel(),
+  (script) => script.draftTool(),
+  (script) => script.remark(),
 ]

@@ -101,7 +101,7 @@ function textOf(encoded: Encoded): string {
   return [...textsOf(encoded)].join('')
 }
 
-describe.each(testedViews.map((tested) => [tested.kind.name, tested] as const))('a shared view of %s', (_, tested) => {
+describe.each(testedViews.map((tested) => [tested.name, tested] as const))('a shared view of %s', (_, tested) => {
   test('[LOG-5] resumes after every position with the tail of the uncut stream, also while checkpoints are evicted', () =>
     withSeed(async (random) => {
       const world = await worldOf(randomEvents(random, 'run_x', EVENTS))
@@ -229,7 +229,7 @@ test('[SUB-1] [LOG-5] 1,000 subscribers that join and leave at random get their 
       const { frames, texts } = wholes.get(tested)!
       const first = has < 0 ? 0 : frames.findIndex((frame) => tested.positionOf!(frame) > has)
       const tail = first < 0 ? '' : texts.slice(first).join('')
-      expect(left ? tail.startsWith(text) : text === tail, `${tested.kind.name} after ${has}`).toBe(true)
+      expect(left ? tail.startsWith(text) : text === tail, `${tested.name} after ${has}`).toBe(true)
     }
   }))
 
