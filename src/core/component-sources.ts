@@ -14,9 +14,9 @@ const RETRY_MS = 2000
 
 interface SourceState {
   readonly source: ComponentSource
-  /** As last discovered; kept while the source is unreachable, so that its runs are still known. */
+  /** As last discovered. Kept while the source is unreachable, so that its runs are still known. */
   components: readonly Component[]
-  /** It was reached at least once. */
+  /** Whether the source was reached at least once. */
   isDiscovered: boolean
   health: SourceHealth
   /** By the monotonic clock. */
@@ -62,7 +62,7 @@ export class ComponentSources {
     options.registry.isIncomplete = () => this.#states.some(({ isDiscovered }) => !isDiscovered)
   }
 
-  /** Discovers all for the first time; a source that cannot be reached does not matter. */
+  /** Runs the first discovery of all sources. Unreachable sources are retried later. */
   async start(): Promise<void> {
     await Promise.all(this.#states.map((state) => this.#discover(state)))
   }
@@ -83,7 +83,7 @@ export class ComponentSources {
     this.#options.registry.onUnknown = undefined
   }
 
-  /** A request named an unknown component: it may be new. */
+  /** Discovers again because a request named an unknown component, which may be new. */
   #refresh(): void {
     const now = elapsedOf(this.#options.clock)
     for (const state of this.#states) if (now - state.startedAt >= RETRY_MS) void this.#discover(state)
@@ -117,7 +117,7 @@ export class ComponentSources {
     }
   }
 
-  /** Publishes all components; of discovered ones with one id only the first. */
+  /** Publishes all components. If several discovered ones have the same id, the first one wins. */
   #publish(): void {
     const taken = new Set(this.#fixed.map(({ id }) => id))
     const found = new Map<string, Component>()

@@ -1,4 +1,4 @@
-/** Names to components. Agent, team and workflow are kinds of component, never code paths. */
+/** Maps names to components. Agents, teams and workflows are kinds of components; the engine treats them alike. */
 import type { Component } from './ports/component.ts'
 import { HoldfastError } from './model/errors.ts'
 import { checkKnownOptions, oneOf } from './model/check-options.ts'
@@ -17,7 +17,7 @@ export class Registry {
   #list: readonly Component[]
   /** Called when a request names an unknown component. */
   onUnknown: (() => void) | undefined
-  /** Whether a component that is not here may still be discovered. Its runs wait for it instead of failing. */
+  /** Whether an unknown component may still be discovered. Its runs then wait instead of failing. */
   isIncomplete: () => boolean = () => false
 
   constructor(components: Iterable<Component>) {
@@ -25,7 +25,7 @@ export class Registry {
     this.#list = [...this.#components.values()]
   }
 
-  /** Replaces the components. Runs in progress keep the component they began with. */
+  /** Replaces the components. Runs in progress keep the component that they started with. */
   replace(components: Iterable<Component>): void {
     this.#components = componentsById(components)
     this.#list = [...this.#components.values()]

@@ -1,5 +1,6 @@
 /**
- * The commands that protocols may call. Each takes the principal that calls; runs of other principals do not exist for it (SEC-1).
+ * The commands that protocols may call. Each takes the calling principal. Runs of other principals are reported as not found
+ * (SEC-1).
  */
 import { Access, type KnownRun } from './access/access.ts'
 import { type ClientLogCommands, ClientLogs } from './scheduling/client-logs.ts'
@@ -35,12 +36,12 @@ export type { KnownRun, ServiceHealth, StartedRun, StartCommand }
 
 export interface ServiceOptions extends Omit<NodeDeps, 'limits'> {
   readonly limits?: Partial<Limits>
-  /** Ends what revoked and expired credentials have open. */
+  /** Closes connections of revoked and expired credentials. */
   readonly credentials?: CredentialWatch
-  /** How responsive the process is, if that is measured. */
+  /** Responsiveness of the event loop, if it is measured. */
   readonly eventLoop?: () => EventLoopHealth
   readonly upstreams?: () => readonly SourceHealth[]
-  /** Share links; none can be made without it. */
+  /** Share links. Without it, none can be created. */
   readonly shares?: ShareLinks
   /** Removes the stored credentials of a principal and returns their number. */
   readonly removeCredentials?: Authenticator['removeCredentials']
@@ -61,7 +62,7 @@ export interface ListRequest {
   readonly limit?: number
 }
 
-/** Which request is passed to which upstream. */
+/** A request that is passed to an upstream. */
 export interface PassedRequest {
   readonly upstream: string
   readonly method: string
@@ -70,7 +71,7 @@ export interface PassedRequest {
 
 export class Service {
   readonly limits: Limits
-  /** Views of this node. To open one, a caller must have got its run from this service. */
+  /** Views of this node. Callers may open only views of runs that this service returned to them. */
   readonly views: ViewCache
   readonly #deps: NodeDeps
   readonly #store: Store
@@ -116,7 +117,7 @@ export class Service {
     this.#removeCredentials = options.removeCredentials ?? (() => Promise.resolve(0))
   }
 
-  /** Starts to execute runs, including those that a dead worker left. */
+  /** Starts to execute runs, including those of dead workers. */
   startScheduling(): void {
     this.#dispatcher.start()
   }
@@ -140,7 +141,7 @@ export class Service {
     return this.#deps.registry.list()
   }
 
-  /** A client asked for a component that does not exist: sources of components look for new ones soon. */
+  /** Triggers discovery soon, because a client asked for an unknown component. */
   noteUnknown(): void {
     this.#deps.registry.onUnknown?.()
   }
@@ -169,7 +170,7 @@ export class Service {
     return this.#access.list(principal, () => this.#store.list(query))
   }
 
-  /** Asks for a stop, durably. The run as it is now comes back; a finished one is left as it is (RUN-2). */
+  /** Requests a stop, durably. Resolves with the current run. A finished run is not changed (RUN-2). */
   async stop(principal: Principal, id: string, reason?: string): Promise<StoredRun> {
     const { run } = await this.#access.own(principal, id, 'stop')
     const by = actorOf(principal)
@@ -201,7 +202,7 @@ export class Service {
     return this.get(principal, run.id)
   }
 
-  /** Otherwise an answer would end the run, because no node could continue it. */
+  /** Throws if the component has not been discovered yet: an answer would end the run, because no node could resume it. */
   #assertDiscovered(component: string): void {
     const { registry } = this.#deps
     if (registry.find(component) === undefined && registry.isIncomplete())
@@ -215,7 +216,7 @@ export class Service {
     await this.#shares?.removeAll(run.owner, id)
   }
 
-  /** Makes a link to one run. Only its owner may; a link cannot make links. */
+  /** Creates a share link to one run. Only its owner may; a principal that calls with a link cannot. */
   async share(
     principal: Principal,
     id: string,
@@ -230,14 +231,14 @@ export class Service {
     return this.#requireShares().list(run.owner, id)
   }
 
-  /** Ends a link, and within two seconds what it has open. */
+  /** Revokes a link. Its open connections are closed within two seconds. */
   async revokeShare(principal: Principal, id: string, share: string): Promise<void> {
     const { run } = await this.#access.own(principal, id, 'share')
     if (!(await this.#requireShares().revoke(run.owner, id, share)))
       throw new HoldfastError('not_found', `run ${id} has no share link ${share.slice(0, 100)}`)
   }
 
-  /** Removes a session of the principal, with all its runs; those that have not ended are stopped first. */
+  /** Removes a session of the principal with all its runs. Unfinished runs are stopped first. */
   async removeSession(principal: Principal, session: string): Promise<void> {
     await this.#access.require(principal, 'remove')
     const owner = ownerKey(principal)
@@ -258,7 +259,7 @@ export class Service {
     this.views.drop((run) => run.owner === owner && run.session === session)
   }
 
-  /** Deletes everything of a principal, its credentials first, so that it starts nothing meanwhile. For administrators only. */
+  /** Deletes everything of a principal, its credentials first, so that it can start nothing meanwhile. For administrators only. */
   async forget(principal: Principal, who: Principal, request: ForgetRequest): Promise<ForgetResult> {
     this.#assertOpen()
     await this.#access.require(principal, 'admin')
@@ -287,12 +288,12 @@ export class Service {
     })
   }
 
-  /** The documents of everybody: for the server's own work, never for a response to a principal (SEC-1). */
+  /** Documents of all owners: for the server's own work, never for a response to a principal (SEC-1). */
   allDocuments(query: DocumentQuery): Promise<DocumentPage> {
     return listWithin(this.#store.documents, query, this.limits)
   }
 
-  /** Delivers the records after an index to a sink: what is there, then what comes. */
+  /** Delivers the records after an index to a sink: stored ones first, then live ones. */
   subscribe(principal: Principal, known: KnownRun, after: number, sink: Sink): Promise<Subscription> {
     return this.#reader.subscribe(principal, known, after, sink)
   }
@@ -302,20 +303,20 @@ export class Service {
     return this.get(principal, id)
   }
 
-  /** Before a protocol streams the events of a session's runs with `list` and `read`. */
+  /** Call before streaming the events of a session's runs with `list` and `read`. */
   async startReadingSession(principal: Principal, session: string): Promise<void> {
     await this.list(principal, { session, limit: 1 })
   }
 
   /**
-   * Counts as one of the principal's streams until the returned function is called: for what a protocol holds open besides
-   * subscriptions. Throws `rate_limited` when there are too many.
+   * Counts a connection that is not a subscription as one of the principal's streams, until the returned function is called. Throws
+   * `rate_limited` if there are too many.
    */
   holdStream(principal: Principal): () => void {
     return this.#quotas.openStream(limitedAs(principal))
   }
 
-  /** Passes a request to an upstream: `work` does so, and says with which status the upstream answers as soon as it is known. */
+  /** Passes a request to an upstream. `work` executes it and reports the upstream's status as soon as it is known. */
   pass(
     _principal: Principal,
     _request: PassedRequest,
@@ -324,22 +325,22 @@ export class Service {
     return work(() => {})
   }
 
-  /** An upstream refused the caller's own credential. */
+  /** Notes that an upstream refused the caller's own credential. */
   credentialRefused(principal: Principal): void {
     this.#deps.callerCredentials?.unverified.refuseCaller(ownerKey(principal), principal.unverified?.network)
   }
 
-  /** Calls `end` when the principal's credential ends: for what a protocol holds open besides subscriptions. */
+  /** Calls `end` when the principal's credential ends: for connections that are not subscriptions. */
   onCredentialEnd(principal: Principal, end: (error: HoldfastError) => void): () => void {
     return this.#access.onCredentialEnd(principal, end)
   }
 
-  /** The records after an index that are there now; undefined when there is none. */
+  /** The stored records after an index; undefined if there are none. */
   read(principal: Principal, known: KnownRun, after: number, maxBytes?: number): Promise<Slice | undefined> {
     return this.#reader.read(principal, known, after, maxBytes)
   }
 
-  /** Resolves when the log has a record after an index, or when the time is over; true in the first case. */
+  /** Resolves with true when the log has a record after an index, with false at the timeout. */
   waitForMore(
     principal: Principal,
     id: string,
@@ -351,7 +352,7 @@ export class Service {
     return this.#reader.waitForMore(principal, id, after, { timeoutMs, signal, countsAsSubscriber })
   }
 
-  /** Calls the listener when a session of the caller may have a new run. Some may be missed: poll as well. */
+  /** Calls the listener when a session of the caller may have a new run. Notifications may be lost: poll as well. */
   onSessionRun(principal: Principal, session: string, listener: () => void): () => void {
     return this.#sessionNews.watch(ownerKey(principal), session, listener)
   }
@@ -371,17 +372,17 @@ export class Service {
     return this.#health.probe()
   }
 
-  /** Queued runs of all nodes; undefined if the store does not answer in time. */
+  /** Queued runs of all nodes; undefined if the store does not respond in time. */
   queueLength(): Promise<number | undefined> {
     return this.#health.queueLength()
   }
 
-  /** This node's current load, and what it did since it started. */
+  /** This node's current load, and its counts since it started. */
   load(): ServiceLoad {
     return this.#health.load()
   }
 
-  /** Takes no more runs, and lets the running ones finish or hands them over. */
+  /** Accepts no more runs, and lets running ones finish or hands them over. */
   async drain(): Promise<void> {
     await this.#dispatcher.drain()
     this.#reader.close()

@@ -73,7 +73,7 @@ describe.each(['agentos', 'openai', 'a2a', 'ai-sdk', 'ag-ui', 'mcp'])('[SEC-2] %
   })
 })
 
-const TOO_MUCH = /holds as many long runs/
+const TOO_MUCH = /too many streams of long runs/
 
 interface Caller {
   readonly url: string

@@ -15,7 +15,7 @@ import {
 import type { StoredRunPage, StoredRun } from '../ports/store.ts'
 import type { Subscription } from '../delivery/subscription.ts'
 
-/** A run by its id, or as the service gave it a moment ago within the same request: then the store is not asked again. */
+/** A run id, or a run that the service returned earlier in the same request, which saves a read of the store. */
 export type KnownRun = string | StoredRun
 
 export class Access {
@@ -27,7 +27,7 @@ export class Access {
     this.#credentials = credentials
   }
 
-  /** A run of the caller, if it has the permission. Runs of others do not exist for it (SEC-1). */
+  /** Returns a run of the caller, if the caller has the permission. Throws `not_found` for runs of others (SEC-1). */
   async own(principal: Principal, id: string, action: Action): Promise<StoredRun> {
     await this.#credentials?.check(principal)
     return this.#permit(principal, id, await this.#deps.store.get(id), action)
@@ -36,7 +36,7 @@ export class Access {
   /** Like `own`, for a run that the service has just returned: does not read the store again. */
   async ownKnown(principal: Principal, run: KnownRun, action: Action): Promise<StoredRun> {
     if (typeof run === 'string') return this.own(principal, run, action)
-    await this.#credentials?.check(principal) // it may have ended while the request's body arrived
+    await this.#credentials?.check(principal) // the credential may have ended while the body arrived
     return this.#permit(principal, run.run.id, run, action)
   }
 
@@ -45,13 +45,13 @@ export class Access {
     requirePermission(principal, 'start', this.#targetOf({ component }))
   }
 
-  /** For commands on everything that the caller owns. */
+  /** Requires a permission for everything that the caller owns. */
   async require(principal: Principal, action: Action): Promise<void> {
     await this.#credentials?.check(principal)
     requirePermission(principal, action)
   }
 
-  /** For what can be done to some of what the caller owns, whichever that is. */
+  /** Requires a permission for at least some of the caller's resources. */
   requireSome(principal: Principal, action: Action): void {
     if (!permitsSome(principal, action)) throw notPermitted(action)
   }
@@ -75,7 +75,7 @@ export class Access {
     const watch: { release?: () => void } = {}
     const subscription = open(() => watch.release?.())
     watch.release = this.onCredentialEnd(principal, (error) => subscription.fail(error))
-    if (subscription.closed) watch.release() // it failed while it was opened
+    if (subscription.closed) watch.release() // the subscription failed while it was opened
     return subscription
   }
 

@@ -38,7 +38,7 @@ export interface AuditEntry {
   readonly upstream?: string
   /** Its method, and its path without the query, which may hold secrets. */
   readonly request?: string
-  /** Status of the upstream's answer. */
+  /** HTTP status of the upstream's response. */
   readonly status?: number
   readonly result: 'ok' | ErrorCode
 }
@@ -56,7 +56,7 @@ export class Audit {
     this.#sinks = sinks
   }
 
-  /** Does some work and records how it went; `found` says what became known by it. */
+  /** Executes `work` and records its result. `found` adds the fields that only the result tells. */
   async around<Result>(
     principal: Principal,
     action: AuditAction,
@@ -79,7 +79,7 @@ export class Audit {
     }
   }
 
-  /** A credential that was not taken. */
+  /** Records a rejected credential. */
   refused(from: string | undefined, cause: unknown): void {
     const result = isHoldfastError(cause) ? cause.code : 'internal'
     this.#record({ action: 'authenticate', ...(from !== undefined && { from }), result })

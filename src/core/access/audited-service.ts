@@ -88,7 +88,7 @@ export class AuditedService extends Service {
     return this.#audit.around(principal, action, { subject: ownerKey(who).slice(0, CHARS_MAX) }, work)
   }
 
-  /** An entry when the upstream answers: its answer may be a stream that never ends. */
+  /** Records an entry as soon as the upstream responds: its response may be a stream that never ends. */
   override async pass(
     principal: Principal,
     request: PassedRequest,
@@ -123,7 +123,7 @@ export class AuditedService extends Service {
   }
 }
 
-/** What a client names may be anything. */
+/** Names come from clients, so their length is bounded. */
 const CHARS_MAX = 256
 
 function idOf(run: KnownRun): string {

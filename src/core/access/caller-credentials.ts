@@ -7,7 +7,7 @@ import type { UnverifiedCallers } from './unverified-callers.ts'
 type RunKey = { readonly id: string; readonly owner: string }
 
 const COLLECTION = 'caller-credential'
-/** Credentials in memory. Of more runs the oldest are read from the store, or lost. */
+/** Maximum credentials in memory. Beyond it, the oldest are read from the store, or lost if there is no key. */
 const KEPT_MAX = 20_000
 
 export class CallerCredentials {
@@ -22,7 +22,7 @@ export class CallerCredentials {
     this.unverified = unverified
   }
 
-  /** Resolves when a crash cannot lose it any more, if there is a key. A newer one replaces it. */
+  /** With a key, resolves when the credential is durable. Replaces an older credential of the run. */
   async keep({ id, owner }: RunKey, credential: CallerCredential): Promise<void> {
     this.#kept.delete(id)
     this.#kept.set(id, credential)
@@ -33,7 +33,7 @@ export class CallerCredentials {
     await this.#documents.put({ owner, collection: COLLECTION, id, body: { sealed } })
   }
 
-  /** Undefined if it was not kept, or cannot be decrypted any more. */
+  /** Undefined if the credential was not kept or can no longer be decrypted. */
   async of({ id, owner }: RunKey): Promise<CallerCredential | undefined> {
     const known = this.#kept.get(id)
     if (known !== undefined || this.#box === undefined) return known
@@ -46,7 +46,7 @@ export class CallerCredentials {
     }
   }
 
-  /** The run has ended, or was not created. */
+  /** Deletes the credential of a run that has ended or was not created. */
   async drop({ id, owner }: RunKey): Promise<void> {
     this.#kept.delete(id)
     this.unverified.end({ id, owner })

@@ -1,16 +1,16 @@
 /**
- * Ends what a credential has open once it is revoked or expires (SEC-2). A request shows its credential once; everything that outlives the
- * request (a stream, a WebSocket, a gRPC call, a long poll) is watched here, for all protocols.
+ * Closes streams, WebSockets, gRPC calls and long polls when the credential that opened them expires or is revoked (SEC-2). A
+ * request presents its credential once, so everything that outlives the request is watched here, for all protocols.
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import type { Authenticator, CredentialInfo, Principal } from '../model/principal.ts'
 import { repeatTimer } from '../runtime/timer.ts'
 
-/** How often open connections are checked: together with the second for which key files are cached, a revocation takes less than two. */
+/** Interval at which open connections are checked. With the key file cached for a second, a revocation takes less than two. */
 const CHECK_MS = 500
 
-/** How long open connections stay when their credentials cannot be checked, such as while the key file is damaged. */
+/** How long connections stay open while their credentials cannot be checked, for example because the key file is damaged. */
 const UNCHECKED_MS_MAX = 30_000
 
 export interface CredentialWatchOptions {
@@ -29,7 +29,7 @@ export class CredentialWatch {
   readonly #watched = new Set<WatchedCredential>()
   #stopTimer: (() => void) | undefined
   #checking = false
-  /** Since when checks have failed, by the monotonic clock. */
+  /** When checks started to fail, by the monotonic clock. */
   #failingSince: number | undefined
 
   constructor(authenticator: Pick<Authenticator, 'isRevoked'>, clock: Clock, options: CredentialWatchOptions = {}) {
@@ -38,14 +38,14 @@ export class CredentialWatch {
     this.#checkMs = options.checkMs ?? CHECK_MS
   }
 
-  /** Throws `unauthenticated` when the credential has ended, `unavailable` when that cannot be found out. */
+  /** Throws `unauthenticated` if the credential has ended, `unavailable` if it cannot be checked. */
   async check({ credential }: Principal): Promise<void> {
     if (credential === undefined) return
     if (this.#isExpired(credential)) throw expiredError()
     if (await this.#authenticator.isRevoked?.(credential)) throw revokedError()
   }
 
-  /** Calls `end` once, when the credential ends. Returns what gives the watch up. */
+  /** Calls `end` once, when the credential ends. Returns a function that stops watching. */
   watch({ credential: facts }: Principal, end: (error: HoldfastError) => void): () => void {
     if (facts === undefined) return () => {}
     const watched: WatchedCredential = { facts, end }
@@ -78,7 +78,7 @@ export class CredentialWatch {
     }
   }
 
-  /** One question for each credential, however many connections it has. */
+  /** Checks each credential once, however many connections it has. */
   async #endRevoked(): Promise<void> {
     const known = new Map<string, boolean>()
     for (const watched of this.#watched) {

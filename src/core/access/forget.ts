@@ -18,7 +18,7 @@ export interface ForgetRequest {
   readonly stop: boolean
   /** Called with what was removed so far, and from time to time while waiting for runs. */
   readonly onProgress?: (removed: RemovalCount) => void
-  /** Ends it between two steps. */
+  /** Aborts between two steps. */
   readonly signal?: AbortSignal
 }
 
@@ -38,17 +38,17 @@ export interface ForgetParts {
   readonly store: Store
   readonly clock: Clock
   readonly owner: string
-  /** Done first, once it is clear that nothing keeps the principal from being forgotten. */
+  /** Called first, once nothing prevents the removal. */
   readonly removeCredentials: () => Promise<void>
-  /** Sees to it that runs without a worker end while `wait` waits for them. */
+  /** Ends runs without a worker while `wait` waits for them. */
   readonly whileStopping?: (wait: () => Promise<void>) => Promise<void>
 }
 
 const PAGE = 100
-/** A principal that keeps starting runs cannot be forgotten. */
+/** Maximum removal rounds: a principal that keeps starting runs cannot be forgotten. */
 const ROUNDS_MAX = 10
 const POLL_MS = 50
-/** By then a stop is carried out, even if the agent ignores it or its worker has died. */
+/** Time within which a stop is carried out, even if the agent ignores it or its worker has died. */
 const STOP_MS = defaultLimits.stopGraceMs + 2 * defaultLimits.leaseMs + defaultLimits.pollIntervalMs
 
 export async function forgetOwner(deps: ForgetParts, request: ForgetRequest): Promise<ForgetReport> {

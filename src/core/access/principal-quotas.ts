@@ -1,6 +1,6 @@
 /**
  * Quotas per principal: starts per second, open streams, worker slots, stored bytes and documents. The service checks them for all
- * protocols. Without authentication everybody is one principal, to which no share applies.
+ * protocols. Without authentication all callers are one principal, which has no per-principal limits.
  */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -37,7 +37,7 @@ export class PrincipalQuotas {
     })
   }
 
-  /** Throws `quota_exceeded` when the owner has stored as much as it may. `bytes`: size of what the start itself stores. */
+  /** Throws `quota_exceeded` if the owner has reached its storage quota. `bytes`: size of what the start itself stores. */
   async storeRun(owner: string, bytes: number): Promise<void> {
     if (owner !== localOwner && this.#storage.isLimited) await this.#storage.admitRun(owner, bytes)
   }
@@ -53,7 +53,7 @@ export class PrincipalQuotas {
     return this.#streams.take(owner)
   }
 
-  /** Throws `rate_limited` when the owner has too many streams open to open another one. */
+  /** Throws `rate_limited` if the owner has reached its limit of open streams. */
   requireStream(owner: string): void {
     if (!this.#streams.isFull(owner)) return
     const { maxStreamsPerPrincipal: most, retryDelayMs: retryAfterMs } = this.#limits
@@ -64,12 +64,12 @@ export class PrincipalQuotas {
     )
   }
 
-  /** Whether the owner's runs use its whole share of the worker slots: its queued runs wait, and those of others go first. */
+  /** Whether the owner's runs use its whole share of the worker slots. Its queued runs then wait, and those of others go first. */
   isAtSlotShare(owner: string): boolean {
     return this.#slots.isFull(owner)
   }
 
-  /** The queued runs, in their order, whose owners have slots left. */
+  /** Filters queued runs, in order, to those whose owners have slots left. */
   withinSlotShares<Queued extends { readonly owner: string }>(queued: readonly Queued[]): Queued[] {
     const releases: (() => void)[] = []
     const within = queued.filter(({ owner }) => {
@@ -96,7 +96,7 @@ export function slotsPerPrincipal({ maxRunsPerPrincipal, maxConcurrentRuns }: Li
   return maxRunsPerPrincipal > 0 ? maxRunsPerPrincipal : Math.max(1, Math.ceil(maxConcurrentRuns / 2))
 }
 
-/** How much of something each owner holds. */
+/** Counts per owner. */
 class Shares {
   readonly most: number
   readonly #counts = new Map<string, number>()
@@ -105,7 +105,7 @@ class Shares {
     this.most = most
   }
 
-  /** The largest number that one holder has. */
+  /** The highest count of any owner. */
   get highest(): number {
     let highest = 0
     for (const count of this.#counts.values()) highest = Math.max(highest, count)
@@ -116,7 +116,7 @@ class Shares {
     return (this.#counts.get(owner) ?? 0) >= this.most
   }
 
-  /** The returned function gives it back, once. */
+  /** Adds one. The returned function subtracts it again, once. */
   take(owner: string): () => void {
     if (owner === localOwner) return () => {}
     this.#change(owner, 1)

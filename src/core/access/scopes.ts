@@ -1,6 +1,6 @@
 /**
- * Scopes: what a credential may do. The service checks them before every command, so all protocols enforce the same. A principal without
- * scopes may do everything with what it owns; only the local one may also do what concerns the whole server.
+ * Scopes: what a credential may do. The service checks them before every command, so all protocols enforce the same. A principal
+ * without scopes may do everything with what it owns. Only the local principal may also do what concerns the whole server.
  */
 import type { ComponentKind } from '../ports/component.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -11,21 +11,21 @@ export const actions = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'sh
 /** `edit`: sessions, webhooks and other documents. `admin`: facts about the server and all its users. */
 export type Action = (typeof actions)[number]
 
-/** What an action applies to; empty if it concerns everything that the principal owns. */
+/** Resource of an action. Empty: everything that the principal owns. */
 export interface Target {
   readonly run?: string
   readonly component?: string
   readonly kind?: ComponentKind | undefined
 }
 
-/** One thing that is allowed. A field that is absent limits nothing. */
+/** One permission. An absent field restricts nothing. */
 interface Grant extends Target {
   readonly actions: readonly Action[]
 }
 
 const READ: readonly Action[] = ['read']
 const WRITE: readonly Action[] = ['read', 'start', 'answer', 'stop', 'remove', 'edit', 'share']
-/** What AgentOS calls to run a component: to start it, to answer and stop its runs, to see them. */
+/** The scope `run` of AgentOS: start a component, and answer, stop and see its runs. */
 const RUN: readonly Action[] = ['read', 'start', 'answer', 'stop', 'edit']
 
 const KINDS: ReadonlyMap<string, ComponentKind> = new Map([
@@ -48,7 +48,7 @@ const COMPONENT = /^component:(.+)$/s
 const ONE_RUN = /^run:([^:]+):(read|answer|stop)$/
 const AGENTOS = /^(agents|teams|workflows):(?:([^:]+):)?(read|run)$/
 
-/** Whether a scope is one of ours; a key with a mistyped one would allow less than its owner thinks. */
+/** Whether a scope exists. A key with a mistyped scope would allow less than its owner thinks. */
 export function isScope(scope: string): boolean {
   return GLOBAL.has(scope) || COMPONENT.test(scope) || ONE_RUN.test(scope) || AGENTOS.test(scope)
 }
@@ -69,7 +69,7 @@ function parse(scopes: readonly string[]): readonly Grant[] {
   return grants.length === 0 ? limited(WRITE, components, []) : grants
 }
 
-/** `component:ID` limits what the other scopes allow to these components; alone it allows to use them. */
+/** `component:ID` restricts the other scopes to these components. Alone, it allows using them. */
 function limited(allowed: readonly Action[], components: readonly string[], otherwise?: Grant[]): Grant[] {
   if (components.length === 0 || allowed === actions) return otherwise ?? [{ actions: allowed }]
   return components.map((component) => ({ actions: allowed, component }))
@@ -95,7 +95,7 @@ export function permits(principal: Principal, action: Action, target: Target = {
   )
 }
 
-/** Whether an action is allowed for some target, such as listing what may be read. */
+/** Whether an action is allowed for some target. Used for listings, which then filter. */
 export function permitsSome({ scopes }: Principal, action: Action): boolean {
   if (scopes === undefined) return true
   return grantsOf(scopes).some((grant) => grant.run === undefined && grant.actions.includes(action))
@@ -114,7 +114,7 @@ export function notPermitted(action: Action, { component }: Target = {}): Holdfa
   })
 }
 
-/** Whether a principal may use nothing but certain runs: of the others it must not even learn that they exist. */
+/** Whether a principal is restricted to certain runs. It must not learn that others exist. */
 export function isLimitedToRuns({ scopes }: Principal): boolean {
   if (scopes === undefined) return false
   const grants = grantsOf(scopes)

@@ -13,7 +13,7 @@ export const shareActions = ['read', 'answer', 'stop'] as const
 export type ShareAction = (typeof shareActions)[number]
 
 export interface ShareRequest {
-  /** Always with `read`. */
+  /** Always includes `read`. */
   readonly can: readonly ShareAction[]
   readonly expiresInMs: number
 }
@@ -29,7 +29,7 @@ export interface Share {
 /** Signs with a secret that every node of the store has. */
 export interface ShareSigner {
   sign(text: string): Promise<string>
-  /** Takes the same time for every wrong signature. */
+  /** Takes constant time for wrong signatures. */
   verify(text: string, signature: string): Promise<boolean>
 }
 
@@ -41,10 +41,10 @@ export interface ShareParts {
   readonly signer: ShareSigner
 }
 
-/** How the token of a link begins. */
+/** Prefix of a share token. */
 export const SHARE_PREFIX = 'hfs_'
 
-/** Collection of the links of a run, whose label is the run. */
+/** Collection of share links. The label is the run's id. */
 export const SHARES = 'share'
 const TOKEN = /^hfs_([\w~-]{1,100})\.([\w-]{1,100})\.([\w-]{43})$/
 const EXPIRES_MS_MAX = 365 * 24 * 3_600_000
@@ -79,7 +79,7 @@ export class ShareLinks {
     return documents.map(shareIn).filter((share) => !this.#isExpired(share))
   }
 
-  /** False when the run has no such link. */
+  /** Returns false if the run has no such link. */
   async revoke(owner: string, run: string, id: string): Promise<boolean> {
     const { documents } = this.#deps.store
     const found = await documents.get(owner, SHARES, id)
@@ -87,13 +87,13 @@ export class ShareLinks {
     return documents.remove(owner, SHARES, id)
   }
 
-  /** For a run that is removed. */
+  /** Removes all links of a run that is being removed. */
   async removeAll(owner: string, run: string): Promise<void> {
     const { documents } = await this.#of(owner, run)
     for (const { id } of documents) await this.#deps.store.documents.remove(owner, SHARES, id)
   }
 
-  /** Who calls with a link: the owner of its run, limited to what the link allows. Throws `unauthenticated`. */
+  /** The principal of a share link: the owner of its run, restricted to what the link allows. Throws `unauthenticated`. */
   async authenticate(token: string): Promise<Principal> {
     const { store, signer } = this.#deps
     const [, run = '', id = '', signature = ''] = TOKEN.exec(token) ?? []
@@ -110,7 +110,7 @@ export class ShareLinks {
     }
   }
 
-  /** Undefined for a credential that is not a link. */
+  /** Undefined if the credential is not a share link. */
   async isRevoked({ id, owner }: CredentialInfo): Promise<boolean | undefined> {
     if (owner === undefined || id === undefined) return undefined
     const { documents } = this.#deps.store

@@ -1,18 +1,18 @@
 /**
- * Storage quota per principal: bytes and documents. The store counts; this node asks it at most every few seconds per owner, and adds what
- * it admits meanwhile. Output of running runs counts at the next measurement: no run is cut, so an owner may exceed its quota by what its
- * running runs write.
+ * Storage quota per principal, in bytes and documents. The store counts; this node asks it at most every few seconds per owner, and
+ * adds what it admits meanwhile. The output of running runs counts at the next measurement and no run is cut off, so an owner can
+ * exceed its quota by the output of its running runs.
  */
 import { elapsedOf, type Clock } from '../ports/clock.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { DOCUMENT_BYTES, RUN_BYTES, storedBytes, type StoredUsage } from '../model/storage-usage.ts'
 
-/** How long a count is used: shorter for an owner near its quota, or one that was refused and may have removed something. */
+/** How long a measurement is used: shorter for an owner near its quota, or one that was refused and may have removed something. */
 const FRESH_MS = 10_000
 const NEAR_MS = 1000
 const NEAR_SHARE = 0.9
-/** Owners whose counts are remembered. */
+/** Maximum owners whose measurements are cached. */
 const OWNERS_MAX = 10_000
 
 interface OwnerUsageEstimate {
@@ -42,21 +42,21 @@ export class StorageQuota {
     return this.#maxBytes > 0 || this.#maxDocuments > 0
   }
 
-  /** Throws `quota_exceeded` when the owner may start no more runs. `bytes`: about those that the start itself stores. */
+  /** Throws `quota_exceeded` if the owner may not start another run. `bytes`: estimated size of what the start itself stores. */
   async admitRun(owner: string, bytes: number): Promise<void> {
     const held = await this.#current(owner)
     if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
     held.bytes += RUN_BYTES + bytes
   }
 
-  /** Throws `quota_exceeded` when the owner may not write a document. One that grows no larger may always be written. */
+  /** Throws `quota_exceeded` if the owner may not write a document. A document may always be replaced by one that is not larger. */
   async admitDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
     const held = await this.#current(owner)
     const known = this.#isFull(held) ? await before() : undefined
     if (known !== undefined && bytes <= JSON.stringify(known.body).length) return
     if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
     if (this.#isFullOfDocuments(held) && known === undefined) throw this.#tooManyDocuments(held)
-    // Whether it replaces another is known when the store is asked again.
+    // Whether it replaces another document is known at the next measurement.
     held.bytes += DOCUMENT_BYTES + bytes
     if (known === undefined) held.documents++
   }
@@ -97,9 +97,13 @@ export class StorageQuota {
 
   #tooManyBytes({ bytes: stored }: OwnerUsageEstimate): HoldfastError {
     const max = this.#maxBytes
-    return new HoldfastError('quota_exceeded', `you store ${stored} bytes of at most ${max}: remove runs or sessions`, {
-      details: { stored, max },
-    })
+    return new HoldfastError(
+      'quota_exceeded',
+      `storage quota exceeded: ${stored} of ${max} bytes used. Delete runs or sessions`,
+      {
+        details: { stored, max },
+      },
+    )
   }
 
   #tooManyDocuments({ documents: stored }: OwnerUsageEstimate): HoldfastError {

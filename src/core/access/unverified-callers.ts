@@ -1,6 +1,6 @@
 /**
- * Callers whose credential only an upstream can check. Until one has accepted it, it may be invented: the limits of the caller's
- * network apply, as to callers without a credential.
+ * Callers whose credential only an upstream can verify. Until an upstream has accepted it, it may be invented, so the limits of the
+ * caller's network apply, as for callers without a credential.
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
@@ -14,11 +14,11 @@ interface PendingRun {
   readonly since: number
 }
 
-/** Owners whose credential was accepted. Further ones replace the oldest. */
+/** Maximum owners with an accepted credential. Beyond it, the oldest is forgotten. */
 const ACCEPTED_MAX = 10_000
-/** Without a verdict for this long, a run no longer counts: another node may execute it. */
+/** A run that no upstream has judged for this long no longer counts: another node may execute it. */
 const VERIFY_TIMEOUT_MS = 60_000
-/** By then the upstream has verified some of them. */
+/** Retry delay sent to the client. By then an upstream has verified some of the credentials. */
 const RETRY_MS = 1000
 
 export class UnverifiedCallers {
@@ -73,7 +73,7 @@ export class UnverifiedCallers {
     if (network !== undefined) this.onRefused(network)
   }
 
-  /** The run has ended, or was not created. */
+  /** Stops counting a run that has ended or was not created. */
   end({ id }: RunKey): void {
     this.#pending.delete(id)
   }

@@ -1,4 +1,4 @@
-/** Counts what a stream holds of a view, after each slice that it takes. */
+/** Charges a stream for the view state that it references, after each slice. */
 import type { HoldfastError } from '../model/errors.ts'
 import type { Slice } from '../model/record.ts'
 import type { Sink } from './subscription.ts'
@@ -9,7 +9,7 @@ export interface CountedSink {
   readonly release: () => void
 }
 
-/** `end`: called when its memory is needed for others. Streams without a view are not counted. */
+/** `end`: called when the node needs the memory for others. Streams without a view are not charged. */
 export function countHeld(
   memory: ViewMemory,
   owner: string,
@@ -37,7 +37,7 @@ class HoldingSink implements Sink {
   write(slice: Slice): boolean {
     const hasRoom = this.#sink.write(slice)
     const { held } = this.#sink
-    // The last slice ends the stream anyway.
+    // A closing slice ends the stream anyway.
     if (held !== undefined && !slice.closed) this.#holder.update(held)
     return hasRoom
   }

@@ -1,12 +1,12 @@
 /**
- * Takes a slice apart for folds that need no frames. Most records of a long log are texts: they are cut out of the decoded bytes
- * without an object for each, and folded many at a time.
+ * Splits a slice for folds that need no frames. Most records of a long log are texts: these are cut out of the decoded bytes without
+ * creating an object for each, and folded many at a time.
  */
 import type { LoggedEvent } from '../model/event.ts'
 import { assertCount, decodedParts, ENVELOPE, ISO_CHARS, parseEnvelope, type Slice } from '../model/record.ts'
 import type { Projection, TextStretch } from '../ports/projection.ts'
 import { heldBytes } from './held-bytes.ts'
-import { onceATurn } from './turn-memo.ts'
+import { oncePerTick } from './tick-memo.ts'
 
 /** Consecutive events of a log. */
 export interface FoldItems {
@@ -19,19 +19,19 @@ export interface FoldItems {
 export interface FoldBatch extends FoldItems {
   /** Index of the last record. */
   readonly last: number
-  /** Its envelope. */
+  /** Envelope of the last record. */
   readonly envelope: string
 }
 
-/** Takes the frames of a fold. */
+/** Receives the frames of a fold. */
 export interface FrameSink<Frame> {
-  /** Those of one event. */
+  /** Adds the frames of one event. */
   add(frames: readonly Frame[], log: number): void
   /** One for each of consecutive texts. */
   addEach(frames: readonly Frame[], first: number): void
 }
 
-/** `sink`: default, nobody needs the frames. */
+/** `sink`: receives the frames. Default: frames are not built. */
 export function foldBatch<State, Frame>(
   projection: Projection<State, Frame>,
   state: State,
@@ -55,7 +55,7 @@ function foldEvent<State, Frame>(
   return after
 }
 
-/** The first text may begin what the others continue, such as a message. */
+/** The first text may start an entry that the others continue, such as a message. */
 const TRIES_MAX = 2
 
 function foldTexts<State, Frame>(
@@ -91,7 +91,7 @@ function textEvent({ run, first, texts, times, message }: TextStretch, at: numbe
 
 /** All records of a slice, for the views of all protocols. */
 export function itemsOf(slice: Slice, run: string): FoldItems {
-  return onceATurn(slice, itemsOf, () => readItems(slice, run))
+  return oncePerTick(slice, itemsOf, () => readItems(slice, run))
 }
 
 function readItems(slice: Slice, run: string): FoldItems {
@@ -106,7 +106,7 @@ function readItems(slice: Slice, run: string): FoldItems {
   return batch
 }
 
-/** The records of a slice, at most so many at a time. */
+/** Yields the records of a slice in batches of at most `atOnce`. */
 export function* batchesOf(slice: Slice, run: string, atOnce: number): Generator<FoldBatch, void, void> {
   let index = slice.first
   for (const { text, isAscii } of decodedParts(slice)) {
@@ -166,7 +166,7 @@ const BACKSLASH = 92
 /** What may stand for a character that `JSON.stringify` writes differently. */
 const OTHER_ESCAPE = /\\[u/]/
 
-/** Reads the records of a decoded part one after the other. */
+/** Reads the records of a decoded part in order. */
 class PartReader {
   readonly #text: string
   readonly #run: string
@@ -174,7 +174,7 @@ class PartReader {
   readonly #timeAt: number
   #at = 0
   #envelopeAt = 0
-  /** Where the next backslash is, which begins an escape. */
+  /** Offset of the next backslash, which starts an escape. */
   #escape = -1
 
   constructor(text: string, run: string) {
@@ -228,14 +228,14 @@ class PartReader {
     return true
   }
 
-  /** Where the JSON string ends that has its first character at an offset. */
+  /** The end of the JSON string whose first character is at an offset. */
   #endOfString(start: number): number {
     let end = this.#text.indexOf('"', start)
     while (this.#hasEscape(start, end) && this.#isEscaped(end)) end = this.#text.indexOf('"', end + 1)
     return end
   }
 
-  /** Whether an odd number of backslashes stands before a character. */
+  /** Whether an odd number of backslashes precedes a character. */
   #isEscaped(at: number): boolean {
     let first = at
     while (this.#text.charCodeAt(first - 1) === BACKSLASH) first--

@@ -1,6 +1,6 @@
 /**
- * Bounds the folds of long logs under way on a node, and on it per owner of the logs. Further ones wait, round-robin between owners,
- * in a queue that is bounded too. A log of one page needs no slot, so short runs never wait for long ones.
+ * Limits concurrent folds of long logs, per node and per owner of the logs. Further folds wait in a bounded queue, round-robin
+ * between owners. A log of one page needs no slot, so short runs never wait for long ones.
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
@@ -21,7 +21,7 @@ export class FoldQueue {
   readonly #clock: Pick<Clock, 'startTimer'>
   readonly #active = new Map<string, number>()
   #total = 0
-  /** By owner; the first owner is next. */
+  /** Waiting folds by owner. The first owner in the map is next. */
   readonly #waiting = new Map<string, Waiting[]>()
   #queued = 0
 
@@ -31,7 +31,7 @@ export class FoldQueue {
     this.#clock = clock
   }
 
-  /** Folds under way that have a slot. */
+  /** Folds that hold a slot. */
   get active(): number {
     return this.#total
   }
@@ -40,7 +40,7 @@ export class FoldQueue {
     return this.#queued
   }
 
-  /** A fold of a log of this owner. It takes a slot when it turns out to be long. */
+  /** Starts a fold of a log of this owner. It takes a slot only if the log has more than one page. */
   begin(owner: string): Fold {
     return new Fold(this.#memory, owner, {
       take: () => this.#take(owner),
@@ -80,9 +80,13 @@ export class FoldQueue {
     const { maxQueuedFolds: most, foldQueueTimeoutMs, retryDelayMs: retryAfterMs } = this.#limits
     const waiting = this.#waiting.get(owner) ?? []
     if (owner !== localOwner && waiting.length >= Math.ceil(most / 2))
-      throw new HoldfastError('rate_limited', 'too many long runs are being read for you: try again later', {
-        retryAfterMs,
-      })
+      throw new HoldfastError(
+        'rate_limited',
+        'you are reading too many long runs at once: wait until one request ends, then retry',
+        {
+          retryAfterMs,
+        },
+      )
     if (this.#queued >= most) throw overloaded(retryAfterMs)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const stop = startTimer(
@@ -118,7 +122,7 @@ export class FoldQueue {
     const owner = [...this.#waiting.keys()].find((waits) => this.#hasSlotFor(waits))
     if (owner === undefined) return
     const waiting = this.#waiting.get(owner)!
-    // Its next one waits until others had a turn.
+    // Moves the owner to the end of the round-robin order.
     this.#waiting.delete(owner)
     this.#waiting.set(owner, waiting)
     waiting[0]!.start()
@@ -147,12 +151,12 @@ export class Fold {
     this.#holder = memory.hold(owner, (error) => this.#shed.abort(error))
   }
 
-  /** Aborted when its memory is needed for others. The reason is the error. */
+  /** Aborted when the node needs the memory for others. The reason is the error. */
   get signal(): AbortSignal {
     return this.#shed.signal
   }
 
-  /** Before each page but the first. Throws if too many wait, or for too long. */
+  /** Call before each page except the first. Throws if the queue is full or the wait times out. */
   async proceed(): Promise<void> {
     if (this.#hasSlot) return
     const waiting = this.#slots.take()
@@ -161,13 +165,13 @@ export class Fold {
     if (this.#hasEnded) this.pause()
   }
 
-  /** Lets others proceed while this one waits for new events. */
+  /** Releases the slot while this fold waits for new events. */
   pause(): void {
     if (this.#hasSlot) this.#slots.give()
     this.#hasSlot = false
   }
 
-  /** Throws if what it holds is too much. */
+  /** Throws if the fold holds too much memory. */
   holds(state: HeldState): void {
     this.#holder.update(state)
     this.#shed.signal.throwIfAborted()

@@ -7,13 +7,13 @@ import { type FoldBatch, batchesOf } from './fold-batches.ts'
 import type { Fold } from './fold-queue.ts'
 import { readCheckedLog } from './read-log.ts'
 
-/** The last event that was folded, identified by its record. */
+/** The last folded event, identified by its record. */
 export interface LogTip {
   readonly index: number
   readonly mark: string | undefined
 }
 
-/** Whether the log still has the record: it may have lost its end in a failover, and another event may have the index. */
+/** Whether the log still has the record. After a failover that lost the end of the log, another event may have its index. */
 export async function isInLog(store: Store, run: string, { index, mark }: LogTip): Promise<boolean> {
   const slice = await readCheckedLog(store, run, index - 1, 1).catch((cause: unknown) => {
     if (isHoldfastError(cause, 'cursor_invalid') || isHoldfastError(cause, 'cursor_expired')) return undefined
@@ -25,15 +25,15 @@ export async function isInLog(store: Store, run: string, { index, mark }: LogTip
 }
 
 interface FoldBounds {
-  /** Of one read. */
+  /** Maximum bytes of one read. */
   readonly maxBytes: number
-  /** Records folded before others get the event loop. */
+  /** Maximum records folded before others get the event loop. */
   readonly atOnce: number
-  /** What they are read for. */
+  /** The fold that the records are read for. */
   readonly fold: Fold
 }
 
-/** The records after an index, at most `atOnce` at a time, to the end that the log has. */
+/** Yields the records after an index up to the current end of the log, at most `atOnce` at a time. */
 export async function* recordsAfter(
   store: Store,
   run: string,
@@ -50,7 +50,7 @@ export async function* recordsAfter(
   }
 }
 
-/** Like `recordsAfter`, for folds that take many texts at once. */
+/** Like `recordsAfter`, for folds that process many texts at once. */
 export async function* batchesAfter(
   store: Store,
   run: string,
@@ -65,7 +65,7 @@ export async function* batchesAfter(
     }
 }
 
-/** A page's memory is used again when the next one is requested: nobody may keep its bytes. */
+/** Reuses a page's memory when the next page is requested: callers must not keep its bytes. */
 async function* pagesAfter(
   store: Store,
   run: string,

@@ -1,10 +1,10 @@
 /** Estimates the memory that a view needs for an event. An upper bound: it limits the view cache. */
 import type { EventType, LoggedEvent } from '../model/event.ts'
 
-/** Views keep these as packed texts, which take less than the record. */
+/** Views keep these as packed texts, which are smaller than the record. */
 const TEXTS: ReadonlySet<EventType> = new Set(['text.delta', 'reasoning.delta', 'tool.drafted'])
 
-/** `isAscii`: no character takes more than a byte. */
+/** `isAscii`: every character takes one byte. */
 export function heldBytes(event: LoggedEvent, chars: number, isAscii: boolean): number {
   const bytes = isAscii ? chars : 2 * chars
   return TEXTS.has(event.type) ? bytes : bytes + valueBytes(event.data)

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Sink, Subscription } from './subscription.ts'
 import { startTimer } from '../runtime/timer.ts'
 
-/** True when the subscription has something to deliver, false when the time or the signal ended the wait. */
+/** Resolves with true when the subscription has something to deliver, with false at the timeout or abort. */
 export async function nextRecord(
   subscribe: (sink: Sink) => Subscription,
   timeoutMs: number,

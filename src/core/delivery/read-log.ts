@@ -6,7 +6,7 @@ import { storeUnavailable } from '../model/errors.ts'
 import { lastOf, type Slice } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
 
-/** Everything that reads a log reads it here. */
+/** Reads a log. All reads of logs go through this function. */
 export async function readCheckedLog(
   store: Store,
   run: string,
@@ -23,8 +23,8 @@ export async function readCheckedLog(
 }
 
 /**
- * What is wrong with a slice that should follow an index; undefined if nothing is. Checks only its first and last record, so that
- * the cost does not depend on its length.
+ * Why a slice is not the one after an index; undefined if it is. Checks only the first and the last record, so that the cost does
+ * not depend on the length.
  */
 export function sliceFault(run: string, after: number, slice: Slice): string | undefined {
   const { first, count, bytes } = slice
@@ -59,7 +59,7 @@ function namesOf(run: string): Uint8Array {
   return encoder.encode(`data: {"run":"${run}","index":`)
 }
 
-/** Where the record at a position ends; -1 unless it is the one with this index, of the run that `names` begins with. */
+/** The end of the record at a position; -1 unless it has this index and belongs to the run that `names` starts with. */
 function endOfRecord(bytes: Uint8Array, start: number, index: number, names: Uint8Array): number {
   const at = afterNames(bytes, start, index, names)
   const end = at < 0 ? -1 : bytes.indexOf(NEWLINE, at)

@@ -63,14 +63,14 @@ export class RunReader {
     return this.#closing.signal.aborted
   }
 
-  /** Delivers the records after an index to a sink: what is there, then what comes. */
+  /** Delivers the records after an index to a sink: stored ones first, then live ones. */
   async subscribe(principal: Principal, known: KnownRun, after: number, sink: Sink): Promise<Subscription> {
     const stored = await this.#access.ownKnown(principal, known, 'read')
     assertReadable(stored, after)
     return this.#openStream(principal, stored.run.id, after, sink)
   }
 
-  /** The records after an index that are there now; undefined when there is none. */
+  /** The stored records after an index; undefined if there are none. */
   async read(
     principal: Principal,
     known: KnownRun,
@@ -82,7 +82,7 @@ export class RunReader {
     return readCheckedLog(this.#store, run.id, after, maxBytes)
   }
 
-  /** Resolves with true when the log has a record after an index, with false when time, signal or drain end the wait. */
+  /** Resolves with true when the log has a record after an index, with false at the timeout, on abort or on drain. */
   async waitForMore(principal: Principal, id: string, after: number, options: WaitOptions): Promise<boolean> {
     const ended = AbortSignal.any([options.signal, this.#closing.signal])
     if (ended.aborted) return false
@@ -102,13 +102,13 @@ export class RunReader {
     return slice === undefined ? undefined : (events(slice).at(-1) as RunOutcome)
   }
 
-  /** Ends all waits, now and from now on. */
+  /** Ends all current and future waits. */
   close(): void {
     this.#closing.abort()
     this.#subscriptions.close()
   }
 
-  /** Counts as one of the caller's streams until it is closed. */
+  /** Opens a subscription that counts as one of the caller's streams until it is closed. */
   #openStream(principal: Principal, id: string, after: number, sink: Sink): Subscription {
     const owner = limitedAs(principal)
     const closeStream = this.#quotas.openStream(owner)

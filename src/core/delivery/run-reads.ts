@@ -1,4 +1,7 @@
-/** The reads of one run's log for its subscribers. Those who join in the same turn of the event loop at the same place share one read. */
+/**
+ * Reads one run's log for its subscribers. Subscribers that ask for the same position in the same tick of the event loop share one
+ * read.
+ */
 import type { Slice } from '../model/record.ts'
 import type { Store } from '../ports/store.ts'
 import { eventLoop } from '../runtime/event-loop-tick.ts'
@@ -12,7 +15,7 @@ interface JoinedRead {
 export class RunReads {
   readonly #store: Store
   readonly #run: string
-  /** By what they read; each until it begins. */
+  /** Shared reads that have not started yet, by what they read. */
   readonly #joined = new Map<string, JoinedRead>()
 
   constructor(store: Store, run: string) {
@@ -24,7 +27,10 @@ export class RunReads {
     return readCheckedLog(this.#store, this.#run, index, maxBytes)
   }
 
-  /** Like `after`, at the end of the turn: it begins when everybody has joined it, so nobody misses what was there when they asked. */
+  /**
+   * Like `after`, at the end of the tick: the read starts after everybody has joined it, so nobody misses a record that existed when
+   * it asked.
+   */
   together(index: number, maxBytes: number): Promise<Slice | undefined> {
     const key = `${index} ${maxBytes}`
     let read = this.#joined.get(key)
@@ -42,7 +48,7 @@ export class RunReads {
     this.#joined.delete(key)
     const slice = await this.after(index, maxBytes)
     if (slice === undefined || readers === 1) return slice
-    // None of several readers may give its memory back.
+    // With several readers, none may release the memory.
     const { first, count, bytes, closed } = slice
     return { first, count, bytes, closed }
   }

@@ -1,6 +1,6 @@
 /**
  * The structure of one run at the end of its log, shared by all who ask for a snapshot on this node: it is folded once, and encoded
- * once for those who ask at the same time. Nothing here is the truth: an evicted structure is folded again from the log.
+ * once for those who ask at the same time. This is only a cache: an evicted structure is folded again from the log.
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { EventType } from '../model/event.ts'
@@ -16,11 +16,11 @@ import { heldBytes } from './held-bytes.ts'
 import type { ViewCache } from './view-cache.ts'
 
 export interface StructureSnapshot {
-  /** The last event that it contains; undefined if the log has none. */
+  /** A `SavedStructure` as JSON. */
   readonly last: RawRecord | undefined
   /** A `SavedStructure` as JSON. */
   readonly json: string
-  /** The run has ended: nothing follows. */
+  /** The run has ended: no event follows. */
   readonly ended: boolean
 }
 
@@ -35,13 +35,13 @@ interface StructureParts {
 interface StructureFold {
   readonly structure: RunStructure
   last: RawRecord | undefined
-  /** Estimated memory of what was folded. */
+  /** Estimated memory of the fold. */
   bytes: number
-  /** Checksum of the last event, once requested. */
+  /** Checksum of the last event; undefined until first requested. */
   snapshot: StructureSnapshot | undefined
 }
 
-/** Events folded or entries encoded before others get the event loop. */
+/** Events folded, or entries encoded, before others get the event loop. */
 const AT_ONCE = 32
 
 export class SharedStructure {
@@ -62,8 +62,8 @@ export class SharedStructure {
   }
 
   /**
-   * The structure at the end of the log, which the caller knows to have the events before `next`. Concurrent callers share the work.
-   * Throws `too_large` if it does not fit one response.
+   * Folds to the end of the log. `next`: the caller knows that the log has all events before this index. Concurrent callers share
+   * the work. Throws `too_large` if the structure exceeds one response.
    */
   async current(next: number): Promise<StructureSnapshot> {
     const known = await this.#building
@@ -75,7 +75,7 @@ export class SharedStructure {
 
   async #build(): Promise<StructureSnapshot> {
     const folded = await this.#verified()
-    this.#folded = undefined // not to be continued from, should this fail midway
+    this.#folded = undefined // a fold that fails midway must not be continued
     const fold = this.#parts.cache.folds.begin(this.run.owner)
     try {
       await this.#foldOn(folded, fold)
@@ -129,7 +129,7 @@ export class SharedStructure {
     return { last, json, ended: isFinished(structure.lifecycle.status) }
   }
 
-  /** What was folded before, if the log still has its last event. */
+  /** The previous fold, if the log still has its last event. */
   async #verified(): Promise<StructureFold> {
     const { store, run } = this.#parts
     const folded = this.#folded

@@ -1,7 +1,7 @@
 /**
- * One protocol's view of one run, shared by all its subscribers on this node. Projections are pure, so what one subscriber folded is
- * what every other one would fold: subscribers at the tail share each step and its encoded bytes, and those that come later start at
- * a checkpoint near their position. Nothing here is the truth: an evicted view is rebuilt from the log.
+ * One protocol's view of one run, shared by all its subscribers on this node. Projections are pure, so every subscriber would fold
+ * the same: subscribers at the tail share each step and its encoded bytes, and later ones start at a checkpoint near their position.
+ * This is only a cache: an evicted view is rebuilt from the log.
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
@@ -14,29 +14,29 @@ import type { Fold } from './fold-queue.ts'
 import { batchesAfter, isInLog, recordsAfter } from './follow-log.ts'
 import { heldBytes } from './held-bytes.ts'
 import { readCheckedLog } from './read-log.ts'
-import { onceATurn } from './turn-memo.ts'
+import { oncePerTick } from './tick-memo.ts'
 import type { ViewCache, ViewKind } from './view-cache.ts'
 import { ViewPosition } from './view-position.ts'
 import { StepFrames, ViewStep } from './view-step.ts'
 
 /** The fold after an event of the log. States are immutable and share their structure. */
 export interface Checkpoint<State> {
-  /** Index of the event; one less than that of the first event before there is any. */
+  /** Index of the event. Before the first event: one less than its index. */
   readonly index: number
   /** Identifies the event's record, in case the log loses its end and another event gets this index. */
   readonly mark: string | undefined
   readonly state: State
-  /** Estimated memory of what was folded. */
+  /** Estimated memory of the fold. */
   readonly bytes: number
   /** The view or several subscribers have it. Kept here, because a set of all of them costs the garbage collector more than the fold. */
   isShared: boolean
 }
 
-/** A position on the log that corresponds to one among the frames. */
+/** The position in the log that corresponds to a position among the frames. */
 export interface LogCursor {
-  /** Index of the last event of which all frames are known. */
+  /** Index of the last event whose frames the client has completely. */
   readonly index: number
-  /** No frame of a later event is known. Otherwise a client that continues at the index gets some of what it has again. */
+  /** The client has no frame of a later event. Otherwise a client that continues at the index receives some frames again. */
   readonly isExact: boolean
 }
 
@@ -56,7 +56,7 @@ interface ViewParts<State, Frame> {
 
 /** Events between checkpoints near the end of the log. */
 const CHECKPOINT_EVENTS = 32
-/** Estimated memory that is added before it is charged. */
+/** Estimated growth after which memory is charged again. */
 const CHARGED_BYTES = 64 * 1024
 /** The same while it is followed: as much as is charged for a view without checkpoints. */
 const LIVE_CHARGED_BYTES = 4096
@@ -84,33 +84,33 @@ export class SharedView<State, Frame> {
     return this.#parts.run
   }
 
-  /** Checkpoints that are kept, besides the newest state. */
+  /** Number of checkpoints kept, besides the newest state. */
   get checkpoints(): number {
     return this.#checkpoints.length
   }
 
-  /** Drops everything that can be folded again. */
+  /** Drops everything that can be rebuilt from the log. */
   forget(): void {
     this.#checkpoints = []
     this.#tip = this.start
     this.#charged = -Infinity
   }
 
-  /** Folds the events of a slice that follows a checkpoint; once for all subscribers of the same slice. */
+  /** Folds a slice that follows a checkpoint. Subscribers of the same slice share the result. */
   step(before: Checkpoint<State>, slice: Slice): ViewStep<State, Frame> {
     let isKnown = true
     const fold = (): ViewStep<State, Frame> => {
       isKnown = false
       return this.#fold(before, slice)
     }
-    const step = onceATurn(slice, this, fold, (known) => isSame(known.before, before))
+    const step = oncePerTick(slice, this, fold, (known) => isSame(known.before, before))
     if (isKnown) step.after.isShared = true
     return step
   }
 
   /**
-   * The state at the end of the log, which the caller knows to have the events before `next`. Concurrent callers share the work.
-   * Throws `too_large` if the state would take more memory than views may.
+   * Folds to the end of the log. `next`: the caller knows that the log has all events before this index. Concurrent callers share
+   * the work. Throws `too_large` if the state would exceed the memory limit of views.
    */
   async current(next: number): Promise<Checkpoint<State>> {
     const end = await this.#building
@@ -121,8 +121,8 @@ export class SharedView<State, Frame> {
   }
 
   /**
-   * The newest checkpoint before an event and before a frame. It is one of the log's current history: call it after `current`, or
-   * after `verify`.
+   * The newest checkpoint before both an event and a frame. Call it after `current` or `verify`: only then do the checkpoints match
+   * the log.
    */
   nearest({ event, frame = Infinity }: { readonly event: number; readonly frame?: number }): Checkpoint<State> {
     const { position } = this.#parts.kind
@@ -131,7 +131,10 @@ export class SharedView<State, Frame> {
     return this.#checkpoints.findLast(fits) ?? this.start
   }
 
-  /** Number of the last frame of the events up to an index, which is in the log; one less than the first number if there is none. */
+  /**
+   * Number of the last frame of the events up to an index, which must be in the log. If there is none: one less than the first
+   * number.
+   */
   frameAt(index: number): Promise<number> {
     return this.#folding(async (fold) => {
       const from = this.nearest({ event: index + 1 })
@@ -144,7 +147,7 @@ export class SharedView<State, Frame> {
     })
   }
 
-  /** The cursor on the log of a client that has the frames up to a number. Throws `cursor_invalid` if there is no such frame. */
+  /** The log cursor of a client that has the frames up to a number. Throws `cursor_invalid` if there is no such frame. */
   async cursorAt(frame: number): Promise<LogCursor> {
     const { state, index } = await this.#folding((fold) => this.#eventBefore(frame, fold))
     const last = this.#nextNumber(state) - 1
@@ -153,7 +156,7 @@ export class SharedView<State, Frame> {
     throw new HoldfastError('cursor_invalid', `run ${this.run.id} has no frame ${frame}: the last one is ${last}`)
   }
 
-  /** The last event of which a client that has the frames up to a number lacks none. */
+  /** The last event whose frames a client with the frames up to `frame` has completely. */
   async #eventBefore(frame: number, fold: Fold): Promise<Pick<Checkpoint<State>, 'state' | 'index'>> {
     const from = this.nearest({ event: Infinity, frame: frame + 1 })
     let { state, index } = from
@@ -164,7 +167,7 @@ export class SharedView<State, Frame> {
     return { state, index }
   }
 
-  /** Within the bounds of a node, which count the fold for the owner of the run. */
+  /** Runs a fold within the node's limits, charged to the owner of the run. */
   async #folding<Result>(act: (fold: Fold) => Promise<Result>): Promise<Result> {
     const fold = this.#parts.cache.folds.begin(this.run.owner)
     try {
@@ -218,7 +221,7 @@ export class SharedView<State, Frame> {
     }
   }
 
-  /** Forgets what was folded from a history that the log no longer has, such as after a failover that lost its end. */
+  /** Drops checkpoints that the log no longer contains, such as after a failover that lost its end. */
   async verify(): Promise<void> {
     await this.#verified()
   }
@@ -232,12 +235,12 @@ export class SharedView<State, Frame> {
     const folded = { index: lastOf(slice), mark: lastMark(slice), state, bytes, isShared: false }
     // A subscriber that has caught up shares the state that the view has.
     const after = isSame(folded, this.#tip) ? this.#tip : folded
-    // Of another history if the log lost its end meanwhile: only what follows the newest checkpoint is certain to be its sequel.
+    // The log may have lost its end meanwhile. Only a step that follows the newest checkpoint certainly belongs to the current log.
     if (before === this.start || isSame(before, this.#tip)) this.#note(after)
     return new ViewStep(before, after, frames)
   }
 
-  /** Folds to the end of the log without occupying the event loop. */
+  /** Folds to the end of the log without blocking the event loop. */
   async #build(fold: Fold): Promise<Checkpoint<State>> {
     const { store, run, limits } = this.#parts
     const bounds = { maxBytes: BUILD_PAGE_FACTOR * limits.maxReadBytes, atOnce: CHECKPOINT_EVENTS, fold }
@@ -297,13 +300,13 @@ export class SharedView<State, Frame> {
     checkpoint.isShared = true
   }
 
-  /** A subscriber that missed `n` events folds at most about `n` others, so old checkpoints may be far apart. */
+  /** Thins out old checkpoints: a subscriber that missed `n` events then folds at most about `n` others. */
   #keep(checkpoint: Checkpoint<State>): void {
     const kept: Checkpoint<State>[] = [checkpoint]
     let newer = checkpoint.index
     let candidate: Checkpoint<State> | undefined
     for (const older of this.#checkpoints.toReversed()) {
-      // `candidate` can go if the distance between its neighbours is no more than that of the newer one to the end.
+      // `candidate` can go if its neighbours are no further apart than the newer one is from the end.
       if (candidate !== undefined && newer - older.index > checkpoint.index - newer) {
         kept.push(candidate)
         newer = candidate.index

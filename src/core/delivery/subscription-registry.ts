@@ -20,7 +20,7 @@ export class SubscriptionRegistry {
     this.#stopPolling = repeatTimer(() => this.#poll(), limits.pollIntervalMs, clock)
   }
 
-  /** Delivers the records after an index, for as long as there are any to come. */
+  /** Delivers the records after an index until the run ends or the subscription is closed. */
   open(run: string, after: number, sink: Sink, onClose?: () => void): Subscription {
     const size = this.#runs.get(run)?.size ?? 0
     if (size >= this.#limits.maxSubscribersPerRun) {
@@ -88,7 +88,7 @@ class RunSubscriptions {
     this.#run = run
     this.#reads = new RunReads(store, run)
     this.#onEmpty = onEmpty
-    // Before anyone reads: what is appended in between wakes us (no event can come too early to be noticed).
+    // Before the first read: a record that is appended in between sends a hint, so none is missed.
     this.#unwatch = store.watch(run, (hint) => this.#wake(hint))
   }
 
@@ -116,7 +116,7 @@ class RunSubscriptions {
     for (const subscription of this.#subscriptions) subscription.dropReadAhead()
   }
 
-  /** Asks once at a time, however long the store takes to answer. */
+  /** Polls the store. A poll in progress is not repeated, however long it takes. */
   async poll(): Promise<void> {
     const hinted = this.#hinted
     this.#hinted = false
@@ -124,7 +124,7 @@ class RunSubscriptions {
     let next: number
     this.#polling = true
     try {
-      next = (await this.#store.get(this.#run))?.next ?? Infinity // a run that is gone is noticed by reading it
+      next = (await this.#store.get(this.#run))?.next ?? Infinity // reading reports that a run is gone
     } catch {
       return
     } finally {
@@ -140,7 +140,7 @@ class RunSubscriptions {
     this.#hinted = true
     const { slice, ...rest } = hint
     const isSound = slice === undefined || sliceFault(this.#run, slice.first - 1, slice) === undefined
-    const offered = isSound ? hint : rest // what is not sound is read instead
+    const offered = isSound ? hint : rest // read the log instead of a damaged slice
     for (const subscription of this.#subscriptions) subscription.offer(offered)
   }
 

@@ -1,6 +1,6 @@
 /**
- * Replay then tail, in one code path. A subscription is a cursor: it reads from the store when its sink has room, so it queues nothing.
- * Subscriptions at the tail share the bytes of each commit.
+ * Delivers a log from a cursor: replay, then tail, in one code path. A subscription reads from the store when its sink has room, so
+ * it queues nothing. Subscriptions at the tail share the bytes of each commit.
  */
 import { HoldfastError, isHoldfastError } from '../model/errors.ts'
 import type { RunReads } from './run-reads.ts'
@@ -9,24 +9,24 @@ import { lastMark, lastOf, sliceAfter, sliceBefore, type Slice } from '../model/
 import type { Hint } from '../ports/store.ts'
 import type { HeldState } from './view-memory.ts'
 
-/** A page with fewer bytes than this share of what a read may return was most likely the last one. */
+/** A page smaller than this share of the maximum was most likely the last one. */
 const FULL_PAGE_SHARE = 0.5
-/** How much larger pages become for a sink that takes them faster than the store reads them: each page costs a round trip. */
+/** Factor by which pages grow for a sink that consumes them faster than the store reads them: each page costs a round trip. */
 const FAST_PAGE_FACTOR = 4
 
-/** Where a subscription delivers. */
+/** Receives the records of a subscription. */
 export interface Sink {
-  /** It passes records on as they are, so that a large slice costs it no more time than a small one. */
+  /** The sink forwards records unchanged, so a large slice costs it no more time than a small one. */
   readonly copiesRecords?: boolean
-  /** What it holds of a view, now. */
+  /** View state that the sink references now. */
   readonly held?: HeldState | undefined
   /** It had no room for all of the last slice, and goes on with the rest before it calls `resume`. */
   readonly hasUnsent?: boolean
-  /** Takes a slice; false when it has no room for another until `resume` is called. */
+  /** Accepts a slice. Returns false if it has no room for another until `resume` is called. */
   write(slice: Slice): boolean
   /** The terminal event was delivered. */
   finished(): void
-  /** The log cannot be read on: trimmed, removed, or the store is gone. */
+  /** The log can no longer be read: it was trimmed or removed, or the store failed. */
   failed(cause: unknown): void
 }
 
@@ -35,23 +35,23 @@ export class Subscription {
   readonly #run: string
   readonly #sink: Sink
   readonly #maxReadBytes: number
-  /** What the next read may return. */
+  /** Maximum bytes of the next read. */
   #pageBytes: number
   readonly #onClose: () => void
   #cursor: number
-  /** Mark of the record at the cursor, once one was delivered. */
+  /** Mark of the record at the cursor, once a record was delivered. */
   #mark: string | undefined
-  /** There was a write at an index that is already delivered: the log may have lost its end and been rewritten. */
+  /** A write announced an index that was already delivered: the log may have lost its end and been rewritten. */
   #needsVerification = false
-  /** Records known to be durable. */
+  /** Number of records known to be durable. */
   #known = 0
   #state: 'tail' | 'reading' | 'full' | 'closed' = 'tail'
-  /** The page after the one that was delivered last: the store reads it while the sink takes that one. */
+  /** The next page, which the store reads while the sink consumes the current one. */
   #ahead: Promise<Slice | undefined> | undefined
   #isReadAheadLoaded = false
   /** The sink has the terminal event, but has not sent it. */
   #isAtEnd = false
-  /** Reading has paused, so the log may have changed: the next read also checks the record at the cursor. */
+  /** Reading has paused and the log may have changed, so the next read also checks the record at the cursor. */
   #hasPaused = true
 
   constructor(reads: RunReads, run: string, after: number, sink: Sink, maxReadBytes: number, onClose: () => void) {
@@ -69,13 +69,13 @@ export class Subscription {
     return this.#cursor
   }
 
-  /** Events that are known to be there and were not delivered. */
+  /** Number of known events that were not delivered yet. */
   get lag(): number {
     const behind = this.#known - (this.#cursor + 1)
-    return Number.isFinite(behind) ? Math.max(behind, 0) : 0 // of a run that is gone there is nothing to deliver
+    return Number.isFinite(behind) ? Math.max(behind, 0) : 0 // a removed run has nothing to deliver
   }
 
-  /** Something may be new. */
+  /** Handles a hint: delivers its slice if it starts right after the cursor, otherwise reads the log. */
   offer(hint: Hint): void {
     if (hint.next > this.#known) this.#known = hint.next
     if (this.#state !== 'tail') return
@@ -85,12 +85,12 @@ export class Subscription {
     else if (this.#known > this.#cursor + 1) void this.#read()
   }
 
-  /** The log seems to be shorter than what was delivered, as after a failover that lost its end: the store is asked (SUB-2). */
+  /** Reads the log again if it seems shorter than what was delivered, which happens if a failover lost its end (SUB-2). */
   recheck(next: number): void {
     if (this.#state === 'tail' && next <= this.#cursor) void this.#read()
   }
 
-  /** The sink has room (again). */
+  /** Continues: the sink has room. */
   resume(): void {
     if (this.#state === 'full' && this.#isAtEnd) return this.#finish()
     if (this.#state === 'full' && this.#sink.copiesRecords === true) {
@@ -110,7 +110,7 @@ export class Subscription {
     this.#onClose()
   }
 
-  /** Drops the page read ahead for a sink that has been full for a while: stalled sinks hold none (SUB-1). */
+  /** Drops the page that was read ahead, if the sink stays full: stalled sinks must not hold memory (SUB-1). */
   dropReadAhead(): void {
     if (this.#state === 'full' && this.#isReadAheadLoaded) this.#ahead = undefined
   }
@@ -130,7 +130,7 @@ export class Subscription {
             this.#readAhead(lastOf(slice))
           this.#deliver(slice)
         } else if (this.#known === known) {
-          this.#state = 'tail' // nothing was announced while we looked
+          this.#state = 'tail' // no hint arrived during the read
         }
       }
     } catch (cause) {
@@ -158,7 +158,7 @@ export class Subscription {
     const arrived = (): void => {
       if (this.#ahead !== ahead || this.#state !== 'full') return
       this.#isReadAheadLoaded = true
-      this.#hasPaused = true // what comes after it is read later, when the sink has room
+      this.#hasPaused = true // later records are read when the sink has room
     }
     ahead.then(arrived, arrived)
   }
@@ -171,7 +171,7 @@ export class Subscription {
     const [cursor, mark] = [this.#cursor, this.#mark]
     if (mark === undefined) return undefined
     const overlapping = await this.#readAfter(cursor - 1).catch((cause: unknown) => {
-      if (isHoldfastError(cause, 'cursor_expired')) return undefined // that record was trimmed
+      if (isHoldfastError(cause, 'cursor_expired')) return undefined // the record was trimmed
       throw cause
     })
     if (overlapping === undefined) return undefined
@@ -186,7 +186,7 @@ export class Subscription {
     return this.#reads.after(after, this.#pageBytes)
   }
 
-  /** Ends it, and passes the reason to its sink. */
+  /** Ends the subscription and passes the reason to the sink. */
   fail(cause: unknown): void {
     if (this.#isClosed()) return
     this.close()

@@ -1,4 +1,4 @@
-/** LRU of the views of one node, bounded by an estimate of their memory. */
+/** LRU cache of the views of one node, bounded by an estimate of their memory. */
 import type { Projection } from '../ports/projection.ts'
 import type { Limits } from '../model/limits.ts'
 import type { Run } from '../model/run.ts'
@@ -9,20 +9,20 @@ import { SharedStructure } from './shared-structure.ts'
 import { SharedView } from './shared-view.ts'
 import { ViewMemory } from './view-memory.ts'
 
-/** A protocol's projection, and what subscribers need to find their place in it. */
+/** A protocol's projection, and the functions that locate a subscriber's position in it. */
 export interface ViewKind<State, Frame> {
-  /** Views of one run with the same name have the same frames. */
+  /** Views of one run with the same name have equal frames. */
   readonly name: string
   readonly projection: Projection<State, Frame>
   /** Number of the next frame, as the protocol counts them. */
   readonly position: (state: State) => number
-  /** Number of the next frame that a client can name. Default: `position`. */
+  /** Number of the next frame that a client can refer to. Default: `position`. */
   readonly nextNumber?: (state: State) => number
   /** Whether a stream may end at a frame before its run ends. */
   readonly mayEnd: (frame: Frame) => boolean
 }
 
-/** What a node keeps of a run and can fold again. */
+/** Cached state of a run that can be rebuilt from its log. */
 interface Evictable {
   readonly run: Run
   forget(): void
@@ -32,7 +32,7 @@ interface Evictable {
 const VIEW_BYTES = 4096
 
 export class ViewCache {
-  /** What streams and folds hold besides. */
+  /** Memory of streams and folds, which is not in the cache. */
   readonly held: ViewMemory
   readonly folds: FoldQueue
   readonly #parts: { readonly store: Store; readonly limits: Limits; readonly cache: ViewCache }
@@ -51,23 +51,23 @@ export class ViewCache {
     this.#parts = { store, limits, cache: this }
   }
 
-  /** Estimated memory of the states that are kept. */
+  /** Estimated memory of the cached states. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The caller has checked that the principal may read the run. */
+  /** The caller must have checked that the principal may read the run. */
   open<State, Frame>(
     { run, first }: Pick<StoredRun, 'run' | 'first'>,
     kind: ViewKind<State, Frame>,
   ): SharedView<State, Frame> {
-    // A log that was trimmed is another one: protocols number what is left of it differently.
+    // Protocols number the frames of a trimmed log differently, so it gets a view of its own.
     const key = JSON.stringify([run.id, first, kind.name])
     const open = (): SharedView<State, Frame> => new SharedView({ kind, run, first, ...this.#parts })
     return this.#shared(key, open)
   }
 
-  /** The run's structure, for snapshots. The caller has checked that the principal may read the run. */
+  /** The run's structure, for snapshots. The caller must have checked that the principal may read the run. */
   structure({ run, first }: Pick<StoredRun, 'run' | 'first'>): SharedStructure {
     return this.#shared(JSON.stringify([run.id, first]), () => new SharedStructure({ run, first, ...this.#parts }))
   }
@@ -81,7 +81,7 @@ export class ViewCache {
     return opened
   }
 
-  /** A view takes about this many bytes, and was just used. Evicts others, or the view itself if it is too large. */
+  /** Sets the estimated size of a view and marks it as used. Evicts others, or the view itself if it is too large. */
   charge(view: Evictable, bytes: number): void {
     this.#release(view)
     this.#charged.set(view, bytes + VIEW_BYTES)

@@ -1,13 +1,13 @@
 /**
- * Counts the states of views that open streams and folds under way hold: unlike those of the cache, nobody can evict them. Beyond the
- * bound, the principal that holds most loses what it holds most with.
+ * Accounts for the view states that open streams and running folds reference. Unlike cached states, they cannot be evicted. Above
+ * the limit, the principal that uses most loses its largest stream or fold.
  */
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 
-/** What a subscriber holds of a view, in estimated bytes. */
+/** View state that a subscriber references, in estimated bytes. */
 export interface HeldState {
-  /** Those who hold the same one share `sharedBytes`. */
+  /** Subscribers with the same view share `sharedBytes`. */
   readonly view: object
   readonly sharedBytes: number
   readonly ownBytes: number
@@ -30,12 +30,12 @@ export class ViewMemory {
     this.#limits = limits
   }
 
-  /** Estimated memory of all that is held. */
+  /** Estimated memory of all referenced states. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Counts what somebody holds until it is released, or ended because there is too much. */
+  /** Counts a holder until it is released, or ended because the limit is exceeded. */
   hold(owner: string, end: EndHolder): ViewHolder {
     const holder: ViewHolder = new ViewHolder(owner, {
       update: (state) => this.#update(holder, state),
@@ -93,7 +93,7 @@ export class ViewMemory {
     }
   }
 
-  /** The holders of the principal that holds most, largest first. */
+  /** The holders of the principal that uses most, largest first. */
   #ofLargestOwner(): readonly ViewHolder[] {
     const owners = new Map<string, { bytes: number; readonly holders: [ViewHolder, number][] }>()
     for (const holder of this.#holders) {
@@ -120,7 +120,7 @@ export class ViewMemory {
         'too_large',
         'the log of the run is too large for this protocol; use the native protocol',
       )
-    const message = 'this node holds as many long runs for its streams as it may: try again later'
+    const message = 'too many streams of long runs are open on this server: try again later, or use the native protocol'
     return new HoldfastError('rate_limited', message, { retryAfterMs: retryDelayMs })
   }
 }
@@ -131,7 +131,7 @@ interface HolderActions {
   readonly end: EndHolder
 }
 
-/** One stream or fold, and what it holds. */
+/** One stream or fold, and the state it references. */
 export class ViewHolder {
   readonly owner: string
   /** Set by `ViewMemory`. */
@@ -143,7 +143,7 @@ export class ViewHolder {
     this.#actions = actions
   }
 
-  /** May end this one or others. */
+  /** May end this holder or others. */
   update(state: HeldState): void {
     this.#actions.update(state)
   }

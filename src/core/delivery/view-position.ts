@@ -1,4 +1,4 @@
-/** One subscriber's place in a view, and the memory that it holds there. */
+/** One subscriber's position in a view, and the memory that it references there. */
 import type { Slice } from '../model/record.ts'
 import type { Checkpoint, SharedView } from './shared-view.ts'
 import type { ViewStep } from './view-step.ts'
@@ -14,7 +14,7 @@ export class ViewPosition<State, Frame> {
     this.#at = from
   }
 
-  /** The fold after all that was taken. */
+  /** The fold after everything delivered. */
   get at(): Checkpoint<State> {
     return this.#at
   }

@@ -1,9 +1,9 @@
-/** What the events of a slice add to a view: frames, and their bytes, which subscribers share. */
+/** The result of folding one slice: frames and their encoded bytes, which subscribers share. */
 import { encodeFrames, type Encoded, EncodedParts, type Encoding } from './encoded.ts'
 import type { FrameSink } from './fold-batches.ts'
 import type { Checkpoint } from './shared-view.ts'
 
-/** Encodings kept of one step. Clients of one protocol mostly share one. */
+/** Maximum encodings kept per step. Clients of one protocol mostly share one. */
 const ENCODINGS_MAX = 8
 
 const encoder = new TextEncoder()
@@ -21,7 +21,7 @@ export class ViewStep<State, Frame> {
   readonly frames: readonly Frame[]
   /** Log index of each frame. */
   readonly logs: readonly number[]
-  /** Which frames may end a stream. */
+  /** Positions of the frames that may end a stream. */
   readonly ends: readonly number[]
   /** Mostly one: a list of them costs less than a map. */
   readonly #kept: KeptEncoding[] = []
