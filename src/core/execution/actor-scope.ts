@@ -8,7 +8,7 @@ import { serialize } from '../model/serialize.ts'
 import { replayOutcome } from '../recovery/recorded-failure.ts'
 import { prefixOf, type WorkKind, type WorkRecord } from '../recovery/recorded-work.ts'
 
-/** Scope of a context: its actor, and the namespace of its work keys. */
+/** A context's actor, and the namespace of its work keys. */
 export interface ActorScope {
   readonly host: ExecutionHost
   readonly facts: Pick<RunContext, 'runId' | 'sessionId' | 'owner' | 'metadata' | 'attempt'>
@@ -20,9 +20,9 @@ export interface ActorScope {
   readonly prefix: string
   /** Reference of the call that the component runs in; '' for the run's own component. */
   readonly within: string
-  /** The namespace of `within` that it is in. */
+  /** The branch of `within` that the context belongs to. */
   readonly branch: Branch | undefined
-  /** The key of work by its name and number. */
+  /** Returns the key of work, by name and number. */
   readonly counted: (kind: WorkKind, name: string) => string
   /** Number of enclosing calls. */
   readonly depth: number
@@ -54,14 +54,14 @@ export async function ask(
   )
 }
 
-/** Asks the run's owner on Holdfast's behalf, under an id that names the subject. */
+/** Asks the run's owner on Holdfast's behalf, under an id derived from the subject. */
 export async function askOwner({ host, actor }: ActorScope, question: Question): Promise<unknown> {
   const known = host.ledger.get('ask', question.id)
   if (known !== undefined) return replayOutcome(known.outcome)
   return host.wait({ ...question, ...(actor !== undefined && { actor }) })
 }
 
-/** Appends an event of the ledger, under the scope's actor; resolves with its data as stored, redacted. */
+/** Appends an event of recorded work under the scope's actor. Resolves with its data as stored, redacted. */
 export async function record<Type extends Event['type']>(
   { host, actor }: ActorScope,
   type: Type,

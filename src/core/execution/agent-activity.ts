@@ -1,4 +1,4 @@
-/** When a run's agent last did something. Its timeouts depend on it, and whether a sleeping run keeps its worker slot. */
+/** Tracks when a run's agent was last active: for its timeouts, and to decide whether a sleeping run keeps its worker slot. */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import type { Limits } from '../model/limits.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
@@ -14,7 +14,7 @@ export interface AgentActivityOptions {
 }
 
 export class AgentActivity {
-  /** Knows when the run does nothing but sleep. */
+  /** Detects that the run does nothing but sleep. */
   readonly rest: SleepDetector
   readonly #clock: Clock
   readonly #watchdog: RunWatchdog
@@ -40,13 +40,13 @@ export class AgentActivity {
     this.#watchdog.stop()
   }
 
-  /** The agent did something. */
+  /** Notes activity of the agent. */
   touch(): void {
     this.#last = elapsedOf(this.#clock)
     if (this.rest.isResting) this.rest.disturb()
   }
 
-  /** The agent sleeps until the returned function is called. */
+  /** Notes that the agent sleeps, until the returned function is called. */
   sleep(): () => void {
     const resume = this.#watchdog.suspend()
     return () => {

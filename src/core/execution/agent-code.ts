@@ -1,4 +1,4 @@
-/** Calls the code of a run's agent: whatever it starts can be traced back to the run, aborted and closed. */
+/** Calls the code of a run's agent, so that everything it starts can be traced back to the run, aborted and closed. */
 import type { Emission } from '../ports/component.ts'
 import type { ExecutionTrace } from '../ports/execution-trace.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -22,18 +22,18 @@ export class AgentCode {
     return this.#deps.executions.run(this.trace, work)
   }
 
-  /** Takes the iterator of the running component, to be closed by `close`. */
+  /** Takes the iterator of the running component, which `close` closes. */
   open(iterator: AsyncIterator<Emission, unknown>): AsyncIterator<Emission, unknown> {
     this.#iterator = iterator
     return iterator
   }
 
-  /** Abort listeners are agent code, so they run in the trace of the agent and not of the caller. */
+  /** Abort listeners are agent code, so they run in the agent's trace and not in the caller's. */
   abort(reason: DOMException): void {
     this.call(() => this.#controller.abort(reason))
   }
 
-  /** An agent that is suspended at a yield gets to run its `finally`; one that is busy will find out by its signal. */
+  /** An agent suspended at a yield runs its `finally` blocks. A busy one learns of the end by its signal. */
   close(): void {
     const iterator = this.#iterator
     this.#iterator = undefined

@@ -1,16 +1,16 @@
-/** Questions with a schema: the log and the person who answers have its JSON Schema, the agent gets what the schema returns. */
+/** Questions with a schema. The log and the person who answers get the JSON Schema; the agent gets what the schema returns. */
 import type { AskOptions } from '../ports/component.ts'
 import type { ValueSchema } from '../ports/schema.ts'
 import { jsonSchemaOf } from '../schema/json-schema.ts'
 import { isDescribed, isStandardSchema, issuesText, validate } from '../schema/validate.ts'
 import { RunFailure } from './run-failure.ts'
 
-/** How often a question is asked until an answer fits. */
+/** Maximum times a question is asked until an answer matches. */
 const ROUNDS_MAX = 10
 
 /**
- * Answers that do not fit the JSON Schema are refused when they are sent. What only the schema's own code can tell is found here:
- * then the question is asked again, with what is wrong.
+ * Answers that do not match the JSON Schema are refused when they are sent. Problems that only the schema's own code detects are
+ * found here: the question is then asked again, with the problem.
  */
 export async function askTyped(
   question: string | AskOptions,

@@ -13,7 +13,7 @@ export class Branches {
     this.#scope = scope
   }
 
-  /** Branches are counted per enclosing work: a recovered run skips completed work, so a common count would differ. */
+  /** Branches are counted per enclosing work: a recovered run skips completed work, so a run-wide count would differ. */
   open(name: string): ActorScope {
     const { prefix, branch: outer } = this.#scope
     const escaped = escapeName(name)
@@ -25,7 +25,7 @@ export class Branches {
   }
 }
 
-/** A namespace made by `within`. Two of one name may follow each other; concurrent ones would be ambiguous after a crash. */
+/** A namespace made by `within`. Two branches of one name may follow each other; concurrent ones would be ambiguous after a crash. */
 export class Branch {
   readonly #name: string
   readonly #group: BranchGroup
@@ -61,7 +61,7 @@ interface BranchGroup {
   active: Branch | undefined
 }
 
-/** Returns the key of work by its name and number, which is all that older logs have. */
+/** Returns the function that builds a key from name and number. Older logs have no other identity. */
 export function countedKeys(prefix: string): (kind: WorkKind, name: string) => string {
   const counts = new Map<string, number>()
   return (kind, name) => {
@@ -72,7 +72,7 @@ export function countedKeys(prefix: string): (kind: WorkKind, name: string) => s
   }
 }
 
-/** The first has the bare name. */
+/** The first has the name without a number. */
 function numberedName(base: string, count: number): string {
   return count === 1 ? base : `${base}#${count}`
 }

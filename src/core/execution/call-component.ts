@@ -135,7 +135,7 @@ async function emitOutput(
   }
 }
 
-/** A terminal event that a called component emits. */
+/** Checks a terminal event that a called component emits. */
 function endOf(emission: Emission, declared: DeclaredUsage): { readonly output: unknown } | undefined {
   const event = emission as Event
   if (typeof emission === 'string' || eventTable[event?.type]?.effect !== 'terminal') return undefined
@@ -166,7 +166,7 @@ function rootOf(run: string): string {
   return slash < 0 ? run : run.slice(0, slash)
 }
 
-/** Aborts at the first of the signals, or at the timeout. */
+/** Aborts when one of the signals aborts, or at the timeout. */
 function follow(
   controller: AbortController,
   signals: readonly (AbortSignal | undefined)[],
@@ -191,7 +191,7 @@ function follow(
 function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason as Error)
-  promise.catch(() => {}) // the abort may come when nobody races with it any more
+  promise.catch(() => {}) // the abort may come when nothing awaits it any more
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   return { promise, forget: () => signal.removeEventListener('abort', abort) }

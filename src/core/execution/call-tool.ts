@@ -34,7 +34,7 @@ async function attempt<Result>(
       return logged.output as Result
     }
   }
-  // Also if it is repeated: another interruption needs another decision.
+  // Also for a repeated call: another interruption needs another decision.
   if (known === undefined || call.idempotent !== true) {
     await record(scope, 'tool.called', { call: id, name, input: input ?? null, key, ...marks })
   }
@@ -56,8 +56,8 @@ async function attempt<Result>(
 }
 
 /**
- * What a tool shows while it works. Values are in the order in which they were given; while the log is behind, only the newest
- * one waits, so a tool that does not wait costs no memory.
+ * Progress of a tool. Values are logged in order. While the log is behind, only the newest value is kept, so a tool that does not
+ * await its progress costs no memory.
  */
 class Progress {
   readonly #scope: ActorScope
@@ -78,7 +78,7 @@ class Progress {
     return this.#backpressure
   }
 
-  /** Drops progress that was not shown yet: the tool's result supersedes it. */
+  /** Drops progress that was not logged yet: the tool's result supersedes it. */
   end(): void {
     this.#ended = true
   }
@@ -90,7 +90,7 @@ class Progress {
     const backpressure = host.show({ type: 'tool.progressed', data, ...(actor !== undefined && { actor }) })
     if (backpressure === undefined) return Promise.resolve()
     this.#backpressure = backpressure.then(() => this.#next())
-    this.#backpressure.catch(() => {}) // a tool need not wait; that the log is lost ends its run anyway
+    this.#backpressure.catch(() => {}) // a tool need not await its progress; a lost log ends the run anyway
     return this.#backpressure
   }
 
@@ -112,7 +112,7 @@ const DECISION_SCHEMA = {
   ],
 }
 
-/** A call started and never ended, so it may have had its effect. Only the run's owner can decide what to do. */
+/** The call started and its end is not recorded, so it may have had its effect. Only the run's owner can decide what to do. */
 async function decide(scope: ActorScope, key: string, times: number, call: ToolCall): Promise<Decision> {
   const { host, uncertain } = scope
   const message = `tool ${call.name} was interrupted and may have had its effect`

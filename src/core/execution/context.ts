@@ -57,7 +57,7 @@ export function createContext(scope: ActorScope): RunContext {
   }
 }
 
-/** An agent may leave work unawaited. Its rejection when the run ends must not crash the process. */
+/** Handles the rejection of work that the agent does not await: when the run ends, it must not crash the process. */
 function withRejectionHandled<Result>(work: Promise<Result>): Promise<Result> {
   work.catch(() => {})
   return work
@@ -79,7 +79,7 @@ function step<Result>(
   return recordedStep(scope, name, options, async () => body(scope.signal))
 }
 
-/** A step whose output is part of it: retracted when it fails, and not emitted again once it has ended. */
+/** A step with output, which is retracted if the step fails and not emitted again once the step has ended. */
 function stage<Result>(
   scope: ActorScope,
   name: string,
@@ -145,7 +145,7 @@ async function recordedStep<Result>(
   })
 }
 
-/** A step ends when it returns; it may not emit a terminal event. */
+/** Rejects terminal events: a step ends when it returns. */
 function goOn(emission: Emission): undefined {
   const type = (emission as Event | null)?.type
   if (isEventType(type) && isTerminal(type)) throw new RunFailure('protocol_violation', `a stage yielded ${type}`)

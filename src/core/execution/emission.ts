@@ -6,7 +6,7 @@ import { encodeBody, encodeTextBody, type RecordBody } from '../model/record.ts'
 import { RunFailure } from './run-failure.ts'
 import { OversizeError, type SerializeBounds, UnserializableError } from '../model/serialize.ts'
 
-/** An emission that is ready for the log. */
+/** An encoded emission, ready for the log. */
 export class EncodedEvent {
   readonly type: EventType
   readonly body: RecordBody
@@ -22,7 +22,7 @@ export class EncodedEvent {
 /** Emissions that are appended together. */
 export interface EncodedBatch {
   readonly events: readonly EncodedEvent[]
-  /** Of a part that the log has, only the rest is appended. */
+  /** Of a part that is already logged, only the rest is appended. */
   readonly isSnapshot: boolean
 }
 
@@ -39,7 +39,7 @@ export function encodeBatch(batch: EventBatch, bounds: SerializeBounds, actor?: 
   throw new RunFailure('protocol_violation', `the agent yielded ${ending.type} together with other events`)
 }
 
-/** With `replace`, a placeholder takes the place of an event that the log cannot hold. */
+/** With `replace`, a placeholder replaces an event that the log cannot hold. */
 export function encodeOrReplace(
   emission: Emission,
   bounds: SerializeBounds,
@@ -55,7 +55,7 @@ export function encodeOrReplace(
   }
 }
 
-/** Undefined if the failure stands: by policy, for an event that ends the run, or for one that is wrong in another way. */
+/** The placeholder; undefined if the run must fail: by policy, for a terminal event, or because the event is wrong in another way. */
 export function placeholderFor(emission: Emission, policy: UnserializablePolicy, cause: unknown): Event | undefined {
   if (policy !== 'replace' || typeof emission === 'string' || !(cause instanceof RunFailure)) return undefined
   const { code, details } = cause.failure
@@ -64,10 +64,10 @@ export function placeholderFor(emission: Emission, policy: UnserializablePolicy,
   return { type: 'custom.emitted', data: { name: PLACEHOLDER, value: { code, ...(details as object) } } }
 }
 
-/** Name of the custom event that takes the place of one that the log cannot hold. */
+/** Name of the custom event that replaces an event that the log cannot hold. */
 const PLACEHOLDER = 'holdfast.unserializable'
 
-/** Encodes what an agent yielded; throws a `RunFailure` that names what is wrong with it. */
+/** Encodes what an agent yielded. Throws a `RunFailure` that names the problem. */
 export function encodeEmission(emission: Emission, bounds: SerializeBounds, actor?: Actor): EncodedEvent {
   if (typeof emission === 'string') {
     if (actor !== undefined) return encodeEvent({ type: 'text.delta', data: { text: emission }, actor }, bounds)
@@ -79,7 +79,7 @@ export function encodeEmission(emission: Emission, bounds: SerializeBounds, acto
   }
   checkEvent(emission)
   const encoded = encodeEvent(actor === undefined ? emission : { ...emission, actor }, bounds)
-  // After encoding, which reports unreadable values by their path.
+  // After encoding, which reports the path of unreadable values.
   assertFields(emission)
   return encoded
 }
@@ -121,11 +121,11 @@ function guard(type: EventType, encode: () => RecordBody): RecordBody {
   }
 }
 
-/** How a run fails that emitted what the log cannot hold. */
+/** The failure of a run that emitted something the log cannot hold. */
 export function unserializableFailure(event: EventType, cause: UnserializableError): RunFailure {
   const { path, problem, holder } = cause
   const details = { event, path, problem, ...(holder !== undefined && { class: holder }) }
-  // The cause only goes to the server's log: what a getter threw may hold anything.
+  // The cause goes only to the server's log: what a getter threw may contain anything.
   if (!(cause instanceof OversizeError))
     return new RunFailure('unserializable', `event ${event}: ${cause.message}`, details, { cause })
   const message = `event ${event}: ${cause.message}. ${remedyFor(event)}`

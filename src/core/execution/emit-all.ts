@@ -3,7 +3,7 @@ import type { Emission } from '../ports/component.ts'
 import { batchOf, encodeBatch, encodeOrReplace } from './emission.ts'
 import type { ActorScope } from './actor-scope.ts'
 
-/** Resolves with what the iterator returns, or with what `endOf` makes of an emission that ends it. */
+/** Resolves with the return value of the iterator, or with what `endOf` returns for an emission that ends it. */
 export async function emitAll(
   { host, actor, onUnserializable }: ActorScope,
   iterator: AsyncIterator<Emission, unknown>,
@@ -33,6 +33,6 @@ async function close(iterator: AsyncIterator<unknown>): Promise<void> {
   try {
     await iterator.return?.()
   } catch {
-    // Its end is already recorded.
+    // The end is already recorded.
   }
 }

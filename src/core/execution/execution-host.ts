@@ -16,45 +16,48 @@ import type { Ledger } from '../recovery/ledger.ts'
 import type { RedactOptions } from '../redaction/redaction.ts'
 import type { SerializeBounds } from '../model/serialize.ts'
 
-/** What contexts need from the execution they belong to. */
+/** What contexts need from their execution. */
 export interface ExecutionHost {
   readonly ledger: Ledger
   /** Holds new work until all recorded work was requested. */
   readonly replayBarrier: ReplayBarrier
   /** Limits the run's work in progress and in total. */
   readonly fanOut: FanOut
-  /** Identities of exclusive work that is being done. */
+  /** Identities of exclusive work in progress. */
   readonly underWay: Set<string>
   readonly enclosures: AsyncLocal<Enclosure>
   readonly bounds: SerializeBounds
-  /** Keyed digest of a text: the same in every attempt, on every node. */
+  /** Keyed digest of a text, equal in every attempt and on every node. */
   digest(text: string): string
   isReplaying(actor: Actor | undefined): boolean
-  /** An actor has ended: retracts its logged output that it did not emit again. */
+  /** Ends the replay of an actor: retracts its logged output that it did not emit again. */
   endReplay(actor: Actor): void
-  /** A step has ended: retracts its logged output that it did not emit again. */
+  /** Ends the replay of a step: retracts its logged output that it did not emit again. */
   endReplayOfStep(actor: Actor | undefined): void
   /** Index of the next event. */
   next(): number
-  /** Retracts what an actor, and with `below` the actors that it called, emitted from an index on. */
+  /** Retracts an actor's output from an index on; with `below`, also that of the actors it called. */
   discard(actor: Actor | undefined, from: number, scope: 'own' | 'below'): Promise<void>
   /** Appends an event that an actor emitted. Returns a promise if the actor must wait (backpressure). */
   append(encoded: EncodedEvent): Promise<void> | undefined
   /** Appends events that must be committed together, and are matched together in a replay. */
   appendTogether(batch: EncodedBatch): Promise<void> | undefined
-  /** Adds the text of an actor that redaction has buffered, before other events of the actor. */
+  /** Appends text of the actor that redaction has buffered, before other events of the actor. */
   settle(actor: Actor | undefined): void
   /** Like `settle`, at the end of an actor or of a step that emits. */
   endOutput(actor: Actor | undefined): void
-  /** Redacts by the rules of a component that is called, too. */
+  /** Also redacts by the rules of a called component. */
   redactBy(options: RedactOptions): void
   /** Appends an event of the ledger and resolves, when it is durable, with the event as stored. */
   record<Recorded extends Event>(event: Recorded): Promise<Recorded>
-  /** Appends what no execution will emit again at the same position; a promise when the producer should wait (backpressure). */
+  /**
+   * Appends an event that no later attempt is expected to emit at the same position. Returns a promise if the producer must wait
+   * (backpressure).
+   */
   show(event: Event): Promise<void> | undefined
   /** Usage of an actor that ends, including the actors that it called. */
   endUsage(actor: Actor, declared: Usage | undefined): Usage | undefined
-  /** An agent that is not kept while the run is paused executes, until the returned function is called. */
+  /** Marks that an agent with `onPause: 'release'` executes, until the returned function is called. */
   holdReleasable(): () => void
   /** Pauses the run until the question is answered. */
   wait(question: Question, work?: WorkMarks): Promise<unknown>
@@ -64,9 +67,9 @@ export interface ExecutionHost {
   history(options: HistoryOptions): Promise<readonly HistoryMessage[]>
   readonly clock: Clock
   readonly replayWaitMs: number
-  /** Knows when the run does nothing but sleep. */
+  /** Detects that the run does nothing but sleep. */
   readonly rest: SleepDetector
-  /** The agent sleeps until the returned function is called: that does not count as idle time. */
+  /** Marks the agent as sleeping, which does not count as idle time, until the returned function is called. */
   startSleep(): () => void
 }
 

@@ -1,4 +1,4 @@
-/** Writes the output of a run's code: redacts it, drops what the log already has, and applies backpressure. */
+/** Writes the output of a run's code: redacts it, drops what is already logged, and applies backpressure. */
 import type { EncodedBatch, EncodedEvent } from './emission.ts'
 import type { Actor } from '../model/event.ts'
 import { eventOf } from '../model/record.ts'
@@ -7,14 +7,14 @@ import { eventLoop, eventLoopTick } from '../runtime/event-loop-tick.ts'
 import type { RunLog } from './run-log.ts'
 import type { TokenUsage } from './token-usage.ts'
 
-/** Longest time for which one agent may occupy the thread. */
+/** Longest time that one agent may occupy the thread. */
 const TICK_MS_MAX = 10
 
 export class ExecutionOutput {
   readonly #replay: Replay | undefined
   readonly #usage: TokenUsage
   #log: RunLog
-  /** The tick of the event loop in which it last wrote, and when that began. */
+  /** The tick of the event loop in which the agent last wrote, and when the tick began. */
   #tick = -1
   #tickStart = 0
 
@@ -24,18 +24,18 @@ export class ExecutionOutput {
     this.#usage = usage
   }
 
-  /** Changes when the run is resumed after a pause. */
+  /** The current log. It changes when the run is resumed after a pause. */
   get log(): RunLog {
     return this.#log
   }
 
-  /** Writes under a new lease from now on. Text that redaction has buffered moves to it. */
+  /** Writes under a new lease from now on. Buffered text of the redaction moves to it. */
   resumeIn(log: RunLog): void {
     log.redaction = this.#log.redaction
     this.#log = log
   }
 
-  /** Adds one event; a promise when the producer should wait for it. `now` is when it was emitted. */
+  /** Appends one event. Returns a promise if the producer must wait. `now`: when it was emitted. */
   append(encoded: EncodedEvent, now: number): Promise<void> | undefined {
     const { redaction } = this.#log
     if (redaction === undefined) this.#appendUnlessLogged(encoded)
@@ -43,10 +43,10 @@ export class ExecutionOutput {
     return this.#backpressure(now)
   }
 
-  /** Adds events that belong together: all of them, none if the log has them, or of a snapshot what the log lacks. */
+  /** Appends events together: all of them, none if they are logged, or the missing part of a snapshot. */
   appendTogether(batch: EncodedBatch, now: number): Promise<void> | undefined {
     const { redaction } = this.#log
-    // Redaction may hold text back, so that the log has it after the event of another batch.
+    // Redaction may buffer text, which is then logged after the event of another batch.
     if (redaction !== undefined)
       for (const encoded of batch.events)
         for (const redacted of redaction.push(encoded)) this.#appendUnlessLogged(redacted)
@@ -54,14 +54,14 @@ export class ExecutionOutput {
     return this.#backpressure(now)
   }
 
-  /** Adds the text of an actor that redaction has buffered; with `isEnd` no more text follows. */
+  /** Appends text of an actor that redaction has buffered. `isEnd`: no more text follows. */
   settle(actor: Actor | undefined, isEnd: boolean): void {
     const { redaction } = this.#log
     if (redaction === undefined) return
     for (const buffered of isEnd ? redaction.end(actor) : redaction.settle(actor)) this.#appendUnlessLogged(buffered)
   }
 
-  /** Adds all buffered text. If the run is complete, retracts logged output that was not emitted again. */
+  /** Appends all buffered text. If the run is complete, retracts logged output that was not emitted again. */
   end(isComplete: boolean): void {
     for (const buffered of this.#log.redaction?.endAll() ?? []) this.#appendUnlessLogged(buffered)
     if (isComplete) this.#replay?.retractAll(this.#log)
@@ -83,7 +83,7 @@ export class ExecutionOutput {
     if (encoded.type === 'model.responded') this.#usage.note(eventOf(encoded.body))
   }
 
-  /** An agent that never waits would starve all others. */
+  /** Whether the agent must yield: an agent that never waits would starve all others. */
   #exceedsTimeSlice(now: number): boolean {
     const tick = eventLoopTick()
     if (tick === this.#tick) return now - this.#tickStart >= TICK_MS_MAX

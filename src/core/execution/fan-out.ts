@@ -1,4 +1,4 @@
-/** Limits the recorded work of a run, so that an agent that keeps calling itself does not use up its node. */
+/** Limits the recorded work of a run, so that an agent that calls itself endlessly does not exhaust its node. */
 import { RunFailure } from './run-failure.ts'
 import type { Ledger } from '../recovery/ledger.ts'
 import type { Limits } from '../model/limits.ts'

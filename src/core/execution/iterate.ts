@@ -1,10 +1,10 @@
-/** Turns what a component's `run` returned into an iterator. */
+/** Converts the return value of a component's `run` to an iterator. */
 import type { Emission } from '../ports/component.ts'
 import { RunFailure } from './run-failure.ts'
 
 export function iterate(stream: unknown): AsyncIterator<Emission, unknown> {
   const iterable = stream as Partial<AsyncIterable<Emission>> | null | undefined
-  // An async function that throws; a wrong return type is reported below.
+  // Handles the rejection of an async function. The wrong return type is reported below.
   if (stream instanceof Promise) stream.catch(() => {})
   if (typeof iterable?.[Symbol.asyncIterator] !== 'function') {
     throw new RunFailure(

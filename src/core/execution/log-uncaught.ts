@@ -12,11 +12,11 @@ export function logUncaught(logger: Logger, level: 'debug' | 'error', fields: Un
   try {
     logger[level]({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, message)
   } catch {
-    logger[level](fields, message) // the error has a property that cannot be read
+    logger[level](fields, message) // a property of the error cannot be read
   }
 }
 
-/** Work that ends because it was aborted: nothing to report once its run is over. */
+/** Whether the error only says that the work was aborted. It is not reported once the run has ended. */
 export function isAbort(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.name === 'AbortError'
 }

@@ -20,7 +20,7 @@ export class OpenQuestions {
     return [...this.#pending.values()].map(({ question }) => question)
   }
 
-  /** How a recovered run recognizes them. */
+  /** The identities by which a recovered run recognizes the questions. */
   work(): { readonly work?: Readonly<Record<string, WorkMarks>> } {
     const marked = [...this.#pending].flatMap(([id, { work }]) => (work === undefined ? [] : [[id, work] as const]))
     return marked.length === 0 ? {} : { work: Object.fromEntries(marked) }
@@ -40,7 +40,7 @@ export class OpenQuestions {
     }
   }
 
-  /** There will be no answer. */
+  /** Rejects all open questions. */
   close(cause: unknown): void {
     for (const { reject } of this.#pending.values()) reject(cause)
     this.#pending.clear()

@@ -1,4 +1,4 @@
-/** Performs recorded work for a context: returns its record from the log, or executes it as new. */
+/** Performs recorded work for a context: returns its result from the log, or executes it as new work. */
 import type { Enclosure } from '../recovery/enclosure.ts'
 import { RunFailure } from './run-failure.ts'
 import type { WorkMarks } from '../model/event.ts'
@@ -13,7 +13,7 @@ export interface Work {
   readonly record: WorkRecord | undefined
   readonly key: string
   readonly ref: string
-  /** What its first event contains besides its key. */
+  /** Identity that its first event stores besides the key. */
   readonly marks: WorkMarks
   /** The enclosing work. */
   readonly enclosure: Enclosure | undefined
@@ -23,9 +23,9 @@ export interface Request {
   readonly kind: WorkKind
   /** Name in keys. */
   readonly name: string
-  /** What distinguishes it from work of the same name: an input, a key, a question. */
+  /** What distinguishes it from other work of the same name: an input, a key, a question. */
   readonly input?: unknown
-  /** Name in messages and divergences. Default: `name`. */
+  /** Name in messages and in divergence reports. Default: `name`. */
   readonly label?: string
 }
 
@@ -54,7 +54,7 @@ function digestOf({ host }: ActorScope, input: unknown): string | undefined {
   try {
     return host.digest(serialize(input, 'data.input', host.bounds))
   } catch (cause) {
-    if (cause instanceof UnserializableError) return undefined // its own event says so, and ends the run
+    if (cause instanceof UnserializableError) return undefined // the event of the work reports this and fails the run
     throw cause
   }
 }
@@ -62,15 +62,15 @@ function digestOf({ host }: ActorScope, input: unknown): string | undefined {
 export interface PerformOptions {
   /** Rejects equal work that runs concurrently: after a crash each could get the other's result. */
   readonly isExclusive: boolean
-  /** A repeated request that has no record is not held during replay: asking a person again has no effect. */
+  /** A repeated request without a record does not wait for the replay: asking a person again has no effect. */
   readonly isRepeatable?: boolean
   /** May return a record that this work replaces. */
   readonly instead?: () => WorkRecord | undefined
 }
 
 /**
- * Does work whose result is not in the log. `body` is called when it may start; work that it requests is recorded as being below it.
- * Before it records its result it calls `ending`, which waits until all recorded work below it was requested again.
+ * Executes work whose result is not logged. `body` is called when the work may start; work that it requests is recorded as nested in
+ * it. `body` must call `ending` before it records its result: `ending` waits until all nested recorded work was requested again.
  */
 export async function perform<Result>(
   scope: ActorScope,
@@ -108,7 +108,7 @@ export async function perform<Result>(
   }
 }
 
-/** Re-executes work whose result is in the log, so that it emits its output again. */
+/** Re-executes work whose result is logged, so that it emits its output again. */
 export async function revisit(
   { host }: ActorScope,
   { ref, enclosure }: Work,
@@ -116,11 +116,11 @@ export async function revisit(
 ): Promise<void> {
   if (again === undefined) return
   const own: Enclosure = { ledger: host.ledger, ref, outer: enclosure, isRevisited: true }
-  // Its result is in the log; only its output matters here.
+  // The result is logged; only the output matters here.
   await host.enclosures.run(own, again).catch(() => {})
 }
 
-/** Inside completed work, work that is not in the log is rejected. */
+/** Within completed work, work that is not logged is rejected. */
 function notRecorded({ identity: { kind, name } }: Work): RunFailure {
   return new RunFailure('diverged', `${kind} ${name} is not in the log, although the work around it has ended`)
 }

@@ -55,7 +55,7 @@ function contextOf({ execution, code, host }: RunningAgent): RunContext {
   })
 }
 
-/** Takes one emission; a promise if the agent should wait (backpressure). */
+/** Handles one emission. Returns a promise if the agent must wait (backpressure). */
 function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefined {
   const { execution } = agent
   const batch = batchOf(emission)
@@ -67,13 +67,13 @@ function emit(agent: RunningAgent, emission: Emission): Promise<void> | undefine
   return execution.append(encoded)
 }
 
-/** Gives a failure that the agent emitted an id, for finding it in the server log. */
+/** Adds an id to a failure that the agent emitted, to find it in the server log. */
 function withFailureId(execution: RunExecution, event: Event): Event {
   if (event.type !== 'run.failed') return event
   return { ...event, data: { ...event.data, error: execution.failureOf(new WorkError(event.data.error)) } }
 }
 
-/** The agent has ended. Ends the run once the agent has requested all recorded work. */
+/** Ends the run after the agent has ended, once the agent has requested all recorded work. */
 async function conclude(agent: RunningAgent, terminal: Event): Promise<void> {
   await endReplay(agent, 'the agent')
   await agent.execution.finish(terminal)
@@ -88,6 +88,6 @@ async function endReplay({ host, code }: RunningAgent, who: string): Promise<voi
   try {
     await host.replayBarrier.end({ kind: 'end', name: who }, undefined, undefined, code.signal)
   } catch {
-    // The run was ended in the meantime, or is about to be: its end does not wait.
+    // The run was stopped while this waited. Its end does not depend on the replay.
   }
 }

@@ -1,4 +1,4 @@
-/** Runs a component's code between its schemas: the input is parsed before the first emission, the output before the last. */
+/** Runs a component between its schemas: parses the input before the first emission and the output before the terminal event. */
 import type { Component, Emission, RunContext } from '../ports/component.ts'
 import type { Event } from '../model/event.ts'
 import { issuesText, validate } from '../schema/validate.ts'
@@ -27,7 +27,7 @@ class CheckedRun implements AsyncIterator<Emission, unknown> {
   next(): Promise<IteratorResult<Emission, unknown>> {
     const inner = this.#inner
     if (inner === undefined) return this.#first()
-    // Emissions of a component without an output schema pass without another turn of the microtask queue.
+    // Without an output schema, emissions skip one round of the microtask queue.
     return this.#component.output === undefined ? inner.next() : inner.next().then((result) => this.#checked(result))
   }
 

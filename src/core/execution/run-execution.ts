@@ -41,9 +41,9 @@ export interface RunExecutionOptions extends Omit<NodeDeps, 'registry' | 'digest
 }
 
 /**
- * How an execution ends, or its part until a pause. `finished`: the log has its terminal. `paused`: it waits for answers. `lost`: the lease is gone,
- * nothing more can be written here. `abandoned`: the store was unavailable for too long, or lost events. `released`: handed over, for
- * another worker to resume.
+ * How an execution ends, or its part until a pause. `finished`: the terminal event is logged. `paused`: it waits for answers.
+ * `lost`: another worker has the lease, so nothing more can be written. `given-up`: the store was unavailable for too long, or lost
+ * events. `released`: handed over for another worker to resume.
  */
 export type ExecutionEnd = 'finished' | 'paused' | 'lost' | 'given-up' | 'released'
 
@@ -61,7 +61,7 @@ export class RunExecution {
   #verdict: Event | undefined
   #cancelGrace: (() => void) | undefined
   #isPauseScheduled = false
-  /** Running components that are not kept while the run is paused. */
+  /** Number of running components with `onPause: 'release'`. */
   #releasable = 0
 
   constructor(options: RunExecutionOptions) {
@@ -89,27 +89,27 @@ export class RunExecution {
     return this.run.id
   }
 
-  /** The run after every event that was appended. */
+  /** The run, including events that are not durable yet. */
   get run(): Run {
     return this.output.log.run
   }
 
-  /** Limits of one event. */
+  /** Size limits of one event. */
   get bounds(): SerializeBounds {
     return this.output.log.bounds
   }
 
-  /** Nothing more comes from it. */
+  /** Whether the execution has ended: it appends nothing more. */
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** Index that the next event will get: where a parked execution stands. */
+  /** Index of the next event. Used to detect that another node wrote to the log of a paused run. */
   get next(): number {
     return this.output.log.next
   }
 
-  /** Epoch of its current lease. It changes each time the run is resumed. */
+  /** Epoch of the current lease. Changes each time the run is resumed. */
   get epoch(): number {
     return this.output.log.epoch
   }
@@ -119,17 +119,17 @@ export class RunExecution {
     return this.output.log.durable
   }
 
-  /** It has written `run.paused`, which releases the lease: a missing one is then no loss. */
+  /** `run.paused` was written, which releases the lease: a missing lease is then not a loss. */
   get isPausing(): boolean {
     return this.run.status === 'paused'
   }
 
-  /** Whether its agent stays in memory while it is paused. */
+  /** Whether the agent stays in memory while the run is paused. */
   get isParkable(): boolean {
     return this.#releasable === 0
   }
 
-  /** Its agent has written something: what it replays is in the log already. */
+  /** Whether the agent has written anything. What it replays is already logged and does not count. */
   get hasWritten(): boolean {
     return this.next > this.#firstIndex
   }
@@ -152,7 +152,7 @@ export class RunExecution {
     return end
   }
 
-  /** Carries out a stop: aborts the agent's signal, and the run ends as cancelled when it obeys or when its grace is over. */
+  /** Carries out a stop: aborts the agent's signal. The run ends as cancelled when the agent ends or the grace period is over. */
   stop(request: StopRequest): void {
     if (this.#isOver || this.#verdict !== undefined) return
     const { at: _at, ...data } = request
@@ -180,7 +180,7 @@ export class RunExecution {
     resolveEnd('released')
   }
 
-  /** The lease or the store is gone. Nothing is written any more. */
+  /** Ends the execution because the lease or the store is lost. Nothing more is written. */
   lose(cause: unknown): void {
     if (this.#isOver) return
     const end = this.#lossOf(cause)
@@ -190,7 +190,7 @@ export class RunExecution {
 
   // Called by the agent of the run and its contexts.
 
-  /** The agent did something; throws when the run is over. */
+  /** Notes activity of the agent. Throws if the run has ended. */
   touch(): void {
     if (this.#isOver) throw runEndedError()
     this.activity.touch()
@@ -208,7 +208,7 @@ export class RunExecution {
     return this.output.appendTogether(batch, this.activity.last)
   }
 
-  /** Takes what an actor emitted, which does not come through the run's own iterator. */
+  /** Appends what an actor emitted, which does not pass through the run's own iterator. */
   appendOfActor(append: () => Promise<void> | undefined): Promise<void> | undefined {
     const lost = async (cause: unknown): Promise<never> => {
       await this.fail(cause)
@@ -221,7 +221,7 @@ export class RunExecution {
     }
   }
 
-  /** An agent that is not kept while the run is paused executes, until the returned function is called. */
+  /** Marks that an agent with `onPause: 'release'` executes, until the returned function is called. */
   holdReleasable(): () => void {
     this.#releasable++
     return () => void this.#releasable--
@@ -236,12 +236,12 @@ export class RunExecution {
     return answer
   }
 
-  /** Ends the run because of what was thrown. */
+  /** Fails the run with what was thrown. */
   async fail(caught: unknown): Promise<void> {
     if (this.#isOver) return
     const thrown = readable(caught)
     if (thrown instanceof WriteRefusedError) {
-      // Written by another branch before the run was answered, and refused because of the answer: the log has not lost its worker.
+      // Another branch wrote this before the run was answered, and the answer's new lease refused it: the lease is not lost.
       return thrown.epoch === this.epoch ? this.lose(thrown) : this.release('answered')
     }
     if (thrown instanceof RejectedError) return this.finish({ type: 'run.rejected', data: { reason: thrown.message } })
@@ -257,7 +257,7 @@ export class RunExecution {
       this.output.log.append(terminal)
     } catch (cause) {
       if (cause instanceof WriteRefusedError) return this.lose(cause)
-      // Only the terminal itself can be unserializable here, and the failure that says so is made of plain text.
+      // Only the terminal event itself can be unserializable here. The failure that reports it is plain text.
       this.output.log.append({ type: 'run.failed', data: { error: this.failureOf(cause) } })
     }
     const resolveEnd = this.#resolveEnd
@@ -270,7 +270,7 @@ export class RunExecution {
     }
   }
 
-  /** Logs what was thrown, unless the outcome is decided already. */
+  /** Converts what was thrown to a failure, and logs it unless the outcome is already decided. */
   failureOf(thrown: unknown): Failure {
     const { logger, component, ids } = this.options
     return toRunFailure(thrown, {
@@ -307,7 +307,7 @@ export class RunExecution {
     return failure === undefined ? event : { type: 'run.failed', data: { error: this.failureOf(failure) } }
   }
 
-  /** A rejected write ends the execution at once: an idle agent would never notice it, and no node would recover the run. */
+  /** A refused write ends the execution at once: an idle agent would never notice it, and no node would recover the run. */
   #loseWith(log: RunLog): void {
     log.onLost = (cause) => {
       if (this.output.log === log) this.lose(cause)
@@ -326,7 +326,7 @@ export class RunExecution {
       const { run, component } = this.#code.trace
       const level = this.#code.signal.aborted && isAbort(thrown) ? 'debug' : 'error'
       logUncaught(this.options.logger, level, { run, component, origin }, thrown)
-      // Its lease is released, so nothing can be written: an answer rebuilds the run from its log.
+      // The lease is released, so nothing can be written. An answer rebuilds the run from its log.
       if (this.isPausing) void this.release()
       return
     }
@@ -335,7 +335,7 @@ export class RunExecution {
     this.#decide({ type: 'run.failed', data: { error: { ...failure, message } } }, message)
   }
 
-  /** The outcome is settled; the agent gets its grace to clean up. */
+  /** Decides the outcome. The agent gets a grace period to clean up. */
   #decide(verdict: Event, reason: string): void {
     this.#verdict = verdict
     this.activity.stop()
@@ -343,12 +343,12 @@ export class RunExecution {
     this.#code.abort(new DOMException(reason, 'AbortError'))
   }
 
-  /** Nothing more comes from this execution. */
+  /** Ends the execution. */
   #close(): void {
     this.#isOver = true
     this.activity.stop()
     this.#cancelGrace?.()
-    this.#questions.close(runEndedError()) // the agent is to come to its `finally`, wherever it waits
+    this.#questions.close(runEndedError()) // rejects pending questions, so that the agent reaches its `finally`
     if (!this.#code.signal.aborted) this.#code.abort(runEndedError())
     this.#code.close()
   }

@@ -1,4 +1,4 @@
-/** A failure of a run that Holdfast decides on. */
+/** A failure that Holdfast, not the agent, decides on. */
 import { acrossCopies } from '../model/across-copies.ts'
 import { type ErrorCode, errorTable } from '../model/errors.ts'
 import type { Failure } from '../model/event.ts'

@@ -17,7 +17,7 @@ import type { LogWriter, StoredRun } from '../ports/store.ts'
 
 const iso = isoTimer()
 
-/** The store rejected a write: the lease was lost, the log is closed, or the store is unavailable. The execution must release the run. */
+/** The store refused a write: the lease was lost, the log is closed, or the store is unavailable. The execution must release the run. */
 export class WriteRefusedError extends Error {
   override readonly name = 'WriteRefusedError'
   /** Epoch of the lease under which it was written. */
@@ -29,13 +29,13 @@ export class WriteRefusedError extends Error {
   }
 }
 
-/** The store's error behind a lost log, which decides whether a retry makes sense; other errors are returned as they are. */
+/** The store's error behind a refused write, which decides whether a retry makes sense. Other errors are returned unchanged. */
 export function refusalOf(cause: unknown): unknown {
   return cause instanceof WriteRefusedError ? (cause.cause ?? cause) : cause
 }
 
 export class RunLog {
-  /** Called as soon as the store rejects something, even if nobody writes or waits. */
+  /** Called as soon as the store refuses a write, even if nobody waits for it. */
   onLost: (cause: WriteRefusedError) => void = () => {}
   /** Epoch of the lease under which it is written. */
   readonly epoch: number
@@ -77,19 +77,19 @@ export class RunLog {
     return this.#writer.next - this.#writer.pending
   }
 
-  /** Backpressure: too much waits for its commit; flush before the next event. */
+  /** Whether too much waits for its commit. If so, flush before the next event (backpressure). */
   get isUnderBackpressure(): boolean {
     return (
       this.#writer.pending >= this.#limits.maxPendingEvents || this.#writer.pendingChars >= this.#limits.maxPendingChars
     )
   }
 
-  /** Adds an event that is already encoded and does not change the run. */
+  /** Appends an encoded event that does not change the run. */
   appendEncoded({ type, body }: Pick<EncodedEvent, 'type' | 'body'>): void {
     this.#write(encodeRecord(this.#run.id, this.#writer.next, iso(this.#clock.now()), type, body))
   }
 
-  /** Adds any event, redacted; one that changes the run carries the change with it. Returns the event that was added. */
+  /** Redacts and appends an event, with the changed run if it changes it. Returns the event as appended. */
   append<Appended extends Event>(unredacted: Appended): Appended {
     const event = this.redact(unredacted)
     this.#add(event, encodeEvent(event, this.bounds))
@@ -117,7 +117,7 @@ export class RunLog {
     if (eventTable[type].effect === 'terminal') this.#dropCredential()
   }
 
-  /** Redacts by these rules too, from now on. */
+  /** Also redacts by these rules from now on. */
   redactBy(options: RedactOptions): void {
     if (this.redaction !== undefined) this.redaction.include(options)
     else this.redaction = new RunRedaction(redactorOf(undefined, options)!, this.bounds)
@@ -132,7 +132,7 @@ export class RunLog {
     }
   }
 
-  /** Once the end is durable. Otherwise the run may have to be continued. */
+  /** Deletes the caller's credential once the terminal event is durable. Before that, recovery may still need it. */
   #dropCredential(): void {
     const { id, owner } = this.#run
     const credentials = this.#callerCredentials

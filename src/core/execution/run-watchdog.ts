@@ -1,4 +1,4 @@
-/** Detects that a run exceeds its deadline, or its agent the idle timeout. */
+/** Detects that a run exceeds its deadline or its agent the idle timeout. */
 import { type Clock, elapsedOf } from '../ports/clock.ts'
 import { RunFailure } from './run-failure.ts'
 import type { Limits } from '../model/limits.ts'
@@ -35,7 +35,7 @@ export class RunWatchdog {
     this.#stopTimer = undefined
   }
 
-  /** The agent sleeps: stops both timeouts until the returned function is called. */
+  /** Stops both timeouts while the agent sleeps, until the returned function is called. */
   suspend(): () => void {
     if (this.#asleep++ === 0) this.#asleepSince = elapsedOf(this.#clock)
     return () => {
@@ -48,7 +48,7 @@ export class RunWatchdog {
     this.#stopTimer = startTimer(() => this.#check(), Math.max(due - elapsedOf(this.#clock), 1), this.#clock)
   }
 
-  /** Need not notice the end of a sleep at once: the idle timeout starts again at that moment. */
+  /** Polls rarely while the agent sleeps: the idle timeout restarts at the end of the sleep, so a delay does not matter. */
   #waitAsleep(): void {
     this.#stopTimer = startTimer(
       () => this.#check(),

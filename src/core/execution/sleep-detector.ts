@@ -1,11 +1,12 @@
 /**
- * Detects that a run does nothing but sleep, and gives up its worker slot meanwhile. Work beside a sleep keeps the slot, work around a
- * sleep does not. What an agent awaits besides its context is unknown here; when it emits or records something, the run has its slot back.
+ * Detects that a run does nothing but sleep, and releases its worker slot meanwhile. Work beside a sleep keeps the slot; work that
+ * encloses the sleep does not. What an agent awaits outside of its context is unknown here: as soon as it emits or records
+ * something, the run takes its slot back.
  */
 import { type Enclosure, isAround } from '../recovery/enclosure.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 
-/** Shorter sleeps keep the slot: giving it up would cost more than it gains. */
+/** Shorter sleeps keep the slot: releasing it would cost more than it gains. */
 export const SLOT_KEPT_MS_MAX = 60_000
 
 interface Sleeper {
@@ -22,12 +23,12 @@ export class SleepDetector {
     this.#slot = slot
   }
 
-  /** The run has released its slot. */
+  /** Whether the run has released its slot. */
   get isResting(): boolean {
     return this.#isResting
   }
 
-  /** Work is in progress until the returned function is called. */
+  /** Marks work as in progress until the returned function is called. */
   work(ref: string): () => void {
     this.#work.add(ref)
     this.#update()
@@ -37,7 +38,7 @@ export class SleepDetector {
     }
   }
 
-  /** Sleeps, inside of some work, until `until` resolves and there is a slot again. */
+  /** Sleeps within `enclosure` until `until` resolves and the run has a slot again. */
   async sleep(enclosure: Enclosure | undefined, until: Promise<void>, signal: AbortSignal): Promise<void> {
     const sleeper: Sleeper = { enclosure }
     this.#sleepers.add(sleeper)
@@ -52,7 +53,7 @@ export class SleepDetector {
     }
   }
 
-  /** The run does something although it sleeps. */
+  /** Takes the slot back: the run is active although it sleeps. */
   disturb(): void {
     this.#isResting = false
     this.#slot.takeBack()

@@ -1,4 +1,4 @@
-/** Sleeps of an agent. When a long one ends is in the log, so that a recovered run sleeps only the rest. */
+/** Sleeps of an agent. The log records when a long one ends, so that a recovered run sleeps only for the rest. */
 import { enclosureOf, perform, request } from './perform-work.ts'
 import { SLOT_KEPT_MS_MAX } from './sleep-detector.ts'
 import { record, type ActorScope } from './actor-scope.ts'
@@ -20,14 +20,14 @@ export async function sleep(scope: ActorScope, milliseconds: number, until?: num
   if (milliseconds < RECORDED_MS_MIN && until === undefined) {
     if (!isReplaying(scope)) await sleepFor(scope, milliseconds)
   } else if (host.ledger.hasLegacy && host.isReplaying(actor)) {
-    return // such a log does not have its sleeps
+    return // such a log has no sleeps
   } else {
     const input = until === undefined ? { milliseconds: finite(milliseconds) } : { until: finite(until) }
     await recordedSleep(scope, input, until ?? host.clock.now() + milliseconds)
   }
 }
 
-/** Whether the code is replaying, as far as can be known. */
+/** Whether the code is replaying, as far as is known. */
 function isReplaying(scope: ActorScope): boolean {
   const { host, actor } = scope
   return host.isReplaying(actor) || host.ledger.isBehind || enclosureOf(scope)?.isRevisited === true

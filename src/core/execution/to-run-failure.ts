@@ -22,9 +22,9 @@ export function toRunFailure(thrown: unknown, { run, component, errorId, logger 
   try {
     logger?.error({ ...fields, ...(thrown instanceof Error && { err: thrown }) }, `run failed: ${failure.message}`)
   } catch {
-    logger?.error(fields, `run failed: ${failure.message}`) // the error has a property that cannot be read
+    logger?.error(fields, `run failed: ${failure.message}`) // a property of the error cannot be read
   }
-  // Details that are not an object belong to the agent and have no room for the id.
+  // Details that are not an object belong to the agent; the id cannot be added to them.
   if (details !== undefined && (typeof details !== 'object' || details === null || Array.isArray(details)))
     return failure
   const type = thrown instanceof Error ? thrown.name : typeof thrown

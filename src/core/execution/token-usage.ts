@@ -6,7 +6,7 @@ export class TokenUsage {
   /** Usage by actor; once the actor has ended, including the actors that it called. */
   readonly #taken = new Map<string, Usage>()
 
-  /** Takes in an event of the log. */
+  /** Counts an event of the log. */
   note({ type, data, actor }: Event): void {
     if (type === 'model.responded' && data.usage !== undefined) this.#add(actorKey(actor), data.usage)
     if ((type === 'actor.completed' || type === 'actor.failed') && data.usage !== undefined)
@@ -15,7 +15,7 @@ export class TokenUsage {
 
   /**
    * Total usage of a component that ends, including the components that it called. Declared usage counts only if the component has
-   * reported none for its own model calls: it would count the same tokens twice.
+   * reported none for its own model calls; otherwise the same tokens would count twice.
    */
   end(actor: Actor | undefined, declared: Usage | undefined): Usage | undefined {
     const key = actorKey(actor)
@@ -37,7 +37,7 @@ export class TokenUsage {
   }
 }
 
-/** Keeps counts that only one of them has. */
+/** Keeps counts that only one of the two has. */
 function addUsage(one: Usage, other: Usage): Usage {
   const sum: Record<string, number> = { ...one }
   for (const [name, count] of Object.entries(other) as [string, unknown][])

@@ -26,10 +26,10 @@ export function validateAnswers(run: Run, answers: Readonly<Record<string, unkno
   })
 }
 
-/** Ids of questions are never reused: one that is not open was answered, or replaced by a reworded question. */
+/** Question ids are never reused. A question that is not open was answered, or replaced by a reworded one. */
 const QUESTION_ID = /^(?:uncertain:.*|diverged(?:#\d+)?|(?:.*\/)?question(?:#\d+)?)$/
 
-/** An answer that its question does not offer would have no effect, or silently an unintended one. */
+/** Checks that each answer is one that its question offers. Any other would have no effect, or an unintended one. */
 function checkValues(run: Run, questions: readonly Question[], answers: Readonly<Record<string, unknown>>): void {
   for (const { id, schema, kind } of questions) {
     // An invalid tool result fails the call, and the model sees the failure.

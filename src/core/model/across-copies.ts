@@ -1,6 +1,6 @@
 /**
  * Makes `instanceof` true for instances of other copies of a class. Bundlers and development servers load the package more than once
- * in one process, and an agent of one copy may run in the engine of another.
+ * per process, and an agent of one copy may run in the engine of another.
  */
 export function acrossCopies(type: abstract new (...given: never[]) => object, name: string): void {
   const brand = Symbol.for(`holdfast.${name}`)

@@ -1,4 +1,4 @@
-/** A caller's credential that upstreams get. It cannot be printed, logged or serialized by accident. */
+/** A caller's credential for upstreams. It cannot be printed, logged or serialized by accident. */
 export class CallerCredential {
   readonly #bearer: string
 
@@ -6,7 +6,7 @@ export class CallerCredential {
     this.#bearer = bearer
   }
 
-  /** The secret itself: for a request to an upstream, or to be encrypted. */
+  /** The secret, to send to an upstream or to encrypt. */
   reveal(): string {
     return this.#bearer
   }
@@ -19,7 +19,7 @@ export class CallerCredential {
     return HIDDEN
   }
 
-  /** Texts of an upstream may repeat what it was sent. */
+  /** Removes the secret from a value: an upstream may repeat what it was sent. */
   removeFrom<Value>(value: Value): Value {
     const text = JSON.stringify(value) as string | undefined
     const secret = JSON.stringify(this.#bearer).slice(1, -1)

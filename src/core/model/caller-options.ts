@@ -1,14 +1,14 @@
 /**
- * Options of the caller for a model. Protocols that have them pass them in the input, as `caller` beside `messages`; a component that runs
- * on a model uses them, and no other component gets them.
+ * Model options that the caller sets. Protocols pass them in the input, as `caller` beside `messages`. Components that run on a
+ * model use them; other components do not get them.
  */
 export interface CallerOptions {
   readonly instructions?: string
-  /** Executed by the caller: the run pauses for their results. */
+  /** Tools that the caller executes: the run pauses for their results. */
   readonly tools?: readonly CallerTool[]
-  /** Applies to the first answer to the user's message; after that the model chooses. */
+  /** Applies to the first response to the user's message; after that the model chooses. */
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
-  /** JSON schema of the answer. */
+  /** JSON schema of the response. */
   readonly output?: Readonly<Record<string, unknown>>
   readonly settings?: CallerSettings
 }

@@ -1,17 +1,17 @@
-/** Checks options when something is defined. Types are gone at run time: a typo must not silently change what happens. */
+/** Validates options when a component is defined: a typo must fail then and not silently change behaviour at run time. */
 import { HoldfastError, messageOf } from './errors.ts'
 import { nearestName } from './nearest-name.ts'
 
-/** What an option may be. `check` may throw a more exact message. */
+/** A rule for one option. `check` may throw a more specific message. */
 export interface OptionRule {
   readonly expected: string
   readonly check: (value: unknown) => boolean
 }
 
-/** One rule for every option, so that a new option cannot be forgotten. */
+/** One rule per option. The type makes a missing rule a compile error. */
 export type OptionRules<Options> = { readonly [Name in keyof Required<Options>]: OptionRule }
 
-/** Throws an error that names the subject, the option and what it may be. Undefined is the same as absent. */
+/** Throws an error that names the subject, the option and its allowed values. Undefined counts as absent. */
 export function checkOptions(subject: string, options: object, rules: Readonly<Record<string, OptionRule>>): void {
   for (const [name, value] of Object.entries(options)) {
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined
@@ -26,7 +26,7 @@ export function checkRequired(subject: string, options: object, names: readonly 
       throw new HoldfastError('invalid_request', `${subject}: ${name} is missing`)
 }
 
-/** Checks the known options only: a component written by hand may have others. */
+/** Checks the known options only: a hand-written component may have others. */
 export function checkKnownOptions(subject: string, options: object, rules: Readonly<Record<string, OptionRule>>): void {
   for (const [name, rule] of Object.entries(rules)) {
     const value = (options as Readonly<Record<string, unknown>>)[name]
@@ -78,7 +78,7 @@ export const aCount: OptionRule = {
   expected: 'a positive integer',
   check: (value) => Number.isSafeInteger(value) && (value as number) > 0,
 }
-/** Milliseconds and other amounts; some are unlimited. */
+/** Milliseconds and other amounts. Some may be infinite. */
 export const anAmount: OptionRule = {
   expected: 'a number that is not negative',
   check: (value) => typeof value === 'number' && value >= 0,
@@ -90,7 +90,7 @@ export function oneOf(...values: readonly string[]): OptionRule {
   return { expected, check: (value) => values.includes(value as string) }
 }
 
-/** An object whose own options have these rules. */
+/** An object whose fields follow these rules. */
 export function optionsOf(rules: Readonly<Record<string, OptionRule>>): OptionRule {
   return {
     expected: anObject.expected,

@@ -29,15 +29,15 @@ export interface Conversation {
   readonly messages: readonly Message[]
   readonly caller: CallerOptions
   /**
-   * Whether the messages extend the session's history, or are the whole conversation. Default: the whole one if they include answers
-   * of the assistant.
+   * Whether the messages extend the session's history or are the whole conversation. Default: the whole one if they include
+   * assistant messages.
    */
   readonly continues?: boolean | undefined
 }
 
 /**
- * A single text is passed as it is. Otherwise, a component that accepts conversations (by its input schema) gets all messages, and others
- * get the last user message.
+ * Passes a single text as it is. Otherwise, a component that accepts conversations (by its input schema) gets all messages, and
+ * others get the last user message.
  */
 export async function inputFor(component: Component, { messages, caller, continues }: Conversation): Promise<unknown> {
   if (messages.length === 0) throw new HoldfastError('invalid_request', 'the request has no messages')

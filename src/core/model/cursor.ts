@@ -1,12 +1,12 @@
-/** Positions in a log as clients write them: `41`, or `run_…:41` for one that names its log. */
+/** Positions in a log as clients write them: `41`, or `run_…:41` with the run's id. */
 import { HoldfastError } from './errors.ts'
 import type { Run } from './run.ts'
 import type { StoredRun } from '../ports/store.ts'
 
-/** Before the first event. */
+/** The position before the first event. */
 export const START = -1
 
-/** The index after which to continue; throws `cursor_invalid` for anything that is not a position in this run's log. */
+/** The index after which to continue. Throws `cursor_invalid` if the text is not a position in this run's log. */
 export function parseCursor(text: string, run: string): number {
   const [, named, digits] = /^(?:([^:]+):)?(\d{1,15}|-1)$/.exec(text) ?? []
   if (digits === undefined) {
@@ -20,7 +20,7 @@ export function parseCursor(text: string, run: string): number {
   return Number(digits)
 }
 
-/** A cursor is answered exactly, or refused (SUB-2): what every store and the service ask of a position. */
+/** Throws unless a position can be read. Every store and the service use it: a cursor is served exactly, or refused (SUB-2). */
 export function assertReadable(
   { run, first, next }: Pick<StoredRun, 'first' | 'next'> & { readonly run: Pick<Run, 'id'> },
   after: number,

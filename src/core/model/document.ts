@@ -1,29 +1,29 @@
 /**
- * Documents: small durable values beside the logs, for what a protocol must remember and no run holds, such as the name and state of a
- * session or a webhook. Each belongs to an owner (SEC-1) and is changed by compare-and-set.
+ * Documents: small durable values beside the logs, such as the name and state of a session, or a webhook. Each belongs to an owner
+ * (SEC-1) and is changed by compare-and-set.
  */
 import type { Run } from './run.ts'
 
 /** A small durable value beside the logs, such as the name of a session. */
 export interface Document {
-  /** Key of the principal that it belongs to. Owner, collection and id together name a document. */
+  /** Key of the owning principal. Owner, collection and id identify a document. */
   readonly owner: string
   readonly collection: string
   readonly id: string
-  /** What listings filter by, such as a component. */
+  /** Listings filter by it. Example: a component. */
   readonly label?: string
-  /** What listings search in. */
+  /** Listings search in it. */
   readonly title?: string
   /** A JSON value. */
   readonly body: unknown
-  /** 1 at first, and one more with each put. One that was removed starts again at 1. */
+  /** Starts at 1, incremented by each put. A removed document that is created again restarts at 1. */
   readonly version: number
-  /** Both by the store's clock, or by the creation of the run that touched a session. */
+  /** By the store's clock, or the creation time of the run that touched a session. */
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** A document as it is to be; a label or title that is not given is not there afterwards. */
+/** The new content of a document. An absent label or title is removed. */
 export type DocumentDraft = Omit<Document, 'version' | 'createdAt' | 'updatedAt'>
 
 /** Which documents to list. */
@@ -31,13 +31,13 @@ export interface DocumentQuery {
   readonly collection: string
   readonly owner?: string
   readonly label?: string
-  /** A part of the title, whatever its case. */
+  /** Matches a part of the title, case-insensitively. */
   readonly title?: string
-  /** By which time. Default: `created`. */
+  /** The time to sort by. Default: `created`. */
   readonly order?: 'created' | 'updated'
-  /** Oldest first. Default: newest first. Equal times by id, and then owner, in the same direction. */
+  /** Oldest first. Default: newest first. Equal times are ordered by id, then owner, in the same direction. */
   readonly ascending?: boolean
-  /** How many of the matching ones to leave out first. */
+  /** Number of matching documents to skip. */
   readonly offset?: number
   readonly limit: number
 }
@@ -45,24 +45,24 @@ export interface DocumentQuery {
 /** One page of documents. */
 export interface DocumentPage {
   readonly documents: readonly Document[]
-  /** How many match, on this page or not. */
+  /** Number of matches on all pages. */
   readonly total: number
 }
 
-/** The part of a store that keeps them. What was answered is durable. */
+/** The documents of a store. Writes are durable when they resolve. */
 export interface Documents {
   get(owner: string, collection: string, id: string): Promise<Document | undefined>
-  /** `expected`: the version that must be there, 0 for none. Undefined, and nothing changed, when it is another one. */
+  /** `expected`: the required current version; 0 if the document must not exist. Undefined, without a change, if the version differs. */
   put(draft: DocumentDraft, expected?: number): Promise<Document | undefined>
-  /** False when there is none. */
+  /** Returns false if there is no such document. */
   remove(owner: string, collection: string, id: string): Promise<boolean>
   list(query: DocumentQuery): Promise<DocumentPage>
 }
 
-/** Every session that has a run has a document here, which `Store.create` sees to. */
+/** Collection of sessions. `Store.create` creates a document here for every session that has a run. */
 export const SESSIONS = 'session'
 
-/** What a session is when its first run begins it. */
+/** The document of a session when its first run creates it. */
 export function sessionDocument({ owner, session, component, createdAt }: Run): Document {
   return {
     owner,
@@ -76,8 +76,8 @@ export function sessionDocument({ owner, session, component, createdAt }: Run): 
   }
 }
 
-/** A text as searches compare it: upper and lower case, and composed and decomposed letters, are the same. */
+/** Normalizes a text for searches: case and composed or decomposed letters make no difference. */
 export function caseFolded(text: string): string {
-  // There and back: ς and σ share only their capital, the Kelvin sign and k only their small letter.
+  // Both conversions: ς and σ share only their capital, the Kelvin sign and k only their small letter.
   return text.normalize('NFC').toLowerCase().toUpperCase()
 }

@@ -1,14 +1,14 @@
-/** Operating errors: one class, a closed table of codes. Each protocol maps the codes to its own wire. */
+/** Operational errors: one class and a closed table of codes. Each protocol maps the codes to its own form. */
 import { acrossCopies } from './across-copies.ts'
 
 export interface ErrorEntry {
-  /** HTTP status before a stream has begun. */
+  /** HTTP status, if no stream has started yet. */
   readonly status: number
   /** Whether the same request may succeed later. */
   readonly retryable: boolean
-  /** What it means, for the documentation. */
+  /** Meaning, for the documentation. */
   readonly meaning: string
-  /** Between a store and the engine: clients never see it. */
+  /** Used only between a store and the engine; clients never see it. */
   readonly internal?: true
 }
 
@@ -67,7 +67,7 @@ export const errorTable = {
     retryable: true,
     meaning: 'A defect of the server; details are in its log under the error id.',
   },
-  // How a run can fail. They appear in run.failed, and as a status if a protocol reports failed runs by status.
+  // Failures of runs. They appear in run.failed, and as a status in protocols that report failed runs by status.
   agent_failed: { status: 502, retryable: false, meaning: 'The agent threw, or emitted run.failed.' },
   unserializable: {
     status: 502,
@@ -118,7 +118,7 @@ export const errorTable = {
     retryable: false,
     meaning: 'The code of the component no longer fits the log of the run; details say where.',
   },
-  // What a store refuses. Callers of the service never see them.
+  // Refusals of a store. Callers of the service never see them.
   fenced: { status: 500, retryable: false, meaning: 'The writer lost its lease to another worker.', internal: true },
   closed: { status: 500, retryable: false, meaning: 'The log already has its terminal event.', internal: true },
 } as const satisfies Record<string, ErrorEntry>
@@ -130,13 +130,13 @@ export interface HoldfastErrorOptions {
   readonly cause?: unknown
   /** For the operator: in the server log and on the command line, never sent to a client. */
   readonly internalMessage?: string
-  /** Facts for a program; shown to the caller. */
+  /** Machine-readable facts, sent to the caller. */
   readonly details?: Readonly<Record<string, unknown>>
   /** For `rate_limited` and `unavailable`. */
   readonly retryAfterMs?: number
 }
 
-/** An operating error with a code from a closed table. Each protocol maps the code to its own form. */
+/** An operational error with a code from a closed table. Each protocol maps the code to its own form. */
 export class HoldfastError extends Error {
   static {
     acrossCopies(this, 'HoldfastError')
@@ -170,12 +170,15 @@ export function isHoldfastError(value: unknown, code?: ErrorCode): value is Hold
   return value instanceof HoldfastError && (code === undefined || value.code === code)
 }
 
-/** What the server log shows of anything that can be thrown; `messageOf` is what a client may see of it. */
+/** Message of a thrown value for the server log. For clients use `messageOf`. */
 export function detailOf(thrown: unknown): string {
   return (isHoldfastError(thrown) ? thrown.internalMessage : undefined) ?? messageOf(thrown)
 }
 
-/** What a store cannot do now. Its own words name addresses, files and statements, so clients do not get them. */
+/**
+ * `unavailable` for a store error. The store's own message may contain addresses, file names and SQL, so it is logged and not sent
+ * to clients.
+ */
 export function storeUnavailable(
   internalMessage: string,
   options: Omit<HoldfastErrorOptions, 'internalMessage'> = {},
@@ -185,7 +188,7 @@ export function storeUnavailable(
 
 export const STORE_UNAVAILABLE = 'the store is unavailable'
 
-/** The message of anything that can be thrown. */
+/** Message of a thrown value. */
 export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message || thrown.name : thrown).slice(0, MESSAGE_CHARS_MAX)
@@ -194,10 +197,10 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** A longer message would not fit into its event: it may quote everything that a client sent. */
+/** Bounds messages: they may quote everything that a client sent, and must fit into an event. */
 const MESSAGE_CHARS_MAX = 10_000
 
-/** What was thrown, or an error in its place if inspecting it throws: a revoked proxy, a getter for its name. */
+/** Returns the thrown value, or a substitute error if inspecting it throws: a revoked proxy, a throwing getter. */
 export function readable(thrown: unknown): unknown {
   try {
     if (!(thrown instanceof Error)) return thrown
@@ -208,7 +211,7 @@ export function readable(thrown: unknown): unknown {
   }
 }
 
-/** For what only a defect of ours can make false. */
+/** Asserts an invariant. A failure is a bug in Holdfast. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`assertion failed: ${message}`)
 }

@@ -4,20 +4,20 @@
  */
 
 /**
- * Who emitted an event: absent for the run's own component; a member of a team, or what a step of a workflow executes,
- * otherwise. Its lifecycle is in `actor.*`, so the types of `run.*` are always about the log's own run.
+ * The actor that emitted an event: a team member, or what a workflow step executes. Absent for the run's own component. The
+ * lifecycle of actors is in `actor.*`, so `run.*` events are always about the log's own run.
  */
 export interface Actor {
-  /** Component that acts. */
+  /** Id of the component. */
   readonly component: string
-  /** The actor's own run id: the log's, and the position where it was called; the same in every attempt. */
+  /** The actor's own run id: the log's run id plus the position of the call. Equal in every attempt. */
   readonly run: string
   /** Run id of the actor that called this one; the log's run for a direct member. */
   readonly parent?: string
   readonly kind?: 'agent' | 'team' | 'workflow'
 }
 
-/** Tokens. At the end of a run or an actor: the total, with called components and retracted output. */
+/** Tokens. At the end of a run or an actor: the total, including called components and retracted output. */
 export interface Usage {
   readonly inputTokens?: number
   readonly outputTokens?: number
@@ -26,7 +26,7 @@ export interface Usage {
   readonly cachedInputTokens?: number
 }
 
-/** What a failure says about itself. No stack and no raw exception object ever enters a log. */
+/** Description of a failure. No stack and no raw exception object ever enters a log. */
 export interface Failure {
   readonly code: string
   readonly message: string
@@ -34,30 +34,30 @@ export interface Failure {
   readonly details?: unknown
 }
 
-/** What a paused run waits for. */
+/** A question that a paused run waits for. */
 export interface Question {
   readonly id: string
   /**
    * `input`: a question of the agent; `uncertain`: whether to repeat an interrupted tool call; `diverged`: what to do with a run
-   * whose code no longer fits its log.
+   * whose code no longer matches its log.
    */
   readonly kind: 'input' | 'approval' | 'tool' | 'choice' | 'review' | 'uncertain' | 'diverged'
-  /** Who asks, if it is not the run's own component. */
+  /** The actor that asks, unless it is the run's own component. */
   readonly actor?: Actor
   readonly prompt: string
-  /** JSON schema of the answer, if there is one. */
+  /** JSON schema of the answer. */
   readonly schema?: unknown
   /** Details for the person who answers: the tool call, the choices, the output under review. */
   readonly details?: unknown
-  /** ISO time after which the question is no longer answered. */
+  /** ISO time after which the question can no longer be answered. */
   readonly deadline?: string
 }
 
-/** Noted when a run that was interrupted is started again: it may be what ended its process. */
+/** Recorded when an interrupted run starts again: it may have caused the crash. */
 export interface Suspect {
-  /** Interruptions in a row without progress. */
+  /** Consecutive interruptions without progress. */
   readonly interruptions: number
-  /** How many suspects may execute at once beside it, itself included. */
+  /** Maximum suspects that may execute at once, including this one. */
   readonly concurrency: number
 }
 
@@ -83,39 +83,39 @@ export interface Branch {
   readonly replaces?: true
 }
 
-/** What the first event of recorded work says, so that a recovered run finds the record of the call that it makes (RUN-5). */
+/** Identity of recorded work in its first event, by which a recovered run finds the record of a call (RUN-5). */
 export interface WorkMarks {
-  /** The work that encloses it, as `kind:key`; '' for none. */
+  /** The enclosing work, as `kind:key`; '' if none. */
   readonly within?: string
-  /** Keyed digest of its input; absent for work without one. */
+  /** Keyed digest of the input; absent for work without input. */
   readonly digest?: string
 }
 
 /**
- * Every event type with its data. Tool and step events with a `key` form the run's ledger, which tells a recovered run what is done;
- * only Holdfast sets keys. The first event of a piece of work has its `WorkMarks`.
+ * Every event type with its data. Tool and step events with a `key` form the run's ledger, from which a recovered run knows what is
+ * done. Only Holdfast sets keys. The first event of a piece of work has its `WorkMarks`.
  */
 export interface EventData {
   'run.created': {
     readonly component: string
-    /** Version of the component that accepted it. */
+    /** Version of the component that accepted the run. */
     readonly version?: string
     readonly input: unknown
     readonly session: string
     readonly metadata?: Readonly<Record<string, unknown>>
     readonly protocol?: string
     readonly branch?: Branch
-    /** Protocol of the server that does its work: its own events tell what happens, from the first one on. */
+    /** Set for runs of an upstream: the protocol whose original events the log contains (`upstream.received`). */
     readonly upstream?: string
   }
   'run.started': { readonly attempt: number; readonly version?: string; readonly suspect?: Suspect }
   'run.released': { readonly reason: 'draining' | 'answered' | 'store_unavailable' }
   'run.paused': {
     readonly questions: readonly Question[]
-    /** By question id: the identity that matches the question after a recovery. */
+    /** By question id: the identity by which a recovered run finds the question. */
     readonly work?: Readonly<Record<string, WorkMarks>>
   }
-  /** `version`: of the component that resumes; absent if the next worker that claims the run starts it. */
+  /** `version`: version of the component that resumes; absent if the next worker that claims the run starts it. */
   'run.resumed': {
     readonly answers: Readonly<Record<string, unknown>>
     readonly by?: string
@@ -127,8 +127,8 @@ export interface EventData {
   'run.rejected': { readonly reason: string }
   'stop.requested': { readonly reason?: string; readonly by?: string }
   /**
-   * Output from `from` up to this event is retracted: with scope `all` that of everyone, with `own` that of the event's actor,
-   * with `below` also that of the actors that it called. With `ledger` kept, results of steps, tools and actors stay valid.
+   * Retracts the output from `from` up to this event: of everyone (scope `all`), of the event's actor (`own`), or also of the actors
+   * that it called (`below`). With `ledger: 'kept'`, results of steps, tools and actors stay valid.
    */
   'attempt.discarded': {
     readonly attempt: number
@@ -176,7 +176,7 @@ export interface EventData {
     readonly kind?: StepKind
     readonly parent?: string
     readonly details?: unknown
-    /** What its actor emits until it ends is part of it, and is retracted when it fails. */
+    /** The actor's output until the step ends is part of the step, and is retracted if the step fails. */
     readonly covers?: true
     readonly key?: string
     readonly within?: string
@@ -185,14 +185,14 @@ export interface EventData {
   'step.completed': { readonly step: string; readonly name: string; readonly output?: unknown; readonly key?: string }
   'step.failed': { readonly step: string; readonly name: string; readonly error: Failure; readonly key?: string }
   'step.skipped': { readonly step: string; readonly name: string; readonly reason?: string }
-  /** The run waits until a time, an ISO one. */
+  /** The run sleeps until an ISO time. */
   'sleep.started': {
     readonly until: string
     readonly key: string
     readonly within?: string
     readonly digest?: string
   }
-  /** One chunk of an artifact; `append` continues the one before, `last` ends it. */
+  /** One chunk of an artifact. `append` continues the previous chunk, `last` ends the artifact. */
   'artifact.added': {
     readonly artifact: string
     readonly name?: string
@@ -215,7 +215,7 @@ export interface EventData {
   'state.patched': { readonly patch: readonly unknown[] }
   'custom.emitted': { readonly name: string; readonly value?: unknown }
   /**
-   * An event of the server that does the run's work, unchanged; the events derived from it follow in the same append. Without `data`
+   * An original event of the upstream that executes the run; the events derived from it follow in the same append. Without `data`,
    * only the derived events were logged.
    */
   'upstream.received': { readonly protocol: string; readonly name: string; readonly data?: unknown }
@@ -223,13 +223,13 @@ export interface EventData {
 
 export type EventType = keyof EventData
 
-/** `terminal` ends the run, `pause` suspends it, `lifecycle` moves it, `content` leaves its status alone. */
+/** `terminal` ends the run, `pause` pauses it, `lifecycle` changes its state, `content` does not. */
 export type EventEffect = 'terminal' | 'pause' | 'lifecycle' | 'content'
 
-/** What an event of one type does to its run, and who may write it. */
+/** The effect of an event type on its run, and who may write it. */
 export interface EventRule {
   readonly effect: EventEffect
-  /** Whether an agent may emit it; only Holdfast writes the others. */
+  /** Whether an agent may emit it. The others are written only by Holdfast. */
   readonly agent: boolean
 }
 
@@ -239,7 +239,7 @@ const lifecycle: EventRule = { effect: 'lifecycle', agent: false }
 const content: EventRule = { effect: 'content', agent: true }
 const ledger: EventRule = { effect: 'content', agent: false }
 
-/** The one table of event types. */
+/** All event types. */
 export const eventTable: Readonly<Record<EventType, EventRule>> = {
   'run.created': lifecycle,
   'run.started': lifecycle,

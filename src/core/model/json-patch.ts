@@ -7,7 +7,7 @@ export interface PatchOperation {
   readonly value?: unknown
 }
 
-/** Undefined if an operation cannot be applied, as the whole patch is refused then. */
+/** Returns undefined if an operation cannot be applied: the whole patch is then refused. */
 export function applyPatch(document: unknown, patch: readonly unknown[]): { readonly document: unknown } | undefined {
   let at: Found = { value: document }
   for (const operation of patch) {
@@ -18,7 +18,7 @@ export function applyPatch(document: unknown, patch: readonly unknown[]): { read
   return { document: at.value }
 }
 
-/** In an object, because a value may be undefined. */
+/** Wraps the value, because it may be undefined. */
 interface Found {
   readonly value: unknown
 }
@@ -74,7 +74,7 @@ function find(document: unknown, segments: readonly string[]): Found | undefined
   return { value }
 }
 
-/** A copy of the document with the value at a path; in an array before the one that is there, unless it replaces it. */
+/** Copies the document with the value at a path. In an array, inserts before the element at the path, unless it replaces it. */
 function change(
   document: unknown,
   [segment, ...rest]: readonly string[],
@@ -115,7 +115,7 @@ function remove(document: unknown, segments: readonly string[]): Found | undefin
     : change(document, segments.slice(0, -1), () => ({ value: left }), true)
 }
 
-/** `-` is the end of an array, if `end` says where that is. */
+/** `-` is the end of an array, if `end` is given. */
 function indexOf(segment: string, last: number, end?: number): number | undefined {
   if (segment === '-') return end
   const index = /^(?:0|[1-9]\d{0,8})$/.test(segment) ? Number(segment) : Infinity

@@ -1,6 +1,6 @@
 /**
- * The JSON of values that differ only in one text and one number, such as the frames of texts that follow each other. It is that of
- * `JSON.stringify`, without building and serializing each value.
+ * Serializes values that differ only in one text and one number, such as consecutive text frames. Produces the same JSON as
+ * `JSON.stringify` without building each value.
  */
 export interface JsonTemplate {
   /** `text`: as JSON, as `JSON.stringify` gives it. */
@@ -26,7 +26,7 @@ export class TemplateMemo {
 const TEXT_HOLE = '\u0000text\u0000'
 const NUMBER_HOLE = 9_007_199_254_740_881
 
-/** `build` puts the text and the number into its value as they are. */
+/** `build` must put the text and the number into its value unchanged. */
 export function jsonTemplate(build: (text: string, number: number) => object): JsonTemplate {
   const whole = JSON.stringify(build(TEXT_HOLE, NUMBER_HOLE))
   const aroundText = whole.split(JSON.stringify(TEXT_HOLE))

@@ -1,9 +1,9 @@
-/** Names that clients choose: of sessions, keys and documents. One rule for all protocols and stores. */
+/** Validates names that clients choose: sessions, keys and documents. One rule for all protocols and stores. */
 import { HoldfastError } from './errors.ts'
 
 /**
- * Stores keep UTF-8 text, and not every one of them takes U+0000; control characters forge lines of logs and headers. All other
- * characters are taken: a wire that cannot carry them encodes them.
+ * Not every store accepts U+0000. Control characters could inject log lines or headers, so they are refused. All other characters
+ * are allowed; protocols encode them as needed.
  */
 export function checkName(what: string, name: string, maxChars: number): void {
   if (name === '') throw new HoldfastError('invalid_request', `the ${what} is empty`)
@@ -12,7 +12,7 @@ export function checkName(what: string, name: string, maxChars: number): void {
     throw new HoldfastError('invalid_request', `the ${what} contains a control character or a lone surrogate`)
 }
 
-/** A text that people read, which may have lines. */
+/** Like `checkName`, for text that people read, which may contain line breaks. */
 export function checkTitle(what: string, title: string, maxChars: number): void {
   checkLength(what, title, maxChars)
   if (!title.isWellFormed() || title.includes('\0'))

@@ -1,4 +1,4 @@
-/** The known name that a mistyped one probably means. */
+/** Finds the known name closest to a mistyped one. */
 
 export function nearestName(text: string, candidates: readonly string[]): string | undefined {
   const near = candidates.map((candidate) => ({ candidate, edits: editsBetween(text, candidate) }))

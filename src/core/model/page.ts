@@ -1,10 +1,10 @@
-/** Positions in a listing of runs. A position is a value and not a count, so creating or removing runs does not shift it. */
+/** Positions in a listing of runs. A position is a value and not a count, so creating or removing runs does not shift pages. */
 import { HoldfastError } from './errors.ts'
 import type { Run } from './run.ts'
 
 export type Position = Pick<Run, 'createdAt' | 'id'>
 
-/** Newest first. */
+/** Whether `a` is listed before `b`: newest first. */
 export function comesBefore(a: Position, b: Position): boolean {
   return a.createdAt > b.createdAt || (a.createdAt === b.createdAt && a.id > b.id)
 }
@@ -32,14 +32,14 @@ export function cursorOf({ createdAt, id }: Position): string {
   return `${createdAt}~${encodeURIComponent(id)}`
 }
 
-/** Decodes a cursor. Throws `invalid_input` for anything else. */
+/** Decodes a page cursor. Throws `cursor_invalid` if it is malformed. */
 export function positionOf(cursor: string): Position {
   const [createdAt = '', id = '', ...rest] = cursor.split('~')
   if (/^[\d:.TZ-]+$/.test(createdAt) && id !== '' && rest.length === 0) {
     try {
       return { createdAt, id: decodeURIComponent(id) }
     } catch {
-      // Not a cursor of ours; said below.
+      // Malformed; reported below.
     }
   }
   throw new HoldfastError('cursor_invalid', `${JSON.stringify(cursor.slice(0, 100))} is not the cursor of a page`)

@@ -1,39 +1,39 @@
-/** Who is calling: found out once per request by an authenticator, carried by every command of the service (SEC-1). */
+/** The caller of a request: identified once per request by an authenticator, passed to every command of the service (SEC-1). */
 import type { CallerCredential } from './caller-credential.ts'
 import { HoldfastError } from './errors.ts'
 
-/** Who is calling. Runs, sessions and documents belong to one. */
+/** The caller of a request. Runs, sessions and documents belong to a principal. */
 export interface Principal {
   readonly id: string
   /** The same id in another tenant is a different principal. */
   readonly tenant?: string
-  /** For people to read; decides nothing. */
+  /** Display name. Not used for decisions. */
   readonly name?: string
-  /** What it may do with what it owns (`scopes.ts`): everything if absent, nothing if empty. */
+  /** Scopes of what it owns (`scopes.ts`). Absent: all permissions. Empty: none. */
   readonly scopes?: readonly string[]
-  /** Facts about the presented credential. What was opened with it closes when it ends. */
+  /** Facts about the presented credential. Connections that it opened are closed when it ends. */
   readonly credential?: CredentialInfo
-  /** Id of the share link that it calls with: then it acts for the owner of a run, within what the link allows. */
+  /** Id of the share link it calls with. The principal is then the run's owner, restricted to what the link allows. */
   readonly share?: string
-  /** Address that it calls from, for the audit log. */
+  /** Client address, for the audit log. */
   readonly from?: string
   /** Its credential, if upstreams get it. */
   readonly forwarded?: CallerCredential
-  /** Only an upstream can check its credential, and none has accepted it yet. Then the limits of its network apply. */
+  /** Set while no upstream has accepted its credential, which only an upstream can verify. The limits of its network apply. */
   readonly unverified?: { readonly network?: string }
 }
 
-/** What is known of a credential without the credential itself. */
+/** Facts about a credential, without the secret. */
 export interface CredentialInfo {
-  /** Names it in the audit log and to `isRevoked`; never the secret. */
+  /** Identifies it in the audit log and for `isRevoked`. Never the secret. */
   readonly id?: string
-  /** When it stops being valid, in milliseconds since 1970. */
+  /** Expiry, in milliseconds since 1970. */
   readonly expiresAt?: number
-  /** Owner of a share link's document. */
+  /** For a share link: owner of its document. */
   readonly owner?: string
 }
 
-/** What a request brings to show who it is from. */
+/** The credentials of a request. */
 export interface Credential {
   /** The token of an `Authorization: Bearer` header. */
   readonly bearer?: string
@@ -45,38 +45,38 @@ export interface Credential {
   readonly request?: HostRequest
 }
 
-/** A request to a mounted server, as the application around it sees it. */
+/** A request to a mounted server, as the surrounding application sees it. */
 export interface HostRequest {
   readonly method: string
   readonly url: string
   readonly headers: Headers
-  /** What the application's middleware saw: Node's request with what was added to it, or a web `Request`. */
+  /** The request object of the application's middleware: Node's request with added properties, or a web `Request`. */
   readonly raw: unknown
 }
 
-/** `host`: the application that the server is mounted in decides, alone or before keys and tokens. */
+/** `host`: the application that the server is mounted in authenticates, alone or before keys and tokens. */
 export type AuthScheme = 'none' | 'keys' | 'jwt' | 'keys+jwt' | 'host'
 
-/** Finds out who is calling from a request's credential. */
+/** Identifies the caller from a request's credentials. */
 export interface Authenticator {
   readonly scheme: AuthScheme
-  /** Throws `unauthenticated`, or `unavailable` when the credential cannot be checked right now. */
+  /** Throws `unauthenticated`, or `unavailable` if the credential cannot be checked now. */
   authenticate(credential: Credential): Promise<Principal>
-  /** Whether a credential that was valid has been revoked since. Asked about every second for each that has something open. */
+  /** Whether a valid credential has been revoked since. Called about once per second for each credential with open connections. */
   isRevoked?(credential: CredentialInfo): Promise<boolean>
-  /** Removes the credentials of a principal that this server keeps, or only counts them; how many there were. */
+  /** Removes, or with `dryRun` counts, the stored credentials of a principal. Resolves with their number. */
   removeCredentials?(who: Principal, options: { readonly dryRun: boolean }): Promise<number>
 }
 
-/** Everyone, on a server without authentication. */
+/** Every caller of a server without authentication. */
 export const localPrincipal: Principal = { id: 'local' }
 
-/** The principal of an API key that was not given another one. */
+/** The principal of an API key without an explicit one. */
 export function keyPrincipalId(keyName: string): string {
   return KEY_ID_PREFIX + keyName
 }
 
-/** Ids that only this server gives out: a token issuer must not be able to name them in a claim. */
+/** Ids that only this server assigns: a token issuer must not be able to claim them. */
 export function isReservedId(id: string): boolean {
   return id === localPrincipal.id || RESERVED_PREFIXES.some((prefix) => id.startsWith(prefix))
 }
@@ -86,34 +86,34 @@ const SHARE_ID_PREFIX = 'share:'
 const CALLER_ID_PREFIX = 'caller:'
 const RESERVED_PREFIXES = [KEY_ID_PREFIX, SHARE_ID_PREFIX, CALLER_ID_PREFIX]
 
-/** The principal of a key that only an upstream can check, by a keyed hash of it. */
+/** The principal of a key that only an upstream can verify, by a keyed hash of the key. */
 export function callerPrincipalId(hash: string): string {
   return CALLER_ID_PREFIX + hash
 }
 
-/** How a share link is named in logs: by its id, never by its token. */
+/** Name of a share link in logs: its id, never its token. */
 export function shareKey(id: string): string {
   return SHARE_ID_PREFIX + id
 }
 
-/** Who acts: the owner itself, or the share link that it is done with. */
+/** Who acts: the owner itself, or the share link it uses. */
 export function actorOf(principal: Principal): string {
   return principal.share === undefined ? ownerKey(principal) : shareKey(principal.share)
 }
 
-/** Whose limits apply to what the principal holds and starts. No owner key has a `%` before an `n`. */
+/** The key that the principal's limits are counted under. No owner key has a `%` before an `n`. */
 export function limitedAs(principal: Principal): string {
   const network = principal.unverified?.network
   return network === undefined ? actorOf(principal) : `%network ${network}`
 }
 
-/** The string that runs are owned by. No two principals share one, also after a round trip through UTF-8. */
+/** The string that identifies a principal as owner. Unique, also after a round trip through UTF-8. */
 export function ownerKey(principal: Principal): string {
   const id = escape(principal.id)
   return principal.tenant === undefined ? id : `${escape(principal.tenant)}/${id}`
 }
 
-/** The principal with this key, for work that the server does on its behalf. */
+/** The principal of an owner key, for work that the server does on its behalf. */
 export function principalOf(owner: string): Principal {
   const [first = '', second] = owner.split('/', 2).map(unescape)
   return second === undefined ? { id: first } : { id: second, tenant: first }
@@ -125,7 +125,7 @@ function unescape(part: string): string {
   )
 }
 
-/** A lone surrogate has no UTF-8, so stores would turn all of them into the same replacement character. */
+/** A lone surrogate has no UTF-8 form: stores would replace all of them with the same character. */
 const TO_ESCAPE = /[%/\p{Cc}\p{Cs}]/gu
 
 function escape(part: string): string {
@@ -135,15 +135,18 @@ function escape(part: string): string {
   })
 }
 
-/** Owner of what everyone on a server without authentication shares: no share per principal applies to it. */
+/** Owner of everything on a server without authentication. No per-principal limits apply to it. */
 export const localOwner: string = ownerKey(localPrincipal)
 
-/** The request brought no credential to a server that needs one. */
+/** The error for a missing credential. */
 export function credentialMissing(): HoldfastError {
   return new HoldfastError('unauthenticated', 'a credential is required: send it as Authorization: Bearer <credential>')
 }
 
-/** One message for every reason, so that a caller cannot probe which part was wrong; the cause is for the server's log. */
+/**
+ * The error for an invalid credential. One message for every reason, so that a caller cannot probe which part was wrong. The cause
+ * goes to the server's log.
+ */
 export function credentialRefused(cause?: unknown): HoldfastError {
   return new HoldfastError('unauthenticated', 'the credential is not valid', { cause })
 }

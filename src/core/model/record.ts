@@ -54,7 +54,7 @@ export function encodeRecord(run: string, index: number, time: string, type: Eve
   return `id: ${index}\nevent: ${type}\ndata: {"run":"${run}","index":${index},"time":"${time}",${body}`
 }
 
-/** A stretch of a run's log: whole records, in order, as they are stored. */
+/** Consecutive records of a run's log, as stored. */
 export interface Slice {
   /** Index of the first record. */
   readonly first: number
@@ -64,8 +64,8 @@ export interface Slice {
   /** The last record is the run's terminal event. */
   readonly closed: boolean
   /**
-   * Returns the memory of `bytes` to the store, which uses it for another page. Optional; only for the one who read the slice, and
-   * only when no reader can use `bytes` again.
+   * Returns the memory of `bytes` to the store for reuse. Optional. Only the reader of the slice may call it, and only when nothing
+   * uses `bytes` any more.
    */
   readonly release?: () => void
 }
@@ -85,7 +85,7 @@ const marks = new WeakMap<Slice, string>()
 /** Bytes at the start and at the end of a record's data that its mark depends on. The start contains the time. */
 const MARKED_BYTES_MAX = 1024
 
-/** Tells the last record of a slice from another one in its place; computed once for each slice, however many ask. */
+/** Identifies the last record of a slice, to detect that another record took its index. Computed once per slice. */
 export function lastMark(slice: Slice): string {
   let mark = marks.get(slice)
   if (mark === undefined) {
@@ -140,7 +140,7 @@ export function sliceBefore(slice: Slice, before: number): Slice {
   }
 }
 
-/** As many records of a slice as fit a number of bytes, and one at least. */
+/** The longest prefix of a slice within a number of bytes, at least one record. */
 export function sliceWithin(slice: Slice, maxBytes: number): Slice {
   if (slice.bytes.length <= maxBytes) return slice
   const boundary = lastBoundary(slice.bytes, maxBytes)
@@ -150,7 +150,7 @@ export function sliceWithin(slice: Slice, maxBytes: number): Slice {
 
 const RECORD_BOUNDARY = encoder.encode('\n\nid: ')
 
-/** Start of the last record that has only whole records, of at most `maxBytes` bytes, before it; -1 if there is none. */
+/** Start of the last record such that the whole records before it have at most `maxBytes` bytes; -1 if there is none. */
 function lastBoundary(bytes: Uint8Array, maxBytes: number): number {
   search: for (let at = maxBytes - 2; at >= 0; at--) {
     if (bytes[at] !== 10) continue
@@ -167,7 +167,7 @@ function indexAt(bytes: Uint8Array, start: number): number {
   return Number(decoder.decode(bytes.subarray(digits, bytes.indexOf(10, digits))))
 }
 
-/** Where a record other than the first starts. Looked for from the nearer end. */
+/** The start of a record other than the first. Searches from the nearer end. */
 function startOf(slice: Slice, index: number): number {
   const pattern = encoder.encode(`\n\nid: ${index}\n`)
   const isNearEnd = index - slice.first > slice.count / 2
@@ -176,11 +176,11 @@ function startOf(slice: Slice, index: number): number {
   return start + 2
 }
 
-/** A record taken apart, its data still text. */
+/** A record split into its parts, with its data as text. */
 export interface RawRecord {
   readonly index: number
   readonly type: EventType
-  /** The envelope: what stands behind `data: `. */
+  /** The envelope: the text after `data: `. */
   readonly envelope: string
 }
 
@@ -200,7 +200,7 @@ export function rawRecords(slice: Slice): RawRecord[] {
   return records
 }
 
-/** The record that was taken apart. */
+/** Joins a split record. */
 export function recordText({ index, type, envelope }: RawRecord): string {
   return `id: ${index}\nevent: ${type}\ndata: ${envelope}\n\n`
 }
@@ -213,7 +213,7 @@ export function events(slice: Slice): LoggedEvent[] {
 export class SliceRecord {
   /** The envelope, as JSON. */
   readonly text: string
-  /** Whether no character of its slice takes more than a byte. */
+  /** Whether every character of the slice takes one byte. */
   readonly isAscii: boolean
   readonly #run: string
   readonly #index: number
@@ -234,23 +234,23 @@ export class SliceRecord {
 const TEXT_RECORD = '"type":"text.delta",'
 const DATA = '"data":'
 
-/** A record by its index and its envelope, for folds. */
+/** A record with its envelope, for folds. */
 export interface EnvelopeRecord {
   readonly index: number
   readonly envelope: string
-  /** Whether no character of its slice takes more than a byte. */
+  /** Whether every character of the slice takes one byte. */
   readonly isAscii: boolean
 }
 
 export const ENVELOPE = '\ndata: '
 
 /**
- * Bytes that are decoded at once. What is cut out of a string keeps all of it in memory, so whoever holds a text of one record should
- * hold only a few others with it.
+ * Bytes decoded at a time. A substring keeps its whole string in memory, so a reader that keeps the text of one record should keep
+ * only few others alive.
  */
 const DECODED_BYTES = 8 * 1024
 
-/** Like `rawRecords`, without the types, which a fold reads in the envelope. */
+/** Like `rawRecords`, without the types: a fold reads them from the envelope. */
 export function envelopeRecords(slice: Slice): EnvelopeRecord[] {
   const records: EnvelopeRecord[] = []
   for (const { text, isAscii } of decodedParts(slice)) {
@@ -275,7 +275,7 @@ interface DecodedPart {
   readonly isAscii: boolean
 }
 
-/** The text of a slice in parts of a few records. */
+/** Decodes a slice in parts of a few records. */
 export function* decodedParts({ bytes }: Slice): Generator<DecodedPart, void, void> {
   for (let begin = 0; begin < bytes.length;) {
     const after = endOfRecord(bytes, Math.min(begin + DECODED_BYTES, bytes.length) - 1)
@@ -285,18 +285,15 @@ export function* decodedParts({ bytes }: Slice): Generator<DecodedPart, void, vo
   }
 }
 
-/** Where the record ends that has the byte at an offset. */
+/** The end of the record that contains the byte at an offset. */
 function endOfRecord(bytes: Uint8Array, offset: number): number {
-  // The offset may be the second byte of the two that end a record.
+  // The offset may be at the second of the two bytes that end a record.
   let at = bytes.indexOf(NEWLINE, Math.max(0, offset - 1))
   while (at >= 0 && bytes[at + 1] !== NEWLINE) at = bytes.indexOf(NEWLINE, at + 1)
   return at < 0 ? bytes.length : at + 2
 }
 
-/**
- * The event of an envelope. Most records of most runs are texts: what stands before their data is known, and most texts need not be
- * unescaped.
- */
+/** Parses an envelope. Most records are texts: their prefix is known, and most need no unescaping. */
 export function parseEnvelope(envelope: string, run: string, index: number): LoggedEvent {
   const timeAt = `{"run":"${run}","index":${index},"time":"`.length
   const bodyAt = timeAt + ISO_CHARS + '",'.length
@@ -310,7 +307,7 @@ const TEXT_FIELD = '{"text":"'
 function textData(envelope: string, dataAt: number): EventData['text.delta'] {
   const textAt = dataAt + TEXT_FIELD.length
   const end = envelope.length - '"}}'.length
-  // The first quote ends the text, and nothing in it is escaped.
+  // The first quote ends the text, so nothing in it is escaped.
   const isPlain =
     envelope.startsWith(TEXT_FIELD, dataAt) && envelope.indexOf('"', textAt) === end && !envelope.includes('\\', textAt)
   if (isPlain) return { text: envelope.slice(textAt, end) }

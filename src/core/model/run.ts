@@ -13,7 +13,7 @@ import {
 
 export type RunStatus = 'queued' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled' | 'rejected'
 
-/** What the fold knows of a run. Stores keep it beside the log, so that listing needs no log. */
+/** The state of a run. Stores keep it beside the log, so that listing reads no logs. */
 export interface Run {
   readonly id: string
   readonly component: string
@@ -27,26 +27,26 @@ export interface Run {
   readonly updatedAt: string
   readonly startedAt?: string
   readonly finishedAt?: string
-  /** Starts so far. */
+  /** Number of starts. */
   readonly attempt: number
-  /** Attempts that ended because their worker died, or its store was unavailable for too long. */
+  /** Number of attempts that ended because their worker died or its store was unavailable for too long. */
   readonly interruptions?: number
-  /** Absent unless the attempt that runs now followed an interruption. */
+  /** Absent unless the current attempt followed an interruption. */
   readonly suspect?: Suspect
-  /** Its worker released it; another one resumes it. */
+  /** Its worker released it for another one to resume. */
   readonly released?: true
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** Protocol that started it. */
+  /** Protocol of the start request. */
   readonly protocol?: string
   readonly branch?: Branch
   /** Runs of one lane execute one at a time, oldest first. */
   readonly lane?: string
-  /** What a paused run waits for. */
+  /** Open questions of a paused run. */
   readonly waiting?: readonly Question[]
-  /** Milliseconds since 1970 from which a paused run can be claimed again: the first of its questions is overdue. */
+  /** When a paused run can be claimed again because its first question expires, in milliseconds since 1970. */
   readonly wakeAt?: number
   readonly error?: Failure
-  /** Why it was rejected or cancelled, if a reason was given. */
+  /** Reason of a rejection or cancellation, if given. */
   readonly reason?: string
 }
 
@@ -73,10 +73,10 @@ const transitions: Readonly<Record<RunStatus, Partial<Record<Lifecycle, RunStatu
     'run.rejected': 'rejected',
   },
   paused: {
-    'run.paused': 'paused', // another question while the first one waits
+    'run.paused': 'paused', // another question, while the first one is open
     'run.resumed': 'running',
     'stop.requested': 'paused',
-    'attempt.discarded': 'paused', // another branch failed while this one waits
+    'attempt.discarded': 'paused', // another branch failed, while this one waits
     'run.failed': 'failed',
     'run.cancelled': 'cancelled',
   },
@@ -95,7 +95,7 @@ export function isFinished(status: RunStatus): boolean {
   return terminalStatuses.includes(status)
 }
 
-/** The run after an event. Content events leave it as it is, by identity. */
+/** The run after an event. Content events return the same object. */
 export function reduce(run: Run, event: LoggedEvent): Run {
   const effect = eventTable[event.type].effect
   if (effect === 'content') return run
@@ -116,7 +116,7 @@ export function reduce(run: Run, event: LoggedEvent): Run {
   }
 }
 
-/** A run that its node could not go on with was interrupted, though no worker died. */
+/** A run that its node gave up during a store outage counts as interrupted. */
 function release(run: Run, reason: EventData['run.released']['reason']): Run {
   const { interruptions = 0 } = run
   return { ...run, released: true, ...(reason === 'store_unavailable' && { interruptions: interruptions + 1 }) }

@@ -5,9 +5,9 @@
 
 export class UnserializableError extends Error {
   override readonly name = 'UnserializableError'
-  /** Where the value sits, such as `data.rows[3].when`. */
+  /** Path of the value, such as `data.rows[3].when`. */
   readonly path: string
-  /** What is wrong with it. */
+  /** The problem. */
   readonly problem: string
   /** Class of the object that holds the value; undefined for plain objects and arrays. */
   readonly holder: string | undefined
@@ -36,7 +36,7 @@ export interface SerializeBounds {
 }
 
 export function serialize(value: unknown, root: string, bounds: SerializeBounds): string {
-  // Most of what is serialized is a text, and in a text there is nothing to walk through.
+  // Most values are texts, which need no traversal.
   const isShort = typeof value === 'string' && value.length <= bounds.maxBytes
   const text = JSON.stringify(isShort ? value : (new Walk(root, bounds).encode(value) ?? null))
   // A UTF-16 unit is at most three bytes, so most texts need no count.
@@ -48,13 +48,13 @@ export function serialize(value: unknown, root: string, bounds: SerializeBounds)
   return text
 }
 
-/** One pass over a value. The path is kept as keys and becomes text only when something is wrong. */
+/** One traversal of a value. The path is kept as keys and formatted only for an error. */
 class Walk {
   readonly #root: string
   readonly #bounds: SerializeBounds
   readonly #keys: (string | number)[] = []
   readonly #ancestors: object[] = []
-  /** What is far too large is not walked to its end: each value takes a byte at the least. */
+  /** Count of visited values. Each takes at least one byte, so the traversal of a far too large value stops early. */
   #values = 0
   #chars = 0
 
@@ -92,7 +92,7 @@ class Walk {
     try {
       return this.#contents(value)
     } catch (cause) {
-      // A proxy can throw wherever it is looked at.
+      // A proxy can throw at any access.
       if (cause instanceof UnserializableError) throw cause
       return this.#refuse('cannot be read', cause)
     } finally {
@@ -129,7 +129,7 @@ class Walk {
       const key = keys[position]!
       const item = this.#read(value, key)
       const encoded = this.#at(key, item)
-      // A getter's value must be kept: reading it again could give another one, or throw.
+      // Keeps a getter's value: reading it again could return another one, or throw.
       if (copy === undefined && (encoded !== item || hasGetter(value, key))) {
         copy = {}
         for (const earlier of keys.slice(0, position)) set(copy, earlier, (value as Record<string, unknown>)[earlier])
@@ -212,7 +212,7 @@ class Walk {
   }
 }
 
-/** For the log: which code to look for. */
+/** Class name of a value's holder, for the log. */
 function classOf(holder: object | undefined): string | undefined {
   try {
     const name: unknown = holder?.constructor.name
@@ -229,7 +229,7 @@ const NOT_KNOWN = Symbol('not a known class')
 
 const BOXES = [String, Number, Boolean, BigInt]
 
-/** Classes, by the name that they go by, that JSON would silently write as `{}`. */
+/** Classes, by name, that JSON would silently write as `{}`. */
 const OPAQUE: ReadonlySet<string> = new Set([
   'Promise',
   'WeakMap',
@@ -251,7 +251,7 @@ const OPAQUE: ReadonlySet<string> = new Set([
   'Symbol',
 ])
 
-/** Not a plain assignment: a key such as `__proto__` must stay a key. */
+/** Defines a property. A plain assignment would treat a key such as `__proto__` specially. */
 function set(target: object, key: string, value: unknown): void {
   Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
 }

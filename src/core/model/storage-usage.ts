@@ -6,11 +6,11 @@ import type { StoredRun } from '../ports/store.ts'
 export interface OwnerUsage {
   readonly owner: string
   readonly runs: number
-  /** Bytes of the records that are kept of its runs. */
+  /** Bytes of the retained records of its runs. */
   readonly logBytes: number
   /** Sessions included. */
   readonly documents: number
-  /** Bytes of their bodies, as JSON. */
+  /** Bytes of the document bodies, as JSON. */
   readonly documentBytes: number
 }
 
@@ -21,8 +21,8 @@ export interface SizedRun {
 }
 
 /**
- * The part of a store that knows how much each owner has. Counts of runs and documents are exact. Bytes may lag behind what is
- * durable: a store need not count a record before it has settled it where it stays.
+ * Storage accounting of a store. Counts of runs and documents are exact. Byte counts may lag: a store may count a record only after
+ * compacting it.
  */
 export interface StoredUsage {
   of(owner: string): Promise<OwnerUsage>
@@ -34,12 +34,12 @@ export interface StoredUsage {
   finishedRuns(owner: string, limit: number, after?: Position): Promise<readonly SizedRun[]>
 }
 
-/** What a run counts besides its records: its row, its index entries and its idempotency key. */
+/** Bytes charged per run besides its records: row, index entries and idempotency key. */
 export const RUN_BYTES = 1024
-/** What a document counts besides its body. */
+/** Bytes charged per document besides its body. */
 export const DOCUMENT_BYTES = 512
 
-/** The bytes that retention and quotas charge an owner with. The store's files are larger: they have indexes and free space. */
+/** The bytes that retention and quotas charge an owner. The store's files are larger: they contain indexes and free space. */
 export function storedBytes({ runs, logBytes, documents, documentBytes }: Omit<OwnerUsage, 'owner'>): number {
   return runs * RUN_BYTES + logBytes + documents * DOCUMENT_BYTES + documentBytes
 }

@@ -1,4 +1,4 @@
-/** Fields of agents' events that every view of a log relies on: they are checked when an agent emits them. */
+/** Checks the fields of agents' events that views rely on. */
 import type { EventType } from './event.ts'
 
 type FieldKind = 'string' | 'string?' | 'failure' | 'list'
@@ -41,7 +41,7 @@ const tables = new Map(
   Object.entries(fieldsByType).map(([type, fields]) => [type as EventType, Object.entries(fields)] as const),
 )
 
-/** What is wrong with an event's data, as a sentence; undefined when nothing is. */
+/** The problem with an event's data, as a sentence; undefined if there is none. */
 export function wrongField(type: EventType, data: object): string | undefined {
   const fields = tables.get(type)
   if (fields === undefined) return undefined

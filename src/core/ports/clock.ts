@@ -1,8 +1,8 @@
 /** Time and ids are injected, so that tests can control them. */
 export interface Clock {
-  /** Milliseconds since 1970: what is written down. It steps when the system clock is set. */
+  /** Wall clock, in milliseconds since 1970, for stored times. It jumps when the system clock is set. */
   now(): number
-  /** Milliseconds since some moment in the past: what durations are measured with. It never steps. Default: that of the process. */
+  /** Monotonic clock, in milliseconds, for durations. Default: that of the process. */
   elapsed?(): number
   /** Calls `act` after a delay; returns a function that cancels it. Default: timers of the runtime, of any length. */
   startTimer?(act: () => void, milliseconds: number): () => void
@@ -23,7 +23,7 @@ export function elapsedOf(clock: Clock): number {
   return clock.elapsed?.() ?? performance.now()
 }
 
-/** Ids that sort in the order they were made: 48 bits of milliseconds, then 80 that are random, or one more than the last. */
+/** Ids that sort by creation: 48 bits of milliseconds, then 80 random bits, incremented within one millisecond. */
 export function systemIds(clock: Pick<Clock, 'now'> = systemClock): Ids {
   let time = 0
   let tail: number[] = []
@@ -32,7 +32,7 @@ export function systemIds(clock: Pick<Clock, 'now'> = systemClock): Ids {
     if (now > time || !increment(tail)) {
       time = Math.max(now, time)
       tail = Array.from(crypto.getRandomValues(new Uint8Array(TAIL_DIGITS)), (byte) => byte & 31)
-      tail[0]! &= 15 // room to count
+      tail[0]! &= 15 // leaves room to increment
     }
     return timePart(time) + tail.map((digit) => ALPHABET[digit]!).join('')
   }
@@ -41,7 +41,7 @@ export function systemIds(clock: Pick<Clock, 'now'> = systemClock): Ids {
 
 const TAIL_DIGITS = 16
 
-/** Adds one to a number in base 32; false when there is none yet, or it was the last. */
+/** Increments a number in base 32. Returns false if there is none yet, or on overflow. */
 function increment(digits: number[]): boolean {
   for (let at = digits.length - 1; at >= 0; at--) {
     if (digits[at]! < 31) {
@@ -62,7 +62,7 @@ function timePart(milliseconds: number): string {
   return text
 }
 
-/** ISO time of a moment; formatting is paid once per millisecond. */
+/** Formats times as ISO strings, at most once per millisecond. */
 export function isoTimer(): (now: number) => string {
   let last = Number.NaN
   let text = ''

@@ -9,17 +9,17 @@ export interface ComponentSource {
   readonly name: string
   readonly protocol: string
   readonly url: string
-  /** Interval of discovery while it succeeds. */
+  /** Interval between successful discoveries. */
   readonly discoverIntervalMs: number
-  /** Its current load and other facts for health reports. Default: none. */
+  /** Current load and other facts for health reports. Default: none. */
   readonly load?: SourceLoad
-  /** Requests that are passed through to it. Default: none. */
+  /** Passthrough configuration of the source. Default: nothing is passed through. */
   readonly passthrough?: Passthrough | undefined
   /** Its components send the caller's credential. Default: false. */
   readonly forwardsCredentials?: boolean
   /** Called once, before anything else. */
   attach?(host: SourceHost): void
-  /** All components as they are now. Rejects if the source cannot be reached. Unchanged components are the same objects. */
+  /** Discovers all components. Rejects if the source cannot be reached. Unchanged components are the same objects. */
   discover(signal: AbortSignal): Promise<readonly Component[]>
 }
 
@@ -27,9 +27,9 @@ export interface ComponentSource {
 export interface Passthrough {
   /** Base URL; nothing outside of it can be reached. */
   readonly url: string
-  /** Also at the root of the server, for paths that it does not serve itself. */
+  /** Also pass through paths at the root that this server does not serve itself. */
   readonly atRoot: boolean
-  /** Headers instead of the caller's credential. Undefined: its credential is passed on. */
+  /** Headers that replace the caller's credential. Undefined: the caller's credential is forwarded. */
   headers?(): Promise<Readonly<Record<string, string>>>
 }
 
@@ -37,11 +37,11 @@ export interface Passthrough {
 export interface SourceHost {
   /** The credential that a run was started with; undefined if it was not kept. */
   credentialOf(run: Pick<Run, 'id' | 'owner'>): Promise<CallerCredential | undefined>
-  /** What an upstream thinks of that credential: callers are limited by their address until one accepts it. */
+  /** Reports whether an upstream accepted that credential. Callers are limited by their address until one does. */
   onVerdict?(run: Pick<Run, 'id' | 'owner'>, verdict: 'accepted' | 'refused'): void
 }
 
-/** What a server serves: components, and sources of more. */
+/** A component, or a source of components. */
 export type ComponentOrSource = Component | ComponentSource
 
 export function componentsIn(served: readonly ComponentOrSource[]): readonly Component[] {
@@ -56,17 +56,17 @@ function isComponentSource(given: ComponentOrSource): given is ComponentSource {
   return typeof (given as Partial<ComponentSource>).discover === 'function'
 }
 
-/** How requests to a source are limited now. */
+/** Current limits and load of a source. */
 export interface SourceLoad {
-  /** Of the circuit breaker; `circuits` is per replica. */
+  /** State of the circuit breaker. `circuits`: per replica. */
   readonly circuit: 'closed' | 'open' | 'half-open'
   readonly circuits: readonly ('closed' | 'open' | 'half-open')[]
-  /** Runs that it works on, and runs that wait for a slot. */
+  /** Runs that the source executes, and runs that wait for a slot. */
   readonly running: number
   readonly queued: number
   /** Maximum of `running`. Default: no limit. */
   readonly concurrency?: number
-  /** Since the start: refused runs, repeated requests, and requests that went to another replica. */
+  /** Counts since the start: refused runs, repeated requests, and requests sent to another replica. */
   readonly refused: number
   readonly retried: number
   readonly failedOver: number

@@ -7,10 +7,10 @@ import type { ValueSchema } from './schema.ts'
 
 export type ComponentKind = 'agent' | 'team' | 'workflow'
 
-/** What happens to a run whose worker died: it fails, restarts from nothing, or resumes with its recorded results. */
+/** What happens to a run whose worker died: it fails, starts again from scratch, or resumes with its recorded results. */
 export type Recovery = 'fail' | 'retry' | 'resume'
 
-/** What a new run does when its session has an unfinished one. */
+/** What happens to a new run if its session has an unfinished one. */
 export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
 
 /**
@@ -19,15 +19,15 @@ export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
  */
 export type DisconnectPolicy = 'continue' | 'stop'
 
-/** What happens after a crash within a tool call that is not idempotent. */
+/** What happens to a tool call that is not idempotent and was interrupted by a crash. */
 export type UncertainPolicy = 'ask' | 'fail'
 
-/** What happens to a recovered run whose code no longer fits its log: it asks its owner, or fails. */
+/** What happens to a recovered run whose code no longer matches its log: it asks its owner, or fails. */
 export type DivergencePolicy = 'ask' | 'fail'
 
 /**
- * What happens to an event that the log cannot hold. `fail`: the run fails. `replace`: a placeholder names the event and the path of the
- * value, and the run continues. Results of steps and tools, and the end of a run, always fail.
+ * What happens to an event that cannot be serialized or is too large. `fail`: the run fails. `replace`: a placeholder names the
+ * event and the path of the value, and the run continues. Results of steps and tools, and the end of a run, always fail.
  */
 export type UnserializablePolicy = 'fail' | 'replace'
 
@@ -37,39 +37,39 @@ export type Emission = string | Event
 /** A value that the agent returns becomes the output of `run.completed`. */
 export type AgentStream = AsyncIterable<Emission> | AsyncGenerator<Emission, unknown, void>
 
-/** What a component is made of, for listings. Nothing depends on it. */
+/** Parts of a component, for listings only. */
 export interface ComponentMetadata {
   readonly model?: { readonly id: string; readonly provider?: string }
-  /** Members of a team; `mode` is how they work together. */
+  /** Members of a team. `mode`: how they work together. */
   readonly members?: readonly ComponentDescription[]
   readonly mode?: string
 }
 
-/** Where a component of another server comes from. */
+/** Origin of a component of another server. */
 export interface UpstreamInfo {
   /** `agentos`, `openai` or `a2a`. */
   readonly protocol: string
   /** Name of the upstream, as configured. */
   readonly name: string
-  /** Its id there. Clients may use it too, with the upstream's prefix. */
+  /** Its id on the upstream. Clients may use it too, with the upstream's prefix. */
   readonly id: string
-  /** It also speaks OpenAI's Responses API. */
+  /** The upstream also supports OpenAI's Responses API. */
   readonly responses?: true
 }
 
 /** A component's description, available without running it. */
 export type ComponentDescription = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
 
-/** `Input`: what callers send. `Parsed`: what its input schema makes of that. */
+/** `Input`: what callers send. `Parsed`: what its input schema returns. */
 export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly id: string
   readonly kind: ComponentKind
   readonly name?: string
   readonly description?: string
-  /** Version of its code. Runs record the versions that accepted, started and resumed them. Nothing compares versions. */
+  /** Version of its code. Runs record the versions that accepted, started and resumed them. Holdfast does not compare versions. */
   readonly version?: string
   readonly info?: ComponentMetadata
-  /** The server that does its work, if it stands for a component of another server. */
+  /** The upstream that executes it, for a component of another server. */
   readonly upstream?: UpstreamInfo
   /**
    * What happens to a run whose process died. Default: `resume` for components whose work is recorded (model agents, teams, workflows,
@@ -100,20 +100,23 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
     >
   >
   /**
-   * What happens to the agent of a paused run: it stays in memory, at most `maxParkedRuns` of them, or it is released, and rebuilt from
-   * the log by the answer. Default: `keep`.
+   * What happens to the agent of a paused run: it stays in memory (at most `maxParkedRuns` agents do), or it is released and rebuilt
+   * from the log when the run is answered. Default: `keep`.
    */
   readonly onPause?: 'keep' | 'release'
-  /** Redaction of its runs, in addition to the server's. In a run that calls it, from its first call on. */
+  /** Redaction rules, in addition to the server's. In a run that calls the component, they apply from the first call on. */
   readonly redact?: RedactOptions
   /**
-   * Any Standard Schema: inputs that do not fit it are refused before a run is accepted. The log has the input as it was sent, and
-   * every attempt parses it again, so a transform must return the same value each time. Its JSON Schema is published, for forms.
+   * Standard Schema of the input. Inputs that do not match are refused before a run is accepted. The log contains the input as sent,
+   * and every attempt parses it again, so a transform must return the same value each time. Its JSON Schema is published, for forms.
    */
   readonly input?: ValueSchema<Input, Parsed>
-  /** A Standard Schema of the output. A run whose output does not fit fails with `invalid_output`. The log has what it returns. */
+  /**
+   * Standard Schema of the output. A run whose output does not match fails with `invalid_output`. The log contains the schema's
+   * result.
+   */
   readonly output?: ValueSchema<unknown, Output>
-  /** Called before a run is accepted; what it throws refuses the start. Not called again when the run executes. */
+  /** Called before a run is accepted. If it throws, the start is refused. Not called again when the run executes. */
   readonly admit?: () => void
   run(input: Parsed, context: RunContext): AgentStream
 }
@@ -126,11 +129,11 @@ export interface RunContext {
   /** Key of the principal that started the run. */
   readonly owner: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** 1 for the first start. */
+  /** Attempt number, 1 for the first start. */
   readonly attempt: number
-  /** Whether output is still being matched with that of an earlier attempt. Delays may be skipped. */
+  /** Whether output is still being matched with an earlier attempt's. Delays may be skipped. */
   readonly replaying: boolean
-  /** Aborted by a stop, a deadline, an idle timeout, or the loss of the lease. */
+  /** Aborted by a stop, a deadline, an idle timeout, or loss of the lease. */
   readonly signal: AbortSignal
   /**
    * Executes work once per run: its result is in the log before this resolves, and a recovered run gets it from there. Results
@@ -142,7 +145,7 @@ export interface RunContext {
     options?: StepCallOptions,
   ) => Promise<Result>
   /**
-   * A step with output: what it yields is logged as it comes. A recovered run that has its result neither executes it nor yields its
+   * A step with output: what it yields is logged immediately. A recovered run that has its result neither executes it nor yields its
    * output again. If it fails, its output is retracted.
    */
   readonly stage: <Result>(
@@ -156,8 +159,8 @@ export interface RunContext {
    */
   readonly tool: <Result>(call: ToolCall, work: (call: ToolAttempt) => Promise<Result> | Result) => Promise<Result>
   /**
-   * Runs another component within this run: its output is in this log under its own actor, and its result is recorded, so that a
-   * recovered run does not repeat it. Rejects with `WorkError` if it fails, which does not end this run.
+   * Runs another component within this run. Its output is logged under its own actor, and its result is recorded, so that a
+   * recovered run does not repeat it. Rejects with `WorkError` if the component fails; this run continues.
    */
   readonly call: <Input, Output>(
     // oxlint-disable-next-line typescript/no-explicit-any -- what its schema makes of the input is its own concern
@@ -168,27 +171,27 @@ export interface RunContext {
   /** The same context with its own namespace for steps, tools, questions and calls: for concurrent branches. */
   readonly within: (branch: string) => RunContext
   /**
-   * Waits for any length of time; in a recovered run, only for the rest of it. Sleeping counts neither towards the deadline of the
-   * run nor as idle time. Rejects when the run is aborted.
+   * Sleeps for any length of time; in a recovered run, only for the rest. Sleeping counts neither towards the run's deadline nor as
+   * idle time. Rejects when the run is aborted.
    */
   readonly sleep: (milliseconds: number) => Promise<void>
-  /** Waits until a time: a date, an ISO string, or milliseconds since 1970. */
+  /** Sleeps until a time: a date, an ISO string, or milliseconds since 1970. */
   readonly sleepUntil: (time: Date | string | number) => Promise<void>
   /**
-   * Pauses the run until somebody answers, for days if necessary. With a `schema`, answers that do not fit are refused and the result
-   * is what the schema returns.
+   * Pauses the run until the question is answered, for days if necessary. With a `schema`, answers that do not match are refused and
+   * the result is what the schema returns.
    */
   readonly ask: Ask
   /**
-   * Inputs and outputs of earlier runs of this session and owner: those that had ended when this run first started, oldest first, as
-   * many as fit. A called component gets none, unless it asks for the session's.
+   * Inputs and outputs of earlier runs of this session and owner, oldest first: the newest runs within the limits, among those that
+   * had ended when this run first started. A called component gets none, unless it passes `of: 'session'`.
    */
   readonly history: (options?: HistoryOptions) => Promise<readonly HistoryMessage[]>
   /** Rejects the run: it ends as `run.rejected`. */
   readonly reject: (reason: string) => never
 }
 
-/** Asks the user a question, and resolves with the answer: `context.ask`. */
+/** `context.ask`: asks the user a question and resolves with the answer. */
 export interface Ask {
   <Answer>(question: AskOptions & { readonly schema: ValueSchema<unknown, Answer> }): Promise<Answer>
   (question: string | AskOptions): Promise<unknown>
@@ -196,11 +199,11 @@ export interface Ask {
 
 /** Options of `context.history`. */
 export interface HistoryOptions {
-  /** `component`: runs of the same component; `session`: runs of any. Default: `component`. */
+  /** `component`: runs of the same component. `session`: runs of any component. Default: `component`. */
   readonly of?: 'component' | 'session'
   /** Maximum number of messages. Default: `maxHistoryMessages` of the server's limits. */
   readonly maxMessages?: number
-  /** Maximum size of their contents. Default: `maxHistoryBytes` of the server's limits. */
+  /** Maximum size of their contents, in bytes. Default: `maxHistoryBytes` of the server's limits. */
   readonly maxBytes?: number
 }
 
@@ -216,18 +219,18 @@ export type StepDetails = Pick<EventData['step.started'], 'kind' | 'parent' | 'd
 
 /** Options of `context.step`. */
 export interface StepCallOptions extends StepDetails {
-  /** Distinguishes steps of one name. Required if several of them run at once. */
+  /** Distinguishes steps of one name. Required if several of them run concurrently. */
   readonly key?: string
   /**
-   * Called instead of the work when the log has the step's result: it repeats what the step did against the log, so that its output
-   * is matched. It cannot start new work.
+   * Called instead of the work when the step's result is logged: repeats what the step did against the log, so that its output is
+   * matched. It cannot start new work.
    */
   readonly revisit?: () => Promise<unknown>
 }
 
 /** Options of `context.call`. */
 export interface CallOptions {
-  /** Its name in keys and ids. Default: the component's id. */
+  /** Distinguishes calls of one component in keys and ids. Default: the component's id. */
   readonly name?: string
   /** Aborts this call only. */
   readonly signal?: AbortSignal
@@ -239,25 +242,25 @@ export interface CallOptions {
 /** The tool call that `context.tool` records. */
 export interface ToolCall {
   readonly name: string
-  /** Id of the call, such as a model's. Default: a generated one. */
+  /** Id of the call, such as the model's. Default: generated. */
   readonly id?: string
   readonly input: unknown
   /** Whether it may be repeated after a crash. Default: false. */
   readonly idempotent?: boolean
 }
 
-/** What the function of `context.tool` gets: a key for idempotent calls, a signal, and a way to report progress. */
+/** Argument of the function of `context.tool`: an idempotency key, a signal, and a function to report progress. */
 export interface ToolAttempt {
   readonly key: string
   readonly signal: AbortSignal
   /**
-   * Emits `tool.progressed` for subscribers while the work continues. It is not part of the result. Awaiting it applies
-   * backpressure; otherwise newer progress replaces what is not written yet.
+   * Emits `tool.progressed` for subscribers. It is not part of the result. Awaiting it applies backpressure; otherwise newer
+   * progress replaces progress that is not logged yet.
    */
   readonly progress: (value: unknown) => Promise<void>
 }
 
-/** `schema`: a Standard Schema of the answer, or a JSON Schema, whose answers have no type. */
+/** `schema`: a Standard Schema of the answer, or a JSON Schema, which gives the answer no type. */
 export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
   readonly prompt: string
   /**
@@ -265,7 +268,7 @@ export interface AskOptions extends Partial<Omit<Question, 'id' | 'deadline'>> {
    * with the same key, kind and schema, so that the prompt may change.
    */
   readonly key?: string
-  /** Time to wait for an answer; then the run fails. Default: no limit. */
+  /** Maximum time to wait for an answer; then the run fails. Default: no limit. */
   readonly timeoutMs?: number
 }
 
@@ -279,8 +282,8 @@ export class RejectedError extends Error {
 }
 
 /**
- * What `step`, `stage`, `tool` and `call` reject with, the same in every attempt: everything but `cause` is in the log. `name` is
- * that of the thrown error. `cause` is the thrown error itself, in the attempt in which it was thrown.
+ * Rejection of `step`, `stage`, `tool` and `call`, equal in every attempt: everything but `cause` is logged. `name`: that of the
+ * thrown error. `cause`: the thrown error itself, in the attempt that threw it.
  */
 export class WorkError extends Error {
   static {
@@ -297,7 +300,7 @@ export class WorkError extends Error {
     this.name = typeof type === 'string' ? type : 'WorkError'
   }
 
-  /** The code of the thrown error, or that of the failure. */
+  /** The code of the thrown error, or of the failure. */
   get code(): string | number {
     const { code } = thrownIn(this.failure)
     return typeof code === 'string' || typeof code === 'number' ? code : this.failure.code
@@ -314,14 +317,14 @@ function thrownIn({ details }: Failure): { readonly type?: unknown; readonly cod
   return typeof details === 'object' && details !== null ? details : {}
 }
 
-/** `createEvent('tool.called', { … })`: an event, typed by its name. */
+/** Creates a typed event: `createEvent('tool.called', { … })`. */
 export function createEvent<Type extends Event['type']>(type: Type, data: EventData[Type]): Event {
   return { type, data } as unknown as Event
 }
 
 /**
- * Events that are appended together or not at all, as one emission. For adapters; wrappers of components see one opaque event.
- * `isSnapshot`: the first event shows all that was said so far. Of the others, a recovered run appends only what its log lacks.
+ * Emits events that are appended together or not at all. For adapters; wrappers of components see one opaque event. `isSnapshot`:
+ * the first event repeats the whole output so far. Of the others, a recovered run appends only those that are not logged.
  */
 export function emitTogether(events: readonly Event[], { isSnapshot = false } = {}): Emission {
   const batch: EventBatch = Object.assign([...events], { isSnapshot })

@@ -1,8 +1,8 @@
 /** How responsive the event loop of a node is. */
 export interface EventLoopHealth {
-  /** Longest delay of a timer in the last seconds. Above some hundred milliseconds, something blocks the event loop. */
+  /** Longest timer delay of the last seconds. More than a few hundred milliseconds mean that something blocks the event loop. */
   readonly delayMs: number
-  /** Times that it was blocked for longer than the bound, since the start. */
+  /** Number of blocks longer than the limit, since the start. */
   readonly blocks: number
   readonly lastBlock?: LoopBlock
 }
@@ -11,6 +11,6 @@ export interface LoopBlock {
   /** When it ended. */
   readonly at: string
   readonly blockedMs: number
-  /** Component whose code was running, if a watchdog looked. */
+  /** Component whose code was running, if the watchdog identified it. */
   readonly component?: string
 }

@@ -1,13 +1,13 @@
-/** Traces code back to the run that started it, however detached: its timers, listeners and promises. */
+/** Traces code back to the run that started it, including timers, listeners and detached promises. */
 
-/** Where an error was left uncaught, as Node.js names it. */
+/** Kind of an uncaught error, as Node.js names it. */
 export type UncaughtOrigin = 'uncaughtException' | 'unhandledRejection'
 
-/** A run that executes on this node. It is the value of `NodeDeps.executions` in everything its code starts. */
+/** A run that this node executes. `NodeDeps.executions` has it as value in everything its code starts. */
 export interface ExecutionTrace {
   readonly run: string
   readonly component: string
-  /** Code of the run threw where nothing catches it: fails the run, if it has not ended, and logs the error. */
+  /** Handles an uncaught error of the run's code: logs it, and fails the run unless it has ended. */
   crash(thrown: unknown, origin: UncaughtOrigin): void
 }
 

@@ -19,20 +19,20 @@ export interface NodeDeps {
   readonly logger: Logger
   readonly digests: Digests
   readonly enclosures: AsyncLocal<Enclosure>
-  /** The run whose code is running. */
+  /** The run whose code is executing, per async context. */
   readonly executions: AsyncLocal<ExecutionTrace>
   /** Credentials of callers, if upstreams get them. */
   readonly callerCredentials?: CallerCredentials
   /** For metrics. */
   readonly counts?: RunCounts
-  /** Redacts for all components. Default: nothing is redacted. */
+  /** Redaction rules of all components. Default: nothing is redacted. */
   readonly redactor?: Redactor
 }
 
-/** Keyed digest of a text. Without the key it says nothing of the text. */
+/** Keyed digest of a text. Reveals nothing about the text without the key. */
 export type Digest = (text: string) => string
 
 export interface Digests {
-  /** Digests for one run: the same in every attempt and on every node of its store, and others than those of other runs. */
+  /** Digest function of one run: equal in every attempt and on every node of its store, different for every run. */
   of(run: string): Promise<Digest>
 }

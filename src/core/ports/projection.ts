@@ -1,17 +1,17 @@
 /**
- * The projection seam: how a protocol sees a log. Pure, so that live and replay are the same function, and subscribers can share
- * what one of them has folded (delivery/shared-view.ts).
+ * The projection interface: how a protocol renders a log. Projections are pure, so live and replay use the same function, and
+ * subscribers can share a fold (delivery/shared-view.ts).
  */
 import type { LoggedEvent } from '../model/event.ts'
 import type { Run } from '../model/run.ts'
 
 export interface Projection<State, Frame> {
   initial(run: Run): State
-  /** Must not change `state`: others hold it as a checkpoint. Frames are in wire order; an event may give none. */
+  /** Must not change `state`: others keep it as a checkpoint. Frames are in wire order; an event may produce none. */
   apply(state: State, event: LoggedEvent): ProjectionStep<State, Frame>
   /**
-   * What `apply` gives for all texts of a stretch, without an object for each: most events of a long log are texts. Undefined if the
-   * first one must be applied alone. Default: always one by one.
+   * Applies consecutive texts without creating an object for each: most events of a long log are texts. Undefined if the first one
+   * must be applied alone. Default: always one by one.
    */
   applyTexts?(state: State, texts: TextStretch): TextsStep<State, Frame> | undefined
 }

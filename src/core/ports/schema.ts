@@ -13,9 +13,9 @@ export interface StandardSchemaProps<Input = unknown, Output = Input> {
   /** Name of the library. */
   readonly vendor: string
   readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
-  /** Types only; nothing at run time. */
+  /** Types only; absent at run time. */
   readonly types?: { readonly input: Input; readonly output: Output } | undefined
-  /** Standard JSON Schema, where the library has it. */
+  /** Standard JSON Schema, if the library supports it. */
   readonly jsonSchema?: JsonSchemaConverter
 }
 
@@ -43,18 +43,18 @@ export interface JsonSchemaTarget {
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** A schema with its JSON Schema, for libraries from which none can be derived. */
+/** A schema with an explicit JSON Schema, for libraries from which none can be derived. */
 export interface DescribedSchema<Input = unknown, Output = Input> {
   readonly schema: StandardSchema<Input, Output>
   readonly jsonSchema: JsonSchema
 }
 
-/** `Input`: the values that it accepts. `Output`: what it makes of them. */
+/** `Input`: the values it accepts. `Output`: the values it returns. */
 export type ValueSchema<Input = unknown, Output = Input> =
   | StandardSchema<Input, Output>
   | DescribedSchema<Input, Output>
 
-/** What is wrong with a value, and where: `items[2].name`, or '' for the value itself. */
+/** A problem with a value, and its path: `items[2].name`, or '' for the value itself. */
 export interface SchemaIssue {
   readonly path: string
   readonly message: string

@@ -1,35 +1,38 @@
 /**
- * Store transfer: exports everything a store holds and imports it into another, unchanged. Exporting is safe at any time; importing
- * requires that nothing else uses the target meanwhile.
+ * Store transfer: exports everything a store holds and imports it into another, unchanged. Exporting is safe at any time. During an
+ * import nothing else may use the target.
  */
 import type { Document } from '../model/document.ts'
 import type { Position } from '../model/page.ts'
 import type { StoredRun } from './store.ts'
 
-/** A run with what only its creation knew. */
+/** A run with the facts that only its creation knows. */
 export interface TransferredRun {
   readonly stored: StoredRun
   readonly idempotency?: { readonly key: string; readonly fingerprint: string }
 }
 
-/** By which a document is known. */
+/** Identity of a document. */
 export type DocumentName = Pick<Document, 'owner' | 'collection' | 'id'>
 
-/** Exports everything a store holds, and imports it into another store: `holdfast copy`. */
+/** Exports everything a store holds and imports it into another store: `holdfast copy`. */
 export interface StoreTransfer {
-  /** Owners that hold a claim which has not run out, or that renewed theirs within its time though they held none: nodes at work. */
+  /** Active workers: those with a lease that has not expired, or that renewed within their TTL without holding one. */
   workers(): Promise<readonly string[]>
-  /** All runs, oldest first: by creation time and then id, the reverse of `list`. Those after a position, whether or not a run is there. */
+  /**
+   * All runs after a position, oldest first: by creation time and then id, the reverse of `list`. The position need not be that of
+   * an existing run.
+   */
   runs(limit: number, after?: Position): Promise<readonly TransferredRun[]>
-  /** All documents of all owners and collections, in an order of the store's own that does not change. Those that follow `after`. */
+  /** All documents after `after`, of all owners and collections, in a stable order that the store chooses. */
   documents(limit: number, after?: DocumentName): Promise<readonly Document[]>
   /**
-   * Takes in a run with the first record that is kept of its log, which has the index `stored.first`; `stored.next` is the one after
-   * it. Run (of whatever status), epoch, stop request and key are kept as given, a lease is not; no session is touched. What follows
-   * of the log is appended by a writer with that epoch, without a claim. Refuses with `conflict`, and changes nothing, when the id or
-   * the key is in use.
+   * Imports a run with its earliest retained record, which has the index `stored.first`; `stored.next` is the following index. Run
+   * (of any status), epoch, stop request and idempotency key are kept; the lease is dropped and no session is touched. Append the
+   * rest of the log with a writer of that epoch, without a claim. Refuses with `conflict`, without a change, if the id or the key
+   * exists.
    */
   admit(transferred: TransferredRun, record: string): Promise<void>
-  /** Takes in a document with the version and the times that it has. False, and nothing changed, when its name is in use. */
+  /** Imports a document with its version and times. Returns false, without a change, if the document exists. */
   admitDocument(document: Document): Promise<boolean>
 }

@@ -10,7 +10,7 @@ import type { Slice } from '../model/record.ts'
 import type { Run, RunStatus } from '../model/run.ts'
 import type { StoredUsage } from '../model/storage-usage.ts'
 
-/** A stored run: the folded `Run`, and what the store itself decides. */
+/** A stored run: the folded `Run`, and the state that the store maintains. */
 export interface StoredRun {
   readonly run: Run
   /** Index of the earliest retained record. */
@@ -23,7 +23,7 @@ export interface StoredRun {
   readonly lease?: Lease
   /** A requested stop that may not have been carried out yet (RUN-2). */
   readonly stop?: StopRequest
-  /** Lost part of its log (STO-1). Such a run is quarantined: listed and removable, but not read and not claimed. */
+  /** Set if part of the log is lost (STO-1). Such a run is quarantined: listed and removable, but not read and not claimed. */
   readonly damage?: LogDamage
 }
 
@@ -34,19 +34,19 @@ export interface LogDamage {
   readonly reason: string
 }
 
-/** Who may append to a run's log, and until when. */
+/** The right to append to a run's log, and its expiry. */
 export interface Lease {
   readonly owner: string
   /** Milliseconds since 1970, by the store's clock. */
   readonly until: number
 }
 
-/** A run that an owner holds, as a renewal found it. */
+/** A run that a worker has leased, as reported by a renewal. */
 export interface LeasedRun {
   readonly id: string
-  /** Epoch of the renewed claim: the response may be older than the owner's next claim of the same run. */
+  /** Epoch of the renewed claim. The response may be older than the worker's next claim of the same run. */
   readonly epoch: number
-  /** Number of records: fewer than were durable, after a failover to a replica that lagged behind. */
+  /** Number of records. Lower than the number that was durable after a failover to a replica that lagged behind. */
   readonly next: number
   readonly stop?: StopRequest
 }
@@ -64,13 +64,13 @@ export interface NewRun {
   /** Record 0 of the log, `run.created`. Written atomically with the run: there is no run without a log. */
   readonly record: string
   /**
-   * Checked before the lane: a retried start must not be rejected because of itself. Same key and fingerprint: the same run. Same key,
-   * other fingerprint: a conflict (RUN-4). Keys belong to an owner.
+   * Checked before the lane: a retried start must not be rejected because of itself. Same key and fingerprint: returns the existing
+   * run. Same key, other fingerprint: a conflict (RUN-4). Keys belong to an owner.
    */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string }
-  /** Reject the run if its lane has an unfinished one. */
+  /** Reject the run if its lane has an unfinished run. */
   readonly rejectIfBusy?: boolean
-  /** Claim it atomically, if its lane is free. */
+  /** Claim the run atomically, if its lane is free. */
   readonly claim?: { readonly owner: string; readonly ttlMs: number }
 }
 
@@ -82,8 +82,8 @@ export type CreateResult =
   | { readonly kind: 'busy'; readonly stored: StoredRun }
 
 /**
- * Appends under one lease. An append with a stale epoch, a wrong index or to a closed log is refused as a whole. The epoch decides,
- * not the lease: the last claimant may append, also after its lease has expired.
+ * Appends under one lease. An append with a stale epoch, with a wrong index or to a closed log is refused as a whole. The epoch
+ * decides, not the lease: the latest claimant may append even after its lease has expired.
  */
 export interface LogWriter {
   /** Index of the next record. */
@@ -151,7 +151,7 @@ export type StoreHealth = ({ readonly ok: true } | { readonly ok: false; readonl
 }
 
 /**
- * Everything that must survive: logs, runs, leases, hints and documents. Test an implementation with `storeConformance` of
+ * The storage interface: logs, runs, leases, hints and documents. Test an implementation with `storeConformance` of
  * `holdfast/testing/stores`.
  */
 export interface Store {
@@ -161,24 +161,27 @@ export interface Store {
 
   // Runs
   /**
-   * Creates a run, and atomically creates the document of its session (`sessionDocument`) or moves its `updatedAt` up to the run's
-   * creation, leaving everything else, the version included.
+   * Creates a run. Atomically creates the document of its session (`sessionDocument`), or raises the document's `updatedAt` to the
+   * run's creation time and leaves the rest, including its version, unchanged.
    */
   create(run: NewRun): Promise<CreateResult>
   get(id: string): Promise<StoredRun | undefined>
-  /** The run of an owner's idempotency key. */
+  /** Finds a run by its owner's idempotency key. */
   findByKey(
     owner: string,
     key: string,
   ): Promise<{ readonly stored: StoredRun; readonly fingerprint: string } | undefined>
   list(query: RunQuery): Promise<StoredRunPage>
-  /** Removes a finished or damaged run with its log, not its session; false if there is none. Throws `conflict` for an unfinished one. */
+  /**
+   * Removes a finished or damaged run with its log, but not its session. Returns false if there is none. Throws `conflict` for an
+   * unfinished run.
+   */
   remove(id: string): Promise<boolean>
 
   // Log
   /**
-   * A writer for a lease, starting at its index. `onRefused` is called once, as soon as an append is known to be refused or
-   * could not be written, whether or not anybody awaits it.
+   * A writer for a lease, starting at its index. `onRefused` is called once, as soon as an append is refused or cannot be written,
+   * whether or not anybody awaits it.
    */
   writer(
     id: string,
@@ -198,16 +201,17 @@ export interface Store {
 
   // Leases
   /**
-   * Claims a run without a valid lease and raises its epoch. Undefined if it is leased, paused, finished or waits for its lane. A run
-   * with a requested stop can be claimed in any unfinished state.
+   * Claims a run without a valid lease and raises its epoch. Undefined if the run is leased, paused or finished, or waits for its
+   * lane. A run with a requested stop can be claimed in any unfinished state.
    */
   claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
   /**
-   * Extends all leases of an owner, also expired ones that nobody took over, and returns the runs that it still holds. Must not queue
-   * behind other calls: leases expire when it is late. `components`: what the owner serves, as long as its leases last. Default: all.
+   * Extends all leases of a worker, including expired ones that no other worker claimed, and returns the runs it still holds. Must
+   * not queue behind other calls: leases expire if it is late. `components`: announces what the worker serves, until its leases
+   * expire. Default: all.
    */
   renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]>
-  /** Releases a claim; no effect if the run is no longer held with this epoch. */
+  /** Releases a claim. No effect if the run no longer has this epoch. */
   release(id: string, epoch: number): Promise<void>
   /**
    * Runs that can be claimed, in the order in which they should be; runs that the query excludes do not count toward the limit.
@@ -220,9 +224,9 @@ export interface Store {
    * Called for every slot that becomes free: it must not scan everything that an owner has queued.
    */
   claimable(limit: number, query?: ClaimableQuery): Promise<readonly string[]>
-  /** Components that no owner with valid leases serves, of runs that need a worker now or at their deadline. */
+  /** Components that no worker with valid leases serves, of runs that need a worker now or at their deadline. */
   unserved(): Promise<readonly string[]>
-  /** Number of runs with status `queued`, of all owners or of one. */
+  /** Number of queued runs, of all owners or of one. */
   queued(owner?: string): Promise<number>
 
   // Commands and hints
@@ -233,7 +237,7 @@ export interface Store {
 
   readonly documents: Documents
   readonly transfer: StoreTransfer
-  /** What each owner has stored. */
+  /** Storage usage per owner. */
   readonly usage: StoredUsage
 
   close(): Promise<void>
@@ -253,6 +257,6 @@ export interface ClaimOptions {
   readonly paused?: boolean
   /** Also claim a run that waits for its lane, to end it. */
   readonly outOfOrder?: boolean
-  /** Whether to take over runs whose lease has expired; a run with a requested stop always is. Default: true. */
+  /** Whether to take over runs whose lease has expired. Runs with a requested stop are always taken over. Default: true. */
   readonly takeover?: boolean
 }
