@@ -235,8 +235,8 @@ export const defects: readonly Defect[] = [
   {
     id: 'suspects-not-started',
     file: 'src/core/recovery/crash-suspects.ts',
-    search: 'this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)\n    this.#startSome()',
-    replace: 'this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)',
+    search: 'this.#waiting.sort((a, b) => b.crashGroup.concurrency - a.crashGroup.concurrency)\n    this.#startSome()',
+    replace: 'this.#waiting.sort((a, b) => b.crashGroup.concurrency - a.crashGroup.concurrency)',
     invariant: 'RUN-1',
     seed: 1,
   },

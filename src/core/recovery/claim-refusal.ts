@@ -1,4 +1,4 @@
-/** Decides by its stored state whether a claimed run must fail instead of executing. */
+/** Decides from its stored state whether a claimed run must fail instead of executing. */
 import { RunFailure } from '../execution/run-failure.ts'
 import type { EventData, Failure } from '../model/event.ts'
 import type { Limits } from '../model/limits.ts'
@@ -26,7 +26,7 @@ export function claimRefusal(
   if ((component.recovery ?? 'fail') === 'fail') {
     return new RunFailure('interrupted', interruptionCauses[released ?? 'died']).failure
   }
-  // A run that was handed over properly may be started any number of times.
+  // A run that was handed over regularly may be started any number of times.
   return released === 'store_unavailable' && interruptions >= limits.maxInterruptions
     ? interruptedTooOften(interruptions)
     : undefined

@@ -26,7 +26,7 @@ function suspect(id: string, interruptions = 0, concurrency?: number): StoredRun
 }
 
 describe('[RUN-6] suspects', () => {
-  test('a suspect that executed for the time of suspicion makes room for the next', () => {
+  test('a suspect that executed for the time of crashGroup makes room for the next', () => {
     const { clock, started, suspects } = watched()
     suspects.add([suspect('a'), suspect('b')])
     clock.advance(SUSPECT_MS - 1)
@@ -35,7 +35,7 @@ describe('[RUN-6] suspects', () => {
     expect(started).toEqual(['a', 'b'])
   })
 
-  test('each interruption without progress makes the time of suspicion four times as long', () => {
+  test('each interruption without progress makes the time of crashGroup four times as long', () => {
     const { clock, started, suspects } = watched()
     suspects.add([suspect('a', 2, 2), suspect('b', 2, 2)])
     clock.advance(16 * SUSPECT_MS - 1)

@@ -1,33 +1,33 @@
 /**
- * Crash-loop containment (RUN-6). Each run that executed when its process died may be what ended it. At most half of these suspects
- * execute at once, and after each further crash half as many of those that executed then, until a run that keeps killing its
- * process executes alone and can be convicted. The others wait here, claimed.
+ * Crash-loop containment (RUN-6). Every run that executed when its process died may have caused the crash. At most half of these
+ * suspects execute at once. After each further crash the number is halved again, until a run that keeps killing its process executes
+ * alone and is identified. The others stay claimed and wait here.
  */
 import type { Clock } from '../ports/clock.ts'
 import type { Run } from '../model/run.ts'
 import type { StoredRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 
-/** What is known of an interrupted run before its log is read. */
-export interface Suspicion {
-  /** How many runs may have executed when it was interrupted. */
+/** The crash that interrupted a run, as far as it is known without reading the run's log. */
+export interface CrashGroup {
+  /** Number of runs that may have executed when it was interrupted. */
   readonly among: number
-  /** How many suspects may execute at once beside it now, itself included. */
+  /** Maximum suspects that may execute at once, including this run. */
   readonly concurrency: number
-  /** `concurrency` if its log shows progress: the run then counts as interrupted for the first time. */
+  /** `concurrency` if the log shows progress: the run then counts as interrupted for the first time. */
   readonly concurrencyAfterProgress: number
 }
 
 interface SuspectInQueue {
   readonly claimed: StoredRun
-  readonly suspicion: Suspicion
+  readonly crashGroup: CrashGroup
 }
 
 export interface SuspectsOptions {
   readonly suspectMs: number
   readonly clock: Clock
-  readonly start: (claimed: StoredRun, suspicion: Suspicion) => void
-  /** Whether a run that executes here has written anything since it was started. */
+  readonly start: (claimed: StoredRun, crashGroup: CrashGroup) => void
+  /** Whether a run on this node has written anything since it was started. */
   readonly hasProgressed: (id: string) => boolean
 }
 
@@ -35,17 +35,17 @@ export interface SuspectsOptions {
 const PATIENCE_GROWTH = 4
 const GROWTHS_MAX = 8
 
-/** Its worker died: the run was started and not released. */
+/** Whether the run's worker died: it was started and not released. */
 export function wasInterrupted({ status, released }: Run): boolean {
   return status === 'running' && released !== true
 }
 
 export class Suspects {
   readonly #options: SuspectsOptions
-  /** Least suspected first. */
+  /** Fewest consecutive interruptions first. */
   #waiting: SuspectInQueue[] = []
   readonly #waitingIds = new Set<string>()
-  /** How many suspects may execute at once beside each of those that execute, and the timer that clears it. */
+  /** Executing suspects, each with its concurrency limit and the timer that clears it. */
   readonly #executing = new Map<string, { readonly concurrency: number; stopTimer: () => void }>()
 
   constructor(options: SuspectsOptions) {
@@ -61,20 +61,20 @@ export class Suspects {
     return this.#waitingIds.has(id)
   }
 
-  /** Takes runs that were interrupted together; each is started when it may execute. */
+  /** Adds runs that were interrupted together. Each starts when it may execute. */
   add(together: readonly StoredRun[]): void {
     const fresh = half(together.length)
     for (const claimed of together) {
       const among = claimed.run.suspect?.concurrency ?? together.length
       const concurrency = claimed.run.suspect === undefined ? fresh : half(among)
-      this.#waiting.push({ claimed, suspicion: { among, concurrency, concurrencyAfterProgress: fresh } })
+      this.#waiting.push({ claimed, crashGroup: { among, concurrency, concurrencyAfterProgress: fresh } })
       this.#waitingIds.add(claimed.run.id)
     }
-    this.#waiting.sort((a, b) => b.suspicion.concurrency - a.suspicion.concurrency)
+    this.#waiting.sort((a, b) => b.crashGroup.concurrency - a.crashGroup.concurrency)
     this.#startSome()
   }
 
-  /** A suspect that need not wait any more, because it will not execute. */
+  /** Removes a waiting suspect that will not execute. */
   take(id: string): StoredRun | undefined {
     if (!this.#waitingIds.delete(id)) return undefined
     const found = this.#waiting.find(({ claimed }) => claimed.run.id === id)
@@ -82,7 +82,7 @@ export class Suspects {
     return found?.claimed
   }
 
-  /** A run has ended, paused, or could not be started. */
+  /** Notes that a run has ended, paused, or could not be started. */
   ended(id: string): void {
     const suspect = this.#executing.get(id)
     if (suspect === undefined) return
@@ -91,7 +91,7 @@ export class Suspects {
     this.#startSome()
   }
 
-  /** Starts no more suspects, and returns those that waited. */
+  /** Starts no more suspects. Returns those that were waiting. */
   close(): readonly StoredRun[] {
     const waiting = this.#waiting
     this.#waiting = []
@@ -104,12 +104,12 @@ export class Suspects {
   #startSome(): void {
     const most = Math.min(...[...this.#executing.values()].map(({ concurrency }) => concurrency))
     for (let next; (next = this.#waiting[0]) !== undefined;) {
-      const { claimed, suspicion } = next
-      if (this.#executing.size >= Math.min(most, suspicion.concurrency)) return
+      const { claimed, crashGroup } = next
+      if (this.#executing.size >= Math.min(most, crashGroup.concurrency)) return
       this.#waiting.shift()
       this.#waitingIds.delete(claimed.run.id)
-      this.#watch(claimed.run, suspicion.concurrency)
-      this.#options.start(claimed, suspicion)
+      this.#watch(claimed.run, crashGroup.concurrency)
+      this.#options.start(claimed, crashGroup)
     }
   }
 

@@ -1,4 +1,4 @@
-/** Handles a run whose code no longer matches its log: its owner decides, or it fails. */
+/** Handles a run whose code no longer matches its log: asks its owner, or fails it. */
 import type { DivergencePolicy } from '../ports/component.ts'
 import type { Failure, Question } from '../model/event.ts'
 import { RunFailure } from '../execution/run-failure.ts'
@@ -15,7 +15,7 @@ export interface DivergenceHost {
   fail(failure: Failure): Promise<never>
 }
 
-/** Resolves if the run is to continue without the recorded work that the code did not request. */
+/** Resolves if the run may continue without the recorded work that the code did not request. */
 export async function settleDivergence(host: DivergenceHost, divergence: Divergence): Promise<void> {
   const { policy, ledger } = host
   const what = describe(host.component, divergence)
@@ -30,7 +30,7 @@ export async function settleDivergence(host: DivergenceHost, divergence: Diverge
     })
     const decision = divergenceDecision(answer)
     if (decision === 'fail') return host.fail(divergedFailure(what, divergence))
-    // A retry restarts the agent from the log, on the node that takes the answer.
+    // A retry restarts the agent from the log, on the node that receives the answer.
     if (decision === 'continue') return ledger.passAll()
   }
 }

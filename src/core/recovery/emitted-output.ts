@@ -1,6 +1,6 @@
 /**
- * The output of one actor: for each emission its index in the log and a digest. Kept outside the heap: a run has hundreds of thousands of
- * them, and objects would cause pauses of the garbage collector.
+ * The logged output of one actor: index and digest of each emission. Stored outside of the heap: a run has hundreds of thousands of
+ * emissions, and objects would cause garbage collection pauses.
  */
 import type { RecordBody } from '../model/record.ts'
 
@@ -10,7 +10,7 @@ export type EmittedDigest = readonly [length: number, number, number, number, nu
 /** An emission: the event's index, the attempt that emitted it, and its digest. */
 const WORDS = 2 + 5
 const ROWS_MIN = 16
-/** Beyond this a list grows by whole chunks, so that nothing is copied. */
+/** Larger lists grow by whole chunks, so that nothing is copied. */
 const ROWS_PER_CHUNK = 4096
 
 export class EmittedList {
@@ -33,7 +33,7 @@ export class EmittedList {
     return this.#word(position, 0)
   }
 
-  /** Whether it has the event with an index. */
+  /** Whether the list contains the event with an index. */
   has(index: number): boolean {
     const position = this.positionAfter(index - 1)
     return position < this.#length && this.indexOf(position) === index
@@ -63,7 +63,7 @@ export class EmittedList {
     return digest.every((word, at) => this.#word(position, 2 + at) === word)
   }
 
-  /** Forgets the emissions from an event on. They are in the order of the log. */
+  /** Drops the emissions from an event on. They are in log order. */
   dropFrom(index: number): void {
     while (this.#length > 0 && this.indexOf(this.#length - 1) >= index) this.#length--
     this.#chunks.length = Math.ceil(this.#length / ROWS_PER_CHUNK)
@@ -84,14 +84,14 @@ export class EmittedList {
   }
 }
 
-/** What ends a record's body, and not the envelope that is read from a log. */
+/** Ends a record's body, but not the envelope that is read from a log. */
 export const END_CHARS = '\n\n'.length
 
 export function digestOfBody(body: RecordBody): EmittedDigest {
   return hash(body, 0, body.length - END_CHARS)
 }
 
-/** Digest of the same body in an envelope, in which it follows run, index and time. */
+/** Digest of the same body inside an envelope, where it follows run, index and time. */
 export function digestOfEnvelope(envelope: string): EmittedDigest {
   return hash(envelope, envelope.indexOf('"type":'), envelope.length)
 }

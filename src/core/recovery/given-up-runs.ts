@@ -1,7 +1,7 @@
 /**
- * Runs that this node gave up because its store was unavailable for too long, or lost durable records. The process is alive, so none of
- * them crashed it. Once the store is back, the node writes `run.released` to their logs. The next worker then starts them all at once,
- * instead of half of them at a time like the runs of a crashed process (decision 10).
+ * Runs that this node gave up because its store was unavailable for too long, or lost durable records. The process is alive, so none
+ * of them crashed it. Once the store is back, the node writes `run.released` to their logs. The next worker then starts all of them
+ * at once, and not half of them at a time as after a crash (decision 10).
  */
 import { isHoldfastError } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -9,7 +9,7 @@ import { loadExecution } from '../scheduling/load-execution.ts'
 
 /** Runs released at a time: their writes share commits. */
 const AT_ONCE = 32
-/** A late write of the execution can conflict. After this many rejected releases the run counts as interrupted. */
+/** A late write of the execution can conflict. After this many refused releases the run counts as interrupted. */
 const REFUSALS_MAX = 5
 
 interface GivenUpRun {
@@ -34,7 +34,7 @@ export class GivenUpRuns {
     return this.#runs.has(id)
   }
 
-  /** Releases them. Those for which the store is still unavailable wait for the next call. Never rejects. */
+  /** Releases the runs. If the store is still unavailable for some, the next call retries them. Never rejects. */
   release(): Promise<void> {
     this.#releasing ??= this.#releaseAll().finally(() => (this.#releasing = undefined))
     return this.#releasing
@@ -56,7 +56,7 @@ export class GivenUpRuns {
       const cause = refusalOf(caught)
       this.#deps.logger.debug({ run: id, err: cause }, 'failed to release a run that was given up; it will be retried')
       if (isHoldfastError(cause, 'unavailable')) {
-        // Next time it comes last: a single run may be unreadable while the store is there.
+        // Moves it to the end: a single run may be unreadable while the store is available.
         if (this.#forget(id, run)) this.#runs.set(id, run)
         return 'away'
       }
@@ -66,12 +66,12 @@ export class GivenUpRuns {
     return 'done'
   }
 
-  /** False if the node has given the run up again meanwhile. */
+  /** Returns false if the node has given the run up again meanwhile. */
   #forget(id: string, run: GivenUpRun): boolean {
     return this.#runs.get(id) === run && this.#runs.delete(id)
   }
 
-  /** The epoch decides: a run that another worker has claimed meanwhile is no longer this node's to release. */
+  /** The epoch decides: if another worker has claimed the run meanwhile, this node no longer releases it. */
   async #release(id: string, epoch: number): Promise<void> {
     const { store } = this.#deps
     const stored = await store.get(id)

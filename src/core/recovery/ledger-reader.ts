@@ -13,13 +13,13 @@ type Draft = { -readonly [Field in keyof WorkRecord]: WorkRecord[Field] } & { wh
 
 export class LedgerReader {
   readonly #drafts = new Map<string, Draft>()
-  /** Ids of questions are never reused: a late answer must not reach another question. */
+  /** Question ids are never reused: a late answer must not reach another question. */
   readonly #questions = new Map<string, AskedQuestion>()
 
-  /** What was decided about the last divergence. */
+  /** Decision about the last divergence. */
   decision: DivergenceDecision | undefined
 
-  /** Takes in an event; true if it is about recorded work. */
+  /** Processes an event. Returns true if it concerns recorded work. */
   note(event: LoggedEvent): boolean {
     switch (event.type) {
       case 'run.paused':
@@ -36,7 +36,7 @@ export class LedgerReader {
     }
   }
 
-  /** A step that has started and not ended. */
+  /** A step that started and has not ended. */
   begunStep(key: string): WorkRecord | undefined {
     const known = this.#drafts.get(workRef('step', key))
     return known?.outcome.state === 'started' ? known : undefined
@@ -102,7 +102,7 @@ export class LedgerReader {
     }
   }
 
-  /** Takes in a decision. After `continue`, new work waits for no recorded work. */
+  /** Applies a decision. After `continue`, new work waits for no recorded work. */
   #decide(answer: unknown): void {
     this.decision = divergenceDecision(answer)
     if (this.decision === 'continue') for (const draft of this.#drafts.values()) draft.awaited = false
@@ -128,7 +128,7 @@ interface AskedQuestion {
   readonly digest: string | undefined
 }
 
-/** What events of recorded work have in common. */
+/** Common fields of the events of recorded work. */
 interface WorkData {
   readonly key?: string
   readonly within?: string

@@ -1,6 +1,6 @@
 /**
- * The recorded work of a run, and which of it the code has requested again. A request is matched with the record of the same kind, name,
- * scope and input, so that a result reaches its own call in whatever order parallel branches come (RUN-5).
+ * The recorded work of a run, and which of it the code has requested again. A request matches the record of the same kind, name,
+ * scope and input, so that each result reaches its own call, in whatever order parallel branches execute (RUN-5).
  */
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
 import { prefixOf, type WorkIdentity, type WorkKind, type WorkRecord, workRef } from './recorded-work.ts'
@@ -16,11 +16,11 @@ export class Ledger {
   readonly #sleeps = new Map<string, TwinRecords>()
   readonly #taken = new Set<WorkRecord>()
   readonly #below = new Map<string, WorkRecord[]>()
-  /** Records that new work waits for. */
+  /** Records that the code has not requested yet, and that new work waits for. */
   readonly #missing = new Set<WorkRecord>()
-  /** All that have ever been missing, in the order of the log. */
+  /** Records that were ever missing, in log order. */
   readonly #awaited: WorkRecord[] = []
-  /** References of work that is below work that has ended. */
+  /** References of work nested in completed work. */
   readonly #covered = new Set<string>()
   readonly #used: Set<string>
   #total = 0
@@ -30,12 +30,12 @@ export class Ledger {
   readonly #listeners = new Set<() => void>()
   #changes = 0
 
-  /** `reserved`: references of work that must not be given to other work, although no record of it is left. */
+  /** `reserved`: references that other work must not get, although no record of them is left. */
   constructor(reserved: Iterable<string> = []) {
     this.#used = new Set(reserved)
   }
 
-  /** Records in the order of the log, in slices of the event loop. */
+  /** Builds a ledger from records in log order, in slices of the event loop. */
   static async of(records: Iterable<WorkRecord>, reserved: Iterable<string>): Promise<Ledger> {
     const ledger = new Ledger(reserved)
     let added = 0
@@ -46,17 +46,17 @@ export class Ledger {
     return ledger
   }
 
-  /** Steps, tools, calls and questions, those of earlier attempts included. */
+  /** Number of steps, tools, calls and questions, including earlier attempts. */
   get total(): number {
     return this.#total
   }
 
-  /** Calls of components, those of earlier attempts included. */
+  /** Number of component calls, including earlier attempts. */
   get calls(): number {
     return this.#calls
   }
 
-  /** Whether the log has records of the older format, which do not name the enclosing work. */
+  /** Whether the log has records in the older format, which do not name the enclosing work. */
   get hasLegacy(): boolean {
     return this.#hasLegacy
   }
@@ -94,9 +94,8 @@ export class Ledger {
   }
 
   /**
-   * Takes the record that matches a request. `counted` is the key that the request would have by name and number, which is all that
-   * older logs have. A sleep of a different length takes the oldest remaining sleep: sleeping again, or holding it as new work, would
-   * be worse.
+   * Takes the record that matches a request. `counted`: the key of the request by name and number, the only identity in older logs.
+   * A sleep of a different length takes the oldest remaining sleep: sleeping again, or treating it as new work, would be worse.
    */
   take(requested: WorkIdentity, counted: string): WorkRecord | undefined {
     const legacy = this.#byRef.get(workRef(requested.kind, counted))
@@ -110,8 +109,8 @@ export class Ledger {
   }
 
   /**
-   * The log has such work, but equal requests have taken all of it. If parallel branches run in another order, this may be the request
-   * that was recorded.
+   * Whether the log has such work but equal requests have taken all of it. If parallel branches execute in another order, this may
+   * be the recorded request.
    */
   isRepeat(requested: WorkIdentity): boolean {
     const alike = this.#otherSleeps(requested) ?? this.#alike.get(identityText(requested))
@@ -129,12 +128,12 @@ export class Ledger {
     return alike.records[alike.taken]
   }
 
-  /** A record by its key; does not count it as requested. */
+  /** A record by its key. Does not count as a request. */
   get(kind: WorkKind, key: string): WorkRecord | undefined {
     return this.#byRef.get(workRef(kind, key))
   }
 
-  /** A key that no other work of the run has or had. */
+  /** A key that no work of the run has or had. */
   newKey(kind: WorkKind, base: string): string {
     const counted = workRef(kind, base)
     for (let count = (this.#counts.get(counted) ?? 0) + 1; ; count++) {
@@ -153,8 +152,8 @@ export class Ledger {
   }
 
   /**
-   * A function that returns the first matching record that was not requested again. All its calls together visit each record about
-   * once.
+   * Returns a function that finds the first matching record that was not requested again. All its calls together visit each record
+   * about once.
    */
   firstMissing(among?: (record: WorkRecord) => boolean): () => WorkRecord | undefined {
     const records = among === undefined ? this.#awaited : [...this.#missing].filter(among)
@@ -165,7 +164,7 @@ export class Ledger {
     }
   }
 
-  /** Whether a record is below some work: within it, or within work that is. */
+  /** Whether a record is nested in some work, at any depth. */
   isBelow(record: WorkRecord, ref: string): boolean {
     for (let { within } = record; within !== undefined && within !== '';) {
       if (within === ref) return true
@@ -174,19 +173,19 @@ export class Ledger {
     return false
   }
 
-  /** The code has skipped this record: nothing waits for it any more. */
+  /** Marks a record as skipped by the code: nothing waits for it any more. */
   pass(record: WorkRecord): void {
     this.#settle(record)
     this.#changed()
   }
 
-  /** The work has ended: recorded work below it will not be requested again. */
+  /** Marks the work as ended: recorded work nested in it will not be requested again. */
   passBelow(ref: string): void {
     this.#settleBelow(ref)
     this.#changed()
   }
 
-  /** The owner chose to continue after a divergence: stops waiting for recorded work. */
+  /** Stops waiting for recorded work: the owner chose to continue after a divergence. */
   passAll(): void {
     this.#missing.clear()
     this.#changed()
@@ -197,7 +196,7 @@ export class Ledger {
     return this.#changes
   }
 
-  /** Calls back whenever a record was requested, until the returned function is called. */
+  /** Calls the listener whenever a record was requested, until the returned function is called. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -1,16 +1,16 @@
-/** Finds a text in the log that came in other pieces: an agent that is asked again may say the same in one piece. */
+/** Finds a logged text that was split differently: an agent that repeats its request may emit the same text in one piece. */
 import { EncodedEvent } from '../execution/emission.ts'
 import { eventOf } from '../model/record.ts'
 import { digestOfBody, type EmittedList, END_CHARS } from './emitted-output.ts'
 
 export interface LoggedPieces {
-  /** Of the first event in the log that the text has not reached. */
+  /** Position of the first logged event after the text. */
   readonly position: number
-  /** What the text has more than these pieces; undefined if nothing. */
+  /** The part of the text that is not logged; undefined if there is none. */
   readonly rest: EncodedEvent | undefined
 }
 
-/** Undefined if the log does not go on with a piece of the text. Only whole pieces count. */
+/** Undefined if the log does not continue with a piece of the text. Only whole pieces count. */
 export function loggedPieces(event: EncodedEvent, emitted: EmittedList, from: number): LoggedPieces | undefined {
   const text = textIn(event)
   if (text === undefined) return undefined
@@ -29,7 +29,7 @@ export function loggedPieces(event: EncodedEvent, emitted: EmittedList, from: nu
   return { position, rest: start === text.end ? undefined : new EncodedEvent(type, head + body.slice(start), actor) }
 }
 
-/** The end of the text that a delta belongs to, as it would be in the log: a snapshot of an upstream does not say which texts are complete. */
+/** The end event of the text that a delta belongs to, as logged: a snapshot of an upstream does not mark complete texts. */
 export function endOfText({ type, body, actor }: EncodedEvent): EncodedEvent | undefined {
   const { data } = eventOf(body)
   const message = (data as { readonly message?: unknown }).message
@@ -38,7 +38,7 @@ export function endOfText({ type, body, actor }: EncodedEvent): EncodedEvent | u
   return new EncodedEvent('text.completed', `${end}"data":{"message":${JSON.stringify(message)}}}\n\n`, actor)
 }
 
-/** Where the text of a delta is in its body, as JSON without its quotes. */
+/** Position of a delta's text in its body, as JSON without quotes. */
 function textIn({ type, body }: EncodedEvent): { readonly start: number; readonly end: number } | undefined {
   if (type !== 'text.delta' && type !== 'reasoning.delta') return undefined
   const field = body.indexOf('"text":"', body.indexOf('"data":{'))

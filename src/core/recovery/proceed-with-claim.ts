@@ -10,7 +10,7 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoredRun } from '../ports/store.ts'
 import type { RunSlot } from '../scheduling/sleeping-runs.ts'
 import { type RunAnswers, restartsAgent } from './run-answers.ts'
-import type { Suspicion } from './crash-suspects.ts'
+import type { CrashGroup } from './crash-suspects.ts'
 import { divergedFailure } from './divergence.ts'
 import { type ExaminedClaim, examineClaim } from './examine-claim.ts'
 import { type Recording, RecordingReader } from './recording.ts'
@@ -20,17 +20,17 @@ import { type ExecutionStart, type LiveExecution, readOrigin, startExecution } f
 export interface ClaimResult {
   /** Absent if the run was ended at once. */
   readonly live?: LiveExecution
-  /** Set if the previous worker died or gave the run up: whether the run executes again, or failed. */
+  /** Set if the previous worker died or gave the run up: whether the run executes again or failed. */
   readonly takeover?: 'recovered' | 'failed'
 }
 
-/** What is known about a claimed run beyond its stored state. */
+/** Facts about a claimed run beyond its stored state. */
 interface ClaimContext {
   readonly runAnswers: RunAnswers | undefined
   /** Its paused execution, if that is still in memory. */
   readonly parked: RunExecution | undefined
-  /** Set for an interrupted run that is to execute again. */
-  readonly suspicion: Suspicion | undefined
+  /** Set if the run was interrupted by a crash. */
+  readonly crashGroup: CrashGroup | undefined
   readonly slot: RunSlot
 }
 
@@ -48,21 +48,21 @@ export async function proceedWithClaim(
 }
 
 async function settleOrExecute(deps: NodeDeps, claimed: StoredRun, context: ClaimContext): Promise<ClaimResult> {
-  const { runAnswers, parked, suspicion, slot } = context
+  const { runAnswers, parked, crashGroup, slot } = context
   const { run } = claimed
   const log = new RunLog(deps, claimed)
   const isInMemory = runAnswers !== undefined && parked !== undefined && !restartsAgent(run, runAnswers)
-  // Read before anything is written: a store that goes away in between would make the run look interrupted.
+  // Read before anything is written: if the store failed in between, the run would look interrupted.
   const examined = await examineClaim(deps, claimed, {
     isAnsweredHere: runAnswers !== undefined,
     isInMemory,
-    suspicion,
+    crashGroup,
   })
-  const { stop, failure, component, recording, isOrphan } = examined
+  const { stop, failure, component, recording, isTakenOver } = examined
   if (stop !== undefined || failure !== undefined || component === undefined) {
     await parked?.release()
     await settleRun(log, stop, failure)
-    return isOrphan && stop === undefined ? { takeover: 'failed' } : {}
+    return isTakenOver && stop === undefined ? { takeover: 'failed' } : {}
   }
   if (isInMemory) return resumeInMemory({ deps, log, component, slot }, runAnswers, parked)
   const origin = await readOrigin(deps, run.id)
@@ -73,7 +73,7 @@ async function settleOrExecute(deps: NodeDeps, claimed: StoredRun, context: Clai
     await write(log, startEvents(run, component, examined), recording)
   }
   const start = { deps, log, component, origin, slot }
-  return startUnlessFailed(start, await recording?.recording(), isOrphan)
+  return startUnlessFailed(start, await recording?.recording(), isTakenOver)
 }
 
 async function resumeInMemory(
@@ -83,32 +83,32 @@ async function resumeInMemory(
 ): Promise<ClaimResult> {
   const [written] = await write(log, [runResumed(runAnswers, component)])
   if (!parked.isOver) return { live: { execution: parked, ended: parked.resumeWith(log, written!.data.answers) } }
-  // Another branch of the agent wrote under the earlier lease and lost it: the run resumes from its log.
+  // Another branch of the agent wrote under the earlier lease and was refused: the run resumes from its log.
   const { id } = log.run
   const recording = await RecordingReader.read(deps.store, id, log.next, deps.limits.maxReadBytes)
   const origin = await readOrigin(deps, id)
   return startUnlessFailed({ deps, log, component, origin, slot }, await recording.recording(), false)
 }
 
-/** Fails the run if that was the decision about its last divergence. */
+/** Starts the run, or fails it if its owner decided so after a divergence. */
 async function startUnlessFailed(
   start: ExecutionStart,
   recording: Recording | undefined,
-  isOrphan: boolean,
+  isTakenOver: boolean,
 ): Promise<ClaimResult> {
   if (recording?.decision === 'fail') {
     const message = "the code no longer matches the run's log; its owner chose to fail the run"
     await settleRun(start.log, undefined, divergedFailure(message))
     return {}
   }
-  return { live: startExecution(start, recording), ...(isOrphan && { takeover: 'recovered' }) }
+  return { live: startExecution(start, recording), ...(isTakenOver && { takeover: 'recovered' }) }
 }
 
 function runResumed(runAnswers: RunAnswers, component: Component): Extract<Event, { type: 'run.resumed' }> {
   return { type: 'run.resumed', data: { ...runAnswers, ...versionOf(component) } }
 }
 
-/** `run.started` of the next attempt, after the retraction of the last one if the component starts afresh. */
+/** `run.started` of the next attempt. A component that starts afresh first retracts the last attempt. */
 function startEvents(run: Run, component: Component, { isAnswered, suspect, recording }: ExaminedClaim): Event[] {
   const isAfresh = run.status === 'running' && component.recovery === 'retry' && !isAnswered
   const started: Event = {

@@ -1,4 +1,4 @@
-/** Failures of recorded work: what the log keeps of an error, and the same error to throw in every attempt. */
+/** Failures of recorded work: what is logged about an error, and the equal error thrown in every attempt. */
 import { RejectedError, WorkError } from '../ports/component.ts'
 import { RunFailure } from '../execution/run-failure.ts'
 import { messageOf, readable } from '../model/errors.ts'
@@ -20,10 +20,10 @@ export function failureOf(caught: unknown): Failure {
   return thrown instanceof Error ? { code, message, details: detailsOf(thrown) } : { code, message }
 }
 
-/** The error for code that does the work now: the same as in a replay, except for its cause. */
+/** The error for code that executes the work now: the same as in a replay, except for its cause. */
 export function toThrow(failure: Failure, cause?: unknown): Error {
   if (cause instanceof RejectedError) return cause
-  // If something was redacted, the log has a different failure.
+  // If something was redacted, the logged failure differs.
   const isTold = cause instanceof WorkError || cause instanceof RunFailure
   if (isTold && cause.failure === failure) return cause
   const { code, message, details } = failure
@@ -34,7 +34,7 @@ export function toThrow(failure: Failure, cause?: unknown): Error {
 
 const REJECTED = 'RejectedError'
 
-/** What programs distinguish errors by. */
+/** Fields by which programs distinguish errors. */
 function detailsOf(error: Error): object {
   const { name } = error
   const code = read(error, 'code')

@@ -1,14 +1,14 @@
-/** Recorded work: steps, tool calls, calls of components, questions and sleeps, as a run's log knows them. */
+/** Recorded work of a log: steps, tool calls, component calls, questions and sleeps. */
 import type { Failure } from '../model/event.ts'
 
 /** Kinds of work. Each has its own key space. */
 export type WorkKind = 'step' | 'tool' | 'actor' | 'ask' | 'sleep'
 
-/** What makes a request for work the same as a recorded one. Identical requests are distinguished by their order. */
+/** Identity of a request for work. Equal requests are distinguished by their order. */
 export interface WorkIdentity {
   readonly kind: WorkKind
   readonly name: string
-  /** Key space of the context that was asked: '' or ending in a slash. */
+  /** Key space of the requesting context: '' or ending in a slash. */
   readonly prefix: string
   /** Reference of the work that encloses it; '' for none. */
   readonly within: string
@@ -17,7 +17,7 @@ export interface WorkIdentity {
 }
 
 export type WorkOutcome =
-  /** `times`: how often it was started. The run's owner may have an interrupted tool call repeated. */
+  /** `times`: number of starts. The run's owner may have an interrupted tool call repeated. */
   | { readonly state: 'started'; readonly times: number }
   | { readonly state: 'done'; readonly result: unknown }
   | { readonly state: 'failed'; readonly failure: Failure }
@@ -26,13 +26,13 @@ export interface WorkRecord {
   readonly kind: WorkKind
   readonly key: string
   readonly name: string
-  /** Absent in logs that were written before records named the work around them: such work is matched by its key alone. */
+  /** Absent in older logs, whose records do not name the enclosing work: such work is matched by its key alone. */
   readonly within: string | undefined
   readonly digest: string | undefined
   /** Index of its first event. */
   readonly index: number
   readonly outcome: WorkOutcome
-  /** Whether the output of its actor while it ran belongs to it. */
+  /** Whether the actor's output while the work ran belongs to the work. */
   readonly covers: boolean
   /** Whether new work waits until the code has requested this record again. */
   readonly awaited: boolean
@@ -40,12 +40,12 @@ export interface WorkRecord {
   readonly until?: number
 }
 
-/** How a record refers to the work around it. */
+/** The reference by which a record names its enclosing work. */
 export function workRef(kind: WorkKind, key: string): string {
   return `${kind}:${key}`
 }
 
-/** The key space that a key belongs to: names have no separators in them. */
+/** The key space of a key: names contain no separators. */
 export function prefixOf(key: string): string {
   return key.slice(0, key.lastIndexOf('/') + 1)
 }
@@ -60,7 +60,7 @@ export function nameIn(key: string): string {
   return key.slice(prefixOf(key).length).replace(/#\d+$/, '')
 }
 
-/** Name of a call of a component, which may be called by another name than its own. */
+/** Name of a component call, which may differ from the component's id. */
 export function callName(name: string, component: string): string {
   return name === escapeName(component) ? name : `${name} (${component})`
 }

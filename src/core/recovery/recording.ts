@@ -1,5 +1,5 @@
 /**
- * Reads back what a run's log recorded, for the next attempt: results of steps, tools and calls, answers to questions, and the output of
+ * Reads what a run's log recorded, for the next attempt: results of steps, tools and calls, answers to questions, and the output of
  * earlier attempts.
  */
 import { digestOfEnvelope, EmittedList, type EmittedDigest } from './emitted-output.ts'
@@ -15,15 +15,15 @@ import { TokenUsage } from '../execution/token-usage.ts'
 import type { Store } from '../ports/store.ts'
 import { type DivergenceDecision, LedgerReader } from './ledger-reader.ts'
 
-/** What one actor emitted, or the run's own component. */
+/** Logged output of one actor, or of the run's own component. */
 export interface ActorOutput {
   readonly actor: Actor | undefined
   readonly emitted: EmittedList
-  /** Events of an upstream. They are not matched, but retracted with the output that is derived from them. */
+  /** Events of an upstream. They are not matched, but retracted together with the output derived from them. */
   readonly received: EmittedList
 }
 
-/** By actor: `''` for the run's own component, the actor's run id otherwise. */
+/** By actor key: `''` for the run's own component, otherwise the actor's run id. */
 export type OutputByActor = Map<string, ActorOutput>
 
 export interface Recording {
@@ -37,9 +37,9 @@ export interface Recording {
 /** Reads a run's log once, in slices of the event loop. */
 export class RecordingReader {
   readonly progress = new RunProgress()
-  /** Index of the first event of the last attempt, or of the one that it continues. */
+  /** Index of the first event of the last attempt, or of the attempt that it continues. */
   attemptFrom = 0
-  /** End of the sleep that the log ends with; absent if it does not end with one. */
+  /** End of the sleep that the log ends with; absent if it does not end with a sleep. */
   asleepUntil: number | undefined
   readonly #work = new LedgerReader()
   readonly #output: OutputByActor = new Map()
@@ -68,11 +68,11 @@ export class RecordingReader {
     return reader
   }
 
-  /** Takes in an event, except as output; true if it is about recorded work. */
+  /** Processes an event, except as output. Returns true if it concerns recorded work. */
   note(event: LoggedEvent): boolean {
     if (event.type === 'run.started') {
       this.#attempt = event.data.attempt
-      // An attempt that continues from answers uses the work of the one before: neither can be retried without the other.
+      // An attempt that continues from answers uses the work of the previous one: neither can be retried without the other.
       if (!this.#isReleasedWithAnswers) this.attemptFrom = event.index + 1
     }
     this.#isReleasedWithAnswers = event.type === 'run.released' && event.data.reason === 'answered'
@@ -86,7 +86,7 @@ export class RecordingReader {
     return this.#work.note(event)
   }
 
-  /** What an execution resumes from. */
+  /** The recording that an execution resumes from. */
   async recording(): Promise<Recording> {
     const work = this.#work
     return { ledger: await work.ledger(), output: this.#output, tokenUsage: this.#tokenUsage, decision: work.decision }
@@ -106,10 +106,10 @@ export class RecordingReader {
   }
 }
 
-/** Amount read between two checks of the clock: a fraction of a millisecond. */
+/** Characters read between two checks of the clock: a fraction of a millisecond. */
 const SHARED_EVERY_CHARS = 4096
 
-/** What a tool shows while it works comes at any time: no later execution is expected to emit it again at the same position. */
+/** Whether an event is output that a replay must match. Progress of a tool is not: it can come at any time. */
 function isOutput({ type, data }: LoggedEvent): boolean {
   if (type === 'tool.progressed' && data.key !== undefined) return false
   return eventTable[type].effect === 'content'
@@ -124,7 +124,7 @@ function discard(output: OutputByActor, event: DiscardedAttempt): void {
   }
 }
 
-/** What was emitted as part of a step is not emitted again once the step has its result. */
+/** Drops output emitted as part of a completed step: it is not emitted again. */
 function uncover(work: LedgerReader, output: OutputByActor, { data, actor }: StepCompleted): void {
   const step = data.key === undefined ? undefined : work.begunStep(data.key)
   if (step?.covers !== true) return
@@ -133,7 +133,7 @@ function uncover(work: LedgerReader, output: OutputByActor, { data, actor }: Ste
   known?.received.dropFrom(step.index)
 }
 
-/** An actor that ended is not called again, nor are those that it called. */
+/** Drops the output of an actor that ended: it is not called again, nor are the actors that it called. */
 function forgetActor(output: OutputByActor, { run }: Actor): void {
   for (const key of output.keys()) if (isWithin(key, run)) output.delete(key)
 }

@@ -1,7 +1,7 @@
 /**
- * Holds new work during replay until the code has requested all recorded work. Recorded work never depends on unrecorded work, so
- * unchanged code always gets there. Code that does not get there within `replayWaitMs` has diverged; this is detected before the new
- * work has any effect.
+ * Holds back new work during replay until the code has requested all recorded work. Recorded work never depends on unrecorded work,
+ * so unchanged code always gets there. Code that does not get there within `replayWaitMs` has diverged, which is detected before the
+ * new work has any effect.
  */
 import type { Clock } from '../ports/clock.ts'
 import { type Enclosure, isAround } from './enclosure.ts'
@@ -9,7 +9,7 @@ import type { Ledger } from './ledger.ts'
 import { startTimer } from '../runtime/timer.ts'
 import type { WorkKind, WorkRecord } from './recorded-work.ts'
 
-/** What the code requests while the log has work that it has not requested. */
+/** Work that the code requests while recorded work is missing. */
 export interface RequestedWork {
   readonly kind: WorkKind | 'end'
   readonly name: string
@@ -25,22 +25,22 @@ export interface Divergence {
 
 export interface ReplayBarrierOptions {
   readonly ledger: Ledger
-  /** How long new work is held while no recorded work is requested. */
+  /** How long new work waits while no recorded work is requested. */
   readonly waitMs: number
   readonly clock: Clock
-  /** Resolves if the run is to continue nevertheless; rejects if it ends. */
+  /** Resolves if the run is to continue nevertheless, rejects if it ends. */
   readonly diverged: (divergence: Divergence) => Promise<void>
 }
 
 export class ReplayBarrier {
   readonly #ledger: Ledger
   readonly #options: ReplayBarrierOptions
-  /** Interrupted work that is being repeated: recorded work below it may be requested for as long as it runs. */
+  /** Interrupted work that is being repeated: nested recorded work may be requested as long as it runs. */
   readonly #redone = new Set<string>()
-  /** `instead` of all held work that may replace a missing record. */
+  /** The `instead` functions of waiting work that may replace a missing record. */
   readonly #replacing = new Set<() => WorkRecord | undefined>()
   #deciding: Promise<void> | undefined
-  /** Held requests that repeat a record, and how many were released so far. */
+  /** Waiting requests that repeat a record, and the number released so far. */
   #repeatsHeld = 0
   #repeatsLetGo = 0
 
@@ -49,12 +49,12 @@ export class ReplayBarrier {
     this.#options = options
   }
 
-  /** Whether new work must call `admit`: recorded work has not been requested, or a divergence is being decided. */
+  /** Whether new work must call `admit`: recorded work is missing, or a divergence is being decided. */
   get isHolding(): boolean {
     return this.#ledger.isBehind || this.#deciding !== undefined
   }
 
-  /** Resolves when work that is not in the log may start. */
+  /** Resolves when work that is not logged may start. */
   async admit(held: HeldWork): Promise<void> {
     const { instead } = held
     if (instead !== undefined) this.#replacing.add(instead)
@@ -65,7 +65,7 @@ export class ReplayBarrier {
     }
   }
 
-  /** Resolves when all recorded work below a piece of work, or in the run, was requested: before that it cannot have ended. */
+  /** Resolves when all recorded work nested in a piece of work, or in the run, was requested: before that it cannot have ended. */
   async end(
     requested: RequestedWork,
     ref: string | undefined,
@@ -97,7 +97,7 @@ export class ReplayBarrier {
     }
   }
 
-  /** Includes records that other held work replaces: which wait ends first must not decide whether the run has diverged. */
+  /** Includes records that other waiting work replaces: which wait ends first must not decide whether the run has diverged. */
   #replaced(): WorkRecord | undefined {
     for (const instead of this.#replacing) {
       const replaced = instead()
@@ -124,7 +124,7 @@ export class ReplayBarrier {
     const start = (): void => {
       const { changes } = this.#ledger
       const letGo = this.#repeatsLetGo
-      // Missing work may come after a repeat, so repeats are released first.
+      // Missing work may come after a repeated request, so repeated requests are released first.
       const isAfterRepeat = (): boolean => isRepeat !== true && (this.#repeatsHeld > 0 || letGo !== this.#repeatsLetGo)
       const expired = (): void =>
         changes !== this.#ledger.changes || isAfterRepeat() || this.#isComing(enclosure) ? start() : resolve()
@@ -141,14 +141,14 @@ export class ReplayBarrier {
     })
   }
 
-  /** Whether all missing work is below work that is being repeated elsewhere. */
+  /** Whether all missing work is nested in work that is being repeated elsewhere. */
   #isComing(enclosure: Enclosure | undefined): boolean {
     const others = [...this.#redone].filter((ref) => !isAround(enclosure, ref))
     const isElsewhere = (record: WorkRecord): boolean => !others.some((ref) => this.#ledger.isBelow(record, ref))
     return this.#ledger.firstMissing(isElsewhere)() === undefined
   }
 
-  /** One decision for all held work. */
+  /** Makes one decision for all waiting work. */
   async #diverge({ index, kind, name, key }: WorkRecord, requested: RequestedWork): Promise<void> {
     this.#deciding ??= this.#options
       .diverged({ index, recorded: { kind, name, key }, asked: requested })
@@ -157,16 +157,16 @@ export class ReplayBarrier {
   }
 }
 
-/** Work that is held. */
+/** Work that waits for the replay. */
 interface HeldWork {
   readonly requested: RequestedWork
   readonly enclosure: Enclosure | undefined
   readonly signal: AbortSignal
-  /** Called after a wait. May return a record that this work replaces. */
+  /** Called after the wait. May return a record that this work replaces. */
   readonly instead?: (() => WorkRecord | undefined) | undefined
   /**
    * An equal request has taken the record of this one (`Ledger.isRepeat`), so missing work may come only after this work. It starts
-   * when the wait is over: the code requests one such piece of work more than the log has, whichever request was the new one.
+   * when the wait is over: the code requests one such piece of work more than is logged, whichever request was the new one.
    */
   readonly isRepeat?: boolean
 }

@@ -1,7 +1,6 @@
 /**
- * Matches what a re-executed agent yields with what its log already holds, for each actor by itself. While the two agree nothing
- * is written, so a deterministic agent continues exactly where it was interrupted; when they differ, the rest of that actor's old output is
- * retracted.
+ * Matches the output of a re-executed agent with its log, per actor. While the two agree nothing is written, so a deterministic
+ * agent continues exactly where it was interrupted. When they differ, the rest of that actor's old output is retracted.
  */
 import type { EncodedBatch, EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'
@@ -12,14 +11,14 @@ import type { ActorOutput, OutputByActor } from './recording.ts'
 import type { RunLog } from '../execution/run-log.ts'
 
 interface ExpectedOutput extends ActorOutput {
-  /** How much of it has been emitted again. */
+  /** Number of events emitted again. */
   matched: number
 }
 
 export class Replay {
   readonly #expected = new Map<string, ExpectedOutput>()
 
-  /** By actor: events of an upstream after its last output. They are dropped by count when they come again. */
+  /** By actor: number of upstream events after its last output. As many are dropped when they are received again. */
   readonly #trailing = new Map<string, number>()
 
   constructor(output: OutputByActor) {
@@ -32,14 +31,15 @@ export class Replay {
     }
   }
 
-  /** Whether what an actor emits now may still be in the log. */
+  /** Whether an actor's next output may already be logged. */
   isReplaying(actor: Actor | undefined): boolean {
     return this.#expected.has(actorKey(actor))
   }
 
   /**
-   * What the log lacks of one event, or of a batch: an event of an upstream and what is derived from it. Only the latter is compared,
-   * since an upstream that is asked again may repeat its events in other words. A text is compared, not its pieces.
+   * The part of a batch that is not logged. A batch is one event, or an upstream's event and the events derived from it. Only
+   * derived events are compared: an upstream that repeats a response may phrase its events differently. Texts are compared, not
+   * their pieces.
    */
   unlogged(batch: EncodedBatch, log: RunLog): readonly EncodedEvent[] {
     const { events, isSnapshot } = batch
@@ -53,19 +53,19 @@ export class Replay {
     }
     const { position, rest } = match(derived, expected, isSnapshot)
     const isLogged = rest.length === 0
-    // Part of an increment would be shown twice: by what the log has, and by the upstream's event.
+    // Part of an increment would be shown twice: by the log, and by the upstream's event.
     const mayBePart = isSnapshot || events.length === 1
     if (isLogged || mayBePart) expected.matched = position
     const isBehind = expected.matched < expected.emitted.length
     if (!isBehind) this.#expected.delete(key)
     else if (!isLogged) this.#retract(key, expected, log)
     if (!isSnapshot) return isLogged ? [] : mayBePart ? rest : events
-    // What comes after a snapshot is new, and so may be its status.
+    // Events after a snapshot are new, and so may be its status.
     this.#trailing.delete(key)
     return isLogged && isBehind ? [] : [...events.filter(({ type }) => type === 'upstream.received'), ...rest]
   }
 
-  /** An event without anything derived: before output that the log has already, it is not told again. */
+  /** Whether an upstream event without derived events precedes output that is already logged. It is not logged again. */
   #wasReceived(key: string): boolean {
     if (this.#expected.has(key)) return true
     const left = this.#trailing.get(key) ?? 0
@@ -99,7 +99,7 @@ export class Replay {
     const index = emitted.indexOf(matched)
     const data = {
       attempt: emitted.attemptOf(matched),
-      // With the event of an upstream that the output is derived from.
+      // Includes the upstream event that the output was derived from.
       from: received.has(index - 1) ? index - 1 : index,
       scope: 'own',
       ledger: 'kept',
@@ -110,9 +110,9 @@ export class Replay {
 }
 
 interface Match {
-  /** How far the log goes on with the events. */
+  /** Position up to which the log matches the events. */
   readonly position: number
-  /** What comes after that. */
+  /** Events after that position. */
   readonly rest: readonly EncodedEvent[]
 }
 

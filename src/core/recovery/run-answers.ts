@@ -1,4 +1,4 @@
-/** Answers to a paused run's questions, with which the run is resumed. */
+/** Resumes a paused run with answers to its questions. */
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { refusalOf, RunLog } from '../execution/run-log.ts'
 import type { Run } from '../model/run.ts'

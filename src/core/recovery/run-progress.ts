@@ -1,7 +1,7 @@
 /**
- * Tells whether the last attempt of a run got further than every attempt before it. Progress is newly finished work, an
- * answer, or more output than the log ever held at once; retracted output and work do not count. Nor do events of an upstream:
- * what is derived from them is output.
+ * Decides whether the last attempt of a run got further than every attempt before. Progress is newly finished work, an answer, or
+ * more output than was ever logged at once. Retracted output and work do not count, nor do events of an upstream: the output derived
+ * from them does.
  */
 import { eventTable, type LoggedEvent } from '../model/event.ts'
 import { actorKey } from '../structure/actors.ts'
@@ -15,7 +15,7 @@ interface FurthestPosition {
 export class RunProgress {
   readonly #output = new StandingIndexes()
   readonly #finished = new StandingIndexes()
-  /** The furthest that the attempts before the last one got, and the furthest of the last one. */
+  /** The furthest positions of the attempts before the last one, and of the last one. */
   #before: FurthestPosition = { output: 0, finished: 0 }
   #reached: FurthestPosition = { output: 0, finished: 0 }
   #isAnswered = false
@@ -25,7 +25,7 @@ export class RunProgress {
     return this.#isAnswered || output > this.#before.output || finished > this.#before.finished
   }
 
-  /** Takes in an event of the log, in order. */
+  /** Processes an event of the log, in order. */
   note(event: LoggedEvent): void {
     switch (event.type) {
       case 'run.started':

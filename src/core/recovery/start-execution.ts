@@ -1,4 +1,4 @@
-/** Starts an execution of a run, with what its log recorded. */
+/** Starts an execution of a run from its recording. */
 import { readCheckedLog } from '../delivery/read-log.ts'
 import { type ExecutionEnd, RunExecution } from '../execution/run-execution.ts'
 import type { RunLog } from '../execution/run-log.ts'
@@ -34,7 +34,7 @@ export interface RunOrigin {
   readonly digest: Digest
 }
 
-/** Read before the start is written: a store that goes away in between would make the run look interrupted. */
+/** Read before the start is written: if the store failed in between, the run would look interrupted. */
 export async function readOrigin({ store, digests }: NodeDeps, id: string): Promise<RunOrigin> {
   const first = await readCheckedLog(store, id, -1, 1)
   const { input } = events(first!)[0]!.data as EventData['run.created']

@@ -29,7 +29,7 @@ export class StartRetries {
     this.#complain = complain
   }
 
-  /** A run was started. */
+  /** Resets the count of a run that was started. */
   forget(id: string): void {
     this.#counts.delete(id)
   }
@@ -64,18 +64,18 @@ export class StartRetries {
     this.#resting.delete(claimed)
     const { store, logger } = this.#deps
     const { run, epoch } = claimed
-    // If the log has its start, the log also has to say that no process died of it.
+    // The start may be logged, so the release must be logged too: no process died.
     if (this.#unacknowledged.delete(claimed)) {
       this.#givenUp.add(run.id, epoch)
       return this.#givenUp.release()
     }
-    // The lease expires by itself.
+    // If this fails, the lease expires by itself.
     await store.release(run.id, epoch).catch((cause: unknown) => {
       logger.debug({ run: run.id, err: cause }, 'failed to release a lease')
     })
   }
 
-  /** Releases claims in backoff at once, now and from now on. */
+  /** Releases all current and future claims in backoff at once. */
   async end(): Promise<void> {
     this.#over = true
     await Promise.all([...this.#resting.keys()].map((claimed) => this.giveBack(claimed)))

@@ -1,6 +1,6 @@
 /**
- * The runs that this node executes, each from its claim to its end: those that are starting, execute, sleep, are parked or wait as
- * suspects, and the worker slots that they take.
+ * The runs of this node from claim to end, with their worker slots: starting, executing, sleeping, paused in memory, or waiting as
+ * crash suspects.
  */
 import { elapsedOf } from '../ports/clock.ts'
 import type { Executions } from './lease-keeper.ts'
@@ -16,7 +16,7 @@ import { storeUnavailable } from '../model/errors.ts'
 import { StartRetries } from '../recovery/start-retries.ts'
 import { SleepingRuns } from './sleeping-runs.ts'
 import type { LeasedRun, StopRequest, StoredRun } from '../ports/store.ts'
-import { type Suspicion, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
+import { type CrashGroup, Suspects, wasInterrupted } from '../recovery/crash-suspects.ts'
 import { eventLoop } from '../runtime/event-loop-tick.ts'
 import { startTimer } from '../runtime/timer.ts'
 
@@ -26,7 +26,7 @@ export class LocalExecutions {
   readonly #deps: NodeDeps
   readonly #quotas: PrincipalQuotas
   readonly #onSlotFreed: () => void
-  /** Gives back the slot that a run takes of its owner's share. */
+  /** By run: returns the slot to the owner's share. */
   readonly #slots = new Map<string, () => void>()
   readonly #executions = new Map<string, RunExecution>()
   /** Claimed and about to execute. */
@@ -36,17 +36,17 @@ export class LocalExecutions {
   readonly #givenUp: GivenUpRuns
   /** Runs that were interrupted when their process died. */
   readonly #suspects: Suspects
-  /** Runs that have no slot while they sleep. */
+  /** Sleeping runs without a slot. */
   readonly #sleeping: SleepingRuns
   /** Executions that have ended and are being cleaned up. */
   readonly #ending = new Set<Promise<void>>()
-  /** Runs that are being created or claimed, with a slot. */
+  /** Runs with a slot that are being created or claimed. */
   readonly #reserved = new Set<string>()
   #draining = false
   #handingOver = false
   #takeovers = { recovered: 0, failed: 0 }
 
-  /** `onSlotFreed` is called when another run may have a slot. */
+  /** `onSlotFreed`: called when a slot may be free. */
   constructor(deps: NodeDeps, quotas: PrincipalQuotas, onSlotFreed: () => void) {
     this.#deps = deps
     this.#quotas = quotas
@@ -57,7 +57,7 @@ export class LocalExecutions {
     this.#suspects = new Suspects({
       suspectMs: deps.limits.suspectMs,
       clock: deps.clock,
-      start: (claimed, suspicion) => void this.executeOrLog(claimed, suspicion),
+      start: (claimed, crashGroup) => void this.executeOrLog(claimed, crashGroup),
       hasProgressed: (id) => this.#executions.get(id)?.hasWritten ?? false,
     })
     this.#sleeping = new SleepingRuns({
@@ -72,7 +72,7 @@ export class LocalExecutions {
     })
   }
 
-  /** Runs that take a worker slot. */
+  /** Number of runs that use a worker slot. */
   get running(): number {
     const executing = this.#executions.size + this.#starting.size - this.#sleeping.size
     return executing + this.#suspects.waiting + this.#reserved.size
@@ -95,7 +95,7 @@ export class LocalExecutions {
     return this.#draining
   }
 
-  /** Whether a run executes here, is about to, is being created or claimed for it, or waits for it as a suspect. */
+  /** Whether a run executes here, is starting, being created or claimed, or waits as a suspect. */
   has(id: string): boolean {
     return this.#executions.has(id) || this.#starting.has(id) || this.#reserved.has(id) || this.#suspects.isWaiting(id)
   }
@@ -105,7 +105,7 @@ export class LocalExecutions {
     return this.#givenUp.has(id)
   }
 
-  /** What executes here, for the renewal of its leases. */
+  /** Current executions, for lease renewal. */
   current(): Executions {
     return new Map([...this.#executions].map(([id, { epoch, durable }]) => [id, { epoch, durable }]))
   }
@@ -121,26 +121,29 @@ export class LocalExecutions {
     this.#sleeping.wakeSome()
   }
 
-  /** Executes a claimed run; an interrupted one when the suspects before it have made progress. Resolves when it has started or waits. */
+  /**
+   * Executes a claimed run; an interrupted one only after the suspects before it have made progress. Resolves when it has started or
+   * waits.
+   */
   async take(claimed: StoredRun, runAnswers?: RunAnswers): Promise<void> {
     if (runAnswers !== undefined || !this.#mayBeSuspect(claimed)) return this.execute(claimed, runAnswers)
     return this.#contain([claimed])
   }
 
-  /** Keeps the slot of a claimed run that was interrupted, until `containHeld`; false if it may execute at once. */
+  /** Keeps the slot of a claimed run that was interrupted, until `containHeld`. Returns false if the run may execute at once. */
   holdIfInterrupted(claimed: StoredRun): boolean {
     if (!this.#mayBeSuspect(claimed)) return false
     this.#starting.add(claimed.run.id)
     return true
   }
 
-  /** Takes the held runs: all that were interrupted together. */
+  /** Hands runs that were interrupted together to the crash-loop containment. */
   async containHeld(interrupted: readonly StoredRun[]): Promise<void> {
     for (const { run } of interrupted) this.#starting.delete(run.id)
     await this.#contain(interrupted)
   }
 
-  /** Carries out a stop; false if the run does not execute here. */
+  /** Carries out a stop. Returns false if the run does not execute here. */
   async stop(id: string, request: StopRequest): Promise<boolean> {
     const execution = this.#executions.get(id)
     if (execution !== undefined) {
@@ -149,13 +152,13 @@ export class LocalExecutions {
     }
     const suspect = this.#suspects.take(id)
     if (suspect !== undefined) {
-      await this.execute(suspect) // only ends it
+      await this.execute(suspect) // ends it without executing it
       return true
     }
-    return this.#starting.has(id) // it looks for a stop when it starts
+    return this.#starting.has(id) // a starting run checks for stops
   }
 
-  /** Carries out stops, and drops executions that have lost their lease: only if the lost epoch is their current one (LOG-4). */
+  /** Carries out stops, and drops executions that lost their lease: only if the lost epoch is their current one (LOG-4). */
   renewed(held: readonly LeasedRun[], before: Executions): void {
     void this.#givenUp.release()
     const found = new Map(held.map((run) => [run.id, run]))
@@ -170,12 +173,12 @@ export class LocalExecutions {
     }
   }
 
-  /** Gives a claimed run back to the queue. */
+  /** Releases a claimed run to the queue. */
   giveBack(claimed: StoredRun): Promise<void> {
     return this.#retries.giveBack(claimed)
   }
 
-  /** Takes no more runs, and waits for the end of those that execute, for a limited time. */
+  /** Accepts no more runs, and waits for executing ones within a timeout. */
   async drain(): Promise<void> {
     this.#draining = true
     await Promise.all(this.#suspects.close().map((claimed) => this.giveBack(claimed)))
@@ -185,29 +188,31 @@ export class LocalExecutions {
       await new Promise<void>((resolve) => startTimer(resolve, DRAIN_POLL_MS, clock))
   }
 
-  /** Releases what still executes, for other nodes to continue. */
+  /** Releases executing runs, for other nodes to resume. */
   async handOver(): Promise<void> {
     this.#handingOver = true
     await this.#retries.end()
     await Promise.all([...this.#parked.all(), ...this.#executions.values()].map((execution) => execution.release()))
-    // Those that were just being started hand themselves over.
+    // Starting runs release themselves.
     while (this.#starting.size > 0) await new Promise<void>((resolve) => eventLoop.soon(resolve))
     await Promise.all(this.#ending)
     await this.#givenUp.release()
   }
 
-  executeOrLog(claimed: StoredRun, suspicion?: Suspicion): Promise<void> {
-    return this.execute(claimed, undefined, suspicion).catch((cause: unknown) => this.logFailure(claimed.run.id, cause))
+  executeOrLog(claimed: StoredRun, crashGroup?: CrashGroup): Promise<void> {
+    return this.execute(claimed, undefined, crashGroup).catch((cause: unknown) =>
+      this.logFailure(claimed.run.id, cause),
+    )
   }
 
-  /** Resolves when the run has started, or is settled without starting. */
-  async execute(claimed: StoredRun, runAnswers?: RunAnswers, suspicion?: Suspicion): Promise<void> {
+  /** Resolves when the run has started, or was ended without starting. */
+  async execute(claimed: StoredRun, runAnswers?: RunAnswers, crashGroup?: CrashGroup): Promise<void> {
     const { id } = claimed.run
     let live: LiveExecution | undefined
     this.#starting.add(id)
     this.#slots.set(id, this.#quotas.takeSlot(claimed.run.owner))
     try {
-      live = await this.#startClaimed(claimed, runAnswers, suspicion)
+      live = await this.#startClaimed(claimed, runAnswers, crashGroup)
       if (live === undefined) {
         this.#suspects.ended(id)
         this.#freeSlot(id)
@@ -228,7 +233,7 @@ export class LocalExecutions {
     } finally {
       this.#starting.delete(id)
     }
-    // A stop that came while the run was being started. If the store cannot be asked now, it will be at the next look.
+    // A stop may have come while the run was starting. If the store cannot be read now, the next poll finds the stop.
     await this.#checkStop(id, live.execution).catch((cause: unknown) => this.logFailure(id, cause))
   }
 
@@ -236,7 +241,7 @@ export class LocalExecutions {
     this.#deps.logger.warn({ run, err: cause }, 'failed to execute a run; it will be retried')
   }
 
-  /** It was interrupted, and will execute again. */
+  /** Whether the run was interrupted and will execute again. */
   #mayBeSuspect({ run, stop }: StoredRun): boolean {
     const recovery = this.#deps.registry.find(run.component)?.recovery ?? 'fail'
     return wasInterrupted(run) && recovery !== 'fail' && stop === undefined
@@ -250,13 +255,13 @@ export class LocalExecutions {
   async #startClaimed(
     claimed: StoredRun,
     runAnswers: RunAnswers | undefined,
-    suspicion: Suspicion | undefined,
+    crashGroup: CrashGroup | undefined,
   ): Promise<LiveExecution | undefined> {
     const { id, owner } = claimed.run
     const parked = this.#parked.take(id, claimed.next)
     const slot = this.#sleeping.slotOf(id, owner)
     const { proceedWithClaim } = await loadExecution()
-    const { live, takeover } = await proceedWithClaim(this.#deps, claimed, { runAnswers, parked, suspicion, slot })
+    const { live, takeover } = await proceedWithClaim(this.#deps, claimed, { runAnswers, parked, crashGroup, slot })
     this.#retries.forget(id)
     if (takeover !== undefined) this.#takeovers = { ...this.#takeovers, [takeover]: this.#takeovers[takeover] + 1 }
     return live
@@ -287,7 +292,7 @@ export class LocalExecutions {
     else await execution.release()
   }
 
-  /** A lease that cannot be released expires by itself. */
+  /** If this fails, the lease expires by itself. */
   async #release(id: string, epoch: number): Promise<void> {
     const { store, logger } = this.#deps
     await store.release(id, epoch).catch((cause: unknown) => {
