@@ -3,7 +3,7 @@ import type { Redaction, Span } from './redaction.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19
-/** Digits with one separator between any two, and one character beyond. */
+/** Digits with at most one separator between two, and one character after them. */
 const CHARS_MAX = 2 * DIGITS_MAX + 2
 
 /** Issuers, by first digits and length: Visa, Mastercard, American Express, Diners Club, Discover, JCB, UnionPay, Maestro. */
@@ -36,12 +36,12 @@ export const cardNumbers: Redaction = {
   },
 }
 
-/** Part of an identifier, or the decimals of a number. */
+/** Whether the digits are part of an identifier, or decimals of a number. */
 function isPartOfWord(text: string, start: number, end: number): boolean {
   return /(?:[A-Za-z_]|\d\.)$/.test(text.slice(Math.max(start - 2, 0), start)) || /[A-Za-z_]/.test(text[end] ?? '')
 }
 
-/** Cards are made of whole groups of digits. */
+/** Finds cards in a run of digits. Cards consist of whole groups of digits. */
 function cardsIn(run: string, offset: number): Span[] {
   const groups = [...run.matchAll(/\d+/g)].map(({ 0: digits, index }) => ({ digits, start: offset + index }))
   const spans: Span[] = []

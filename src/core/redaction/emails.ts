@@ -28,7 +28,7 @@ export const emails: Redaction = {
   },
 }
 
-/** The offset behind the last character of a kind, in one direction. */
+/** The offset after the last character of a kind, in one direction. */
 function walk(text: string, from: number, step: 1 | -1, kind: RegExp, maxChars: number): number {
   let at = from
   for (let count = 0; count < maxChars; count++, at += step) {

@@ -1,4 +1,4 @@
-/** Which fields of events are content. The others link events (ids, keys, names) and are never redacted. */
+/** Lists which event fields are content. The other fields link events (ids, keys, names) and are never redacted. */
 import type { Event, EventType, Failure, Question } from '../model/event.ts'
 import { wrongField } from '../model/wrong-field.ts'
 
@@ -49,12 +49,12 @@ export function hasContent(type: EventType): boolean {
 
 type Data = Readonly<Record<string, unknown>>
 
-/** The event with each of its contents changed. */
+/** Applies a change to each content field of an event. */
 export function mapContent(event: Event, change: (value: unknown) => unknown): Event {
   return withData(event, (field, was) => mapField(field, was, change))
 }
 
-/** What a hook returned, with all fields restored that are not content; undefined if it is not such an event. */
+/** The event that a hook returned, with all non-content fields restored; undefined if it is not an event of the same type. */
 export function restoreFixed(event: Event, returned: unknown): Event | undefined {
   const { type, data } = fieldsOf(returned)
   if (type !== event.type || typeof data !== 'object' || data === null) return undefined
@@ -70,7 +70,7 @@ function withData(event: Event, change: (field: string, was: unknown) => unknown
   return { ...event, data } as Event
 }
 
-/** The name of an artifact is its title. */
+/** The name of an artifact is its title, which is content. */
 function isFixed(type: EventType, field: string): boolean {
   return FIXED.has(field) && !(type === 'artifact.added' && field === 'name')
 }

@@ -1,4 +1,7 @@
-/** Hides what unexpected exceptions say: their texts name files, addresses and statements. Failures that an agent reports itself stay. */
+/**
+ * Hides the messages of unexpected exceptions: they may name files, addresses and SQL. Failures that an agent reports itself are
+ * kept.
+ */
 import type { Event, Failure } from '../model/event.ts'
 
 export function hideException(event: Event): Event {
@@ -13,7 +16,7 @@ export function hideException(event: Event): Event {
   }
 }
 
-/** What was thrown has its class in the details. */
+/** A thrown error has its class in the details. */
 function hidden(error: Failure): Failure {
   const { type, id } = (error.details ?? {}) as { readonly type?: unknown; readonly id?: unknown }
   if (error.code !== 'agent_failed' || typeof type !== 'string') return error

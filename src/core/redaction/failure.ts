@@ -1,4 +1,4 @@
-/** A redaction that could not be applied. The value is neither in the message nor written. */
+/** A redaction that could not be applied. The value is not written, and not in the message. */
 import { RunFailure } from '../execution/run-failure.ts'
 
 export class RedactionFailure extends RunFailure {

@@ -30,7 +30,7 @@ export class Matcher {
     return matches.length === 0 ? text : replaceMatches(text, matches, 0, text.length)
   }
 
-  /** Disjoint, in order. */
+  /** Finds disjoint matches, in order. */
   find(text: string): Match[] {
     const found: Match[] = []
     for (const { name, find, maxChars } of this.#redactions) {
@@ -42,7 +42,7 @@ export class Matcher {
     return found.length < 2 ? found : mergeOverlaps(found)
   }
 
-  /** Offset from which a text may be, or become, part of a match that more text belongs to. */
+  /** Offset from which the text may be, or become, part of a match that continues in later text. */
   openFrom(text: string): number {
     let from = text.length
     for (const { name, maxChars, opens } of this.#redactions) {
@@ -56,7 +56,7 @@ export class Matcher {
   }
 }
 
-/** A stretch of a text with its matches replaced; all of them are inside of it. */
+/** A part of a text with its matches replaced. All matches must lie within the part. */
 export function replaceMatches(text: string, matches: readonly Match[], from: number, to: number): string {
   let result = ''
   let at = from
@@ -89,7 +89,7 @@ function withGuard<Result>(name: string, work: () => Result): Result {
   }
 }
 
-/** Only what kind of error it is: its message may have the value in it. */
+/** Only the class of an error: its message may contain the value. */
 export function nameOf(thrown: unknown): string {
   try {
     return thrown instanceof Error ? thrown.name.slice(0, 80) : `a ${typeof thrown}`

@@ -4,19 +4,19 @@ import type { Redaction, Span } from './redaction.ts'
 export interface PrefixedSecret {
   readonly name: string
   readonly heads: readonly string[]
-  /** What may follow, as in a character class. */
+  /** Characters that may follow the prefix, as in a regular expression's character class. */
   readonly alphabet: string
-  /** Fewest characters that follow. */
+  /** Minimum number of characters after the prefix. */
   readonly min: number
   /** Default: true. */
   readonly caseSensitive?: boolean
-  /** Whether a letter or digit may stand before it. Default: false. */
+  /** Whether a letter or digit may precede it. Default: false. */
   readonly inWords?: boolean
-  /** Length of the secret in it; 0 if there is none. Default: all of it, if it contains a digit. */
+  /** Length of the secret in a match; 0 if there is none. Default: the whole match, if it contains a digit. */
   readonly accept?: (match: string) => number
 }
 
-/** Longest secret that is recognized in a stream. */
+/** Maximum length of a secret that is recognized in a stream. */
 const CHARS_MAX = 4096
 
 export function prefixed(secret: PrefixedSecret): Redaction {
@@ -28,7 +28,7 @@ export function prefixed(secret: PrefixedSecret): Redaction {
   const maxHead = Math.max(...heads.map(({ length }) => length))
   const cut = new RegExp(`${boundary}(?:${beginnings(heads).toSorted(byLength).map(escaped).join('|')})$`, flag)
 
-  /** Calls back for each head with all that follows it, until the callback stops it. A run of characters is scanned once. */
+  /** Calls `visit` for each prefix and the characters after it, until it returns false. Each character is scanned once. */
   const scan = (text: string, visit: (start: number, from: number, end: number) => boolean): void => {
     for (let at = 0; ;) {
       head.lastIndex = at
@@ -55,7 +55,7 @@ export function prefixed(secret: PrefixedSecret): Redaction {
       return spans
     },
     opens(text) {
-      // One character before the window tells whether its first one begins a word.
+      // Includes one character before the window, to know whether its first character starts a word.
       const offset = Math.max(text.length - CHARS_MAX - 1, 0)
       const tail = text.slice(offset)
       let open: number | undefined
@@ -74,7 +74,7 @@ function ifDigit(match: string): number {
   return /\d/.test(match) ? match.length : 0
 }
 
-/** All proper beginnings. */
+/** All proper prefixes. */
 function beginnings(heads: readonly string[]): string[] {
   return [
     ...new Set(heads.flatMap((head) => Array.from({ length: head.length - 1 }, (_, at) => head.slice(0, at + 1)))),

@@ -43,7 +43,7 @@ function endOf(pattern: RegExp, text: string, at: number): number | undefined {
   return found === null ? undefined : found.index + found[0].length
 }
 
-/** Where the key ends, if it does within the bound. */
+/** The end of the key, if it is within the bound. */
 function footerEnd(text: string, start: number, body: number): number | undefined {
   const end = endOf(FOOTER, text.slice(body, start + CHARS_MAX), 0)
   return end === undefined ? undefined : body + end

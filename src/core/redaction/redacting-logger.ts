@@ -27,7 +27,7 @@ function redactedValue(value: unknown, redactor: Redactor): unknown {
   return redactor.value(JSON.parse(serialize(plain, 'field', BOUNDS)))
 }
 
-/** In the shape that pino gives errors. */
+/** Formats an error like pino. */
 function plainError(error: Error, causes: number): object {
   const { name, message, stack, cause, code, detail, internalMessage } = error as Error & {
     code?: unknown

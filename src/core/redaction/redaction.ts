@@ -1,22 +1,22 @@
-/** Redaction options of a server or a component: patterns in text, and a hook on events. Validated where they are defined. */
+/** Redaction options of a server or a component: patterns in text, and a hook for events. Validated when they are defined. */
 import { HoldfastError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { hideException } from './exceptions.ts'
 
-/** A stretch of a text: UTF-16 units from `start` up to, not including, `end`. */
+/** A part of a text: UTF-16 units from `start` up to, not including, `end`. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-/** Finds what is to be redacted in a text. Its functions must be synchronous and pure. */
+/** Finds what to redact in a text. Its functions must be synchronous and pure. */
 export interface Redaction {
-  /** Stands in the replacement, `[redacted:NAME]`. */
+  /** Name in the replacement, `[redacted:NAME]`. */
   readonly name: string
   readonly find: (text: string) => Iterable<Span>
   /**
-   * Where the last part of a text begins that more text could turn into a match, or into a longer one; the length of the text if
-   * there is none. Default: the last `maxChars - 1` characters.
+   * Offset of the last part of a text that later text could turn into a match or a longer match; the length of the text if there is
+   * none. Default: the last `maxChars - 1` characters.
    */
   readonly opens?: (text: string) => number
   /** Longest match that is recognized when it arrives in pieces: at most this many characters of a stream are buffered. */
@@ -32,18 +32,18 @@ export interface PatternRedaction {
 }
 
 /**
- * Returns the event to keep. It must be synchronous, pure and idempotent: a value may come by several times. Ids, keys and names
- * keep their values whatever it returns.
+ * Returns the event to log. Must be synchronous, pure and idempotent: a value may be redacted more than once. Changes to ids, keys
+ * and names are ignored.
  */
 export type RedactHook = (event: Event) => Event
 
-/** What is removed from events before they enter the log. */
+/** Rules for removing data from events before they enter the log. */
 export interface RedactOptions {
   /** Applied to every text, and to the keys of objects. */
   readonly patterns?: readonly (Redaction | PatternRedaction | readonly Redaction[])[]
   /** Applied to every event with content, after the patterns. */
   readonly event?: RedactHook
-  /** Hide the texts of unexpected exceptions; the server log has them, under the error id. Default: false. */
+  /** Hide the messages of unexpected exceptions. The server log contains them, under the error id. Default: false. */
   readonly exceptions?: boolean
 }
 
@@ -59,7 +59,7 @@ const PATTERNS_MAX = 100
 
 const known = new WeakMap<RedactOptions, Rules>()
 
-/** Checks the options; throws `invalid_request` that names what is wrong. */
+/** Validates the options. Throws `invalid_request` that names the problem. */
 export function toRules(options: RedactOptions): Rules {
   if (typeof options !== 'object' || options === null)
     throw wrong('must be an object with `patterns`, `event` or `exceptions`')

@@ -1,4 +1,4 @@
-/** Predefined redactions; none is applied by default. They recognize secrets by their form, which passwords do not have. */
+/** Predefined redactions; none is applied by default. They recognize secrets by their format, so they cannot find passwords. */
 import { cardNumbers } from './card-numbers.ts'
 import { emails } from './emails.ts'
 import { prefixed } from './prefixed.ts'
@@ -48,7 +48,7 @@ const tokens: readonly Redaction[] = [
   prefixed({ name: TOKEN, heads: ['hooks.slack.com/services/'], alphabet: 'A-Za-z0-9/', min: 20, inWords: true }),
   // Google
   prefixed({ name: TOKEN, heads: ['ya29.'], alphabet: 'A-Za-z0-9_-', min: 20 }),
-  // The password of a URL, with the name before it
+  // The password of a URL, with the user name before it
   prefixed({
     name: 'url-password',
     heads: ['://'],
@@ -62,7 +62,7 @@ const tokens: readonly Redaction[] = [
 
 export const redactions = { apiKeys, tokens, cardNumbers: [cardNumbers], emails: [emails] } as const
 
-/** By the name that the command line knows them by. */
+/** By the names that the command line accepts. */
 const redactionsByName = {
   'api-keys': apiKeys,
   tokens,
@@ -76,7 +76,7 @@ type RedactionName = keyof typeof redactionsByName | typeof EXCEPTIONS
 
 export const redactionNames = [...Object.keys(redactionsByName), EXCEPTIONS] as readonly RedactionName[]
 
-/** What `--redact` asks for. */
+/** The redaction options of `--redact`. */
 export function redactByName(names: readonly RedactionName[]): RedactOptions {
   const patterns = names.flatMap((name) => (name === EXCEPTIONS ? [] : [redactionsByName[name]]))
   return { patterns, ...(names.includes(EXCEPTIONS) && { exceptions: true }) }

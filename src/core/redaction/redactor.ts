@@ -1,4 +1,4 @@
-/** Redacts what enters logs, and what is stored beside them, by the rules of a server and of components. */
+/** Redacts what enters logs and documents, by the rules of the server and of components. */
 import type { Event } from '../model/event.ts'
 import { hasContent, mapContent, restoreFixed } from './event-content.ts'
 import { RedactionFailure } from './failure.ts'
@@ -19,12 +19,12 @@ export class Redactor {
     return this.matcher.redact(text)
   }
 
-  /** A JSON value, by the patterns alone. */
+  /** Redacts a JSON value, by the patterns only. */
   value(value: unknown): unknown {
     return redactValue(this.matcher, value)
   }
 
-  /** An event whose data is JSON. */
+  /** Redacts an event whose data is JSON. */
   event(event: Event): Event {
     if (!hasContent(event.type)) return event
     try {
@@ -36,7 +36,7 @@ export class Redactor {
     }
   }
 
-  /** By the hooks alone: for texts whose patterns were looked for across their pieces. */
+  /** Applies only the hooks, for texts whose patterns were matched across deltas. */
   hooked(event: Event): Event {
     return this.#rules.hooks.reduce(applyHook, event)
   }
@@ -67,7 +67,7 @@ function applyHook(event: Event, hook: RedactHook): Event {
     throw new RedactionFailure('event hook', `threw ${nameOf(cause)} for ${event.type}`)
   }
   if (returned instanceof Promise) {
-    returned.catch(() => {}) // that it is a promise is the failure
+    returned.catch(() => {}) // the failure is that it is a promise
     throw new RedactionFailure('event hook', `returned a promise for ${event.type}, and must be synchronous`)
   }
   const restored = restoreFixed(event, returned)
@@ -75,7 +75,7 @@ function applyHook(event: Event, hook: RedactHook): Event {
   return restored
 }
 
-/** How a run ends, or is asked to, must be in its log, even if a hook fails for it. */
+/** Terminal events and stop requests must be logged even if a hook fails for them. */
 function withoutContent(event: Event, { failure }: RedactionFailure): Event | undefined {
   switch (event.type) {
     case 'run.failed': {

@@ -8,22 +8,22 @@ import type { RedactOptions } from './redaction.ts'
 import type { Redactor } from './redactor.ts'
 import { TextStream } from './text-stream.ts'
 
-/** Where deltas have their text, and what tells the streams of one actor apart. */
+/** Text field of each delta type, and the field that distinguishes the streams of one actor. */
 const DELTAS: Partial<Record<EventType, { readonly text: string; readonly id: string }>> = {
   'text.delta': { text: 'text', id: 'message' },
   'reasoning.delta': { text: 'text', id: 'message' },
   'tool.drafted': { text: 'delta', id: 'call' },
 }
 
-/** Streams of one run that are matched at once; the oldest one makes room for another. */
+/** Maximum streams of one run that are matched at once. Beyond it, the oldest is flushed. */
 const STREAMS_MAX = 256
 
 interface Stream {
   readonly actor: string
   readonly text: TextStream
-  /** The last of its deltas. */
+  /** The last delta. */
   event: Event
-  /** Nothing but deltas came from its actor since. */
+  /** The actor has emitted nothing but deltas since. */
   isCurrent: boolean
 }
 
@@ -38,18 +38,18 @@ export class RunRedaction {
     this.#bounds = bounds
   }
 
-  /** Redacts by the rules of a component that is called, too, from now on. */
+  /** Also redacts by the rules of a called component from now on. */
   include(options: RedactOptions): void {
     this.#redactor = this.#redactor.with(options)
     for (const { text } of this.#streams.values()) text.matcher = this.#redactor.matcher
   }
 
-  /** A redacted event, its data as JSON. */
+  /** Redacts an event. Its data must be JSON. */
   event(event: Event): Event {
     return this.#redactor.event(eventOf(encodeEvent(event, this.#bounds).body))
   }
 
-  /** The redacted events to append for an emission: the actor's held text comes first. */
+  /** The redacted events to append for an emission. Buffered text of the actor comes first. */
   push(encoded: EncodedEvent): EncodedEvent[] {
     const event = eventOf(encoded.body)
     const delta = DELTAS[event.type]
@@ -61,14 +61,14 @@ export class RunRedaction {
     return [...buffered, this.#encoded(this.#redactor.event(event))]
   }
 
-  /** Releases the held text of an actor: something else is about to come from it. */
+  /** Flushes the buffered text of an actor before another event of it. */
   settle(actor: Actor | undefined): EncodedEvent[] {
     const streams = this.#of(actor)
     for (const stream of streams) stream.isCurrent = false
     return this.#flush(streams)
   }
 
-  /** Releases the held text of an actor that has come to its end. */
+  /** Flushes the buffered text of an actor that has ended. */
   end(actor: Actor | undefined): EncodedEvent[] {
     const buffered = this.settle(actor)
     for (const [key, stream] of this.#streams) if (stream.actor === actorKey(actor)) this.#streams.delete(key)
@@ -128,7 +128,7 @@ export class RunRedaction {
   }
 }
 
-/** A secret may be cut into several events of an upstream, so that only what is derived from them can be redacted. */
+/** A secret may be split over several events of an upstream, so only the derived events can be redacted. */
 function withoutData({
   data: { data: _data, ...data },
   ...event

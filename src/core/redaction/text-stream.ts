@@ -1,27 +1,27 @@
 /**
- * Redacts a text that arrives in pieces. A possible beginning of a match is held back until it is decided, at most `Matcher.maxHold`
- * characters. A longer match is redacted there, together with what follows up to the next blank.
+ * Redacts a text that arrives in pieces. A possible start of a match is buffered until it is decided, at most `Matcher.maxHold`
+ * characters. A longer match is redacted up to the next blank.
  */
 import { type Matcher, replaceMatches } from './matcher.ts'
 
-/** Released characters that the matching of later ones may look back at. */
+/** Released characters that later matches may look back at. */
 const LOOK_BEHIND = 64
 
 export class TextStream {
   matcher: Matcher
-  /** The end of what was released, as it was before redaction. */
+  /** The end of the released text, before redaction. */
   #context = ''
   #buffered = ''
-  /** What was released last is a mark: a match that continues needs no other one. */
+  /** The released text ends with a replacement: a match that continues needs no other one. */
   #endsMasked = false
-  /** A match was too long to be held: the rest of it is left out. */
+  /** A match was too long to buffer: the rest of it is dropped. */
   #isSkipping = false
 
   constructor(matcher: Matcher) {
     this.matcher = matcher
   }
 
-  /** What can be released now; '' for nothing. */
+  /** Returns the text that can be released now; '' if none. */
   push(piece: string): string {
     const more = this.#isSkipping ? piece.replace(/^\S+/, '') : piece
     if (more === '') return ''
@@ -33,7 +33,7 @@ export class TextStream {
     return this.#release(false)
   }
 
-  /** Releases all of it; what comes later may still be part of the same match. */
+  /** Releases everything. Later text may still be part of the same match. */
   flush(): string {
     return this.#buffered === '' ? '' : this.#release(true)
   }
@@ -61,7 +61,7 @@ export class TextStream {
     const within = matches.filter(({ start, end }) => end > base && start < to)
     const first = within[0]
     if (first === undefined || first.start >= base) return replaceMatches(text, within, base, to)
-    // Its beginning was released when the stream was flushed.
+    // The start of the match was released when the stream was flushed.
     const rest = replaceMatches(text, within.slice(1), first.end, to)
     return this.#endsMasked ? rest : first.mark + rest
   }
@@ -74,7 +74,7 @@ function endOf(text: string, from: number): string {
   return before + text.slice(from)
 }
 
-/** Halves of a character are not released apart. */
+/** Avoids splitting a surrogate pair. */
 function wholeCharacter(text: string, to: number, base: number): number {
   const before = text.charCodeAt(to - 1)
   return to > base && before >= 0xd800 && before < 0xdc00 ? to - 1 : to

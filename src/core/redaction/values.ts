@@ -1,10 +1,10 @@
 /** Redacts JSON values: texts, keys of objects, and long numbers, which may be card numbers. */
 import type { Matcher } from './matcher.ts'
 
-/** Smaller numbers are not looked at. */
+/** Smaller numbers are not checked. */
 const NUMBER_MIN = 1e11
 
-/** The value itself if nothing in it is redacted. */
+/** Returns the same value if nothing in it is redacted. */
 export function redactValue(matcher: Matcher, value: unknown): unknown {
   if (typeof value === 'string') return matcher.redact(value)
   if (typeof value === 'number') return redactNumber(matcher, value)
@@ -41,7 +41,7 @@ function redactObject(matcher: Matcher, object: object): unknown {
   return isSame ? object : Object.fromEntries(entries)
 }
 
-/** Two keys that are redacted must not become one. */
+/** Keeps two redacted keys of an object distinct. */
 function freeName(entries: ReadonlyMap<string, unknown>, name: string): string {
   if (!entries.has(name)) return name
   return `${name}#${entries.size + 1}`

@@ -1,12 +1,12 @@
-/** Counts ticks of the event loop, on demand: code that gets the same number twice has not yielded in between. */
+/** Counts ticks of the event loop on demand: code that gets the same number twice has not yielded in between. */
 
-/** What is taken of the runtime's event loop. */
+/** The parts of the runtime's event loop in use. */
 export interface EventLoop {
   /** Calls `act` in the next tick. */
   defer(act: () => void): void
-  /** Calls `act` as soon as what waits now has had its turn. */
+  /** Calls `act` after the callbacks that are waiting now. */
   soon(act: () => void): void
-  /** Milliseconds of a clock that never steps. */
+  /** Monotonic clock, in milliseconds. */
   now(): number
 }
 
@@ -26,7 +26,7 @@ export let eventLoop = runtimeLoop
 export function replaceEventLoop(loop: EventLoop): () => void {
   const use = (next: EventLoop): void => {
     eventLoop = next
-    counting = false // what the other loop was to call may never come
+    counting = false // callbacks of the other loop may never come
     ticks++
   }
   use(loop)

@@ -2,8 +2,8 @@
 import { HoldfastError, messageOf } from '../model/errors.ts'
 
 /**
- * If it is missing, throws an error that says who needs which package, or packages separated by spaces. The import of `load` needs a
- * literal name, which the compiler leaves alone, and comments that keep bundlers from resolving a package that may not be installed.
+ * If a package is missing, throws an error that names it and its user. `names`: one package, or several separated by spaces.
+ * The import in `load` needs a literal name, and comments that keep bundlers from resolving a package that may not be installed.
  */
 export async function optionalPackage<Module>(
   user: string,

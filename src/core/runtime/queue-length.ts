@@ -1,4 +1,4 @@
-/** The length of the queue that all nodes share, asked with a timeout: one question at a time, whoever waits for it. */
+/** The length of the shared run queue, read with a timeout. Concurrent callers share one read. */
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { startTimer } from './timer.ts'
 
@@ -10,12 +10,12 @@ export class QueueLength {
     this.#deps = deps
   }
 
-  /** Undefined if the store does not answer in time. */
+  /** Undefined if the store does not respond in time. */
   now(): Promise<number | undefined> {
     const { store, limits, clock } = this.#deps
     this.#asking ??= store
       .queued()
-      .catch(() => undefined) // health reports say why
+      .catch(() => undefined) // health reports contain the reason
       .finally(() => (this.#asking = undefined))
     let stopTimer: (() => void) | undefined
     const late = new Promise<undefined>((resolve) => {

@@ -1,4 +1,4 @@
-/** Attempts that this node started and runs that it ended, since its start. */
+/** Counts the attempts that this node started and the runs that it ended, since its start. */
 import type { EventType } from '../model/event.ts'
 import type { RunStatus } from '../model/run.ts'
 
@@ -15,7 +15,7 @@ export class RunCounts {
   readonly ended: Record<Ended, number> = { completed: 0, failed: 0, cancelled: 0, rejected: 0 }
   attempts = 0
 
-  /** An event that changes a run was added to its log. */
+  /** Counts an event that changes a run. */
   added(type: EventType): void {
     const ending = endings[type]
     if (ending !== undefined) this.ended[ending]++

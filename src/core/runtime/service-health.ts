@@ -17,16 +17,16 @@ export interface ServiceHealth {
   readonly running: number
   readonly subscribers: number
   readonly eventLoop?: EventLoopHealth
-  /** Other servers whose components are served here. */
+  /** Upstreams whose components are served here. */
   readonly upstreams?: readonly SourceHealth[]
 }
 
 export interface ServiceLoad extends Pick<RunCounts, 'attempts' | 'ended'> {
   readonly running: number
-  /** Runs that execute here and have no slot while they sleep. */
+  /** Sleeping runs of this node without a worker slot. */
   readonly sleeping: number
   readonly subscribers: number
-  /** Events by which the subscriber that is furthest behind is behind. */
+  /** Lag of the slowest subscriber, in events. */
   readonly lag: number
   /** Runs of dead workers that this node recovered. */
   readonly recovered: number
@@ -65,12 +65,12 @@ export class HealthMonitor {
     return this.#healthWith(await this.#probe.health())
   }
 
-  /** Queued runs of all nodes; undefined if the store does not answer in time. */
+  /** Queued runs of all nodes; undefined if the store does not respond in time. */
   queueLength(): Promise<number | undefined> {
     return this.#queue.now()
   }
 
-  /** The node's current load, and what it did since it started. */
+  /** The node's current load, and its counts since it started. */
   load(): ServiceLoad {
     const { counts, dispatcher, reader } = this.#options
     const { attempts, ended } = counts

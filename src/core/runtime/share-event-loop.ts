@@ -1,7 +1,7 @@
 /**
  * Cooperative time slicing. An in-process store resolves at once, so long read loops would starve the event loop; they await
- * `shareEventLoop` before each step. Executing runs does not use it: a claimed run that waited for a later tick could be overtaken by
- * runs that still fit into this one.
+ * `shareEventLoop` before each step. Executing runs does not use it: a claimed run that waited for a later tick could be overtaken
+ * by runs that still start in this one.
  */
 import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 
@@ -9,7 +9,7 @@ import { eventLoop, eventLoopTick } from './event-loop-tick.ts'
 const READS_MS = 10
 /** Requests get less: a burst arrives in one tick, and timers, commits and streams wait until it ends. */
 const REQUESTS_MS = 2
-/** Folding a long log is work for later requests: live streams of other runs go first. */
+/** Folding a long log serves later requests: live streams of other runs go first. */
 const FOLDS_MS = 4
 /** Maximum waiting loops that are resumed in one tick. */
 const AT_ONCE_MAX = 64
@@ -18,7 +18,7 @@ class LoopShare {
   readonly #turnMs: number
   #tick = -1
   #began = 0
-  /** First come, first served; at most as many as there are reads or requests under way. */
+  /** FIFO queue, at most as long as the number of reads or requests in progress. */
   readonly #waiting: (() => void)[] = []
   #scheduled = 0
 
@@ -26,7 +26,7 @@ class LoopShare {
     this.#turnMs = turnMs
   }
 
-  /** Undefined while this tick has time left; else a promise that resolves in a later one. */
+  /** Undefined while this tick has time left; otherwise a promise that resolves in a later tick. */
   take(): Promise<void> | undefined {
     if (this.#hasTimeLeft()) return undefined
     return new Promise((resolve) => {
@@ -61,12 +61,12 @@ const reads = new LoopShare(READS_MS)
 const requests = new LoopShare(REQUESTS_MS)
 const folds = new LoopShare(FOLDS_MS)
 
-/** Undefined while this tick has time left; else a promise that resolves in a later one. */
+/** Undefined while this tick has time left; otherwise a promise that resolves in a later tick. */
 export function shareEventLoop(): Promise<void> | undefined {
   return reads.take()
 }
 
-/** Like `shareEventLoop`, before each client request is handled. */
+/** Like `shareEventLoop`; awaited before each client request is handled. */
 export function paceRequests(): Promise<void> | undefined {
   return requests.take()
 }

@@ -1,15 +1,15 @@
 /**
- * Probes a store now: `Store.health` reports only the last attempt, and a silent connection has not failed yet. Concurrent callers share a
- * probe, and few are in flight.
+ * Probes a store. `Store.health` reports only the last attempt, and a silent connection has not failed yet. Concurrent callers share
+ * a probe, and few are in flight.
  */
 import { detailOf } from '../model/errors.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import type { StoreHealth } from '../ports/store.ts'
 import { startTimer } from './timer.ts'
 
-/** Questions that were not answered and may still be. */
+/** Maximum probes in flight. */
 const UNANSWERED_MAX = 3
-/** No run has it: the question is cheap, and goes to the server like any other. */
+/** An id that no run has: the read is cheap, and reaches the server like any other. */
 const NO_RUN = 'probe'
 
 export class StoreProbe {
@@ -21,7 +21,7 @@ export class StoreProbe {
     this.#deps = deps
   }
 
-  /** Answers within the bound; who asks meanwhile gets the same answer. */
+  /** Resolves within the timeout. Concurrent callers share the result. */
   health(): Promise<StoreHealth> {
     this.#probing ??= this.#ask().finally(() => (this.#probing = undefined))
     return this.#probing

@@ -1,8 +1,8 @@
-/** Timers of any length. Those of the runtime fire at once beyond 2^31 - 1 milliseconds. */
+/** Timers of any length. The runtime's own timers fire immediately above 2^31 - 1 milliseconds. */
 
 import type { Clock } from '../ports/clock.ts'
 
-/** Where timers come from. */
+/** Source of timers. */
 type Timers = Pick<Clock, 'startTimer'>
 
 /** Maximum delay of a timer of the runtime. */

@@ -1,12 +1,12 @@
-/** Token buckets by key: each key may take `burst` at once and `perSecond` in the long run. */
+/** Token buckets by key: each key may take `burst` tokens at once and `perSecond` on average. */
 
 export interface BucketOptions {
-  /** 0 is no limit. */
+  /** 0 disables the limit. */
   readonly perSecond: number
   readonly burst: number
-  /** Buckets that are remembered; beyond it the one that was used longest ago is forgotten, and is full again. */
+  /** Maximum buckets in memory. Beyond it the least recently used is dropped, and starts full again. */
   readonly maxKeys?: number
-  /** Milliseconds of a clock that never steps. */
+  /** Monotonic clock, in milliseconds. */
   readonly now?: () => number
 }
 
@@ -22,7 +22,7 @@ export class TokenBuckets {
   readonly #burst: number
   readonly #maxKeys: number
   readonly #now: () => number
-  /** In the order of their last use. */
+  /** Least recently used first. */
   readonly #buckets = new Map<string, Bucket>()
 
   constructor({ perSecond, burst, maxKeys = KEYS_MAX, now = () => performance.now() }: BucketOptions) {
@@ -32,7 +32,7 @@ export class TokenBuckets {
     this.#now = now
   }
 
-  /** Takes a token. Returns 0, or the milliseconds until the next one when there is none. */
+  /** Takes a token. Returns 0, or the milliseconds until the next token if there is none. */
   take(key: string): number {
     if (this.#perMs === 0) return 0
     const tokens = this.#tokens(key)
@@ -46,7 +46,7 @@ export class TokenBuckets {
     if (this.#buckets.has(key)) this.#set(key, Math.min(this.#burst, this.#tokens(key) + 1))
   }
 
-  /** Sums of fractions are a little off; a thousandth of a token does not matter. */
+  /** Tolerates rounding: a thousandth of a token does not matter. */
   #waitMs(tokens: number): number {
     return Math.max(0, Math.ceil((1 - tokens) / this.#perMs - 0.001))
   }

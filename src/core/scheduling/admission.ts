@@ -7,7 +7,7 @@ const RETRY_MS = 5000
 
 export class Admission {
   readonly #deps: NodeDeps
-  /** Starts that are about to be queued from here, by owner. */
+  /** Starts of this node that are about to be queued, by owner. */
   readonly #entering = new Map<string, number>()
   #enteringAll = 0
 
@@ -16,9 +16,9 @@ export class Admission {
   }
 
   /**
-   * Reserves a queue position for a run that is about to be created; call what it returns when that is done. Throws `rate_limited` when the
-   * queue is full, and when the owner has as many runs in it as positions are left: so one owner alone gets half of the queue, two
-   * get a third each, and an owner's first run finds room.
+   * Reserves a queue position for a run that is about to be created. Call the returned function once that is done. Throws
+   * `rate_limited` if the queue is full, or if the owner has as many queued runs as the queue has free positions. One owner can
+   * therefore fill at most half of the queue, two owners a third each, and a new owner always finds a position.
    */
   async enter(owner: string): Promise<() => void> {
     const { store, limits } = this.#deps

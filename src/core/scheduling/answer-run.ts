@@ -11,11 +11,11 @@ import { validateAnswers } from '../execution/validate-answers.ts'
 
 export interface AnswerParts extends NodeDeps {
   readonly dispatcher: Dispatcher
-  /** Executes a run that was claimed here, and logs failures. */
+  /** Executes a run that was claimed for this node, and logs failures. */
   readonly execute: (claimed: StoredRun) => void
 }
 
-/** Resolves when the run has started again, or when its answers are recorded for a node that serves it. */
+/** Resolves when the run has started again, or when its answers are recorded for a node that serves its component. */
 export async function answerRun(deps: AnswerParts, run: Run, runAnswers: RunAnswers): Promise<void> {
   const { store, registry, limits, dispatcher, execute } = deps
   const { id, component } = run
@@ -31,9 +31,9 @@ export async function answerRun(deps: AnswerParts, run: Run, runAnswers: RunAnsw
     check: (now) => validateAnswers(now, answers),
   })
   try {
-    validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime
+    validateAnswers(claimed.run, answers) // its questions may have changed meanwhile
   } catch (refusal) {
-    // This node holds it now: still paused, or abandoned by the node that resumed it.
+    // This node holds the claim: the run is still paused, or was abandoned by the node that resumed it.
     if (claimed.run.status === 'paused') await store.release(id, claimed.epoch)
     else execute(claimed)
     throw refusal

@@ -11,13 +11,13 @@ export interface PausedClaim {
   readonly id: string
   readonly owner: string
   readonly mayTakeOver: () => boolean
-  /** Throws when the run no longer waits for this answer. */
+  /** Throws if the run no longer waits for this answer. */
   readonly check: (run: Run) => void
 }
 
 /**
- * Answering a paused run claims it briefly. If the claimant dies, this waits for its lease to expire and then answers. The bound is two
- * leases: after losing the store, a node takes nothing over for one lease.
+ * Answering a paused run claims it briefly. If the claimant dies, this waits for its lease to expire and then answers. The wait is
+ * bounded by two leases: after losing the store, a node takes nothing over for one lease.
  */
 export async function claimPaused(deps: NodeDeps, { id, owner, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {
   const { store, clock, limits } = deps

@@ -1,6 +1,6 @@
 /**
- * Logs that clients write: runs that no component executes. They are paused between two appends. An append claims its run, decides by
- * what the log holds, writes, and releases it again, on any node (LOG-4). Appends that wait for the same claim share it.
+ * Logs that clients write: runs that no component executes, paused between two appends. An append claims its run, decides from the
+ * log, writes, and releases the run again, on any node (LOG-4). Appends that wait for the same claim share it.
  */
 import type { Access } from '../access/access.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
@@ -20,9 +20,9 @@ import type { Dispatcher } from './dispatcher.ts'
 import { loadExecution } from './load-execution.ts'
 
 interface ClientLogDraft {
-  /** What scopes and listings call it. No registered component. */
+  /** Component name for scopes and listings. Not a registered component. */
   readonly component: string
-  /** Names it among the logs of its owner. */
+  /** Identifies the log among the logs of its owner. */
   readonly key: string
   readonly metadata: Readonly<Record<string, unknown>>
   readonly protocol: string
@@ -55,7 +55,7 @@ interface ClientLogsParts {
   readonly views: ViewCache
 }
 
-/** Appends to one log that wait on this node. */
+/** Maximum appends to one log that wait on this node. */
 export const PENDING_MAX = 1000
 /** Bytes of one owner's appends that wait on this node: they are in memory. */
 export const PENDING_BYTES_MAX = 32 * 1024 * 1024
@@ -77,7 +77,7 @@ export class ClientLogs {
     this.#created = new CreationTime(parts.deps.store, parts.deps.clock)
   }
 
-  /** Throws unless the caller may create such logs. */
+  /** Throws if the caller may not create such logs. */
   async permitCreate(principal: Principal, component: string): Promise<void> {
     await this.#parts.access.requireStart(principal, component)
     // No upstream takes part in a log of a client, so an invented credential would never be found out.
@@ -85,7 +85,7 @@ export class ClientLogs {
       throw new HoldfastError('forbidden', 'no upstream has accepted your credential yet: start a run first')
   }
 
-  /** Creates an empty log, paused. */
+  /** Creates an empty log, as a paused run. */
   async create(principal: Principal, draft: ClientLogDraft): Promise<CreateResult> {
     const { deps, dispatcher, quotas } = this.#parts
     await this.permitCreate(principal, draft.component)
@@ -106,7 +106,7 @@ export class ClientLogs {
     return { kind: 'created', stored: (await deps.store.get(run.run.id))! }
   }
 
-  /** Decides by the view of the log and appends. Resolves when that is durable. `bytes`: size of what is appended, for quotas. */
+  /** Decides from the view of the log and appends. Resolves when that is durable. `bytes`: size of the append, for quotas. */
   async append<State, Result>(
     principal: Principal,
     id: string,
@@ -154,7 +154,7 @@ export class ClientLogs {
     this.#pending.delete(id)
   }
 
-  /** A log that has ended is not claimed: then what is decided may only tell what was. */
+  /** A closed log is not claimed. `decide` may then only report its state, not append. */
   async #appendBatch(id: string, kind: ViewKind<never, never>, batch: readonly Pending[]): Promise<void> {
     const { deps, views } = this.#parts
     const { RunLog, refusalOf } = await loadExecution()
@@ -190,7 +190,7 @@ export class ClientLogs {
     }
   }
 
-  /** Ends a log, whatever its state, and removes it. */
+  /** Ends a log in any state, and removes it. */
   async remove(principal: Principal, id: string, reason: string): Promise<void> {
     const { deps, access } = this.#parts
     await access.own(principal, id, 'remove')

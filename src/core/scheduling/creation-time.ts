@@ -1,8 +1,8 @@
-/** Creation times of runs. They never go back, so that listings and sessions keep the order in which runs were started. */
+/** Creation times of runs. They never decrease, so that listings and sessions keep the order in which runs were started. */
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 
-/** A run whose creation time is further ahead of the clock than this is not trusted. */
+/** A run whose creation time is further ahead of the clock than this is ignored. */
 const AHEAD_MAX_MS = 25 * 60 * 60 * 1000
 
 export class CreationTime {
@@ -25,14 +25,14 @@ export class CreationTime {
     return this.#last
   }
 
-  /** The clock may have been set back while no process was running. */
+  /** Reads the newest run: the clock may have been set back while no process was running. */
   async #seed(): Promise<void> {
     try {
       const [newest] = (await this.#store.list({ limit: 1 })).runs
-      // One later: of two runs of one moment the id decides, and ids go by the clock again after a restart.
+      // One later: ids order runs of the same millisecond, and after a restart they follow the clock again.
       if (newest !== undefined) this.#last = Date.parse(newest.run.createdAt) + 1
     } catch (cause) {
-      this.#seeded = undefined // the next start asks again
+      this.#seeded = undefined // the next start reads again
       throw cause
     }
   }

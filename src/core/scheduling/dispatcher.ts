@@ -15,7 +15,7 @@ import type { Hint, StopRequest, StoredRun } from '../ports/store.ts'
 import { repeatTimer } from '../runtime/timer.ts'
 
 export class Dispatcher {
-  /** Name under which this node claims runs; another one after every start. */
+  /** Name under which this node claims runs. Different after every start. */
   readonly owner: string
   readonly #deps: NodeDeps
   readonly #executions: LocalExecutions
@@ -46,7 +46,7 @@ export class Dispatcher {
     this.#stopWatching = deps.store.watch('*', (hint) => this.#hinted(hint))
   }
 
-  /** Looks for runs to take, now and from now on. */
+  /** Claims runs, now and from now on. */
   start(): void {
     const everyMs = Math.max(this.#deps.limits.leaseMs / 3, 50)
     this.#stopTending = repeatTimer(() => void this.#tend(), everyMs, this.#deps.clock)
@@ -54,12 +54,12 @@ export class Dispatcher {
     this.#claimer.poll()
   }
 
-  /** Runs of this node that take a worker slot. */
+  /** Runs of this node that use a worker slot. */
   get running(): number {
     return this.#executions.running
   }
 
-  /** Runs of this node that sleep without a slot. */
+  /** Sleeping runs of this node without a slot. */
   get sleeping(): number {
     return this.#executions.sleeping
   }
@@ -73,20 +73,20 @@ export class Dispatcher {
     return this.#executions.draining
   }
 
-  /** Whether this node may claim what another leased, once that lease has expired. */
+  /** Whether this node may claim runs whose lease of another node has expired. */
   get mayTakeOver(): boolean {
     return this.#leases.mayTakeOver
   }
 
   /**
-   * Reserves a worker slot for a run that is about to be created; undefined when no slot is free, or none of its owner's share. Call
-   * the returned function once the run exists.
+   * Reserves a worker slot for a run that is about to be created. Undefined if no slot is free, or the owner has used its share.
+   * Call the returned function once the run exists.
    */
   reserve(id: string, owner: string): (() => void) | undefined {
     return this.#claimer.reserve(id, owner)
   }
 
-  /** Executes a run that was claimed for this node, or records its answers for a node that can. */
+  /** Executes a run that was claimed for this node, or records its answers for a node that can execute it. */
   async take(claimed: StoredRun, runAnswers?: RunAnswers): Promise<void> {
     if (!this.isForOthers(claimed.run)) return this.#executions.take(claimed, runAnswers)
     try {
@@ -96,13 +96,13 @@ export class Dispatcher {
     }
   }
 
-  /** Other nodes may be able to execute it; this one is not. */
+  /** Whether only other nodes may be able to execute the run. */
   isForOthers({ component }: Run): boolean {
     const { store, registry, limits } = this.#deps
     return store.capabilities.shared && (limits.maxConcurrentRuns === 0 || registry.find(component) === undefined)
   }
 
-  /** Carries out a stop if the run executes here, or nowhere. */
+  /** Carries out a stop, if the run executes here or nowhere. */
   async stop(id: string, request: StopRequest): Promise<void> {
     if (await this.#executions.stop(id, request)) return
     const claimed = await this.#deps.store.claim(id, this.owner, this.#deps.limits.leaseMs, {
@@ -113,14 +113,14 @@ export class Dispatcher {
     if (claimed !== undefined) await this.#executions.execute(claimed)
   }
 
-  /** Takes no more runs, lets the running ones finish within the bound, and hands the rest over. */
+  /** Claims no more runs, lets running ones finish within a timeout, and hands over the rest. */
   async drain(): Promise<void> {
     await this.#executions.drain()
     this.#stopWatching()
     await this.#claimer.settled()
     await this.#executions.handOver()
     this.#stopTending?.()
-    this.#leases.close() // not before: what still runs keeps its claims
+    this.#leases.close() // not earlier: running runs keep their claims
   }
 
   #hinted(hint: Hint): void {
@@ -133,9 +133,9 @@ export class Dispatcher {
     }
   }
 
-  /** Every third of a lease: hints can be lost, workers can die. */
+  /** Runs every third of a lease, because hints can be lost and workers can die. */
   async #tend(): Promise<void> {
-    if (this.#tending) return // the last time is not over yet
+    if (this.#tending) return // the previous call has not ended
     this.#tending = true
     try {
       await this.#abandoned.sweep()

@@ -24,13 +24,13 @@ export interface StartCommand {
   readonly idempotencyKey?: string
   /** It continues an earlier run of the caller from a position in its conversation. Default: it follows the session's earlier runs. */
   readonly branch?: Branch
-  /** Instead of the component's own policy. */
+  /** Overrides the component's policy. */
   readonly onBusySession?: BusyPolicy
-  /** The caller is about to stream it: the start is refused if the caller has no stream left. Default: false. */
+  /** The caller is about to stream the run: the start is refused if the caller has reached its limit of streams. Default: false. */
   readonly follows?: boolean
 }
 
-/** The run that a start makes of a component. */
+/** Builds the run and its first event from a start request. */
 export async function draftRun(
   deps: NodeDeps,
   createdAt: number,
@@ -106,12 +106,12 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
     )
 }
 
-/** Escapes of JSON: of U+0000, and of a surrogate without its other half, which is the only kind that is escaped. */
+/** JSON escapes of U+0000 and of lone surrogates, the only surrogates that are escaped. */
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i
 
 /**
- * Agents get the input as stored. If redaction changed it, that has to fit too: a run that could not parse its own input would
- * be accepted and then fail.
+ * Agents get the input as stored. If redaction changed it, the result must match the schema too: otherwise the run would be accepted
+ * and then fail to parse its own input.
  */
 async function checkInput(
   { clock }: NodeDeps,
@@ -131,7 +131,7 @@ async function checkInput(
   if (logged !== sent) refuse(await withTimeout(validate(schema, logged), id, clock), ' once it is redacted')
 }
 
-/** A schema may be asynchronous. */
+/** Maximum time of an asynchronous schema. */
 const VALIDATION_MS = 10_000
 
 async function withTimeout<Result>(validation: Promise<Result>, id: string, clock: Clock): Promise<Result> {
@@ -145,7 +145,7 @@ async function withTimeout<Result>(validation: Promise<Result>, id: string, cloc
   }
 }
 
-/** Fingerprint of a start. If inputs are redacted it is keyed, so that short inputs cannot be guessed from it. */
+/** Fingerprint of a start. Keyed if inputs are redacted, so that short inputs cannot be guessed from it. */
 async function fingerprint(
   { component, input, session, metadata, branch }: StartCommand,
   { digests, redactor }: NodeDeps,
@@ -163,7 +163,7 @@ async function fingerprint(
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The value with its keys in canonical order. */
+/** Sorts the keys of a value. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical)
   if (typeof value !== 'object' || value === null) return value

@@ -1,4 +1,4 @@
-/** What starting, executing and answering runs needs, and listening and reading do not. `load-execution.ts` loads it. */
+/** The modules that executing runs needs and serving does not. `load-execution.ts` loads them lazily. */
 export { refusalOf, RunLog } from '../execution/run-log.ts'
 export { redactRequested } from '../execution/encode-requested.ts'
 export { releaseWithAnswers } from '../recovery/run-answers.ts'

@@ -1,23 +1,23 @@
-/** Renews the leases of this node, on its own timer: nothing else that the node awaits delays a renewal. */
+/** Renews the leases of this node on its own timer, so that nothing else the node awaits delays a renewal. */
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { RenewalGap } from './renewal-gap.ts'
 import type { LeasedRun } from '../ports/store.ts'
 import { startTimer } from '../runtime/timer.ts'
 
-/** Executions of this node by run: epoch, and how much of the log is durable. */
+/** Executions of this node by run: epoch, and number of durable records. */
 export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly durable: number }>
 
 export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 'logger' | 'clock'> {
   readonly owner: string
-  /** What the node serves now, announced to the others. */
+  /** Components that the node serves now, announced to other nodes. */
   readonly components: () => readonly string[]
   readonly executing: () => Executions
-  /** A renewal was answered. `before`: what was executed when it was sent, which the answer may be older than. */
+  /** A renewal succeeded. `before`: the executions when it was sent; the response may be older than the current ones. */
   readonly renewed: (held: readonly LeasedRun[], before: Executions) => void
 }
 
-/** After a failed renewal the next one follows within this part of a lease. */
+/** A failed renewal is retried within this fraction of a lease. */
 const RETRY_PART = 1 / 12
 const INTERVAL_MIN_MS = 50
 
@@ -45,7 +45,7 @@ export class LeaseKeeper {
     this.#stopTimer?.()
   }
 
-  /** Whether this node may take over expired leases of other nodes. Always, if the store is not shared. */
+  /** Whether this node may take over expired leases of other nodes. Always true if the store is not shared. */
   get mayTakeOver(): boolean {
     return !this.#options.store.capabilities.shared || this.#gap.mayTakeOver(this.#elapsed())
   }

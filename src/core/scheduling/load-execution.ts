@@ -1,10 +1,10 @@
-/** Loads what executes runs at its first use, because a server listens sooner without it. */
+/** Loads the modules that execute runs at first use: a server listens sooner without them. */
 
 type ExecutionModules = typeof import('./execution-modules.ts')
 
 let modules: ExecutionModules | undefined
 
-/** Not a promise once it is loaded: then it costs a run nothing. */
+/** Returns the modules without a promise once they are loaded, so that later runs pay nothing. */
 export function loadExecution(): ExecutionModules | Promise<ExecutionModules> {
   return modules ?? import('./execution-modules.ts').then((loaded) => (modules = loaded))
 }

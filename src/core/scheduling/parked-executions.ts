@@ -1,4 +1,4 @@
-/** Executions of paused runs that are still in memory, so that an answer continues them without reading the log. */
+/** Executions of paused runs that are still in memory, so that an answer resumes them without reading the log. */
 import type { RunExecution } from '../execution/run-execution.ts'
 
 export class ParkedExecutions {
@@ -10,7 +10,7 @@ export class ParkedExecutions {
     this.#max = max
   }
 
-  /** Evicts the oldest if there are too many: it is rebuilt from its log when it is resumed. */
+  /** Evicts the oldest beyond the limit. It is rebuilt from its log when it is resumed. */
   add(id: string, execution: RunExecution): void {
     this.#executions.set(id, execution)
     if (this.#executions.size <= this.#max) return

@@ -10,7 +10,7 @@ const GAP_PART = 2 / 3
 
 export class RenewalGap {
   readonly #leaseMs: number
-  /** When the last successful renewal was sent; if it ended a gap, when it was answered. */
+  /** When the last successful renewal was sent. If it ended a gap: when its response arrived. */
   #renewedAt: number | undefined
   #deferredUntil = Infinity
 
@@ -18,7 +18,7 @@ export class RenewalGap {
     this.#leaseMs = leaseMs
   }
 
-  /** A renewal succeeded; true if it ended a gap. */
+  /** Notes a successful renewal. Returns true if it ended a gap. */
   renewed(sentAt: number, now: number): boolean {
     const wasGap = this.#isGap(now)
     if (wasGap) this.#deferredUntil = now + this.#leaseMs

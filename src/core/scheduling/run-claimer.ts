@@ -1,4 +1,4 @@
-/** Claims runs from the store for this node, in the order of the queue, up to its capacity and within the shares of their owners. */
+/** Claims runs from the store for this node: in queue order, up to the node's capacity and within the shares of their owners. */
 import type { LeaseKeeper } from './lease-keeper.ts'
 import type { LocalExecutions } from './local-executions.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
@@ -8,7 +8,7 @@ import type { StoredRun } from '../ports/store.ts'
 /** Maximum consecutive retries because other nodes claimed the runs first. */
 const LOST_RACES_MAX = 5
 
-/** Claims that are asked for at a time: they share commits. */
+/** Concurrent claims: they share commits. */
 const CLAIMS_AT_ONCE = 32
 
 export interface RunClaimerOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'logger'> {
@@ -23,7 +23,7 @@ export class RunClaimer {
   readonly #options: RunClaimerOptions
   #polling: Promise<void> | undefined
   #pollAgain = false
-  /** More runs may be queued than there were slots: the next free slot goes to the queue, in its order, and not to a new start. */
+  /** More runs may be queued than there were slots: the next free slot goes to the queue, not to a new start. */
   #isBehind = false
 
   constructor(options: RunClaimerOptions) {
@@ -31,8 +31,8 @@ export class RunClaimer {
   }
 
   /**
-   * Reserves a worker slot for a run that is about to be created; undefined when no slot is free, or none of its owner's share. Call
-   * the returned function once the run exists.
+   * Reserves a worker slot for a run that is about to be created. Undefined if no slot is free, or the owner has used its share.
+   * Call the returned function once the run exists.
    */
   reserve(id: string, owner: string): (() => void) | undefined {
     const { executions, quotas } = this.#options
@@ -46,7 +46,7 @@ export class RunClaimer {
     }
   }
 
-  /** Claims what this node may claim. Calls while it is busy cause one more round. */
+  /** Claims what this node may claim. Calls during a poll cause one more poll. */
   poll(): void {
     const { executions, logger } = this.#options
     if (executions.draining) return
@@ -57,7 +57,7 @@ export class RunClaimer {
       .finally(() => (this.#polling = undefined))
   }
 
-  /** Resolves when the claims that are under way are done. */
+  /** Resolves when claims in progress are done. */
   async settled(): Promise<void> {
     await this.#polling
   }
@@ -72,14 +72,14 @@ export class RunClaimer {
       const found = await this.#withinShares(await this.#claimable(room))
       this.#isBehind = found.length >= room
       const hasClaimed = await this.#claimEach(found)
-      // Other nodes were faster; there may be as many left.
+      // Other nodes were faster, but more runs may be left.
       if (!hasClaimed && ++races < LOST_RACES_MAX) this.#pollAgain = true
     }
   }
 
   /**
-   * Runs that this node may claim. If no other node can, it also claims runs that it does not serve, to end them, unless their
-   * components may still be discovered.
+   * Runs that this node may claim. If no other node can serve a run, this node claims it to end it, unless its component may still
+   * be discovered.
    */
   #claimable(limit: number): Promise<readonly string[]> {
     const { store, registry, leases } = this.#options
@@ -87,7 +87,7 @@ export class RunClaimer {
     return store.claimable(limit, { components: registry.list().map(({ id }) => id), takeover: leases.mayTakeOver })
   }
 
-  /** Without the queued runs of owners that use their whole share of the slots. Runs that have started are not affected. */
+  /** Drops queued runs of owners that use their whole share of the slots. Runs that have started are kept. */
   async #withinShares(ids: readonly string[]): Promise<readonly string[]> {
     const { store, quotas } = this.#options
     if (!quotas.mayExceedSlotShare(ids.length)) return ids
@@ -97,7 +97,7 @@ export class RunClaimer {
     return runs.filter((run) => run.status !== 'queued' || within.has(run)).map(({ id }) => id)
   }
 
-  /** False when another node has taken some of them. */
+  /** Returns false if another node claimed some of them. */
   async #claimEach(ids: readonly string[]): Promise<boolean> {
     let taken = true
     const interrupted: StoredRun[] = []
@@ -115,11 +115,11 @@ export class RunClaimer {
     return taken
   }
 
-  /** Takes one run; into `interrupted` if it may only execute as a suspect. False when another node has it. */
+  /** Claims one run; adds it to `interrupted` if it is a crash suspect. Returns false if another node has it. */
   async #claim(id: string, interrupted: StoredRun[]): Promise<boolean> {
     const { store, limits, owner, executions, leases } = this.#options
     if (executions.draining) return true
-    // Its lease expired because this process was busy. No other node claimed it, so renew it.
+    // The lease expired because this process was busy. No other node claimed the run, so renew the lease.
     if (executions.has(id)) {
       await leases.renew()
       return true

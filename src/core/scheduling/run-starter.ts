@@ -15,7 +15,7 @@ import type { CreateResult, NewRun, StoredRun } from '../ports/store.ts'
 
 export interface StartedRun {
   readonly stored: StoredRun
-  /** False when the idempotency key named a run that exists. */
+  /** False if a run with the idempotency key exists. */
   readonly created: boolean
 }
 
@@ -27,7 +27,7 @@ export class RunStarter {
   readonly #created: CreationTime
   readonly #execute: (claimed: StoredRun) => void
 
-  /** `execute` gets every run that was claimed for this node when it was created. */
+  /** `execute`: called with every run that was claimed for this node at its creation. */
   constructor(deps: NodeDeps, dispatcher: Dispatcher, quotas: PrincipalQuotas, execute: (claimed: StoredRun) => void) {
     this.#deps = deps
     this.#quotas = quotas
@@ -51,7 +51,7 @@ export class RunStarter {
     const room = this.#dispatcher.reserve(draft.run.id, owner)
     let leaveQueue: (() => void) | undefined
     try {
-      // A run that waits for others in its session does not need a free slot.
+      // A run that waits for others in its session needs no free slot.
       if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
         leaveQueue = await this.#queue.enter(owner)
       const claim = { owner: this.#dispatcher.owner, ttlMs: this.#deps.limits.leaseMs }
@@ -78,7 +78,7 @@ export class RunStarter {
     return created
   }
 
-  /** A repeated start gets its run, even if no new starts are accepted. */
+  /** Returns the run of a repeated start, even if no new starts are accepted. */
   async #known({ run, idempotency }: NewRun): Promise<CreateResult | undefined> {
     if (idempotency === undefined) return undefined
     const known = await this.#deps.store.findByKey(run.owner, idempotency.key)
@@ -115,8 +115,8 @@ export class RunStarter {
   }
 
   /**
-   * Stops the runs before this one in its lane; it starts when they have ended. Runs that existed when it was created come before it,
-   * whatever the clocks say. Of several concurrent starts, the last one survives.
+   * Stops the earlier runs of the lane; this run starts when they have ended. Runs that existed when it was created count as
+   * earlier, whatever the clocks say. Of several concurrent starts, the last one survives.
    */
   async #interrupt(run: Run, earlier: readonly Run[]): Promise<void> {
     const { store, clock } = this.#deps

@@ -1,26 +1,26 @@
 /**
- * Worker slots of runs that do nothing but sleep (decision 13): other runs use them meanwhile. A run that wakes up waits for a slot,
- * before queued runs.
+ * Releases the worker slots of runs that do nothing but sleep (decision 13), so that other runs use them. A run that wakes up waits
+ * for a slot, ahead of queued runs.
  */
 
 /** The worker slot of one run. */
 export interface RunSlot {
-  /** The run sleeps. Returns whether its slot was released. */
+  /** Releases the slot. Returns false if it was kept. */
   giveUp(): boolean
-  /** The run does something: it has a slot again at once, whether or not one is free. */
+  /** Takes a slot at once, whether or not one is free: the run is active. */
   takeBack(): void
   /** Resolves when the run has a slot again. */
   regain(signal: AbortSignal): Promise<void>
 }
 
 export interface SleepingRunsOptions {
-  /** Sleeping runs beyond this keep their slots: each is held in memory. */
+  /** Maximum sleeping runs without slots, because each stays in memory. Further ones keep their slots. */
   readonly max: number
   readonly hasRoom: () => boolean
   readonly isExecuting: (id: string) => boolean
-  /** A run gave its slot up. */
+  /** Called when a run has released its slot. */
   readonly freed: (id: string, owner: string) => void
-  /** A run has a slot again. */
+  /** Called when a run has a slot again. */
   readonly onSlotTaken: (id: string, owner: string) => void
 }
 
@@ -28,14 +28,14 @@ export class SleepingRuns {
   readonly #options: SleepingRunsOptions
   /** Owners of the runs that gave up their slots, by run. */
   readonly #asleep = new Map<string, string>()
-  /** Runs that have woken up and wait for a slot, in that order; each with the sleeps of its branches that have ended. */
+  /** Runs that woke up and wait for a slot, in order; each with the wake-ups of its branches. */
   readonly #waking = new Map<string, Set<() => void>>()
 
   constructor(options: SleepingRunsOptions) {
     this.#options = options
   }
 
-  /** Runs that are executed here and have no slot. */
+  /** Number of runs of this node without a slot. */
   get size(): number {
     return this.#asleep.size
   }
@@ -48,7 +48,7 @@ export class SleepingRuns {
     }
   }
 
-  /** A slot may be free. */
+  /** Wakes runs if slots are free. */
   wakeSome(): void {
     for (const id of this.#waking.keys()) {
       if (!this.#options.hasRoom()) return
@@ -56,7 +56,7 @@ export class SleepingRuns {
     }
   }
 
-  /** The run is not executed here any more. */
+  /** Removes a run that this node no longer executes. */
   forget(id: string): void {
     this.#asleep.delete(id)
     this.#waking.delete(id)

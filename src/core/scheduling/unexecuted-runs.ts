@@ -1,5 +1,5 @@
 /**
- * Ends runs that no worker will execute: those that are to be stopped, and those whose component no node serves. Also releases leases
+ * Ends runs that no worker will execute: those with a requested stop, and those whose component no node serves. Also releases leases
  * that this node holds without executing the run.
  */
 import type { LeaseKeeper } from './lease-keeper.ts'
@@ -8,7 +8,7 @@ import type { NodeDeps } from '../ports/node-deps.ts'
 import type { ClaimableQuery, LeasedRun } from '../ports/store.ts'
 import { UnservedComponents } from './unserved-components.ts'
 
-/** Runs of one kind that one sweep ends at most. */
+/** Maximum runs of one kind that one sweep ends. */
 const ENDED_AT_ONCE = 20
 
 export interface UnexecutedRunsOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'clock'> {
@@ -21,7 +21,7 @@ export interface UnexecutedRunsOptions extends Pick<NodeDeps, 'store' | 'registr
 export class UnexecutedRuns {
   readonly #options: UnexecutedRunsOptions
   readonly #unserved: UnservedComponents
-  /** Leases of this node without an execution at the last renewal; and those that had none at the renewal before either. */
+  /** Leases of this node without an execution at the last renewal, and those without one at the last two. */
   #idle: ReadonlyMap<string, number> = new Map()
   #strays: readonly LeasedRun[] = []
 
@@ -36,7 +36,7 @@ export class UnexecutedRuns {
     await this.#endUnserved()
   }
 
-  /** A lease of this node without an execution, at two renewals in a row, was left by a request that failed. */
+  /** Releases leases without an execution at two consecutive renewals: a failed request left them. */
   noteStrays(held: readonly LeasedRun[]): void {
     const { executions } = this.#options
     const idle = held.filter(({ id }) => !executions.has(id) && !executions.gaveUp(id))
@@ -49,12 +49,12 @@ export class UnexecutedRuns {
     for (const { id, epoch } of this.#strays) if (!executions.has(id)) await store.release(id, epoch)
   }
 
-  /** Any node carries out a stop, whether or not it serves the component or has room (RUN-2). */
+  /** Any node carries out a stop, whether or not it serves the component or has a free slot (RUN-2). */
   #endStopped(): Promise<void> {
     return this.#endEach({ components: [] })
   }
 
-  /** Another node may serve what this one does not. What none has served for long is failed here, with that reason (RUN-1). */
+  /** Another node may serve a component that this one does not. A run whose component no node has served for long fails (RUN-1). */
   async #endUnserved(): Promise<void> {
     const { store, registry } = this.#options
     if (!store.capabilities.shared) return
@@ -62,7 +62,7 @@ export class UnexecutedRuns {
     if (components.length > 0) await this.#endEach({ components })
   }
 
-  /** Claims runs that are not to be executed, only ended. */
+  /** Claims runs to end them without executing them. */
   async #endEach(query: ClaimableQuery): Promise<void> {
     const { store, limits, owner, executions, leases } = this.#options
     const takeover = leases.mayTakeOver

@@ -1,16 +1,16 @@
 /**
- * Components that no node serves any more: after a timeout their runs are failed (RUN-1). The store knows whether a live node serves a
- * component; for how long there was none is measured here, so that no two clocks are compared.
+ * Finds components that no node serves any more: after a timeout their runs fail (RUN-1). The store knows whether a live node serves
+ * a component. The duration is measured here, so that no two clocks are compared.
  */
 import { elapsedOf } from '../ports/clock.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 
-/** Checks per timeout. */
+/** Number of checks per timeout. */
 const LOOKS = 60
 
 export class UnservedComponents {
   readonly #deps: Pick<NodeDeps, 'store' | 'limits' | 'clock'>
-  /** When each component was first seen without a node that serves it. */
+  /** When each component was first found without a node that serves it. */
   #since = new Map<string, number>()
   #nextLook = 0
 

@@ -1,26 +1,26 @@
 /**
- * Validates a value against a JSON Schema. Supports the keywords that restrict values, except patterns and formats; code that gets the
- * value is responsible for those.
+ * Validates a value against a JSON Schema. Supports the keywords that restrict values except patterns and formats, which the code
+ * that receives the value must check.
  */
 import type { SchemaIssue } from '../ports/schema.ts'
 
-/** The first problem, or undefined. Its message names the values that are allowed. */
+/** The first problem, or undefined. Its message names the allowed values. */
 export function checkJson(schema: unknown, value: unknown): SchemaIssue | undefined {
   const found = find(schema, value, { root: schema, depth: 0, path: '', budget: { left: CHECKS_MAX } })
   return found === undefined ? undefined : { path: found.path.slice(0, PATH_CHARS_MAX), message: found.message }
 }
 
-/** Deeper parts of a schema, or of a value, are not looked at. */
+/** Deeper parts of a schema or a value are not checked. */
 const DEPTH_MAX = 20
 const PATH_CHARS_MAX = 200
 
-/** References can make a small schema large: what is left after this many checks is not looked at. */
+/** References can make a small schema large: after this many checks the rest is accepted. */
 const CHECKS_MAX = 100_000
 
 type Schema = Readonly<Record<string, unknown>>
 
 interface Position {
-  /** Where references lead to. */
+  /** The document that references resolve in. */
   readonly root: unknown
   readonly depth: number
   readonly path: string
@@ -35,7 +35,7 @@ function find(schema: unknown, value: unknown, at: Position): SchemaIssue | unde
   if (type !== undefined && !typesOf(type).some((name) => isOfType(name, value))) return wrong(at, schema)
   if (Array.isArray(values) && !values.some((each) => isEqual(each, value))) return wrong(at, schema)
   if (Object.hasOwn(schema, 'const') && !isEqual(only, value)) return wrong(at, schema)
-  // Of several that fit, `oneOf` would want exactly one: no value is refused for fitting too well.
+  // `oneOf` is checked like `anyOf`: a value that matches several branches is accepted.
   for (const choices of [oneOf, anyOf])
     if (Array.isArray(choices) && !choices.some((each) => find(each, value, below) === undefined))
       return wrong(at, schema)
@@ -72,7 +72,7 @@ function inList(schema: Schema, value: readonly unknown[], at: Position): Schema
   return undefined
 }
 
-/** A list that is too long to be compared is not refused. */
+/** Lists that are too long to compare are accepted. */
 function hasRepeated(value: readonly unknown[]): boolean {
   if (value.length > COMPARED_MAX) return false
   return value.some((item, at) => value.slice(0, at).some((earlier) => isEqual(earlier, item)))
@@ -135,7 +135,7 @@ function codePoints(text: string, enough: number): number {
   return count
 }
 
-/** The part of the schema that a local reference names; anything if it names another document. */
+/** Resolves a local reference. A reference to another document accepts anything. */
 function referred(root: unknown, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return true
@@ -177,7 +177,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['null', 'null'],
 ])
 
-/** Values that are listed one by one, and choices of a schema. */
+/** Maximum enum values and alternatives named in a message. */
 const LISTED_MAX = 20
 
 function describe(schema: unknown, depth: number): string {
@@ -211,7 +211,7 @@ function isObject(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Both are JSON; the order of members makes no difference. */
+/** Deep equality of JSON values, whatever the order of keys. */
 function isEqual(left: unknown, right: unknown, depth = 0): boolean {
   if (Object.is(left, right)) return true
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false

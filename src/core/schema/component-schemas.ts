@@ -1,4 +1,4 @@
-/** The JSON Schemas that a component publishes. Every protocol that has a place for them shows these. */
+/** The JSON Schemas that a component publishes, for all protocols. */
 import type { Component } from '../ports/component.ts'
 import type { JsonSchema } from '../ports/schema.ts'
 import { jsonSchemaOf } from './json-schema.ts'

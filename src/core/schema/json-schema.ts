@@ -1,13 +1,13 @@
-/** The JSON Schema of a Standard Schema, for forms and listings, and a Standard Schema from a JSON Schema. */
+/** Converts Standard Schemas to JSON Schema, for forms and listings, and JSON Schemas to Standard Schemas. */
 import type { JsonSchema, SchemaIssue, StandardIssue, StandardSchema, ValueSchema } from '../ports/schema.ts'
 import { messageOf } from '../model/errors.ts'
 import { checkJson } from './check-json.ts'
 import { isDescribed, isStandardSchema, validate } from './validate.ts'
 
-/** `input`: of the values that it accepts; `output`: of those that it returns. */
+/** `input`: schema of the accepted values. `output`: schema of the returned values. */
 export type SchemaSide = 'input' | 'output'
 
-/** Throws if the library cannot tell; the message says what to do. */
+/** Throws if the library cannot convert the schema. The message says what to do. */
 export function jsonSchemaOf(schema: ValueSchema, side: SchemaSide): JsonSchema {
   const known = derived[side].get(schema)
   if (known !== undefined) return known
@@ -41,7 +41,7 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['zod', "update zod to 4.2 or newer, or pass { schema, jsonSchema: z.toJSONSchema(schema, { io: 'input' }) }"],
 ])
 
-/** What JSON Schema cannot express, such as a date, is described as any value instead of being refused. */
+/** Describes what JSON Schema cannot express, such as a date, as any value instead of throwing. */
 const lenient: ReadonlyMap<string, Record<string, unknown>> = new Map<string, Record<string, unknown>>([
   ['zod', { unrepresentable: 'any' }],
   ['arktype', { fallback: ({ base }: { base: unknown }) => base }],
@@ -60,12 +60,12 @@ export function fromJsonSchema<Value = unknown>(jsonSchema: JsonSchema): Standar
   })
 }
 
-/** A Standard Schema of a function that returns the value, or throws what is wrong with it. */
+/** A Standard Schema from a function that returns the value, or throws the problem. */
 export function fromCheck<Value>(check: (value: unknown) => Value, jsonSchema: JsonSchema): StandardSchema<Value> {
   return ownSchema(jsonSchema, (value) => ({ value: check(value) }))
 }
 
-/** The same schema without its transforms: it refuses what the schema refuses, and returns values unchanged. */
+/** The same schema without its transforms: refuses the same values, and returns them unchanged. */
 export function checkOnly<Input>(schema: ValueSchema<Input, unknown>): StandardSchema<Input> {
   return ownSchema(jsonSchemaOf(schema, 'input'), async (value) => {
     const { issues } = await validate(schema, value)
@@ -87,7 +87,7 @@ function toStandardIssue({ path, message }: SchemaIssue): StandardIssue {
   return { path: path === '' ? [] : [path], message }
 }
 
-/** Throws if it is not a schema, or if no JSON Schema can be derived from it. */
+/** Throws if the value is not a schema, or if no JSON Schema can be derived from it. */
 export function checkSchema(schema: unknown, side: SchemaSide): void {
   if (!isStandardSchema(schema) && !isDescribed(schema))
     throw new TypeError('must be a Standard Schema (zod, valibot, arktype, …) or { schema, jsonSchema }')

@@ -1,7 +1,7 @@
-/** A JSON Schema as a part of another document. */
+/** Embeds a JSON Schema in another document. */
 import type { JsonSchema } from '../ports/schema.ts'
 
-/** Without its dialect; local references lead to its place within the document: `root` is a JSON pointer such as `#/properties/input`. */
+/** Removes the dialect and rewrites local references. `root`: JSON pointer to the schema's position, such as `#/properties/input`. */
 export function nestedSchema(schema: JsonSchema, root: string): JsonSchema {
   const { $schema: _dialect, ...nested } = JSON.parse(
     JSON.stringify(schema, (key, value: unknown) =>

@@ -6,7 +6,7 @@ import { messageOf } from '../model/errors.ts'
 export interface ValidationResult {
   readonly value?: unknown
   readonly issues?: readonly SchemaIssue[]
-  /** What the schema's code threw, if it did. */
+  /** What the schema's code threw. */
   readonly cause?: unknown
 }
 
@@ -16,7 +16,7 @@ export async function validate(schema: ValueSchema, value: unknown): Promise<Val
     if (result.issues === undefined) return { value: result.value }
     return { issues: result.issues.slice(0, ISSUES_MAX).map(toIssue) }
   } catch (thrown) {
-    // A transform or a refinement threw, because of the value.
+    // A transform or a refinement threw for this value.
     return { issues: [{ path: '', message: messageOf(thrown).slice(0, MESSAGE_CHARS_MAX) }], cause: thrown }
   }
 }

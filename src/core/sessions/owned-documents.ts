@@ -12,7 +12,7 @@ export type OwnedDraft = Omit<DocumentDraft, 'owner'>
 
 export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit'> & { readonly limit?: number }
 
-/** What of a document changes; what is absent stays. */
+/** Changes to a document. Absent fields stay unchanged. */
 export type DocumentChanges = Pick<Partial<DocumentDraft>, 'label' | 'title' | 'body'>
 
 export interface DocumentChecks {
@@ -24,9 +24,9 @@ export interface DocumentChecks {
 }
 
 export interface PutOptions {
-  /** Write it although the owner has stored as much as it may: for what a run that was accepted needs. */
+  /** Ignore the storage quota, for documents that an accepted run needs. */
   readonly beyondQuota?: boolean
-  /** Write it as it is: for credentials that are encrypted, and for what is sent to others. */
+  /** Skip redaction, for encrypted credentials and for data that is sent to others. */
   readonly unredacted?: boolean
 }
 
@@ -52,7 +52,7 @@ export class OwnedDocuments {
     return this.#documents.get(this.#owner, collection, id)
   }
 
-  /** `expected`: the version that must be there, 0 for none. Undefined, and nothing changed, when it is another one. */
+  /** `expected`: the required current version; 0 if the document must not exist. Undefined, without a change, if the version differs. */
   async put(draft: OwnedDraft, expected?: number, options: PutOptions = {}): Promise<Document | undefined> {
     this.#checks.require('edit')
     const redactor = options.unredacted === true ? undefined : this.#checks.redactor
@@ -80,8 +80,8 @@ export class OwnedDocuments {
   }
 
   /**
-   * Changes a document by compare-and-set, and retries after a concurrent change. `change` returns undefined to
-   * leave it as it is. Undefined when there is no such document.
+   * Changes a document by compare-and-set, and retries after a concurrent change. `change` returns undefined to leave it unchanged.
+   * Undefined if there is no such document.
    */
   async update(
     collection: string,
@@ -131,7 +131,7 @@ export class OwnedDocuments {
   }
 }
 
-/** A page of a listing, of bounded size. */
+/** A page of documents within the size limit of a response. */
 export async function listWithin(documents: Documents, query: DocumentQuery, limits: Limits): Promise<DocumentPage> {
   for (const [what, count] of Object.entries({ offset: query.offset ?? 0, limit: query.limit })) {
     if (!Number.isSafeInteger(count) || count < 0)

@@ -1,4 +1,4 @@
-/** The history of a run's session: its earlier runs as messages, the newest that fit. */
+/** The history of a run's session: its earlier runs as messages, the newest within the limits. */
 import type { HistoryMessage, HistoryOptions } from '../ports/component.ts'
 import { isHoldfastError } from '../model/errors.ts'
 import type { EventData } from '../model/event.ts'
@@ -14,8 +14,8 @@ import { sessionLineage } from './session-fork.ts'
 import { TranscriptFold } from './transcript.ts'
 
 /**
- * Only runs that had ended when this one was first started, so a run that executes again gets the same history. Exchanges are whole:
- * the first that does not fit ends the search, and one in which nothing was answered is left out.
+ * Uses only runs that had ended when this one was first started, so every attempt gets the same history. Exchanges are not split:
+ * the first one beyond the limits ends the search, and one without a response is skipped.
  */
 export async function sessionHistory(
   store: Store,
@@ -70,7 +70,7 @@ async function earlierRuns(
   return found.slice(0, limit)
 }
 
-/** Reads what was asked and what was answered, as long as that is not too much to read. */
+/** Reads the input and output of runs, up to a limit of log bytes. */
 class ExchangeReader {
   readonly #store: Store
   readonly #maxPageBytes: number
@@ -82,7 +82,7 @@ class ExchangeReader {
     this.#bytesLeft = maxHistoryReadBytes
   }
 
-  /** Undefined when there is no exchange in it, or not any more. */
+  /** Undefined if the run has no exchange, or no longer has one. */
   async read(stored: StoredRun): Promise<HistoryMessage[] | 'too_large' | undefined> {
     try {
       const output = (await this.#outputInOneRead(stored)) ?? (await this.#outputInAll(stored))
@@ -102,7 +102,7 @@ class ExchangeReader {
     }
   }
 
-  /** Most runs end with their answer: then the rest of the log is not read. */
+  /** Most runs end with their output, so the rest of the log need not be read. */
   async #outputInOneRead({ run, next }: StoredRun): Promise<string | undefined> {
     if (run.status !== 'completed') return undefined
     const end = (await this.#page(run.id, next - 2, 1)).at(-1)

@@ -11,17 +11,17 @@ export interface SessionRemoval {
   readonly owner: string
   readonly session: string
   readonly stop: StopRequest
-  /** Resolves with true when a run's log has a record after an index, with false when the time or the signal ends the wait. */
+  /** Resolves with true when a run's log has a record after an index, with false at the timeout or abort. */
   readonly waitForMore: (id: string, after: number, timeoutMs: number, signal: AbortSignal) => Promise<boolean>
 }
 
 /**
- * The document goes last: after an interruption the session is still listed and can be removed again. After that it looks
- * once more, since a run may have begun meanwhile; it ends when there is neither a run nor a document.
+ * Removes the document last: after an interruption the session is still listed and can be removed again. Repeats until there is
+ * neither a run nor a document, because a run may have started meanwhile.
  */
 export async function removeSession(removal: SessionRemoval): Promise<void> {
   const { store, limits, owner, session } = removal
-  // By then a stop is carried out, even if the agent ignores it or its worker has died.
+  // Time within which a stop is carried out, even if the agent ignores it or its worker has died.
   const patienceMs = limits.stopGraceMs + limits.leaseMs + limits.pollIntervalMs
   const over = AbortSignal.timeout(patienceMs)
   for (let found = false; ; found = true) {
@@ -33,14 +33,14 @@ export async function removeSession(removal: SessionRemoval): Promise<void> {
     }
     if (over.aborted) throw new HoldfastError('conflict', `session ${session} still has runs; remove it again`)
     const ids = runs.map(({ run }) => run.id)
-    // All of them before the first is waited for: the end of one would let the next of its lane begin.
+    // Stops all of them before waiting for the first: the end of one would let the next of its lane start.
     await Promise.all(ids.map((id) => store.requestStop(id, removal.stop)))
     for (const id of ids) if (!(await untilEnded(removal, id, patienceMs, over))) throw notEnded(session, id)
     await Promise.all(ids.map((id) => store.remove(id)))
   }
 }
 
-/** Waits for the end of a run; false when it does not come in time. */
+/** Waits for the end of a run. Resolves with false at the timeout. */
 async function untilEnded(removal: SessionRemoval, id: string, timeoutMs: number, over: AbortSignal): Promise<boolean> {
   try {
     for (;;) {
@@ -49,7 +49,7 @@ async function untilEnded(removal: SessionRemoval, id: string, timeoutMs: number
       if (!(await removal.waitForMore(id, stored.next - 1, timeoutMs, over))) return false
     }
   } catch (cause) {
-    if (isHoldfastError(cause, 'not_found')) return true // somebody else removed it
+    if (isHoldfastError(cause, 'not_found')) return true // removed by somebody else
     throw cause
   }
 }

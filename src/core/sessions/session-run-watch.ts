@@ -1,12 +1,12 @@
 /**
- * Announces new runs of sessions to those who follow them, from the store's hints. A hint has no session, so each run that is new to
- * this node is looked up once. Hints may be lost: followers poll as well.
+ * Notifies followers of sessions about new runs, from the store's hints. A hint names no session, so each run that is new to this
+ * node is looked up once. Hints may be lost: followers poll as well.
  */
 import type { Hint, Store } from '../ports/store.ts'
 
-/** Runs that were looked up. The oldest are forgotten, and looked up again if they are still active. */
+/** Maximum runs remembered. The oldest are forgotten, and looked up again if they are still active. */
 const KNOWN_MAX = 10_000
-/** Further runs are left to polling. */
+/** Maximum concurrent lookups. Further runs are left to polling. */
 const LOOKUPS_MAX = 64
 
 export class SessionRunWatch {
@@ -46,7 +46,7 @@ export class SessionRunWatch {
       if (stored === undefined) return void this.#known.delete(id)
       for (const listener of this.#listeners.get(keyOf(stored.run.owner, stored.run.session)) ?? []) listener()
     } catch {
-      this.#known.delete(id) // the next hint tries again
+      this.#known.delete(id) // the next hint retries
     } finally {
       this.#lookups--
     }

@@ -1,4 +1,4 @@
-/** What a person reads of a run: its texts without retracted output, its input and its output. */
+/** The readable text of a run: its texts without retracted output, its input and its output. */
 import type { Actor, LoggedEvent } from '../model/event.ts'
 import { actorKey } from '../structure/actors.ts'
 import { TextFold } from '../structure/texts.ts'
@@ -20,18 +20,18 @@ export interface ActorTranscript extends SpokenText {
 export interface SpokenText {
   /** The whole text, as streamed in deltas. */
   readonly text: string
-  /** The text by message: messages with a tool call between them are not one sentence. */
+  /** The text by message: messages around a tool call are not one sentence. */
   readonly messages: readonly string[]
 }
 
-/** Folds a log that is at hand. */
+/** Folds a log that is in memory. */
 export function transcriptOf(log: Iterable<LoggedEvent>): Transcript {
   const fold = new TranscriptFold()
   for (const event of log) fold.add(event)
   return fold.transcript()
 }
 
-/** Folds a log that is read page by page: takes every event, in order. */
+/** Folds a log page by page. Pass it every event, in order. */
 export class TranscriptFold {
   readonly #texts = new TextFold()
   readonly #actors = new Map<string, Actor>()

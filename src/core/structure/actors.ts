@@ -7,8 +7,8 @@ export function actorKey(actor: Actor | undefined): string {
 }
 
 /**
- * Whether an actor is `outer` itself or was called by it, at any depth. A called actor's run id is its caller's, a slash and
- * its position, so `facts-more` is not within `facts`. Everyone is within the run's own component.
+ * Whether an actor is `outer` itself or was called by it, at any depth. A called actor's run id is its caller's, a slash and its
+ * position, so `facts-more` is not within `facts`. Every actor is within the run's own component.
  */
 export function isWithin(key: string, outer: string): boolean {
   return outer === '' || key === outer || key.startsWith(`${outer}/`)

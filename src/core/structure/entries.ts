@@ -1,9 +1,9 @@
-/** The entries of a run's structure: what its log means, in log order. An entry is immutable; a change replaces it. */
+/** The entries of a run's structure, in log order. An entry is immutable; a change replaces it. */
 import type { Failure, Question, Usage } from '../model/event.ts'
 import type { RunStatus } from '../model/run.ts'
 import type { TextEntry } from './texts.ts'
 
-/** What all entries have. */
+/** Common fields of entries. */
 export interface EntryFacts {
   /** Index of its first event: the entry's identity. */
   readonly index: number
@@ -14,16 +14,16 @@ export interface EntryFacts {
   readonly retracted: boolean
 }
 
-/** What all work has. */
+/** Common fields of work entries. */
 export interface WorkFacts extends EntryFacts {
-  /** It is in the ledger: retracting output does not undo it. */
+  /** The work is in the ledger: retracting output does not undo it. */
   readonly recorded: boolean
-  /** Index of the step around it. */
+  /** Index of the enclosing step. */
   readonly step?: number | undefined
   readonly endedAt?: string | undefined
 }
 
-/** `cut`: its process died, or its run ended before it did. */
+/** `cut`: its process died, or its run ended before the work did. */
 export type WorkState = 'running' | 'done' | 'failed' | 'cut'
 
 /** A tool call. */
@@ -32,7 +32,7 @@ export interface ToolEntry extends WorkFacts {
   readonly call: string
   readonly name: string
   readonly state: WorkState | 'drafting'
-  /** The input while the model is streaming it. */
+  /** The input, while the model streams it. */
   readonly draft: string
   readonly input?: unknown
   readonly progress?: unknown
@@ -82,13 +82,13 @@ export interface ArtifactEntry extends EntryFacts {
   readonly artifact: string
   readonly name?: string | undefined
   readonly mediaType: string
-  /** It is complete. */
+  /** Whether it is complete. */
   readonly whole: boolean
-  /** Newest first, so that a chunk costs the same however many there are. */
+  /** Newest first, so that adding a chunk costs the same however many there are. */
   readonly pieces: ArtifactPiece
 }
 
-/** One piece of an artifact; the earlier ones are linked by `previous`. */
+/** One piece of an artifact. `previous` links the earlier ones. */
 export interface ArtifactPiece {
   readonly index: number
   readonly previous: ArtifactPiece | undefined
@@ -106,7 +106,7 @@ export interface SourceEntry extends EntryFacts {
   readonly title?: string | undefined
 }
 
-/** A state, a change of it, or a value of the agent's own. */
+/** A state, a state change, or a custom value of the agent. */
 export interface FactEntry extends EntryFacts {
   readonly kind: 'state' | 'patch' | 'custom'
   readonly name: string
@@ -127,7 +127,7 @@ export interface AttemptEntry extends EntryFacts {
   readonly endedAt?: string | undefined
 }
 
-/** A worker released the run, or somebody requested its stop. */
+/** A release by the worker, or a stop request. */
 export interface NoticeEntry extends EntryFacts {
   readonly kind: 'release' | 'stop'
   readonly reason?: string | undefined
@@ -141,7 +141,7 @@ export interface QuestionsEntry extends EntryFacts {
   readonly endedAt?: string | undefined
 }
 
-/** Where output was retracted, and why. */
+/** A retraction of output, with its reason. */
 export interface RetractionEntry extends EntryFacts {
   readonly kind: 'retraction'
   readonly from: number

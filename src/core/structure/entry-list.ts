@@ -1,13 +1,13 @@
-/** The entries of a run's structure in log order, found by their index or by what they are about. */
+/** The entries of a run's structure in log order, indexed by log index and by reference. */
 import type { LoggedEvent } from '../model/event.ts'
 import { actorKey } from './actors.ts'
 import { type Entry, isOpen, type WorkEntry } from './entries.ts'
 import { refOf } from './saved-structure.ts'
 
-/** Omits fields of each kind of entry by itself. */
+/** `Omit`, distributed over a union. */
 type Without<Each, Field extends PropertyKey> = Each extends unknown ? Omit<Each, Field> : never
 
-/** An entry without what its first event says. */
+/** An entry without the fields of its first event. */
 type NewEntry = Without<Entry, 'index' | 'time' | 'actor' | 'retracted'>
 
 type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
@@ -16,12 +16,12 @@ export class EntryList {
   readonly #kinds: ReadonlySet<Entry['kind']> | undefined
   readonly #max: number
   readonly #entries = new Map<number, Entry>()
-  /** By kind and reference: the newest entry. */
+  /** The newest entry by kind and reference. */
   readonly #refs = new Map<string, number>()
   readonly #refOf = new Map<number, string>()
   readonly #open = new Set<number>()
 
-  /** Default for `kinds`: all. The oldest entries beyond `max` are forgotten. */
+  /** `kinds`: default all. Beyond `max`, the oldest entries are dropped. */
   constructor(kinds: readonly Entry['kind'][] | undefined, max: number) {
     this.#kinds = kinds === undefined ? undefined : new Set(kinds)
     this.#max = max
@@ -41,7 +41,7 @@ export class EntryList {
     return entry
   }
 
-  /** Adds a saved entry after those that began before it. */
+  /** Inserts a saved entry in log order. */
   restore(entry: Entry): void {
     if (!this.keeps(entry.kind)) return
     const ref = refOf(this.put(entry))

@@ -1,4 +1,4 @@
-/** `holdfast/structure`: what a run's events mean, with retracted output resolved. For servers and browsers. */
+/** `holdfast/structure`: folds a run's events into its structure, with retractions resolved. For servers and browsers. */
 export {
   type ActorEntry,
   type ArtifactEntry,

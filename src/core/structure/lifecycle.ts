@@ -1,8 +1,8 @@
-/** A run's status as its events tell it, with its open questions and its outcome. */
+/** Folds a run's events into its status, open questions and outcome. */
 import type { Failure, LoggedEvent, Question } from '../model/event.ts'
 import type { RunStatus } from '../model/run.ts'
 
-/** A run's status as its events tell it, with its open questions and its result. */
+/** A run's status, open questions and result, from its events. */
 export interface RunLifecycle {
   readonly status: RunStatus
   /** Open questions of a paused run. */
@@ -14,7 +14,7 @@ export interface RunLifecycle {
 
 export const queuedRun: RunLifecycle = { status: 'queued', questions: [] }
 
-/** Events that do not concern it leave the state as it is, by identity. */
+/** Events that do not concern the lifecycle return the same object. */
 export function lifecycleAfter<State extends RunLifecycle>(state: State, event: LoggedEvent): State {
   switch (event.type) {
     case 'run.started':

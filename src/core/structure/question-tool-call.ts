@@ -1,15 +1,15 @@
-/** Which tool call a question is about, for protocols that show questions as tool calls. */
+/** Maps questions to tool calls, for protocols that show questions as tool calls. */
 import type { Actor, Question } from '../model/event.ts'
 
 export interface QuestionToolCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: unknown
-  /** The question names no call of the log: its part is made for it. */
+  /** The question refers to no logged call, so a call is made up for it. */
   readonly isSynthetic: boolean
 }
 
-/** Calls are unique within an actor. */
+/** Call ids are unique within an actor. */
 export function toolCallId(run: string, actor: Actor | undefined, call: string): string {
   return actor === undefined ? call : `${actorName(run, actor)}:${call}`
 }
@@ -19,7 +19,7 @@ export function actorName(run: string, actor: Actor): string {
   return actor.run.startsWith(`${run}/`) ? actor.run.slice(run.length + 1) : actor.run
 }
 
-/** The call that is to be approved or executed. Undefined for questions that are answered in words. */
+/** The call to approve or execute. Undefined for questions that are answered with text. */
 export function questionToolCall(
   run: string,
   { id, kind, actor, prompt, details }: Question,
@@ -40,7 +40,7 @@ export function questionToolCall(
   return { toolCallId: id, toolName, input: input ?? { prompt }, isSynthetic: true }
 }
 
-/** An answer to an approval, in any of the forms that a component accepts. */
+/** The decision in an answer to an approval, in any accepted form. */
 export function decisionOf(answer: unknown): { readonly approved: boolean; readonly reason?: string } {
   const { approved, reason } = (typeof answer === 'object' && answer !== null ? answer : { approved: answer }) as {
     readonly approved?: unknown

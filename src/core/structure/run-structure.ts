@@ -1,6 +1,6 @@
 /**
  * Folds a run's log, event by event, into its structure, with all retractions resolved. The cost of an event does not depend on the
- * length of the run; a retraction looks at the entries since its `from`.
+ * length of the run; a retraction visits the entries since its `from`.
  */
 import type { Actor, LoggedEvent, LoggedEventOf } from '../model/event.ts'
 import { actorKey } from './actors.ts'
@@ -26,7 +26,7 @@ import { callerOf, WorkFold } from './work.ts'
 export interface StructureOptions {
   /** Kinds of entries to keep. Default: all. */
   readonly kinds?: readonly Entry['kind'][]
-  /** The oldest entries beyond it are forgotten. Default: 200,000. */
+  /** Maximum entries; the oldest beyond it are dropped. Default: 200,000. */
   readonly maxEntries?: number
 }
 
@@ -43,20 +43,20 @@ const ENTRIES_MAX = 200_000
  * ```
  */
 export class RunStructure {
-  /** Who acted, by key, in the order in which they began. */
+  /** Actors by key, in the order in which they started. */
   readonly actors = new Map<string, Actor>()
   readonly usage = new UsageFold()
   lifecycle: RunLifecycle = queuedRun
   readonly #entries: EntryList
   readonly #texts = new TextFold()
   readonly #work: WorkFold
-  /** Indexes of the output and work that is not retracted, ascending, but for text. */
+  /** Indexes of output and work that is not retracted, ascending, except text. */
   #live: number[] = []
   #maxLive = LIVE_MIN
-  /** Indexes of artifacts: a retraction may concern the end of one. */
+  /** Indexes of artifacts: a retraction may affect only the end of one. */
   readonly #artifacts = new Set<number>()
   #attempt: number | undefined
-  /** Time of the last event: when work ended that was cut off. */
+  /** Time of the last event, which is the end time of work that was cut off. */
   #last = ''
 
   constructor({ kinds, maxEntries = ENTRIES_MAX }: StructureOptions = {}) {
@@ -64,7 +64,7 @@ export class RunStructure {
     this.#work = new WorkFold(this.#entries)
   }
 
-  /** Restores what `save` returned, also after a way through JSON. Throws if another version saved it. */
+  /** Restores a structure that `save` returned (a JSON round trip is fine). Throws if another version saved it. */
   static restore(saved: SavedStructure, options?: StructureOptions): RunStructure {
     if (saved.version !== SAVED_VERSION)
       throw new TypeError(`the structure has version ${saved.version}, but this code restores version ${SAVED_VERSION}`)
@@ -84,7 +84,7 @@ export class RunStructure {
     return { ...rest, entries: [...entries] }
   }
 
-  /** Like `save`, with the entries one by one: read them before the next event. */
+  /** Like `save`, with lazy entries: read them before the next event. */
   saving(): Omit<SavedStructure, 'entries'> & { readonly entries: Iterable<SavedEntry> } {
     const { lifecycle, actors, usage } = this
     const { models, whole } = usage
@@ -127,18 +127,18 @@ export class RunStructure {
     return this.#entries.find('actor', whose)
   }
 
-  /** The step or the called component around an entry. */
+  /** The enclosing step or called component of an entry. */
   around(entry: Entry): Entry | undefined {
     const step = 'step' in entry ? this.get(entry.step) : undefined
     return step ?? this.called(entry.kind === 'actor' ? entry.caller : entry.actor)
   }
 
-  /** Frees an entry that its reader does not need any more. */
+  /** Frees an entry that its reader no longer needs. */
   forget(index: number): void {
     this.#entries.forget(index)
   }
 
-  /** Returns the entry that the event began or changed. */
+  /** Applies an event. Returns the entry that it started or changed. */
   apply(event: LoggedEvent): Entry | undefined {
     const { actor, index } = event
     if (actor !== undefined && !this.actors.has(actor.run)) this.actors.set(actor.run, actor)
@@ -194,7 +194,7 @@ export class RunStructure {
 
   #startAttempt(event: LoggedEventOf<'run.started'>): Entry | undefined {
     this.#endAttempt('cut', this.#last)
-    // Steps and actors in the ledger are resumed. A tool call is repeated, if at all, with an event of its own.
+    // Steps and actors in the ledger are resumed. A repeated tool call has an event of its own.
     for (const entry of this.open())
       if (entry.kind === 'tool' || !entry.recorded) this.#entries.change(entry, { state: 'cut', endedAt: this.#last })
     this.#attempt = event.index
@@ -214,7 +214,7 @@ export class RunStructure {
       : undefined
   }
 
-  /** The run waits no longer, or for more. */
+  /** Closes the questions of a pause: the run no longer waits, or waits for other questions. */
   #endQuestions({ time }: LoggedEvent): void {
     const questions = this.#entries.find('questions', '')
     if (questions?.endedAt === undefined) this.#entries.change(questions, { endedAt: time })
@@ -236,7 +236,7 @@ export class RunStructure {
     return this.#entries.put(entry)
   }
 
-  /** What an actor says after some events is not one text with what it said before. */
+  /** Ends texts that the event separates from later ones. */
   #breakText(event: LoggedEvent): void {
     if (BREAKS_ALL.has(event.type)) {
       this.#closeText('')
@@ -266,7 +266,7 @@ export class RunStructure {
   }
 
   #retract(event: DiscardedAttempt): Entry | undefined {
-    // In log order, whoever spoke first.
+    // In log order, whichever actor came first.
     const retractions = this.#texts.retract(event).toSorted((one, other) => one.retracted.index - other.retracted.index)
     for (const { left, retracted } of retractions) {
       if (left !== undefined) this.#entries.put(left)
@@ -292,7 +292,7 @@ export class RunStructure {
     for (const index of staying.toReversed()) this.#live.push(index)
   }
 
-  /** What an artifact had before the retraction stays. */
+  /** Keeps the pieces of an artifact from before the retraction. */
   #retractPieces(event: DiscardedAttempt, entry: Entry | undefined): void {
     if (entry?.kind !== 'artifact' || entry.retracted) return
     const from = retractedFrom(event, entry.actor)
@@ -305,7 +305,7 @@ export class RunStructure {
     this.#live.push(index)
     if (kind === 'artifact') this.#artifacts.add(index)
     if (this.#live.length < this.#maxLive) return
-    // Those that were forgotten leave their indexes behind.
+    // Removes indexes of dropped entries.
     this.#live = this.#live.filter((known) => this.get(known) !== undefined)
     for (const known of this.#artifacts) if (this.get(known) === undefined) this.#artifacts.delete(known)
     this.#maxLive = 2 * this.#live.length + LIVE_MIN

@@ -1,4 +1,4 @@
-/** A run's structure as JSON, from which it can be restored and folded on. */
+/** A run's structure as JSON, from which a fold can continue. */
 import type { Actor, Usage } from '../model/event.ts'
 import type { ArtifactEntry, ArtifactPiece, Entry } from './entries.ts'
 import { piecesOf } from './entries.ts'
@@ -6,14 +6,14 @@ import type { RunLifecycle } from './lifecycle.ts'
 import type { TextEntry } from './texts.ts'
 import type { ModelUsage } from './usage.ts'
 
-/** Changes when a structure of an older version could not be restored. */
+/** Incremented when structures of older versions cannot be restored. */
 export const SAVED_VERSION = 1
 
 /** A run's structure as JSON, from which it can be restored. */
 export interface SavedStructure {
   readonly version: number
   readonly lifecycle: RunLifecycle
-  /** In the order in which they began. */
+  /** In the order in which they started. */
   readonly actors: readonly Actor[]
   readonly usage: SavedUsage
   /** Time of the last event. */
@@ -33,8 +33,8 @@ export type SavedEntry = Exclude<Entry, TextEntry | ArtifactEntry> | SavedText |
 /** A text in a saved structure. */
 export interface SavedText extends TextEntry {
   /**
-   * How many characters each event added, so that a later retraction finds its place. A negative number stands for that many events
-   * in between. Absent if the text is retracted.
+   * Number of characters that each event added, so that a later retraction finds its position. A negative number stands for that
+   * many events in between. Absent if the text is retracted.
    */
   readonly pieces?: readonly number[]
 }
@@ -45,7 +45,7 @@ export interface SavedArtifact extends Omit<ArtifactEntry, 'pieces'> {
   readonly pieces: readonly Omit<ArtifactPiece, 'previous'>[]
 }
 
-/** `marks`: the index and the position of each piece of a text that is not retracted, alternating, by the entry's index. */
+/** `marks`: by entry index, alternating index and position of each piece of a text that is not retracted. */
 export function* saveEntries(
   entries: readonly Entry[],
   marks: ReadonlyMap<number, readonly number[]>,
@@ -84,7 +84,7 @@ function pieceLengths(marks: readonly number[], chars: number): number[] {
   return pieces
 }
 
-/** The marks of a text that begins at an index. */
+/** The marks of a text that starts at an index. */
 export function marksOf(index: number, pieces: readonly number[]): number[] {
   const marks: number[] = []
   let [next, chars] = [index, 0]
@@ -98,7 +98,7 @@ export function marksOf(index: number, pieces: readonly number[]): number[] {
   return marks
 }
 
-/** What an entry is found by, besides its index. */
+/** The reference by which an entry is found, besides its index. */
 export function refOf(entry: Entry): string | undefined {
   switch (entry.kind) {
     case 'tool':

@@ -1,7 +1,7 @@
-/** Events after which what an actor says is not one text with what it said before. */
+/** Lists the event types that end an actor's current text. */
 import type { EventType } from '../model/event.ts'
 
-/** Events after which an actor's text begins anew. */
+/** Event types that end an actor's current text: its next text delta starts a new entry. */
 export const BREAKS: ReadonlySet<EventType> = new Set([
   'text.completed',
   'reasoning.completed',
@@ -18,7 +18,7 @@ export const BREAKS: ReadonlySet<EventType> = new Set([
   'state.patched',
   'custom.emitted',
 ])
-/** Events after which everyone's does. */
+/** Event types that end the current text of every actor. */
 export const BREAKS_ALL: ReadonlySet<EventType> = new Set([
   'run.started',
   'run.paused',

@@ -1,17 +1,17 @@
 /**
- * A text that grows piece by piece and remembers which event added which piece, so that a retraction finds its place. Persistent: a
- * longer text shares what is there. Older pieces are packed, so a text takes little more memory than its characters, however many
- * events it came in.
+ * A text that grows piece by piece and remembers which event added which piece, so that a retraction finds its position. Persistent:
+ * a longer text shares the pieces of the shorter one. Older pieces are packed, so a text takes little more memory than its
+ * characters.
  */
 
-/** The newest piece, and so the text up to it. Undefined stands for the empty text. */
+/** The newest piece, which represents the text up to it. Undefined represents the empty text. */
 export interface TextPieces extends TextPiece {
-  /** Of those that are not packed. */
+  /** The previous piece, if it is not packed. */
   readonly previous: TextPieces | undefined
   readonly packed: PackedPieces | undefined
-  /** How many are not packed. */
+  /** Number of pieces that are not packed. */
   readonly loose: number
-  /** Characters of the text up to and with this piece. */
+  /** Characters of the text including this piece. */
   readonly length: number
 }
 
@@ -24,13 +24,13 @@ export interface TextPiece {
 interface PackedPieces {
   readonly previous: PackedPieces | undefined
   readonly text: string
-  /** The index of each piece and where it ends in `text`, by turns. */
+  /** Alternating: index of each piece, and its end in `text`. */
   readonly marks: readonly number[]
-  /** Characters up to and with these. */
+  /** Characters including these pieces. */
   readonly length: number
 }
 
-/** Pieces that are packed together. */
+/** Number of pieces that are packed together. */
 const PACKED = 64
 
 export function addPiece(pieces: TextPieces | undefined, index: number, text: string): TextPieces {
@@ -105,7 +105,7 @@ function unpack({ text, marks }: PackedPieces): TextPiece[] {
   return pieces
 }
 
-/** Without the pieces of events from an index on. */
+/** The text without the pieces of events from an index on. */
 export function retractPieces(pieces: TextPieces | undefined, from: number): TextPieces | undefined {
   let at = pieces
   while (at !== undefined && at.index >= from) at = at.previous

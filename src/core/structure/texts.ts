@@ -5,7 +5,7 @@ import { type DiscardedAttempt, retractedFrom } from './retraction.ts'
 
 export type Delta = Extract<LoggedEvent, { type: 'text.delta' | 'reasoning.delta' }>
 
-/** What an actor said without a break, within one message. A changed entry is a new object. */
+/** Consecutive text or reasoning of an actor within one message. A change creates a new object. */
 export interface TextEntry {
   readonly kind: 'text' | 'reasoning'
   /** Index of its first event. */
@@ -25,26 +25,26 @@ export interface TextAddition {
 }
 
 export interface TextRetraction {
-  /** What is left of the entry, if anything is. */
+  /** The rest of the entry, if any. */
   readonly left: TextEntry | undefined
   readonly retracted: TextEntry
 }
 
 interface Segment {
   entry: TextEntry
-  /** The index of each piece and its position in the text, by turns. */
+  /** Alternating: index of each piece, and its position in the text. */
   readonly marks: number[]
 }
 
 export class TextFold {
   readonly #segments = new Map<string, Segment[]>()
 
-  /** An actor's text and reasoning that is not retracted. */
+  /** Text and reasoning of an actor that is not retracted. */
   of(whose: string): TextEntry[] {
     return this.#segments.get(whose)?.map(({ entry }) => entry) ?? []
   }
 
-  /** Index and position of the pieces of each entry that is not retracted, by the entry's index. */
+  /** By entry index: index and position of the pieces of each entry that is not retracted. */
   marks(): ReadonlyMap<number, readonly number[]> {
     const found = new Map<number, readonly number[]>()
     for (const segments of this.#segments.values())
@@ -59,7 +59,7 @@ export class TextFold {
     else segments.push({ entry, marks })
   }
 
-  /** Continues the open entry of its actor, or begins one and closes the one before. */
+  /** Continues the actor's open entry, or closes it and starts a new one. */
   add({ type, index, time, actor, data: { text, message } }: Delta): TextAddition {
     const whose = actorKey(actor)
     const kind = type === 'text.delta' ? 'text' : 'reasoning'
@@ -77,14 +77,14 @@ export class TextFold {
     return { entry: last.entry, closed }
   }
 
-  /** Ends the open entry of an actor. */
+  /** Closes the open entry of an actor. */
   close(whose: string): TextEntry | undefined {
     const last = this.#segments.get(whose)?.at(-1)
     if (last?.entry.open !== true) return undefined
     return (last.entry = { ...last.entry, open: false })
   }
 
-  /** Newest first for each actor. */
+  /** Retracts text. Returns the retractions, newest first for each actor. */
   retract(event: DiscardedAttempt): TextRetraction[] {
     const retractions: TextRetraction[] = []
     for (const [whose, segments] of this.#segments) {
@@ -99,7 +99,7 @@ export class TextFold {
   }
 }
 
-/** What is left is closed: what follows begins a new entry, so that a long text is not copied by every retraction. */
+/** Closes the remaining entry. Later text starts a new entry, so a retraction never copies a long text. */
 function cutSegment(segment: Segment, from: number): TextRetraction {
   const { entry, marks } = segment
   const retracted = { ...entry, open: false, retracted: true }

@@ -1,4 +1,4 @@
-/** Token usage of a run: by model while it is running, in total when it has ended. Retracted output was paid for and counts. */
+/** Token usage of a run: by model while it is running, in total when it has ended. Includes retracted output, which was paid for. */
 import type { LoggedEvent, Usage } from '../model/event.ts'
 import type { SavedUsage } from './saved-structure.ts'
 
@@ -15,7 +15,7 @@ export interface ModelUsage {
 /** Folds token usage from a run's events: by model while it runs, in total when it has ended. */
 export class UsageFold {
   readonly #models = new Map<string, ModelUsage>()
-  /** Total from the run's final event. */
+  /** Total from the run's terminal event. */
   whole: Usage | undefined
 
   get models(): ModelUsage[] {

@@ -1,4 +1,4 @@
-/** What a user said, in any of the forms that protocols give an input. */
+/** Extracts the user's message from an input, in any of the forms that protocols use. */
 import type { Message } from '../model/conversation.ts'
 
 export interface InputFile {
@@ -13,7 +13,7 @@ export type UserInput =
   | { readonly messages: readonly Message[] }
   | { readonly text: string; readonly files: readonly InputFile[] }
 
-/** Inputs of other forms are shown as JSON. Undefined if nothing was said. */
+/** Other inputs are shown as JSON. Undefined if the input is empty. */
 export function userInputOf(input: unknown): UserInput | undefined {
   if (input === null || input === undefined) return undefined
   if (typeof input === 'string') return { text: input, files: [] }

@@ -1,4 +1,4 @@
-/** Folds tool calls, steps, called components and model requests, each with the step around it. */
+/** Folds tool calls, steps, called components and model requests, each with its enclosing step. */
 import type { LoggedEvent, LoggedEventOf } from '../model/event.ts'
 import { actorKey } from './actors.ts'
 import { type ActorEntry, type Entry, isOpen, type StepEntry, type ToolEntry } from './entries.ts'
@@ -6,14 +6,14 @@ import type { EntryList } from './entry-list.ts'
 
 export class WorkFold {
   readonly #entries: EntryList
-  /** By actor: indexes of its steps that may be open, innermost last. */
+  /** By actor: indexes of steps that may be open, innermost last. */
   readonly #steps = new Map<string, number[]>()
 
   constructor(entries: EntryList) {
     this.#entries = entries
   }
 
-  /** Continues with an entry that was restored. */
+  /** Continues from a restored entry. */
   restore(entry: Entry): void {
     if (entry.kind === 'step' && isOpen(entry)) this.#openSteps(entry.actor).push(entry.index)
   }
@@ -80,7 +80,7 @@ export class WorkFold {
     return this.#entries.change(tool, { draft: (tool?.draft ?? '') + event.data.delta })
   }
 
-  /** A call that is repeated after a crash is a new entry. */
+  /** A call that is repeated after a crash gets a new entry. */
   #callTool(event: LoggedEventOf<'tool.called'>): Entry | undefined {
     const { input, key } = event.data
     const known = this.#tool(event)
@@ -143,7 +143,7 @@ export class WorkFold {
     return this.#entries.begin(event, fields, refOf(event, request))
   }
 
-  /** The step that the log names, or the innermost open one of the actor. */
+  /** The step that the event names, or the innermost open step of the actor. */
   #stepAround(whose: string, within: string | undefined): number | undefined {
     const named = within?.startsWith('step:') === true ? within.slice('step:'.length) : undefined
     const step = named === undefined ? undefined : this.#entries.find('step', `${whose} ${named}`)
@@ -151,7 +151,7 @@ export class WorkFold {
     return this.#openSteps(whose).at(-1)
   }
 
-  /** Drops steps at its end that are over. */
+  /** Drops completed steps at the end of the list. */
   #openSteps(whose: string): number[] {
     const steps = this.#steps.get(whose) ?? []
     while (steps.length > 0 && !this.#isOpen(steps.at(-1)!)) steps.pop()
@@ -165,7 +165,7 @@ export class WorkFold {
   }
 }
 
-/** Ids of work are unique within an actor. */
+/** Work ids are unique within an actor. */
 function refOf({ actor }: LoggedEvent, id: string): string {
   return `${actorKey(actor)} ${id}`
 }
