@@ -146,7 +146,7 @@ export class ComponentSources {
     else
       this.#options.logger.warn(
         { ...about, error },
-        status === 'conflict' ? 'an upstream has ids that are taken' : 'an upstream is unreachable',
+        status === 'conflict' ? 'an upstream has component ids that are already in use' : 'an upstream is unreachable',
       )
   }
 }
@@ -154,7 +154,8 @@ export class ComponentSources {
 function checkNames(sources: readonly ComponentSource[]): void {
   const names = new Set<string>()
   for (const { name } of sources) {
-    if (names.has(name)) throw new HoldfastError('conflict', `two upstreams have the name ${name}: name one of them`)
+    if (names.has(name))
+      throw new HoldfastError('conflict', `two upstreams are named ${name}: give one of them another \`name\``)
     names.add(name)
   }
 }

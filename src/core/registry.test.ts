@@ -21,7 +21,7 @@ test('registry: an unknown component is not found', () => {
   const registry = new Registry([component('writer')])
   expect(registry.find('reader')).toBeUndefined()
   expect(registry.find('constructor')).toBeUndefined()
-  expect(() => registry.get('reader')).toThrow('no component "reader"')
+  expect(() => registry.get('reader')).toThrow('component "reader" not found')
   expect(
     isHoldfastError(
       thrownBy(() => registry.get('reader')),

@@ -38,7 +38,7 @@ export class Registry {
   get(id: string): Component {
     const component = this.#components.get(id)
     if (component === undefined) this.onUnknown?.()
-    if (component === undefined) throw new HoldfastError('not_found', `no component ${JSON.stringify(id)}`)
+    if (component === undefined) throw new HoldfastError('not_found', `component ${JSON.stringify(id)} not found`)
     return component
   }
 
@@ -65,7 +65,8 @@ function componentsById(components: Iterable<Component>): ReadonlyMap<string, Co
       run: runRule,
     })
     if (component.redact !== undefined) toRules(component.redact)
-    if (found.has(component.id)) throw new HoldfastError('conflict', `two components have the id ${component.id}`)
+    if (found.has(component.id))
+      throw new HoldfastError('conflict', `two components have the id ${component.id}: give one of them another id`)
     found.set(component.id, component)
   }
   return found

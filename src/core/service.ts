@@ -181,7 +181,7 @@ export class Service {
     const { data } = redactRequested({ type: 'stop.requested', data: why }, redactor, this.limits)
     const reasonField = data.reason === undefined ? {} : { reason: data.reason }
     const stored = await this.#store.requestStop(id, { at, by, ...reasonField })
-    if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
+    if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)
     return stored
   }
 
@@ -391,7 +391,10 @@ export class Service {
 
   #requireShares(): ShareLinks {
     if (this.#shares !== undefined) return this.#shares
-    throw new HoldfastError('unsupported', 'this server has no share links')
+    throw new HoldfastError(
+      'unsupported',
+      'share links are not available on this server: it has no key to sign them with',
+    )
   }
 
   #assertOpen(): void {

@@ -17,7 +17,7 @@ export class SessionRuns {
   async run(principal: Principal, component: Component, id: string): Promise<StoredRun> {
     const stored = await this.service.get(principal, id)
     if (stored.run.component === component.id) return stored
-    throw new HoldfastError('not_found', `no run ${id}`)
+    throw new HoldfastError('not_found', `run ${id} not found`)
   }
 
   /** Newest first. */

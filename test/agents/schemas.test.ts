@@ -45,7 +45,7 @@ describe.each(libraries)('a schema of %s', (_, schema) => {
     const refusal = await node.start('planner', { city: 'Oslo', days: '3' }).catch((thrown: unknown) => thrown)
     expect(refusal).toMatchObject({
       code: 'invalid_request',
-      message: expect.stringMatching(/^the input does not fit planner: days: /),
+      message: expect.stringMatching(/^the input does not match the schema of planner: days: /),
       details: { issues: [{ path: 'days', message: expect.any(String) }] },
     })
   })
@@ -95,7 +95,9 @@ describe('an input schema', () => {
     const hangs = z.string().refine(() => new Promise<boolean>(() => {}))
     const greeter = agent({ id: 'greeter', input: known, async *run(name) { yield name } }) // prettier-ignore
     const node = openNode({ components: [greeter] })
-    await expect(node.start('greeter', 'nobody')).rejects.toThrow('the input does not fit greeter: is nobody')
+    await expect(node.start('greeter', 'nobody')).rejects.toThrow(
+      'the input does not match the schema of greeter: is nobody',
+    )
     const late = openNode({
       components: [agent({ id: 'late', input: hangs, async *run() {} })],
       clock: { now: () => Date.now(), startTimer: (act, ms) => (ms === 10_000 && act(), () => {}) },
@@ -131,7 +133,7 @@ describe('an input schema', () => {
     }) // prettier-ignore
     const node = openNode({ components: [outer] })
     expect(textOf(await node.ended(await node.start('outer')))).toMatch(
-      /^invalid_input: the input does not fit inner: n: /,
+      /^invalid_input: the input does not match the schema of inner: n: /,
     )
   })
 
@@ -183,7 +185,7 @@ describe('an output schema', () => {
   })
 
   test.each(['returned', 'emitted'])(
-    'an output that does not fit and is %s fails the run, and names the path',
+    'an output that does not match the schema and is %s fails the run, and names the path',
     async (how) => {
       const emits = agent({ id: 'rated', output: rating, async *run() { yield { type: 'run.completed', data: { output: { stars: 9 } } } as const } }) // prettier-ignore
       const node = openNode({ components: [how === 'emitted' ? emits : rated({ stars: 9 })] })

@@ -14,5 +14,8 @@ test('docs/components.md: the program with schemas runs, asks and answers', asyn
       if (event.type === 'run.completed') console.log(JSON.stringify([refused, event.data.output]))
     }
     await hf.close()`)
-  expect(JSON.parse(printed)).toEqual([expect.stringMatching(/^the input does not fit planner: from: /), { days: 3 }])
+  expect(JSON.parse(printed)).toEqual([
+    expect.stringMatching(/^the input does not match the schema of planner: from: /),
+    { days: 3 },
+  ])
 })

@@ -151,7 +151,7 @@ describe('an isolated run', () => {
     )
     expect(ends).toMatchObject([
       { type: 'run.rejected', data: { reason: 'not today' } },
-      { type: 'run.rejected', data: { reason: 'the input does not fit hostile: no deed "unknown"' } },
+      { type: 'run.rejected', data: { reason: 'the input does not match the schema of hostile: no deed "unknown"' } },
     ])
   })
 

@@ -87,7 +87,7 @@ describe('runToEnd', () => {
     await expect(runToEnd(asks, 'x')).rejects.toThrow(
       'the run asks "Go on?", and `answers` has no answer: give one for "question"',
     )
-    await expect(runToEnd(asks, 5 as never)).rejects.toThrow('the input does not fit asks')
+    await expect(runToEnd(asks, 5 as never)).rejects.toThrow('the input does not match the schema of asks')
     const hangs = agent({ id: 'hangs', async *run() { await new Promise(() => {}) } }) // prettier-ignore
     await expect(runToEnd(hangs, 'x', { timeoutMs: 50, limits: { stopGraceMs: 10 } })).rejects.toThrow(
       'has not ended within 50 ms',

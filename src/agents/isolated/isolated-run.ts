@@ -49,7 +49,7 @@ export class IsolatedRun implements Stream {
     const finished = this.#opening?.then((stream) => stream.return(undefined))
     // Errors of the thread's cleanup are ignored: it is closed next.
     if (this.#thread !== undefined) await Promise.race([finished, pause(CLEANUP_MS)]).catch(() => {})
-    await this.#close('the run is over')
+    await this.#close('the run has ended')
     return { done: true, value }
   }
 
@@ -69,7 +69,7 @@ export class IsolatedRun implements Stream {
   async #open(): Promise<Stream> {
     const { input, context, openThread, loadTimeoutMs } = this.#options
     this.#giveBack = await this.#takeSlot()
-    if (this.#isClosed) throw new Error('the run is over')
+    if (this.#isClosed) throw new Error('the run has ended')
     const thread = (this.#thread = openThread())
     const late = setTimeout(() => void thread.terminate(notLoaded(loadTimeoutMs)), loadTimeoutMs)
     try {

@@ -101,7 +101,10 @@ describe('workflow: a step that needs confirmation', () => {
       components: [workflow({ id: 'w', steps: [step({ name: 's', confirm, run: () => 1 })] })],
     })
     const log = await node.ended(await node.start('w'))
-    expect(failureOf(log)).toMatchObject({ code: 'deadline_exceeded', message: 'no answer arrived in time: Quick?' })
+    expect(failureOf(log)).toMatchObject({
+      code: 'deadline_exceeded',
+      message: 'the question was not answered in time: Quick?',
+    })
   })
 
   test('asks beside another branch that asks', async () => {

@@ -85,7 +85,7 @@ export class Access {
 
   #permit(principal: Principal, id: string, stored: StoredRun | undefined, action: Action): StoredRun {
     if (stored === undefined || !this.#isSeen(principal, stored))
-      throw new HoldfastError('not_found', `no run ${id.slice(0, 100)}`)
+      throw new HoldfastError('not_found', `run ${id.slice(0, 100)} not found`)
     requirePermission(principal, action, this.#targetOf(stored.run))
     return stored
   }

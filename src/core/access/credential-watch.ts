@@ -94,7 +94,7 @@ export class CredentialWatch {
     if (elapsedOf(this.#clock) - this.#failingSince < UNCHECKED_MS_MAX) return
     const error = isHoldfastError(cause)
       ? cause
-      : new HoldfastError('unavailable', 'credentials cannot be checked right now', { cause })
+      : new HoldfastError('unavailable', 'credentials cannot be checked now: try again later', { cause })
     for (const watched of this.#watched) if (watched.facts.id !== undefined) this.#end(watched, error)
   }
 

@@ -66,7 +66,7 @@ export async function forgetOwner(deps: ForgetParts, request: ForgetRequest): Pr
     await removeDocuments(deps, request, removed)
     if (removed.runs + removed.documents === before) return { ...removed, unfinished: unfinished.length }
   }
-  throw new HoldfastError('conflict', 'the principal still starts runs: revoke its credentials, and forget it again')
+  throw new HoldfastError('conflict', 'the principal keeps starting runs: revoke its credentials, then forget it again')
 }
 
 async function unfinishedOf(store: Store, owner: string): Promise<readonly StoredRun[]> {
@@ -145,7 +145,7 @@ function report({ onProgress, signal }: ForgetRequest, removed: RemovalCount): v
 function notEnded(unfinished: readonly StoredRun[]): HoldfastError {
   const [first] = unfinished
   const what = unfinished.length === 1 ? `run ${first!.run.id} has` : `${unfinished.length} runs have`
-  return new HoldfastError('conflict', `${what} not ended: wait for the end, or ask for a stop (--stop)`, {
+  return new HoldfastError('conflict', `${what} not ended: wait for the end, or stop them (--stop)`, {
     details: { runs: unfinished.length },
   })
 }

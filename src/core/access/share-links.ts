@@ -69,7 +69,8 @@ export class ShareLinks {
     const id = ids.unique()
     const body = { run, can, expiresAt: clock.now() + expiresInMs }
     const document = await store.documents.put({ owner, collection: SHARES, id, label: run, body }, 0)
-    if (document === undefined) throw new HoldfastError('conflict', 'the id of the share link is taken: try again')
+    if (document === undefined)
+      throw new HoldfastError('conflict', 'the id of the share link is already in use: try again')
     return { share: shareIn(document), token: `${SHARE_PREFIX}${run}.${id}.${await signer.sign(signedText(run, id))}` }
   }
 
@@ -124,10 +125,16 @@ export class ShareLinks {
     const expired = documents.filter((document) => this.#isExpired(shareIn(document)))
     for (const { id } of expired) await store.documents.remove(owner, SHARES, id)
     if (documents.length - expired.length >= limits.maxSharesPerRun)
-      throw new HoldfastError('quota_exceeded', `run ${run} has ${limits.maxSharesPerRun} share links; revoke one`)
+      throw new HoldfastError(
+        'quota_exceeded',
+        `run ${run} has ${limits.maxSharesPerRun} share links, which is the limit: revoke one`,
+      )
     const { total } = await store.documents.list({ collection: SHARES, owner, limit: 1 })
     if (total >= limits.maxSharesPerPrincipal)
-      throw new HoldfastError('quota_exceeded', `you have ${limits.maxSharesPerPrincipal} share links; revoke some`)
+      throw new HoldfastError(
+        'quota_exceeded',
+        `you have ${limits.maxSharesPerPrincipal} share links, which is the limit: revoke some`,
+      )
   }
 
   #of(owner: string, run: string): Promise<{ readonly documents: readonly Document[] }> {
@@ -144,7 +151,10 @@ function checkRequest({ can, expiresInMs }: ShareRequest): ShareRequest {
   if (!can.includes('read') || can.some((action) => !shareActions.includes(action)))
     throw new HoldfastError('invalid_request', 'can must include read, and may include answer and stop')
   if (!(Number.isInteger(expiresInMs) && expiresInMs > 0 && expiresInMs <= EXPIRES_MS_MAX))
-    throw new HoldfastError('invalid_request', 'a share link expires after 1 millisecond at least and 365 days at most')
+    throw new HoldfastError(
+      'invalid_request',
+      'the lifetime of a share link must be between 1 millisecond and 365 days',
+    )
   return { can: shareActions.filter((action) => can.includes(action)), expiresInMs }
 }
 

@@ -108,9 +108,13 @@ export class StorageQuota {
 
   #tooManyDocuments({ documents: stored }: OwnerUsageEstimate): HoldfastError {
     const max = this.#maxDocuments
-    return new HoldfastError('quota_exceeded', `you have ${stored} of at most ${max} documents: remove sessions`, {
-      details: { stored, max },
-    })
+    return new HoldfastError(
+      'quota_exceeded',
+      `document quota exceeded: ${stored} of ${max} documents used. Delete sessions`,
+      {
+        details: { stored, max },
+      },
+    )
   }
 }
 

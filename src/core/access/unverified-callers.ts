@@ -47,7 +47,7 @@ export class UnverifiedCallers {
     if (pending >= this.#runsMax)
       throw new HoldfastError(
         'rate_limited',
-        `your address has ${pending} runs whose credential no upstream has accepted yet, which is the limit: try again later`,
+        `too many runs from your address are waiting for an upstream to verify their credentials (limit: ${pending}): try again later`,
         { retryAfterMs: RETRY_MS },
       )
     this.#pending.set(id, { network, since: elapsedOf(this.#clock) })

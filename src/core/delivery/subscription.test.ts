@@ -470,7 +470,7 @@ describe('[SUB-2] the service rejects a cursor', () => {
   test('[SEC-1] a cursor in another principal’s run is rejected as if there were no such run', async () => {
     const node = openNode({ components: [component] })
     const id = await node.start('subject')
-    const refused = { code: 'not_found', message: `no run ${id}` }
+    const refused = { code: 'not_found', message: `run ${id} not found` }
     await expect(node.service.subscribe({ id: 'ann' }, id, -1, new Listener())).rejects.toMatchObject(refused)
     await expect(node.service.read({ id: 'ann' }, id, -1)).rejects.toMatchObject(refused)
   })

@@ -26,7 +26,11 @@ export async function askTyped(
     if (issues === undefined) return value
     const problem = `The answer did not fit: ${issuesText(issues)}`
     if (round === ROUNDS_MAX)
-      throw new RunFailure('invalid_answer', `${ROUNDS_MAX} answers to a question did not fit. ${problem}`, { issues })
+      throw new RunFailure(
+        'invalid_answer',
+        `${ROUNDS_MAX} answers to a question did not match its schema. ${problem}`,
+        { issues },
+      )
     prompt = `${options.prompt}\n\n${problem}`
   }
 }

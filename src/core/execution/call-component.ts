@@ -32,7 +32,10 @@ export async function callComponent(
   createContext: (scope: ActorScope) => RunContext,
 ): Promise<unknown> {
   if (scope.depth >= DEPTH_MAX)
-    throw new WorkError({ code: 'agent_failed', message: `components call each other more than ${DEPTH_MAX} deep` })
+    throw new WorkError({
+      code: 'agent_failed',
+      message: `component calls are nested more than ${DEPTH_MAX} deep: check for components that call each other`,
+    })
   if (component.redact !== undefined) scope.host.redactBy(component.redact)
   const escaped = escapeName(name)
   const label = callName(escaped, component.id)
@@ -100,7 +103,7 @@ async function runActor(
   } finally {
     letGo?.()
     stopListening()
-    if (!controller.signal.aborted) controller.abort(new Error('the call is over'))
+    if (!controller.signal.aborted) controller.abort(new Error('the call has ended'))
   }
 }
 

@@ -148,5 +148,6 @@ async function recordedStep<Result>(
 /** Rejects terminal events: a step ends when it returns. */
 function goOn(emission: Emission): undefined {
   const type = (emission as Event | null)?.type
-  if (isEventType(type) && isTerminal(type)) throw new RunFailure('protocol_violation', `a stage yielded ${type}`)
+  if (isEventType(type) && isTerminal(type))
+    throw new RunFailure('protocol_violation', `a stage yielded ${type}, but a stage must end by returning`)
 }

@@ -40,5 +40,5 @@ export class FanOut {
 }
 
 function exceeded(what: string, limit: keyof FanOutLimits): RunFailure {
-  return new RunFailure('protocol_violation', `${what}, which is the limit (limits.${limit})`, { limit })
+  return new RunFailure('protocol_violation', `${what}: the limit is limits.${limit}`, { limit })
 }

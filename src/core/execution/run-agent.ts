@@ -75,18 +75,18 @@ function withFailureId(execution: RunExecution, event: Event): Event {
 
 /** Ends the run after the agent has ended, once the agent has requested all recorded work. */
 async function conclude(agent: RunningAgent, terminal: Event): Promise<void> {
-  await endReplay(agent, 'the agent')
+  await endReplay(agent)
   await agent.execution.finish(terminal)
 }
 
 async function concludeThrown(agent: RunningAgent, thrown: unknown): Promise<void> {
-  if (!(thrown instanceof WriteRefusedError)) await endReplay(agent, `the agent failed (${messageOf(thrown)}) and`)
+  if (!(thrown instanceof WriteRefusedError)) await endReplay(agent, { error: messageOf(thrown) })
   await agent.execution.fail(thrown)
 }
 
-async function endReplay({ host, code }: RunningAgent, who: string): Promise<void> {
+async function endReplay({ host, code }: RunningAgent, failure: { readonly error?: string } = {}): Promise<void> {
   try {
-    await host.replayBarrier.end({ kind: 'end', name: who }, undefined, undefined, code.signal)
+    await host.replayBarrier.end({ kind: 'end', name: 'the agent', ...failure }, undefined, undefined, code.signal)
   } catch {
     // The run was stopped while this waited. Its end does not depend on the replay.
   }

@@ -57,14 +57,16 @@ async function parseInput({ id, input: schema }: Component, input: unknown): Pro
   if (schema === undefined) return input
   const { issues, value } = await validate(schema, input)
   if (issues === undefined) return value
-  throw new RunFailure('invalid_input', `the input does not fit ${id}: ${issuesText(issues)}`, { issues })
+  throw new RunFailure('invalid_input', `the input does not match the schema of ${id}: ${issuesText(issues)}`, {
+    issues,
+  })
 }
 
 async function parseOutput({ id, output: schema }: Component, output: unknown): Promise<unknown> {
   if (schema === undefined) return output
   const { issues, value } = await validate(schema, output)
   if (issues === undefined) return value
-  throw new RunFailure('invalid_output', `the output does not fit the schema of ${id}: ${issuesText(issues)}`, {
+  throw new RunFailure('invalid_output', `the output does not match the schema of ${id}: ${issuesText(issues)}`, {
     issues,
   })
 }

@@ -115,7 +115,7 @@ describe('[RUN-1] a run that asks', () => {
     const { run } = await node.reached(id, 'paused')
     expect(run.wakeAt).toBe(Date.parse(run.waiting![0]!.deadline!))
     const log = await node.ended(id)
-    const error = { code: 'deadline_exceeded', message: 'no answer arrived in time: Quick?' }
+    const error = { code: 'deadline_exceeded', message: 'the question was not answered in time: Quick?' }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 

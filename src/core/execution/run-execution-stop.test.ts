@@ -315,7 +315,7 @@ describe('[RUN-1] a run that takes too long fails', () => {
     const limits = { runIdleTimeoutMs: 40 }
     expect((await after(39, () => silent, limits)).status).toBe('running')
     const { log } = await after(40, () => silent, limits)
-    const error = { code: 'idle_timeout', message: 'the agent was silent for 40 ms', retryable: true }
+    const error = { code: 'idle_timeout', message: 'the agent emitted nothing for 40 ms', retryable: true }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 

@@ -64,7 +64,7 @@ export class RunWatchdog {
     else if (now >= this.#deadline)
       this.#watched.timedOut(new RunFailure('deadline_exceeded', `the run took longer than ${runTimeoutMs} ms`))
     else if (now >= this.#watched.lastActivity() + runIdleTimeoutMs)
-      this.#watched.timedOut(new RunFailure('idle_timeout', `the agent was silent for ${runIdleTimeoutMs} ms`))
+      this.#watched.timedOut(new RunFailure('idle_timeout', `the agent emitted nothing for ${runIdleTimeoutMs} ms`))
     else this.#wait()
   }
 }

@@ -53,7 +53,7 @@ export const errorTable = {
   quota_exceeded: {
     status: 507,
     retryable: false,
-    meaning: 'The principal has reached its storage quota; remove something first.',
+    meaning: 'The principal has reached its storage quota; delete runs or sessions.',
   },
   rate_limited: { status: 429, retryable: true, meaning: 'Too many requests; retry after the given time.' },
   unavailable: { status: 503, retryable: true, meaning: 'The store cannot be reached or the server is shutting down.' },
@@ -65,7 +65,7 @@ export const errorTable = {
   internal: {
     status: 500,
     retryable: true,
-    meaning: 'A defect of the server; details are in its log under the error id.',
+    meaning: 'A bug in the server; its log has the details under the error id.',
   },
   // Failures of runs. They appear in run.failed, and as a status in protocols that report failed runs by status.
   agent_failed: { status: 502, retryable: false, meaning: 'The agent threw, or emitted run.failed.' },
@@ -78,25 +78,30 @@ export const errorTable = {
     status: 502,
     retryable: false,
     meaning:
-      'The agent emitted a value that is larger than an event may be; details name the event, the path and the limit.',
+      'The agent emitted a value that exceeds the size limit of an event; details name the event, the path and the limit.',
   },
   invalid_input: {
     status: 502,
     retryable: false,
     meaning:
-      'A stored input, or one that another component passed, does not fit the input schema; details.issues name the paths.',
+      'A stored input, or one that another component passed, does not match the input schema; details.issues name the paths.',
   },
   invalid_output: {
     status: 502,
     retryable: false,
-    meaning: 'The output of the agent does not fit its output schema; details.issues name the paths.',
+    meaning: 'The output of the agent does not match its output schema; details.issues name the paths.',
   },
   invalid_answer: {
     status: 502,
     retryable: false,
-    meaning: 'Too many answers to one question did not fit its schema; details.issues name the paths.',
+    meaning: 'Too many answers to one question did not match its schema; details.issues name the paths.',
   },
-  protocol_violation: { status: 502, retryable: false, meaning: 'The agent emitted something that is not an event.' },
+  protocol_violation: {
+    status: 502,
+    retryable: false,
+    meaning:
+      'The agent broke a rule of the component interface: it emitted something that is not an event, exceeded a work limit, or ran two steps with the same name and key at once. The message says which.',
+  },
   deadline_exceeded: { status: 504, retryable: true, meaning: 'The run took longer than its deadline.' },
   idle_timeout: {
     status: 504,
@@ -106,7 +111,7 @@ export const errorTable = {
   interrupted: {
     status: 503,
     retryable: true,
-    meaning: 'The process that executed the run died, and the run could not be recovered.',
+    meaning: 'The process that executed the run died or gave it up, and the run could not be recovered.',
   },
   uncertain_tool: {
     status: 502,
@@ -116,7 +121,7 @@ export const errorTable = {
   diverged: {
     status: 502,
     retryable: false,
-    meaning: 'The code of the component no longer fits the log of the run; details say where.',
+    meaning: 'The code of the component no longer matches the log of the run; details say where.',
   },
   // Refusals of a store. Callers of the service never see them.
   fenced: { status: 500, retryable: false, meaning: 'The writer lost its lease to another worker.', internal: true },

@@ -42,5 +42,8 @@ export function positionOf(cursor: string): Position {
       // Malformed; reported below.
     }
   }
-  throw new HoldfastError('cursor_invalid', `${JSON.stringify(cursor.slice(0, 100))} is not the cursor of a page`)
+  throw new HoldfastError(
+    'cursor_invalid',
+    `the page cursor ${JSON.stringify(cursor.slice(0, 100))} is invalid: pass the cursor of a previous page, or omit it`,
+  )
 }

@@ -16,12 +16,11 @@ export function claimRefusal(
   limits: Limits,
 ): Failure | undefined {
   const { status, waiting, interruptions = 0 } = run
-  if (component === undefined)
-    return { code: 'unsupported', message: `component ${run.component} is not served any more` }
+  if (component === undefined) return { code: 'unsupported', message: `component ${run.component} is no longer served` }
   if (isAnswered || status === 'queued') return undefined
   if (status === 'paused') {
     const prompts = (waiting ?? []).map(({ prompt }) => prompt).join('; ')
-    return new RunFailure('deadline_exceeded', `no answer arrived in time: ${prompts}`).failure
+    return new RunFailure('deadline_exceeded', `the question was not answered in time: ${prompts}`).failure
   }
   if ((component.recovery ?? 'fail') === 'fail') {
     return new RunFailure('interrupted', interruptionCauses[released ?? 'died']).failure

@@ -43,5 +43,5 @@ export function crashLoopFailure(
 }
 
 export function interruptedTooOften(times: number): Failure {
-  return new RunFailure('interrupted', `the run was interrupted ${times} times`).failure
+  return new RunFailure('interrupted', `the run was interrupted ${times} times, which is the limit`).failure
 }

@@ -1,4 +1,4 @@
-/** Code that no longer fits the log of its run: who decides, and what the decisions do. */
+/** Code that no longer matches the log of its run: who decides, and what the decisions do. */
 import { describe, expect, test } from 'vitest'
 import { aborted, subject, textOf, type TestNode, typesOf } from '../../../test/support/node.ts'
 import { settle } from '../../../test/support/manual-clock.ts'
@@ -49,17 +49,17 @@ async function divergence(node: TestNode, id: string) {
   return run.waiting![0]!
 }
 
-describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
-  test('pauses, and reports what the log has and what the code asked for', async () => {
+describe('[RUN-5] a diverged run, whose code no longer matches its log,', () => {
+  test('pauses, and reports what the log has and what the code requested', async () => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.component(500))
     expect(question).toEqual({
       id: 'diverged',
       kind: 'diverged',
       prompt:
-        'component subject no longer fits the log of this run: the code asked for tool pay, which the log does not have, ' +
-        'without asking again for tool pay of event 2. Retry (after the code was put right), continue (what is new is ' +
-        'executed), or fail the run?',
+        'component subject no longer matches the log of this run: the code requested tool pay, which the log does not have, ' +
+        'without requesting tool pay of event 2 again. Retry (after you fixed the code), continue (execute the new work), ' +
+        'or fail the run?',
       schema: expect.any(Object) as object,
       details: {
         index: 2,
@@ -181,7 +181,7 @@ describe('[RUN-5] a diverged run, whose code no longer fits its log,', () => {
   ])('is detected when the code %s without asking for what the log has', async (_, work, said) => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.agent(work))
-    expect(question.prompt).toContain(`${said} without asking again for tool pay of event 2`)
+    expect(question.prompt).toContain(`${said} without requesting tool pay of event 2 again`)
     expect(typesOf(await node.log(id))).not.toContain('run.failed')
   })
 

@@ -3,7 +3,7 @@ import type { DivergencePolicy } from '../ports/component.ts'
 import type { Failure, Question } from '../model/event.ts'
 import { RunFailure } from '../execution/run-failure.ts'
 import type { Ledger } from './ledger.ts'
-import type { Divergence } from './replay-barrier.ts'
+import type { Divergence, RequestedWork } from './replay-barrier.ts'
 import { type DivergenceDecision, divergenceDecision } from './ledger-reader.ts'
 
 /** What the decision needs from the execution. */
@@ -24,7 +24,7 @@ export async function settleDivergence(host: DivergenceHost, divergence: Diverge
     const answer = await host.wait({
       id: ledger.newKey('ask', 'diverged'),
       kind: 'diverged',
-      prompt: `${what}. Retry (after the code was put right), continue (what is new is executed), or fail the run?`,
+      prompt: `${what}. Retry (after you fixed the code), continue (execute the new work), or fail the run?`,
       schema: DECISION_SCHEMA,
       details: { ...divergence, choices: DECISIONS },
     })
@@ -36,14 +36,15 @@ export async function settleDivergence(host: DivergenceHost, divergence: Diverge
 }
 
 function describe(component: string, { index, recorded, asked }: Divergence): string {
-  const wanted =
-    asked.kind === 'end'
-      ? `${asked.name} ended`
-      : `the code asked for ${asked.kind} ${asked.name}, which the log does not have,`
   return (
-    `component ${component} no longer fits the log of this run: ${wanted} ` +
-    `without asking again for ${recorded.kind} ${recorded.name} of event ${index}`
+    `component ${component} no longer matches the log of this run: ${requestText(asked)} ` +
+    `without requesting ${recorded.kind} ${recorded.name} of event ${index} again`
   )
+}
+
+function requestText({ kind, name, error }: RequestedWork): string {
+  if (kind !== 'end') return `the code requested ${kind} ${name}, which the log does not have,`
+  return error === undefined ? `${name} ended` : `${name} failed (${error}) and ended`
 }
 
 /** Failure of a run that diverged. */

@@ -219,7 +219,7 @@ describe('[RUN-1] a run whose worker died', () => {
     )
     const id = await world.orphan(1)
     const log = await world.worker([subject(async function* () {}, { id: 'another' })]).ended(id)
-    const error = { code: 'unsupported', message: 'component subject is not served any more' }
+    const error = { code: 'unsupported', message: 'component subject is no longer served' }
     expect(log.at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 

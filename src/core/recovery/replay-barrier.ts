@@ -13,6 +13,8 @@ import type { WorkKind, WorkRecord } from './recorded-work.ts'
 export interface RequestedWork {
   readonly kind: WorkKind | 'end'
   readonly name: string
+  /** With `end`: message of the error that ended it. */
+  readonly error?: string
 }
 
 /** A difference between the code and the log. */

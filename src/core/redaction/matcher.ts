@@ -35,7 +35,8 @@ export class Matcher {
     const found: Match[] = []
     for (const { name, find, maxChars } of this.#redactions) {
       for (const { start, end } of withGuard(name, () => [...find(text)])) {
-        if (!isWithin(start, end, text.length)) throw new RedactionFailure(`pattern ${name}`, 'gave a wrong span')
+        if (!isWithin(start, end, text.length))
+          throw new RedactionFailure(`pattern ${name}`, 'returned a span outside of the text')
         found.push({ start, end, mark: `[redacted:${name}]`, maxChars })
       }
     }
@@ -49,7 +50,7 @@ export class Matcher {
       const earliest = Math.max(text.length - maxChars, 0)
       const at = opens === undefined ? Math.min(earliest + 1, text.length) : withGuard(name, () => opens(text))
       if (!isWithin(at, text.length + 1, text.length + 1))
-        throw new RedactionFailure(`pattern ${name}`, 'gave a wrong position')
+        throw new RedactionFailure(`pattern ${name}`, 'returned a position outside of the text')
       if (at >= earliest) from = Math.min(from, at)
     }
     return from

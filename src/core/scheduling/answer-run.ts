@@ -21,7 +21,10 @@ export async function answerRun(deps: AnswerParts, run: Run, runAnswers: RunAnsw
   const { id, component } = run
   const { answers } = runAnswers
   if (registry.find(component) === undefined && !dispatcher.isForOthers(run))
-    throw new HoldfastError('unsupported', `component ${component} is not served by this server`)
+    throw new HoldfastError(
+      'unsupported',
+      `component ${component} is not served by this server: send the answer to a server that serves it, or start one`,
+    )
   validateAnswers(run, answers)
   encodeRequested({ type: 'run.resumed', data: runAnswers }, limits)
   const claimed = await claimPaused(deps, {

@@ -25,7 +25,7 @@ export async function claimPaused(deps: NodeDeps, { id, owner, mayTakeOver, chec
     const claimed = await store.claim(id, owner, limits.leaseMs, { paused: true, takeover: mayTakeOver() })
     if (claimed !== undefined) return claimed
     const stored = await store.get(id)
-    if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
+    if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)
     check(stored.run)
     if (left <= 0)
       throw new HoldfastError('unavailable', `run ${id} is being answered by another request: try again`, {

@@ -260,5 +260,5 @@ function appendDecided<State>(
 }
 
 function ended(id: string): HoldfastError {
-  return new HoldfastError('conflict', `${id} has ended: nothing can be appended`)
+  return new HoldfastError('conflict', `stream ${id} is closed and accepts no more data`)
 }

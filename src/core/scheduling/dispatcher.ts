@@ -140,7 +140,7 @@ export class Dispatcher {
     try {
       await this.#abandoned.sweep()
     } catch (cause) {
-      this.#deps.logger.warn({ err: cause }, 'failed to look for runs that nobody executes')
+      this.#deps.logger.warn({ err: cause }, 'failed to check for runs that no worker executes')
     } finally {
       this.#tending = false
     }

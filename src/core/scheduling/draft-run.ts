@@ -102,7 +102,7 @@ function checkMetadata(metadata: unknown, limits: Limits): void {
   if (UNSTORABLE.test(text))
     throw new HoldfastError(
       'invalid_request',
-      'metadata contains U+0000 or a lone surrogate, which not every store can hold',
+      'metadata contains U+0000 or a lone surrogate, which not every store can hold: remove it',
     )
 }
 
@@ -123,9 +123,13 @@ async function checkInput(
   const refuse = ({ issues, cause }: ValidationResult, when: string): void => {
     if (issues === undefined) return
     if (isHoldfastError(cause)) throw cause
-    throw new HoldfastError('invalid_request', `the input does not fit ${id}${when}: ${issuesText(issues)}`, {
-      details: { issues },
-    })
+    throw new HoldfastError(
+      'invalid_request',
+      `the input does not match the schema of ${id}${when}: ${issuesText(issues)}`,
+      {
+        details: { issues },
+      },
+    )
   }
   refuse(await withTimeout(validate(schema, sent), id, clock), '')
   if (logged !== sent) refuse(await withTimeout(validate(schema, logged), id, clock), ' once it is redacted')
@@ -136,7 +140,7 @@ const VALIDATION_MS = 10_000
 
 async function withTimeout<Result>(validation: Promise<Result>, id: string, clock: Clock): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const message = `the input schema of ${id} took longer than ${VALIDATION_MS} ms`
+  const message = `the input schema of ${id} took longer than ${VALIDATION_MS} ms to validate the input`
   const stop = startTimer(() => reject(new HoldfastError('unavailable', message)), VALIDATION_MS, clock)
   try {
     return await Promise.race([validation, late])

@@ -72,7 +72,7 @@ describe('on a shared store, a node', () => {
     await time.pass(599)
     expect(await node.log('run_unserved')).toHaveLength(1)
     await time.pass(100)
-    const error = { code: 'unsupported', message: 'component gone is not served any more' }
+    const error = { code: 'unsupported', message: 'component gone is no longer served' }
     expect((await node.ended('run_unserved')).at(-1)).toMatchObject({ type: 'run.failed', data: { error } })
   })
 
@@ -215,7 +215,7 @@ describe('on a shared store, a node', () => {
     const ignorant = openNode({ components: [served], store, clock })
     await expect(ignorant.start('asking')).rejects.toMatchObject({
       code: 'not_found',
-      message: 'no component "asking"',
+      message: 'component "asking" not found',
     })
     expect(ignorant.service.components().map(({ id }) => id)).toEqual(['subject'])
   })

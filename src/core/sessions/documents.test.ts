@@ -168,7 +168,7 @@ describe('a session', () => {
     await expectGone(node)
     expect((await node.get(other)).run.status).toBe('completed')
     expect((await node.service.documents(localPrincipal).list({ collection: SESSIONS })).total).toBe(1)
-    await expect(remove(node)).rejects.toMatchObject({ code: 'not_found', message: 'no session tale' })
+    await expect(remove(node)).rejects.toMatchObject({ code: 'not_found', message: 'session tale not found' })
   })
 
   test('a session without runs can be removed', async () => {
@@ -214,7 +214,7 @@ describe('a session', () => {
     await store.create(held)
     await expect(remove(node)).rejects.toMatchObject({
       code: 'conflict',
-      message: 'session tale: run run_held was asked to stop and has not ended yet',
+      message: 'session tale cannot be removed yet: its run run_held is stopping. Try again later',
       details: { run: 'run_held' },
     })
     expect(await node.get('run_held')).toMatchObject({ stop: { by: 'local', reason: 'its session is removed' } })
@@ -256,7 +256,7 @@ describe('a session', () => {
         runWriter.cancel()
         await runWriter.flush()
         await store.remove(id)
-        throw new HoldfastError('not_found', `no run ${id}`)
+        throw new HoldfastError('not_found', `run ${id} not found`)
       },
     })
     expect(await store.documents.get('local', SESSIONS, session)).toBeUndefined()

@@ -29,9 +29,9 @@ export async function removeSession(removal: SessionRemoval): Promise<void> {
     if (runs.length === 0) {
       if (await store.documents.remove(owner, SESSIONS, session)) continue
       if (found) return
-      throw new HoldfastError('not_found', `no session ${session.slice(0, 100)}`)
+      throw new HoldfastError('not_found', `session ${session.slice(0, 100)} not found`)
     }
-    if (over.aborted) throw new HoldfastError('conflict', `session ${session} still has runs; remove it again`)
+    if (over.aborted) throw new HoldfastError('conflict', `session ${session} still has runs: remove it again`)
     const ids = runs.map(({ run }) => run.id)
     // Stops all of them before waiting for the first: the end of one would let the next of its lane start.
     await Promise.all(ids.map((id) => store.requestStop(id, removal.stop)))
@@ -55,7 +55,11 @@ async function untilEnded(removal: SessionRemoval, id: string, timeoutMs: number
 }
 
 function notEnded(session: string, id: string): HoldfastError {
-  return new HoldfastError('conflict', `session ${session}: run ${id} was asked to stop and has not ended yet`, {
-    details: { run: id },
-  })
+  return new HoldfastError(
+    'conflict',
+    `session ${session} cannot be removed yet: its run ${id} is stopping. Try again later`,
+    {
+      details: { run: id },
+    },
+  )
 }

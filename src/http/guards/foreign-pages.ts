@@ -29,11 +29,14 @@ function refuseForeignChange({ headers }: HttpRequest, { protocol, host }: Peer,
   if (origin !== undefined && origin !== originOf(protocol, host))
     throw new HoldfastError(
       'forbidden',
-      `pages of ${origin.slice(0, 200)} may not change anything here: allow the origin with --cors-origins, or set --trust-proxy if a proxy terminates TLS`,
+      `pages of ${origin.slice(0, 200)} may not change anything: allow the origin with --cors-origins, or set --trust-proxy if a proxy terminates TLS`,
     )
   // Browsers send Sec-Fetch-Site also on requests without an Origin.
   if (site === 'cross-site' || site === 'same-site')
-    throw new HoldfastError('forbidden', 'pages of other origins may not change anything here')
+    throw new HoldfastError(
+      'forbidden',
+      "cross-origin requests may not change anything: allow the page's origin with --cors-origins",
+    )
 }
 
 /** The server's own origin, in the form that browsers send. */

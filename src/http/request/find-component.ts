@@ -12,7 +12,7 @@ export function findComponent(service: Service, id: string | undefined): Compone
     throw new HoldfastError('invalid_request', 'the server has several components: name one with ?component=')
   if (found !== undefined) return found
   service.noteUnknown()
-  throw new HoldfastError('not_found', `no component ${JSON.stringify(id?.slice(0, 200))}`)
+  throw new HoldfastError('not_found', `component ${JSON.stringify(id?.slice(0, 200))} not found`)
 }
 
 /** A protocol that was moved to a path without a parameter has it in the query. */

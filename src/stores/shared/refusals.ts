@@ -2,7 +2,7 @@
 import { HoldfastError } from '../../core/model/errors.ts'
 
 export function noRun(id: string): HoldfastError {
-  return new HoldfastError('not_found', `no run ${id}`)
+  return new HoldfastError('not_found', `run ${id} not found`)
 }
 
 export function hasEnded(id: string): HoldfastError {

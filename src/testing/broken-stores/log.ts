@@ -231,6 +231,6 @@ function answering(store: Store, code: HoldfastError['code'], answer: Answer): S
 
 async function existing(store: Store, id: string): Promise<StoredRun> {
   const stored = await store.get(id)
-  if (stored === undefined) throw new HoldfastError('not_found', `no run ${id}`)
+  if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)
   return stored
 }

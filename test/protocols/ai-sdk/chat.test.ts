@@ -98,7 +98,7 @@ test('AI SDK: an unknown component is a 404 whose text the chat shows', async ()
   const chat = chatAt(server.api('nobody'))
   await chat.sendMessage({ text: 'hi' })
   expect(chat.status).toBe('error')
-  expect(chat.error?.message).toBe('no component "nobody"')
+  expect(chat.error?.message).toBe('component "nobody" not found')
 })
 
 describe('AI SDK: a chat resumes', () => {

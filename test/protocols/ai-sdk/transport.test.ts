@@ -56,5 +56,5 @@ test('AI SDK transport: a refusal is an error with the server’s text', async (
   const server = await serveChats()
   const { chat } = chatBehind(server.api('nobody'))
   await chat.sendMessage({ text: 'hi' })
-  expect([chat.status, chat.error?.message]).toEqual(['error', 'no component "nobody"'])
+  expect([chat.status, chat.error?.message]).toEqual(['error', 'component "nobody" not found'])
 })

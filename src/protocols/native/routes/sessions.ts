@@ -76,5 +76,5 @@ function toSession({ id, title, label, createdAt, updatedAt }: Document): Sessio
 }
 
 function noSession(id: string): HoldfastError {
-  return new HoldfastError('not_found', `no session ${id.slice(0, 100)}`)
+  return new HoldfastError('not_found', `session ${id.slice(0, 100)} not found`)
 }
