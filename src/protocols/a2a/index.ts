@@ -31,7 +31,7 @@ export interface A2aProtocolOptions {
   readonly path: string
 }
 
-/** The second is the path of 0.2. */
+/** The second path is that of 0.2. */
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json']
 
 export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
@@ -53,7 +53,7 @@ export function a2aProtocol(parts: A2aProtocolOptions): Protocol {
       ]),
       ...(pushOptions(options) === undefined ? [] : deadLetterRoutes(parts.service)),
       { method: 'GET', path: '/a2a/{component}', public: true, handle: card },
-      // The default agent, where clients of servers with one agent look for it.
+      // Serves the default agent at the paths of single-agent servers.
       { method: 'POST', path: '/', handle: rpc },
       { method: 'POST', path: '/a2a/{component}', handle: rpc },
       { method: 'POST', path: '/a2a/{component}/', handle: rpc },

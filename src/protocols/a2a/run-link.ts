@@ -1,4 +1,4 @@
-/** A run's A2A names. */
+/** Links to a run in A2A. */
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
 import type { RunLink } from '../../http/run-link.ts'
@@ -12,7 +12,7 @@ export function taskLink(service: Service, stored: StoredRun): RunLink {
     id,
     session,
     path,
-    // A subscription begins with the task, so after event 0 it has everything. Without a position an ended task has none.
+    // A subscription starts with the task, so after event 0 it includes everything. Without a position, an ended task has no stream.
     resume: (frame = 0) => ({
       path: `${path}:subscribe`,
       headers: { 'last-event-id': String(frame), 'a2a-version': '1.0', 'a2a-extensions': RESUME_EXTENSION },

@@ -1,4 +1,4 @@
-/** A run's names in AG-UI. */
+/** Links to a run in AG-UI. */
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
 import type { RunLink } from '../../http/run-link.ts'

@@ -1,4 +1,4 @@
-/** A run's names in chats of the AI SDK: those of its first message. */
+/** Links to a run in AI SDK chats: those of its first message. */
 import { toMessageId } from '../../ai-sdk/ids.ts'
 import { chatKind } from '../../ai-sdk/view/projection.ts'
 import type { StoredRun } from '../../core/ports/store.ts'

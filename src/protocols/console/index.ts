@@ -59,8 +59,8 @@ const PAGES = [
 ]
 
 /**
- * Allows only our own files and no HTML from strings, so that an agent's output cannot execute. Artifact images are data or blob
- * URLs.
+ * Allows only the console's own files and no HTML from strings, so that an agent's output cannot execute. Artifact images are data
+ * or blob URLs.
  */
 const PAGE_HEADERS = {
   'content-security-policy': [

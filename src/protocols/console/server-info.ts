@@ -14,7 +14,7 @@ export interface ServerInfo {
   readonly streams: Streams
   /** A supervisor restarts the process when it dies. */
   readonly supervised: boolean
-  /** Orphaned runs of all principals: their worker died, and no other has claimed them yet. */
+  /** Abandoned runs of all principals: their worker died, and no other has claimed them yet. */
   readonly orphaned: () => Promise<OrphanedRuns>
   /** Dead letters of the caller. */
   readonly deadLetters: (principal: Principal) => Promise<number>

@@ -1,4 +1,4 @@
-/** Durable Streams: the log of every run as a stream to read, and streams that clients write themselves. */
+/** Durable Streams: every run's log as a readable stream, and streams that clients write. */
 import type { Protocol } from '../../http/routing/route.ts'
 import { streamRoutes, type StreamParts } from './routes/streams.ts'
 import { toErrorResponse } from './wire/errors.ts'

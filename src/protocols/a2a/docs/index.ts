@@ -1,4 +1,4 @@
-/** A page for people that lists the agents, their skills and addresses, and tries them. */
+/** A web page that lists the agents with their skills and addresses, and lets a person try them. */
 import { readNumber } from '../../../http/request/read-number.ts'
 import { respondJson, respondText } from '../../../http/response/respond.ts'
 import type { Protocol } from '../../../http/routing/route.ts'
@@ -7,7 +7,7 @@ import { Agents, type AgentsOptions } from '../requests/agents.ts'
 import { urlOf } from '../requests/request.ts'
 import { docsPage } from './page.ts'
 
-/** Agents in one response: cards are built and signed for it. */
+/** Maximum agents in one response, because their cards are built and signed for it. */
 const AGENTS_MAX = 50
 
 export function a2aDocs(parts: AgentsOptions): Protocol {
@@ -37,7 +37,7 @@ export function a2aDocs(parts: AgentsOptions): Protocol {
         },
       },
       {
-        // The cards are public, but not which agents there are.
+        // Cards are public, but the list of agents is not.
         method: 'GET',
         path: '/docs/agents',
         async handle(call) {

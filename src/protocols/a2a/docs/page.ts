@@ -1,4 +1,4 @@
-/** The page itself. It asks for the agents with the key that a person enters, and shows all they say as text. */
+/** The HTML page. Loads the agents with the key that a person enters, and shows all their output as text. */
 export function docsPage(nonce: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -30,7 +30,7 @@ textarea { width: 100%; box-sizing: border-box }
 #problem:empty { display: none }
 `
 
-/** Plain DOM calls: nothing that an agent says is taken for markup. */
+/** Uses plain DOM calls, so that an agent's output is never interpreted as markup. */
 const SCRIPT = `
 const $ = (id) => document.getElementById(id)
 const element = (name, text = '', children = []) => {

@@ -1,4 +1,4 @@
-/** GrpcAdmission control by metadata, before a call's message is read: authentication, rate limits, and a cap on concurrent reads. */
+/** Admission control by metadata, before a call's message is read: authentication, rate limits, and a cap on concurrent reads. */
 import type * as Grpc from '@grpc/grpc-js'
 import { assert } from '../../../core/model/errors.ts'
 import { type Authenticator, ownerKey, type Principal } from '../../../core/model/principal.ts'
@@ -101,7 +101,7 @@ export class GrpcAdmission {
   }
 }
 
-/** Until a call's message has arrived or the call is cancelled, which may be before it is admitted. */
+/** Counts a call as reading until its message has arrived or the call is cancelled, which may be before it is admitted. */
 class Reading {
   hasEnded = false
   #release = (): void => {}

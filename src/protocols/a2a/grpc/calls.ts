@@ -199,7 +199,7 @@ export class Calls {
   }
 }
 
-/** Resolves to false on a stall timeout. Returns immediately if the call is over. */
+/** Resolves to false on a stall timeout. Returns immediately if the call has ended. */
 function hasRoomAgain(call: StreamingCall, signal: AbortSignal, stallMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (hasRoom: boolean): void => {

@@ -21,7 +21,7 @@ export interface GrpcOptions extends Omit<AgentsOptions, 'auth'> {
   readonly rate: RequestRate
   readonly logger: Logger
   readonly host: string
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   /** HTTP address of the server. */
   readonly url: () => string

@@ -13,7 +13,7 @@ export interface Delivery {
   readonly from: number
   /** Sequence number of the last delivered A2A event. */
   readonly sequence?: number
-  /** Number of fully delivered log events. Named `told` in stored documents. */
+  /** Number of fully delivered log events. The stored documents call it `told`. */
   readonly told?: number
   /** Consecutive failures. */
   readonly failures: number
@@ -53,7 +53,7 @@ export function retryDelayMs(failures: number, { delayMs, maxDelayMs }: PushLimi
   return Math.min(maxDelayMs, delayMs * 2 ** (failures - 1))
 }
 
-/** An attempt that is further away than its delay was scheduled before the wall clock was set back. */
+/** Whether an attempt is due. One that lies further ahead than its delay was scheduled before the wall clock was set back. */
 export function isDue({ due, failures }: Delivery, now: number, limits: PushLimits): boolean {
   return due <= now || due > now + retryDelayMs(failures, limits)
 }

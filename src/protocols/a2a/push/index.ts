@@ -49,11 +49,11 @@ export class Pushes {
   readonly #active = new Map<string, ActiveDelivery>()
   /** Active deliveries by principal and by host, so that slow receivers do not block others. */
   readonly #shares = new Map<string, number>()
-  /** Aborted when a place has become free for a delivery that waits. */
+  /** Aborted when a slot becomes free for a waiting delivery. */
   #roomMade = new AbortController()
   readonly #looking: Promise<void>
 
-  /** Starts immediately. */
+  /** Starts polling immediately. */
   constructor({ service, clock, ids, logger, shared, options, lookup }: PushParts) {
     this.#service = service
     this.#clock = clock
@@ -87,7 +87,7 @@ export class Pushes {
       const took = performance.now() - began
       const restMs = Math.min(took / LOOK_SHARE, LOOK_PAUSE_MS_MAX)
       await pause(restMs, signal)
-      // A look that took long rests for longer than the interval between looks.
+      // A slow poll is followed by a pause longer than the poll interval.
       if (restMs < this.#limits.lookMs)
         await pause(this.#limits.lookMs - restMs, AbortSignal.any([signal, this.#roomMade.signal]))
     }
@@ -149,14 +149,14 @@ export class Pushes {
     return this.#active.size < maxDeliveries && ofPrincipal < maxDeliveriesPerPrincipal && toHost < maxDeliveriesPerHost
   }
 
-  /** Polls again as soon as the place is free. */
+  /** Polls again as soon as the slot is free. */
   #makeRoom({ courier, done }: ActiveDelivery): void {
     const roomMade = this.#roomMade
     courier.yieldSlot()
     void done.then(() => roomMade.abort())
   }
 
-  /** A principal's delivery that only waits for more events, while another one of the principal has some. */
+  /** An idle delivery of a principal that has another delivery with events to send. */
   #idleOf(owner: string): ActiveDelivery | undefined {
     for (const each of this.#active.values()) if (each.owner === owner && each.courier.isIdle) return each
     return undefined
@@ -171,7 +171,7 @@ export class Pushes {
   }
 }
 
-/** Keys under which a delivery counts. */
+/** Keys under which a delivery counts towards limits. */
 function sharesOf(document: Document): readonly string[] {
   const { host } = deliveryIn(document)
   return host === undefined ? [`principal ${document.owner}`] : [`principal ${document.owner}`, `host ${host}`]

@@ -1,10 +1,10 @@
 /** Limits of push notifications, with units in their names. */
 export interface PushLimits {
-  /** Concurrent deliveries on this node. */
+  /** Maximum concurrent deliveries on this node. */
   readonly maxDeliveries: number
-  /** … for one principal. */
+  /** Maximum concurrent deliveries per principal. */
   readonly maxDeliveriesPerPrincipal: number
-  /** … to one host. */
+  /** Maximum concurrent deliveries per host. */
   readonly maxDeliveriesPerHost: number
   /** Poll interval; longer if polling is slow. */
   readonly lookMs: number

@@ -51,7 +51,7 @@ export class PushDelivery {
   readonly #documents: OwnedDocuments
   #delivery: Delivery
   #version: number
-  /** While everything is delivered, and it waits for more. */
+  /** Set while everything is delivered and the delivery waits for more. */
   #idleWait: AbortController | undefined
 
   constructor(parts: PushDeliveryParts, principal: Principal, document: Document) {
@@ -62,7 +62,7 @@ export class PushDelivery {
     this.#version = document.version
   }
 
-  /** Settles when there is nothing left to deliver for now, the task is over, or a retry is due later. Failures are recorded first. */
+  /** Settles when nothing is left to deliver for now, the task has ended, or a retry is due later. Failures are recorded first. */
   async run(): Promise<void> {
     try {
       await this.#note({}) // claims it: one of several nodes succeeds
@@ -78,12 +78,12 @@ export class PushDelivery {
     }
   }
 
-  /** Everything is delivered, and it waits for more. */
+  /** Whether everything is delivered and the delivery waits for more. */
   get isIdle(): boolean {
     return this.#idleWait !== undefined
   }
 
-  /** Makes an idle courier return to polling now, so that another delivery gets its place. */
+  /** Makes an idle delivery return to polling now, so that another one gets its slot. */
   yieldSlot(): void {
     this.#idleWait?.abort()
   }
@@ -107,7 +107,7 @@ export class PushDelivery {
   async #followFold({ run, first, next }: StoredRun, fold: Fold): Promise<boolean> {
     const { service, signal } = this.#parts
     const { task, from, sequence } = this.#delivery
-    // Of a trimmed log only the last event is left.
+    // A trimmed log has only its last event.
     const begin = first > 0 ? next - 1 : sequence === undefined ? from : START
     const projection = streamProjection(begin === START ? { kind: 'start' } : { kind: 'index', index: begin })
     let state = projection.initial(run)

@@ -3,7 +3,7 @@ import type { OwnedDocuments } from '../../../core/sessions/owned-documents.ts'
 import { TURNS } from '../collections.ts'
 import type { Message } from '../wire/wire.ts'
 
-/** Maximum turns per task. */
+/** Maximum answered messages per task. */
 const TURNS_MAX = 1000
 const PAGE = 200
 
@@ -12,7 +12,7 @@ interface TurnBody {
   readonly message: Message
 }
 
-/** By question. */
+/** The messages by question. */
 export async function answersOf(documents: OwnedDocuments, task: string): Promise<ReadonlyMap<string, Message>> {
   const answers = new Map<string, Message>()
   for (let offset = 0; offset < TURNS_MAX; offset += PAGE) {

@@ -87,7 +87,7 @@ function parsePosition(token: string): TaskPosition {
     const [updatedAt, id, ...rest] = JSON.parse(Buffer.from(token, 'base64url').toString()) as unknown[]
     if (typeof updatedAt === 'string' && typeof id === 'string' && rest.length === 0) return { updatedAt, id }
   } catch {
-    // not our token; reported below
+    // malformed token; reported below
   }
   throw invalidParams('pageToken is invalid: use the nextPageToken of a page', [
     { field: 'pageToken', description: 'unknown' },

@@ -344,7 +344,7 @@ function reusedMessage(
 /** An immediate response is due once it is known to be a task rather than a message. */
 function isDue({ state, held, direct, relay }: TaskFold, returnImmediately: boolean): boolean {
   if (direct !== undefined) return true
-  // An upstream may answer late; its task can be asked for meanwhile.
+  // An upstream may respond late. Clients can get its task meanwhile.
   return returnImmediately ? held === undefined || relay !== undefined : isSettled(state)
 }
 

@@ -133,7 +133,7 @@ function checkEnvelope(body: unknown): { readonly method: string; readonly param
   return { method, params }
 }
 
-/** Unexpected errors are our defects; their cause only goes to the log. */
+/** Unexpected errors are bugs in Holdfast; their cause only goes to the log. */
 export function toHoldfastError(cause: unknown, { logger }: Binding): HoldfastError {
   const errorId = crypto.randomUUID()
   const error = toClientError(cause, errorId)

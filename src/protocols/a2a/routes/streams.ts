@@ -55,11 +55,11 @@ export async function serveTask(
   await streams.serve(call.response, format, subscribe)
 }
 
-/** The data of frames, by form: callers differ in their envelopes, and the data is much longer. */
+/** Cached data of frames, by form. Callers differ only in the envelope, and the data is much longer. */
 const bodies = new WeakMap<TaskFrame, Map<string, string>>()
-/** The same for texts that follow each other: a template for all of them. */
+/** The same for consecutive texts: one template for all of them. */
 const templates = new WeakMap<ContinuedText['artifact'], Map<string, JsonTemplate>>()
-/** Forms kept of one frame. */
+/** Maximum cached forms per frame. */
 const FORMS_MAX = 8
 
 /** Only the task that a stream starts with depends on what else the caller asked for, such as the length of its history. */
@@ -149,7 +149,7 @@ export function responseOf(
   return { artifactUpdate: positioned(visible.artifactUpdate) }
 }
 
-/** A stream that ends before its task ends with an error, because a clean end would mean the end of the task. */
+/** A stream that ends before its task ends with an error, because a clean end would mean that the task has ended. */
 function reasonOf(notice: Notice): HoldfastError {
   switch (notice.kind) {
     case 'failed':

@@ -1,6 +1,6 @@
 /**
- * Folds the artifacts of a task from its log: one per message of an actor, and one per named artifact. A chunk takes constant time, and
- * retracted output is found at the end.
+ * Folds the artifacts of a task: one per message of an actor, and one per named artifact. A chunk takes constant time, and retracted
+ * output is found at the end.
  */
 import type { Actor, EventData, LoggedEvent } from '../../../core/model/event.ts'
 import type { TextStretch } from '../../../core/ports/projection.ts'
@@ -132,7 +132,7 @@ export function addReceived(
   return known === undefined ? { newest: artifact, older: artifacts } : replace(artifacts, artifact)
 }
 
-/** Whether an upstream's artifact is known as it is. */
+/** Whether an upstream's artifact is already known unchanged. */
 export function hasReceived(artifacts: Artifacts | undefined, artifact: Artifact): boolean {
   const known = find(artifacts, artifact.artifactId)
   const as = addReceived(undefined, artifact, false, 0)!.newest

@@ -56,7 +56,7 @@ export interface TaskFold {
   readonly held: readonly TaskFrame[] | undefined
   /** The response is this message, without a task. */
   readonly direct: Message | undefined
-  /** Only for a run whose work an A2A upstream does. */
+  /** Set for runs of an A2A upstream. */
   readonly relay: TaskRelay | undefined
 }
 
@@ -69,7 +69,7 @@ export interface TaskFrame {
   readonly fold: TaskFold
   /** Its log event. */
   readonly origin: Origin | undefined
-  /** Of a text that continues an artifact. */
+  /** Set for a text that continues an artifact. */
   readonly continued?: ContinuedText
 }
 
@@ -92,7 +92,7 @@ export const taskProjection: Projection<TaskFold, TaskFrame> = {
   },
 }
 
-/** The task after texts of the run's own component that continue its newest artifact, each of which gives one event. */
+/** Applies texts of the run's own component that continue its newest artifact. Each produces one event. */
 function continueTask(before: TaskFold, stretch: TextStretch): TaskFold | undefined {
   const { direct, trimmed, held, sequence, relay } = before
   if (direct !== undefined || trimmed === undefined || held !== undefined || relay !== undefined) return undefined
@@ -231,7 +231,7 @@ class Draft {
     this.#emit(update, false, { artifacts: addReceived(artifacts, artifact, append, event.index) })
   }
 
-  /** Artifacts and a status with content follow as updates, for those who subscribed before the upstream answered. */
+  /** Sends artifacts and a status with content as updates, for clients that subscribed before the upstream responded. */
   #receivedTask({ id: taskId, contextId, status, artifacts = [], ...head }: Task): void {
     const [first] = this.state.held ?? []
     const isPlain = artifacts.length === 0 && status.message === undefined && !isSettled(status.state)
@@ -266,7 +266,7 @@ class Draft {
     this.#emit({ statusUpdate: update }, taskStates[state].endsStream)
   }
 
-  /** The upstream answered with a message. It is also the task's artifact, for those who ask for the task. */
+  /** The upstream responded with a message. It is also the task's artifact, for clients that get the task. */
   #answer(direct: Message): void {
     const { taskId: _taskId, ...message } = direct
     this.#set({ state: 'TASK_STATE_COMPLETED', timestamp: this.#event.time })

@@ -1,6 +1,6 @@
 /**
- * Updates of an A2A upstream, shown as they came: with all their fields, and the ids of this server. How a task ends or waits is shown
- * with our own event, with the fields of the upstream's (RUN-3).
+ * Relays updates of an A2A upstream: all their fields, with this server's ids. The end of a task, and a pause, are sent with
+ * Holdfast's own event and the fields of the upstream's (RUN-3).
  */
 import type * as A2a from '../../../a2a/types.ts'
 import { eventTable, type LoggedEvent, type LoggedEventOf } from '../../../core/model/event.ts'
@@ -13,13 +13,13 @@ import { type TaskState, taskStates } from './states.ts'
 export interface TaskRelay {
   /** The last event of the upstream is in the log, and the following events are derived from it. */
   readonly isVerbatim: boolean
-  /** Its task without ids, status and artifacts. */
+  /** The upstream's task without ids, status and artifacts. */
   readonly head: Pick<Task, 'history' | 'metadata'> | undefined
-  /** Its status, if it is also the status here. */
+  /** The upstream's status, if it is also the status here. */
   readonly status: TaskStatus | undefined
-  /** How the task ended or waits there. */
+  /** The upstream's event that ended or paused the task. */
   readonly end: StatusUpdate | undefined
-  /** It answered with this message instead of a task. */
+  /** The message with which the upstream responded instead of a task. */
   readonly answer: Message | undefined
 }
 
@@ -31,7 +31,7 @@ const BEGINNING: TaskRelay = {
   answer: undefined,
 }
 
-/** Later attempts show what is derived, until the upstream says something. */
+/** After a retry, derived events are shown until the upstream sends its first event. */
 export function relayAfter(relay: TaskRelay | undefined, event: LoggedEvent): TaskRelay | undefined {
   switch (event.type) {
     case 'run.created':
@@ -49,13 +49,13 @@ export function relayAfter(relay: TaskRelay | undefined, event: LoggedEvent): Ta
   }
 }
 
-/** Whether the upstream's own update has shown an event. */
+/** Whether the upstream's own update already shows an event. */
 export function isShown(relay: TaskRelay | undefined, { type, actor }: LoggedEvent): boolean {
   if (relay?.isVerbatim !== true || relay.answer !== undefined || actor !== undefined) return false
   return eventTable[type].effect === 'content' && type !== 'upstream.received'
 }
 
-/** The upstream's update with our ids. Undefined if only what is derived from it is in the log. */
+/** The upstream's update with this server's ids. Undefined if only the derived events are logged. */
 export function updateIn({ data }: LoggedEventOf<'upstream.received'>, run: Run): StreamResponse | undefined {
   const update = { [data.name]: data.data } as Partial<Record<string, unknown>>
   if (typeof data.data !== 'object' || data.data === null) return undefined
@@ -101,7 +101,7 @@ function isKnown(state: A2a.TaskState): state is TaskState {
   return Object.hasOwn(taskStates, state)
 }
 
-/** Official clients refuse a time without a zone, which some servers send. */
+/** Adds a time zone: official clients reject a time without one, which some servers send. */
 function inZone(timestamp: string): string {
   return /T[\d:.]+$/.test(timestamp) ? `${timestamp}Z` : timestamp
 }

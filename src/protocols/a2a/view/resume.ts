@@ -10,11 +10,14 @@ import { taskKind, type TaskViewer } from './task-cursor.ts'
 export interface ResumePoint {
   readonly start: StreamStart
   readonly gap: boolean
-  /** The client has the task as it was at the position. */
+  /** The client still has the task as it was at the position. */
   readonly isKept: boolean
 }
 
-/** `41`, or `41~cbf43926` with the checksum that came with event 41; `41;kept` by a client that still has the task as it was then. */
+/**
+ * `41`, or `41~cbf43926` with the checksum that came with event 41; `41;kept` from a client that still has the task of that
+ * position.
+ */
 const POSITION = /^(\d{1,15})(?:~([0-9a-f]{8}))?(;kept)?$/
 
 export async function resumeFrom(service: Service, stored: StoredRun, after: string): Promise<ResumePoint> {

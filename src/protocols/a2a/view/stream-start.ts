@@ -12,7 +12,7 @@ export type StreamStart =
   | { readonly kind: 'start' }
   /** After a log event. */
   | { readonly kind: 'index'; readonly index: number }
-  /** At the answer to a question, from an index on. */
+  /** At the answer to a question, searched from an index on. */
   | { readonly kind: 'answer'; readonly question: string; readonly from: number }
   /** After an A2A event. */
   | { readonly kind: 'sequence'; readonly sequence: number }
@@ -65,7 +65,7 @@ export function snapshotFrame(fold: TaskFold): TaskFrame {
   return { sequence: fold.sequence - 1, update, last, fold, origin: fold.origin }
 }
 
-/** Built when it is read: streams show the task in a form of their own. */
+/** Built lazily: streams show the task in a form of their own. */
 function lazyTask(fold: TaskFold): { readonly task: Task } {
   return {
     get task() {

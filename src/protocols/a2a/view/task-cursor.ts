@@ -1,4 +1,4 @@
-/** A subscriber's place in the shared view of a task: where its stream starts, and what it gets from there. */
+/** A subscriber's position in the shared view of a task: where its stream starts, and which frames it gets. */
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import type { ViewStep } from '../../../core/delivery/view-step.ts'
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
@@ -21,7 +21,7 @@ export const taskKind: ViewKind<TaskFold, TaskFrame> = {
 }
 
 export interface TaskFrames {
-  /** The task when the stream starts, for this subscriber alone. */
+  /** The task at the start of the stream, for this subscriber only. */
   readonly snapshot?: TaskFrame
   readonly taken?: SelectedFrames<TaskFold, TaskFrame>
 }
@@ -52,7 +52,7 @@ export class TaskCursor {
     return new TaskCursor(view, start)
   }
 
-  /** The log index after which the subscription must start, or go on. */
+  /** The log index after which the subscription must start or continue. */
   get after(): number {
     return this.#position.at.index
   }
@@ -61,7 +61,7 @@ export class TaskCursor {
     return this.#position.held
   }
 
-  /** The last frame of the stream was taken. */
+  /** Whether the last frame of the stream was delivered. */
   get ended(): boolean {
     return this.#ended
   }
@@ -100,7 +100,7 @@ export class TaskCursor {
   }
 
   #framesOf(step: ViewStep<TaskFold, TaskFrame>, from: number): SelectedFrames<TaskFold, TaskFrame> {
-    // Frames that were held when the snapshot was taken.
+    // Frames that were buffered when the snapshot was taken.
     let begin = from
     while (step.frames[begin] !== undefined && this.#includes(step.frames[begin]!)) begin++
     if (this.#ended) return { step, begin, end: begin }
@@ -110,7 +110,7 @@ export class TaskCursor {
   }
 }
 
-/** Near the start of a stream, and before it. */
+/** A checkpoint near and before the start of a stream. */
 function checkpointFor(view: TaskViewer, start: StreamStart): Checkpoint<TaskFold> {
   switch (start.kind) {
     case 'start':

@@ -40,7 +40,7 @@ export function statusOf({ state, message, timestamp, relay }: TaskFold): TaskSt
 /** Oldest first: the initial message, then each question with its answer. */
 function historyOf(fold: TaskFold, answers: ReadonlyMap<string, Message> | undefined): Message[] {
   const { run, input, turns, relay } = fold
-  // The upstream's own, with the message as the client sent it.
+  // The upstream's history, with the message as the client sent it.
   if (relay?.head?.history !== undefined)
     return relay.head.history.map((message) =>
       message.messageId === `${run.id}-1` ? firstMessage(run, input) : message,
@@ -50,7 +50,7 @@ function historyOf(fold: TaskFold, answers: ReadonlyMap<string, Message> | undef
     newestFirst.push(answerMessage(run, turn, answers))
     if (turn.questions.length > 0) newestFirst.push(questionMessage(run, turn.questions))
   }
-  // A trimmed log no longer has the input.
+  // A trimmed log no longer contains the input.
   const first = input === undefined && aboutOf(run)?.message.parts === undefined ? [] : [firstMessage(run, input)]
   return [...first, ...newestFirst.toReversed()]
 }
@@ -64,7 +64,7 @@ function answerMessage(run: Run, turn: AnsweredTurn, known: ReadonlyMap<string, 
   return { ...agentMessage(run, messageId, parts.length > 0 ? parts : [{ text: '' }]), role: 'ROLE_USER' }
 }
 
-/** The caller's metadata, and a mark if the log was trimmed (SUB-2). */
+/** The caller's metadata, and a marker if the log was trimmed (SUB-2). */
 function metadataOf(run: Run, trimmed = false): Metadata | undefined {
   const { a2a: _a2a, ...given } = run.metadata ?? {}
   const metadata = trimmed ? { ...given, gap: true } : given

@@ -1,4 +1,4 @@
-/** The events of texts that continue an artifact. What few streams need of them is built when it is read. */
+/** Events of texts that continue an artifact. Fields that few streams need are built lazily. */
 import type { TextStretch } from '../../../core/ports/projection.ts'
 import type { StreamResponse } from '../wire/wire.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -44,7 +44,7 @@ export class OwnTexts {
 
 type Continue = (before: TaskFold, stretch: TextStretch) => TaskFold | undefined
 
-/** `stretch` continues the task that it is given with. */
+/** `stretch` must continue the task `before`. */
 export function textFrames(before: TaskFold, stretch: TextStretch, continueTask: Continue): TaskFrame[] {
   const foldAfter = (count: number): TaskFold => continueTask(before, firstOf(stretch, count))!
   const artifact = before.ownTexts.continued(before)

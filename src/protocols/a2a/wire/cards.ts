@@ -39,7 +39,7 @@ export function cardOf(facts: CardFacts, url: string): AgentCard {
       streaming: about.streaming ?? true,
       pushNotifications: pushOptions(options) !== undefined,
       extendedAgentCard: hasExtendedCard,
-      // Everybody may read a card; what a server with authentication accepts is for those who have a credential.
+      // A card is public. On a server with authentication, the schemas are only for callers with a credential.
       extensions: [...extensionsOf(about), ...(auth === 'none' ? schemasExtension(component) : [])],
     },
     ...(auth !== 'none' && bearer),
@@ -89,7 +89,7 @@ function describe({ id, kind, description }: Component): string {
   return description ?? `The ${kind} ${id}.`
 }
 
-/** Names the JSON Schemas of an agent's input and output, in `params`: docs/protocols/a2a.md. */
+/** Extension with the JSON Schemas of an agent's input and output in `params`: docs/protocols/a2a.md. */
 const SCHEMAS_EXTENSION = 'https://holdfast.dev/a2a/extensions/schemas/v1'
 
 function schemasExtension(component: Component): AgentExtension[] {

@@ -92,7 +92,7 @@ const wordings: Readonly<Record<ErrorCode, ErrorText>> = {
   closed: ours,
 }
 
-/** Maps our codes to A2A reasons. */
+/** Maps Holdfast's codes to A2A reasons. */
 const reasonByCode: Partial<Record<ErrorCode, Reason>> = { conflict: 'UNSUPPORTED_OPERATION' }
 
 const codeByReason: Readonly<Record<Reason, ErrorCode>> = {

@@ -59,9 +59,9 @@ export function pushOptions({ push = false, signer, secrets }: A2aOptions): Push
   }
 }
 
-/** What an agent card says beyond the component's own fields. */
+/** Fields of an agent card that the component itself does not have. */
 export interface AgentCardOptions {
-  /** Serve streams and subscriptions. `false`: refuse them, and say so on the card. Default: true. */
+  /** Serve streams and subscriptions. `false` refuses them and declares that on the card. Default: true. */
   readonly streaming?: boolean
   readonly version?: string
   readonly provider?: AgentCard['provider']

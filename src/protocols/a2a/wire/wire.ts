@@ -1,6 +1,6 @@
 /**
- * Wire types of A2A 1.0 (ProtoJSON), which all bindings use and 0.3 is converted from and to. Types of other agents' messages, with
- * optional fields, are in `a2a/types.ts`; these are the ones that this server sends.
+ * Wire types of A2A 1.0 (ProtoJSON) that this server sends. All bindings use them, and 0.3 is converted from and to them. Types of
+ * other agents' messages, with optional fields, are in `a2a/types.ts`.
  */
 import type * as A2a from '../../../a2a/types.ts'
 import type { TaskState } from '../view/states.ts'

@@ -1,6 +1,6 @@
 /**
- * Attaches a client to a run that is under way, or has ended: first the messages and the state as they are, and what is open, then what
- * follows. Stock clients show that exactly; a replay would double what they have.
+ * Attaches a client to a run: sends a snapshot (messages, state, open tool calls), then live events. Stock clients render this
+ * correctly; a replay would duplicate messages they already show.
  */
 import { CONTENT_LIMIT_FACTOR } from '../../../core/model/limits.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
@@ -19,26 +19,26 @@ import { isMessageOf } from '../wire/ids.ts'
 import type { GivenMessage } from './shapes.ts'
 import type { Threads } from './threads.ts'
 
-/** What one client gets. */
+/** The stream of one client. */
 export interface AttachedStream {
   readonly view: SharedView<AgentState, AgentFrame>
   readonly run: string
   readonly session: string
-  /** What the client calls the run. Default: what the view does. */
+  /** The client's id of the run. Default: that of the view. */
   readonly runId?: string
-  /** Messages that are not the run's, which every snapshot has to repeat. */
+  /** Messages of other runs, which every snapshot must repeat. */
   readonly earlier: readonly (GivenMessage | AgUiMessage)[]
-  /** Calls whose results the client has, because it gave them. Default: none. */
+  /** Tool calls whose results the client has because it sent them. Default: none. */
   readonly results?: ReadonlySet<string>
   /** Sent first. */
   readonly snapshot?: readonly AgUiEvent[]
-  /** Nothing follows the snapshot. */
+  /** No event follows the snapshot. */
   readonly hasEnded?: boolean
-  /** The subscription must start after this event. Default: at the beginning. */
+  /** Checkpoint after which the subscription starts. Default: the beginning. */
   readonly from?: Checkpoint<AgentState>
-  /** The first frame is one of this leg. Default: the first one there is. */
+  /** Number of answers before the first frame to send. Default: the first frame of the view. */
   readonly leg?: number
-  /** The client has the frames up to this number. Default: none. */
+  /** Number of the last frame that the client has. Default: none. */
   readonly after?: number
 }
 
@@ -72,7 +72,7 @@ export async function attach(
   }
 }
 
-/** What a client is sent that attaches now. */
+/** Builds the snapshot for a client that attaches now. */
 export function snapshotOf(
   state: AgentState,
   messages: readonly AgUiMessage[],
@@ -87,7 +87,7 @@ export function snapshotOf(
   return { events, hasEnded: end !== undefined }
 }
 
-/** In slices. Throws `too_large` if they do not fit one response. */
+/** Built in time slices. Throws `too_large` if the messages exceed one response. */
 export async function messagesOfRun(
   { service }: Threads,
   { run, pieces }: AgentState,
@@ -110,7 +110,7 @@ export async function messagesOfRun(
   return builder.messages()
 }
 
-/** What the run has open, so that what follows fits it. */
+/** Start events of everything that is open, so that later events refer to known items. */
 function openIn(state: AgentState): readonly AgUiEvent[] {
   const { agents, steps, texts, calls } = state
   return [

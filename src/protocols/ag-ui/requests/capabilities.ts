@@ -1,4 +1,4 @@
-/** What a component can do, in the terms of AG-UI. */
+/** Describes a component's capabilities in AG-UI format. */
 import type { Component } from '../../../core/ports/component.ts'
 
 export function capabilitiesOf({ id, kind, name = id, description, version, info }: Component): object {

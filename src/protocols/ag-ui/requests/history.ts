@@ -1,4 +1,4 @@
-/** Messages of earlier runs of a thread, for pages that have none. */
+/** Messages of earlier runs of a thread, for clients that have none. */
 import type { ContentPart, Message } from '../../../core/model/conversation.ts'
 import { userInputOf } from '../../../core/structure/user-input.ts'
 import { isHoldfastError } from '../../../core/model/errors.ts'
@@ -11,10 +11,10 @@ import type { AgUiMessage } from '../wire/events.ts'
 import { messagesOfRun } from './attach.ts'
 import type { Threads } from './threads.ts'
 
-/** Runs per request. */
+/** Maximum runs per request. */
 const RUNS_MAX = 100
 
-/** The newest messages before a run's own that fit into one response, oldest first. What its user said is the last one. */
+/** The newest messages before a run that fit into one response, oldest first. The last one is the run's user message. */
 export async function messagesBefore(
   threads: Threads,
   principal: Principal,
@@ -55,7 +55,7 @@ async function messagesOf(
   }
 }
 
-/** What the user said, under the ids that the client gave. */
+/** User messages of a run, under the ids that the client gave. */
 async function askedIn(
   { service }: Threads,
   principal: Principal,
@@ -80,7 +80,7 @@ async function askedIn(
   }))
 }
 
-/** The user messages of an input since the last answer. */
+/** User messages of an input since the last assistant message. */
 function contentsOf(input: unknown): readonly unknown[] {
   const said = userInputOf(input)
   if (said === undefined) return []

@@ -4,12 +4,12 @@ import type { ContentPart, Message } from '../../../core/model/conversation.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { GivenMessage, MessagePart, RunBody } from './shapes.ts'
 
-/** Those since the last answer, which the session does not have. */
+/** Messages since the last assistant message, which the session does not have yet. */
 export function newMessages(messages: readonly GivenMessage[]): readonly GivenMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool') + 1)
 }
 
-/** Reasoning and activities are the agent's own, and instructions are options of the caller. */
+/** Drops reasoning and activities. Instructions become options of the caller. */
 export function toMessages(messages: readonly GivenMessage[]): Message[] {
   const names = new Map(
     messages.flatMap(({ toolCalls = [] }) => toolCalls.map((call) => [call.id, call.function.name])),
@@ -91,7 +91,7 @@ function resultOf(message: GivenMessage, names: ReadonlyMap<string, string>, pos
   return { type: 'tool-result', toolCallId, toolName, output: { type, value: textOf(message) || (error ?? '') } }
 }
 
-/** Arguments and results are JSON, as far as clients keep to it. */
+/** Arguments and results should be JSON; anything else is kept as text. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

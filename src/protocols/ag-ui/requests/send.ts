@@ -1,4 +1,4 @@
-/** Starts a run, continues one with an answer, or attaches to one that is known. */
+/** Starts a run, answers a paused run, or attaches to a known run. */
 import { questionToolCall } from '../../../core/structure/question-tool-call.ts'
 import { inputFor } from '../../../core/model/conversation.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
@@ -18,7 +18,7 @@ export interface SendRequest {
   readonly body: RunBody
 }
 
-/** What a client may hand to the agent besides messages. It is part of the run's metadata. */
+/** Maximum size of what a client passes to the agent besides messages. It is part of the run's metadata. */
 const EXTRAS_BYTES_MAX = 32 * 1024
 
 export async function send(threads: Threads, request: SendRequest): Promise<AttachedStream> {
@@ -48,7 +48,7 @@ async function start(threads: Threads, { principal, component, body }: SendReque
     })
     return { view: threads.view(stored), run: stored.run.id, session, runId, earlier: body.messages }
   } catch (cause) {
-    // The client was cut off and came back with the messages that it has by now, while its first request was being handled.
+    // The client was disconnected while its first request was handled, and retried with the messages it has by now.
     const known = isHoldfastError(cause, 'idempotency_conflict')
       ? await threads.started(principal, component, body)
       : undefined
@@ -57,14 +57,14 @@ async function start(threads: Threads, { principal, component, body }: SendReque
   }
 }
 
-/** The session has what was said before, unless this is its first run. */
+/** Sends only new messages if the session has the earlier ones; otherwise all of them. */
 async function inputOf(threads: Threads, { principal, component, body }: SendRequest): Promise<unknown> {
   const isKnown = await threads.exists(principal, body.threadId)
   const messages = toMessages(isKnown ? newMessages(body.messages) : body.messages)
   return inputFor(component, { messages, caller: callerOf(body), ...(isKnown && { continues: true }) })
 }
 
-/** New messages of the user, so that another page shows them under the same ids. */
+/** Ids of new user messages, so that other clients show them under the same ids. */
 function idsOf({ messages }: RunBody): readonly string[] {
   return newMessages(messages).flatMap(({ id, role }) => (role === 'user' ? [id] : []))
 }
@@ -83,7 +83,7 @@ function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null && (typeof value !== 'object' || Object.keys(value).length > 0)
 }
 
-/** Finds the answer to a question by the id that this protocol has for it. */
+/** Finds the answer to a question by its AG-UI id. */
 type AnswerLookup = (run: string, question: Question) => { readonly answer: unknown } | undefined
 
 function runOf(resume: readonly ResumeEntry[]): string {
@@ -103,7 +103,7 @@ function answersIn(resume: readonly ResumeEntry[]): AnswerLookup {
   }
 }
 
-/** The answer to a question that was cancelled. Only approvals and tools have one. */
+/** The answer that stands for a cancelled question. Only approvals and tools have one. */
 function cancelled(kind: Question['kind']): unknown {
   if (kind === 'approval') return { approved: false, reason: 'cancelled by the user' }
   if (kind === 'tool') return { error: 'cancelled by the user' }
@@ -125,7 +125,7 @@ function resultAnswers(results: ReadonlyMap<string, GivenMessage>): AnswerLookup
   }
 }
 
-/** A repeated answer gets what followed the first one. */
+/** A repeated answer gets the stream that followed the first one. */
 async function continueRun(
   threads: Threads,
   { principal, component, body }: SendRequest,
@@ -133,7 +133,7 @@ async function continueRun(
   given: AnswerLookup,
 ): Promise<AttachedStream> {
   const stored = await threads.run(principal, component, id)
-  if (stored.run.session !== body.threadId) throw new HoldfastError('not_found', `no run ${id} in this thread`)
+  if (stored.run.session !== body.threadId) throw new HoldfastError('not_found', `run ${id} not found in this thread`)
   const view = threads.view(stored)
   const { state, index } = await view.current(stored.next)
   const answers = Object.fromEntries(
@@ -149,7 +149,7 @@ async function continueRun(
   try {
     await threads.service.answer(principal, id, answers)
   } catch (cause) {
-    // Of two clients that answer at once, both follow what the first one said.
+    // If two clients answer concurrently, both follow the first answer.
     const now = await threads.run(principal, component, id)
     if (!isHoldfastError(cause, 'conflict') || (await threads.state(now)).state.leg === state.leg) throw cause
   }

@@ -8,20 +8,20 @@ import { assertUntrimmed, SessionRuns } from '../../../http/session-runs.ts'
 import { agentKind } from '../view/projection.ts'
 import type { AgentFrame, AgentState } from '../view/state.ts'
 
-/** Which run of which thread a client means. */
+/** The thread and the client's id of a run. */
 export interface NamedRun {
   readonly threadId: string
   readonly runId: string
 }
 
 export class Threads extends SessionRuns {
-  /** The run that a client of this protocol started under its own id. */
+  /** The run that a client started under its own id. */
   async started(principal: Principal, component: Component, named: NamedRun): Promise<StoredRun | undefined> {
     const stored = await this.service.findStarted(principal, startKey(component, named))
     return stored?.run.component === component.id ? stored : undefined
   }
 
-  /** The newest run that has not ended, or else the newest one. */
+  /** The newest unfinished run, or else the newest one. */
   async current(principal: Principal, component: Component, session: string): Promise<StoredRun | undefined> {
     const [unfinished] = await this.unfinished(principal, component, session)
     return unfinished ?? this.newest(principal, component, session)
@@ -37,7 +37,7 @@ export class Threads extends SessionRuns {
   }
 }
 
-/** A hash, because the ids of clients may be longer than keys. */
+/** Hashed, because client ids may be longer than keys. */
 export function startKey({ id }: Component, { threadId, runId }: NamedRun): string {
   return `ag-ui:${createHash('sha256')
     .update(JSON.stringify([id, threadId, runId]))

@@ -1,4 +1,4 @@
-/** `POST {api}` runs an agent; `GET` of a thread attaches to what it does, and of a run's events follows them from a cursor. */
+/** `POST {api}` runs an agent. `GET` of a thread attaches to its run; `GET` of a run's events follows them from a cursor. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { Component } from '../../../core/ports/component.ts'
@@ -85,7 +85,7 @@ async function follow(call: Call, { service }: Threads, streams: Streams, stream
   await streams.serve(response, format, (sink) => service.subscribe(principal, stream.run, format.after, sink))
 }
 
-/** Stops what the thread is doing. */
+/** Stops the unfinished runs of a thread. */
 async function stop(call: Call, threads: Threads): Promise<void> {
   const { principal, params } = call
   const runs = await threads.unfinished(principal, componentOf(call, threads), params['thread']!)

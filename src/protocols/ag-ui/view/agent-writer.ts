@@ -33,7 +33,7 @@ export class AgentWriter {
     this.state = { ...this.state, ...changes }
   }
 
-  /** Opens or changes an entry, or closes it. */
+  /** Adds or changes an open item, or removes it. */
   put<Name extends 'texts' | 'calls' | 'steps' | 'agents'>(
     name: Name,
     key: string,
@@ -51,7 +51,7 @@ export class AgentWriter {
     this.set({ position: position + 1 })
   }
 
-  /** Ends the current run of this protocol. */
+  /** Ends the current AG-UI run. */
   end(event: AgUiEvent): void {
     const { position, leg } = this.state
     this.frames.push({ position, event, leg, ends: true })
@@ -66,7 +66,7 @@ export class AgentWriter {
     this.set({ pieces: addToList(this.state.pieces, { piece, log, actor, recorded }) })
   }
 
-  /** Attribution of content to a called component. */
+  /** Attributes content to a called component. */
   by(actor = this.actor): Attribution {
     return attributionOf(actor)
   }
@@ -110,7 +110,7 @@ export interface Attribution {
   readonly subagentRunId?: string
 }
 
-/** Nothing for the agent itself. */
+/** Empty for the run's own component. */
 export function attributionOf(actor: string): Attribution {
   return actor === '' ? {} : { subagentRunId: actor }
 }

@@ -1,4 +1,4 @@
-/** The first and the last event of a run of this protocol. */
+/** The first and the last event of an AG-UI run. */
 import type { Usage } from '../../../core/model/event.ts'
 import { type Outcome, PROTOCOL_VERSION, type RunFinished, type RunStarted, type TokenUsage } from '../wire/events.ts'
 import { toRunId } from '../wire/ids.ts'
@@ -26,7 +26,7 @@ export function finished(state: AgentState, outcome: Outcome, result?: unknown):
   }
 }
 
-/** By model. Nothing if no model was asked. */
+/** Usage by model; absent if no model was called. */
 export function usageIn({ usage }: AgentState): { readonly usage?: readonly TokenUsage[] } {
   return usage.size === 0 ? {} : { usage: [...usage.values()] }
 }

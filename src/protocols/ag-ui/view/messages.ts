@@ -12,7 +12,7 @@ export function messagesOf(newest: PieceNode | undefined): readonly AgUiMessage[
 interface Draft {
   readonly piece: Exclude<Piece, { kind: 'state' | 'agent' }>
   readonly texts: string[]
-  /** Of a call. */
+  /** Results of a call. */
   readonly results: Extract<Piece, { kind: 'result' }>[]
 }
 
@@ -33,7 +33,7 @@ export class MessageBuilder {
     draft.texts.push(piece.text)
   }
 
-  /** A result stands right after its call, as clients place it. */
+  /** Places a result right after its call, as clients do. */
   messages(): readonly AgUiMessage[] {
     return Array.from(this.#drafts.values(), ({ piece, texts, results }) => [
       toMessage(piece, texts.join('')),

@@ -1,4 +1,4 @@
-/** The pieces of a run that stand. Persistent, and packed, so that a long answer takes little more memory than its text. */
+/** The pieces of a run that are not retracted. Persistent and packed, so that a long message takes little more memory than its text. */
 import { addPiece, retractPieces, textFrom } from '../../../core/structure/text-pieces.ts'
 import type { Piece, PieceNode } from './state.ts'
 
@@ -32,7 +32,7 @@ export function* nodesOf(newest: PieceNode | undefined): Generator<PieceNode, vo
   for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) yield node
 }
 
-/** With its text. */
+/** The piece with its text. */
 export function pieceOf({ piece, texts }: PieceNode): Piece {
   return 'text' in piece ? { ...piece, text: textFrom(texts) } : piece
 }
@@ -42,7 +42,7 @@ export function lastOf({ log, texts }: PieceNode): number {
   return texts?.index ?? log
 }
 
-/** What is left of a node without the events from an index on. */
+/** The rest of a node without the events from an index on. */
 export function nodeBefore(node: PieceNode, from: number): PieceNode | undefined {
   if (lastOf(node) < from) return node
   const texts = node.log < from ? retractPieces(node.texts, from) : undefined

@@ -1,4 +1,4 @@
-/** Projects questions and answers. A run of this protocol ends where its run pauses; the answer begins the next one. */
+/** Projects questions and answers. An AG-UI run ends when its Holdfast run pauses; the answer starts the next AG-UI run. */
 import { type QuestionToolCall, questionToolCall } from '../../../core/structure/question-tool-call.ts'
 import type { EventType, LoggedEvent, Question } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
@@ -19,7 +19,7 @@ export function pause(writer: AgentWriter, { data: { questions }, run }: Logged<
 }
 
 export function resume(writer: AgentWriter, { data: { answers } }: Logged<'run.resumed'>): void {
-  // Others went on while one asked.
+  // Other branches continued while one asked.
   if (writer.state.end === undefined) endAtPause(writer)
   const { answered, leg, waiting } = writer.state
   writer.set({
@@ -34,7 +34,7 @@ export function resume(writer: AgentWriter, { data: { answers } }: Logged<'run.r
   for (const question of waiting) showAnswer(writer, question, answers[question.id])
 }
 
-/** A call that the client executed, or that was made for a question, has its answer as its result. */
+/** The answer becomes the result of a call that the client executed, or that was made up for a question. */
 function showAnswer(writer: AgentWriter, question: Question, answer: unknown): void {
   const { run } = writer.event
   const call = questionToolCall(run, question)
@@ -47,12 +47,12 @@ function endAtPause(writer: AgentWriter): void {
   writer.end(pausedEnd(writer.state))
 }
 
-/** How a run of this protocol ends while its run waits. */
+/** The event that ends an AG-UI run while the Holdfast run waits. */
 export function pausedEnd(state: AgentState): RunFinished {
   return finished(state, outcomeOf(state))
 }
 
-/** The call that a client is to approve or to execute. */
+/** Shows the call that a client is to approve or execute. */
 function showCall(writer: AgentWriter, run: string, question: Question): void {
   const call = questionToolCall(run, question)
   if (call === undefined) return

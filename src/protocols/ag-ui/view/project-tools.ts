@@ -1,4 +1,4 @@
-/** Projects tool calls: arguments as they are drafted, progress, result. */
+/** Projects tool calls: streamed arguments, progress, result. */
 import { toolCallId } from '../../../core/structure/question-tool-call.ts'
 import type { EventType, LoggedEvent } from '../../../core/model/event.ts'
 import { toCallId, toMessageId } from '../wire/ids.ts'
@@ -25,11 +25,11 @@ export interface CallInput {
   readonly name: string
   readonly input?: unknown
   readonly recorded: boolean
-  /** Key of the actor whose call it is. Default: the event's. */
+  /** Key of the actor that made the call. Default: the event's actor. */
   readonly actor?: string
 }
 
-/** Shows a call with all its arguments, unless it was shown. */
+/** Shows a call with all its arguments, unless it was shown already. */
 export function addCall(writer: AgentWriter, id: string, { input, ...call }: CallInput): void {
   const known = writer.state.calls.get(id)
   if (known?.isDrafted === false) return
@@ -57,7 +57,7 @@ export function endTool(writer: AgentWriter, event: Logged<'tool.completed'> | L
   writer.put('calls', id, undefined)
 }
 
-/** The client gave the result of a call. */
+/** Shows the result that the client gave for a call. */
 export function answerCall(writer: AgentWriter, id: string, answer: unknown): void {
   const call = writer.state.calls.get(id)
   if (call === undefined) return
@@ -81,7 +81,7 @@ function addResult(writer: AgentWriter, id: string, { content, recorded }: CallR
   writer.keep({ kind: 'result', id: messageId, call: id, content, ...subagent }, { actor, recorded })
 }
 
-/** Ends calls whose arguments are incomplete. They have no result yet. */
+/** Ends calls with incomplete arguments. They have no result yet. */
 export function closeCalls(writer: AgentWriter, isConcerned: (call: OpenCall) => boolean): void {
   for (const [id, call] of writer.state.calls)
     if (call.isDrafted && isConcerned(call)) endArguments(writer, id, call.recorded)
@@ -111,7 +111,7 @@ function addArguments(writer: AgentWriter, id: string, delta: string): void {
   keepCall(writer, id, delta)
 }
 
-/** The call was made with other arguments than the model drafted, and those cannot be taken back one by one. */
+/** The call has other arguments than the model streamed, and streamed arguments cannot be taken back: replaces the whole call. */
 function replaceArguments(writer: AgentWriter, id: string, args: string): void {
   writer.put('calls', id, { ...writer.state.calls.get(id)!, args })
   keepCall(writer, id, args, true)
@@ -131,13 +131,13 @@ function keepCall(writer: AgentWriter, id: string, text: string, isReplaced = fa
   writer.keep(subagent === undefined ? piece : { ...piece, subagent }, { actor, recorded })
 }
 
-/** The draft may have other white space. */
+/** The streamed arguments may differ in white space. */
 function isSameJson(draft: string, json: string): boolean {
   if (draft === json) return true
   try {
     return JSON.stringify(JSON.parse(draft)) === json
   } catch {
-    return false // the model was cut off, and its call was repaired
+    return false // the model's output was cut off, and its call was repaired
   }
 }
 

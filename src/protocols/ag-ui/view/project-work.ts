@@ -9,7 +9,7 @@ import type { AgentState, OpenAgent, OpenStep } from './state.ts'
 type Logged<Type extends EventType> = Extract<LoggedEvent, { type: Type }>
 
 export function startStep(writer: AgentWriter, { data, index }: Logged<'step.started'>): void {
-  // The request to a model is not a step of its own: its text and tool calls are shown.
+  // A model request is not shown as a step: its text and tool calls are shown instead.
   if (data.kind === 'model') return
   const { actor } = writer
   const key = stepKey(actor, data.step)
@@ -62,7 +62,7 @@ export function endAgent(writer: AgentWriter, event: Logged<'actor.completed' | 
   writer.put('agents', actor, undefined)
 }
 
-/** Closes what an actor, and those that it called, have open, but not the actor itself. */
+/** Closes all open items of an actor and its callees, but not the actor. */
 function closeWithin(writer: AgentWriter, outer: string): void {
   for (const actor of writer.state.texts.keys()) if (isWithin(actor, outer)) writer.closeText(actor)
   closeCalls(writer, ({ actor }) => isWithin(actor, outer))
@@ -75,8 +75,8 @@ function closeWithin(writer: AgentWriter, outer: string): void {
 }
 
 /**
- * Closes everything before a run of this protocol ends. The work goes on after an answer, so it is not forgotten.
- * `endOf`: what becomes of the components that were called.
+ * Closes all open items before an AG-UI run ends. They are kept in the state, because the work continues after an answer. `endOf`:
+ * the end event of a called component.
  */
 export function closeAll(writer: AgentWriter, endOf: (subagentRunId: string) => AgUiEvent): void {
   const { steps } = writer.state
@@ -91,7 +91,7 @@ export function suspended(subagentRunId: string): AgUiEvent {
   return { type: 'SUBAGENT_FINISHED', subagentRunId, outcome: { type: 'suspended' } }
 }
 
-/** Shows what is open again, at the beginning of a run of this protocol. */
+/** Shows all open items again, at the start of an AG-UI run. */
 export function reopenAll(writer: AgentWriter): void {
   for (const agent of writer.state.agents.values()) writer.show(agentStart(writer.state, agent))
   for (const step of writer.state.steps.values()) writer.show(stepStart(step))
@@ -109,7 +109,7 @@ export function closeStep(writer: AgentWriter, key: string): void {
   writer.put('steps', key, undefined)
 }
 
-/** A component is called after its caller. */
+/** Callees come after their callers. */
 function innermostFirst({ agents }: AgentState): readonly string[] {
   return [...agents.keys()].toReversed()
 }
@@ -118,7 +118,7 @@ function stepKey(actor: string, step: string): string {
   return `${actor} ${step}`
 }
 
-/** Clients know the open steps of an actor by their names. */
+/** Clients identify the open steps of an actor by name, so names must be unique. */
 function uniqueName(writer: AgentWriter, whose: string, name: string): string {
   const isOpen = (candidate: string): boolean =>
     [...writer.state.steps.values()].some((step) => step.actor === whose && step.name === candidate)

@@ -39,7 +39,7 @@ const agentProjection: Projection<AgentState, AgentFrame> = {
     project(writer, event)
     const [first] = writer.frames
     if (state.end === undefined || first === undefined || first.event.type === 'RUN_STARTED') return writer.step
-    // Something follows the end of a run of this protocol: parallel work goes on while one branch asks, or the run is stopped.
+    // An event after the end of an AG-UI run: parallel work continues while one branch asks, or the run is stopped.
     const next = new AgentWriter({ ...state, end: undefined }, event)
     next.show(started(next.state))
     reopenAll(next)
@@ -55,7 +55,7 @@ export const agentKind: ViewKind<AgentState, AgentFrame> = {
   mayEnd: ({ ends }) => ends === true,
 }
 
-/** What the client of this protocol that started a run calls it. */
+/** The id that the AG-UI client gave to the run it started. */
 export function givenRunId({ metadata }: Pick<Run, 'metadata'>): string | undefined {
   const { runId } = (metadata?.['agUi'] ?? {}) as { readonly runId?: unknown }
   return typeof runId === 'string' ? runId : undefined
@@ -158,7 +158,7 @@ function replaceState(writer: AgentWriter, state: unknown): void {
   writer.show({ type: 'STATE_SNAPSHOT', snapshot: state, ...writer.by() })
 }
 
-/** A patch that does not fit the state would end the client's stream. */
+/** Skips a patch that does not apply to the state: it would end the client's stream. */
 function patchState(writer: AgentWriter, { data: { patch } }: Logged<'state.patched'>): void {
   const patched = applyPatch(writer.state.state ?? {}, patch)
   if (patched === undefined) return

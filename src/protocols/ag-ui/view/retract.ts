@@ -1,4 +1,4 @@
-/** Retracts output of a discarded attempt: clients replace their messages by those that stand. */
+/** Retracts output of a discarded attempt: clients replace their messages with the remaining ones. */
 import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../../core/structure/retraction.ts'
 import type { AgUiMessage } from '../wire/events.ts'
 import type { AgentWriter } from './agent-writer.ts'
@@ -25,7 +25,7 @@ export function retract(writer: AgentWriter, event: DiscardedAttempt): void {
 
 type IsRetracted = (piece: Pick<PieceNode, 'log' | 'actor' | 'recorded'>) => boolean
 
-/** What follows a retraction begins a new message, so that a long text is not sent again by every delta. */
+/** Text after a retraction starts a new message, so that a long text is not sent again with every delta. */
 function closeRetracted(writer: AgentWriter, event: DiscardedAttempt, isRetracted: IsRetracted): void {
   for (const [actor] of writer.state.texts) if (retractedFrom(event, actor) < Infinity) writer.closeText(actor)
   closeCalls(writer, isRetracted)
@@ -33,13 +33,13 @@ function closeRetracted(writer: AgentWriter, event: DiscardedAttempt, isRetracte
   for (const [key, step] of writer.state.steps) if (isRetracted(step)) closeStep(writer, key)
 }
 
-/** A subagent that is open goes on when its component is called again. */
+/** An open subagent continues when its component is called again. */
 function spentAfter({ spent, agents }: AgentState, dropped: readonly PieceNode[]): ReadonlySet<string> {
   const ended = dropped.flatMap(({ piece }) => (piece.kind === 'agent' && !agents.has(piece.id) ? [piece.id] : []))
   return ended.length === 0 ? spent : new Set([...spent, ...ended])
 }
 
-/** Clients keep their reasoning if a snapshot has none at all, so what was retracted is sent without its text. */
+/** Clients keep their reasoning if a snapshot contains none at all, so retracted reasoning is sent with empty text. */
 function emptied(dropped: readonly PieceNode[], newest: PieceNode | undefined): readonly AgUiMessage[] {
   const standing = new Set<string>()
   for (let node = newest; node !== undefined; node = node.previous)
@@ -54,7 +54,7 @@ function fromOf(event: DiscardedAttempt, { actor, recorded }: Pick<PieceNode, 'a
   return (recorded ? workRetractedFrom : retractedFrom)(event, actor)
 }
 
-/** Looks at the pieces since `from`. A call whose result stands stays. */
+/** Visits the pieces since `from`. A call whose result is kept stays. */
 function withoutRetracted(
   newest: PieceNode | undefined,
   event: DiscardedAttempt,
@@ -77,7 +77,7 @@ function withoutRetracted(
   return isChanged ? { pieces, dropped } : { pieces: newest, dropped }
 }
 
-/** A call whose result is retracted, but which stands itself, is open again. */
+/** Reopens calls whose result is retracted but which are not retracted themselves. */
 function reopenCalls(writer: AgentWriter, dropped: readonly PieceNode[]): void {
   const gone = new Set(dropped.flatMap(({ piece }) => (piece.kind === 'call' ? [piece.id] : [])))
   for (const { piece, actor, recorded } of dropped)

@@ -1,18 +1,18 @@
-/** What the AG-UI view knows of a run. Immutable: pieces and maps are shared by all checkpoints. */
+/** State of the AG-UI view. Immutable: all checkpoints share pieces and maps. */
 import type { Question } from '../../../core/model/event.ts'
 import type { TextPieces } from '../../../core/structure/text-pieces.ts'
 import type { AgUiEvent, TokenUsage } from '../wire/events.ts'
 
-/** A part of a message that stands, or a state. */
+/** A part of a message that is not retracted, or a state. */
 export type Piece =
   | { readonly kind: 'text' | 'reasoning'; readonly id: string; readonly text: string; readonly subagent?: string }
   | {
       readonly kind: 'call'
       readonly id: string
       readonly name: string
-      /** What it adds to the arguments. */
+      /** Arguments delta. */
       readonly text: string
-      /** Instead of what was drafted before. */
+      /** Full arguments that replace the drafted ones. */
       readonly replaces?: boolean
       readonly subagent?: string
     }
@@ -27,17 +27,17 @@ export type Piece =
   /** A component was called. */
   | { readonly kind: 'agent'; readonly id: string }
 
-/** Newest first: an event costs the same however many there are. Pieces of one text that follow each other are one node. */
+/** A linked list, newest first, so that an event costs the same however many there are. Consecutive pieces of one text share a node. */
 export interface PieceNode {
   readonly previous: PieceNode | undefined
-  /** Without its text if there is `texts`. */
+  /** Without its text if `texts` is set. */
   readonly piece: Piece
   readonly texts: TextPieces | undefined
   /** Index of its first event. */
   readonly log: number
   /** Key of the actor. */
   readonly actor: string
-  /** It is about recorded work. */
+  /** Whether it belongs to recorded work. */
   readonly recorded: boolean
 }
 
@@ -55,9 +55,9 @@ export interface OpenText {
 export interface OpenCall {
   readonly name: string
   readonly actor: string
-  /** Its arguments are still being sent. */
+  /** Whether its arguments are still being streamed. */
   readonly isDrafted: boolean
-  /** Its result was shown when the client gave it; the log may repeat it. */
+  /** Its result was shown when the client sent it; the log may repeat it. */
   readonly isAnswered?: boolean
   /** The arguments that were sent. */
   readonly args: string
@@ -84,9 +84,9 @@ export interface OpenAgent {
 export interface AgentState {
   readonly run: string
   readonly thread: string
-  /** What the client that started the run calls it. */
+  /** The id that the client gave to the run. */
   readonly runId: string
-  /** Answers so far: each begins a run of this protocol. */
+  /** Number of answers so far. Each starts a new AG-UI run. */
   readonly leg: number
   readonly pieces: PieceNode | undefined
   /** By actor. */
@@ -96,17 +96,17 @@ export interface AgentState {
   readonly steps: ReadonlyMap<string, OpenStep>
   /** By actor. */
   readonly agents: ReadonlyMap<string, OpenAgent>
-  /** Subagents that ended and were retracted: this protocol does not let them begin again in the same run. */
+  /** Subagents that ended and were retracted: AG-UI does not allow them to start again in the same run. */
   readonly spent: ReadonlySet<string>
-  /** The component's own text stands. */
+  /** Whether the component's own text is not retracted. */
   readonly hasText: boolean
   readonly state: unknown
   /** By model. */
   readonly usage: ReadonlyMap<string, TokenUsage>
   readonly waiting: readonly Question[]
-  /** Questions that were answered. */
+  /** Ids of answered questions. */
   readonly answered: ReadonlySet<string>
-  /** What ended the current run of this protocol, until something follows. */
+  /** Terminal event of the current AG-UI run; cleared when new output arrives. */
   readonly end: AgUiEvent | undefined
   /** Number of the next frame. */
   readonly position: number

@@ -1,4 +1,4 @@
-/** Errors before a stream starts. Clients show the text of the response, and read a `RUN_ERROR` only within a stream. */
+/** Errors before a stream starts. Clients show the text of the response; they handle `RUN_ERROR` only within a stream. */
 import type { HoldfastError } from '../../../core/model/errors.ts'
 import type { ErrorResponse } from '../../../http/routing/route.ts'
 

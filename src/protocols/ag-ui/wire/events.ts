@@ -13,7 +13,7 @@ export interface Interrupt {
   readonly metadata?: object
 }
 
-/** An unknown outcome is read as success, so there are no others. */
+/** Clients read an unknown outcome as success, so there are no others. */
 export type Outcome =
   | { readonly type: 'success'; readonly pendingToolCallIds?: readonly string[] }
   | { readonly type: 'interrupt'; readonly interrupts: readonly Interrupt[] }
@@ -29,7 +29,7 @@ export interface TokenUsage {
   readonly cachedInputTokens?: number
 }
 
-/** Who emits content, if it is not the agent itself. */
+/** The actor that emits content, if it is not the agent itself. */
 interface Attributed {
   readonly subagentRunId?: string
 }
@@ -94,7 +94,7 @@ export interface RunFinished {
   readonly usage?: readonly TokenUsage[]
 }
 
-/** A message of the conversation. Those of clients have more fields, which are kept. */
+/** A message of the conversation. Additional fields of clients' messages are kept. */
 export interface AgUiMessage extends Attributed {
   readonly id: string
   readonly role: string

@@ -8,7 +8,7 @@ import type { AgUiEvent } from './events.ts'
 
 const CONTENT_TYPE = 'text/event-stream; charset=utf-8'
 
-/** What a client is told about events that name its run, or repeat its messages. */
+/** The fields in which events differ between clients: the run's id and the client's earlier messages. */
 type Personal = Pick<AttachedStream, 'runId' | 'earlier'>
 
 export function agentFrameFormat({ runId, earlier }: Personal): FrameFormat<AgentFrame> {
@@ -62,7 +62,7 @@ export function runHeaders({ run }: Pick<AttachedStream, 'run'>): Readonly<Recor
   return { 'holdfast-run': run }
 }
 
-/** All other bytes are shared by clients that call the run the same. */
+/** Whether an event differs between clients. All other bytes are shared by clients with the same run id. */
 function isPersonal(event: AgUiEvent, results: ReadonlySet<string>): boolean {
   return event.type === 'MESSAGES_SNAPSHOT' || isKnownResult(event, results)
 }

@@ -55,7 +55,7 @@ export class AgentOsViews {
   }
 }
 
-/** Names the run that a client started under an id of its own. The same start again is the same run (RUN-4). */
+/** Idempotency key of a client-chosen run id. A repeated start returns the same run (RUN-4). */
 export function keyOfRunId(id: string): string {
   return `agentos:run_id:${id}`
 }

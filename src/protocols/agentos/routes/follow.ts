@@ -50,11 +50,11 @@ export async function followFrom(os: AgentOs, known: LogAtOpen, since: number): 
 
 /** Frames of a slice, and where the replay ends in it. */
 export interface FollowedFrames extends SelectedFrames<State, Frame> {
-  /** The frame before which the stream says that it is live. */
+  /** The frame before which the stream switches from replay to live. */
   readonly live?: number
 }
 
-/** A subscriber's place in the view of a run: it ends at a pause. */
+/** A subscriber's position in the view of a run. The stream ends at a pause. */
 export class FollowCursor {
   readonly view: SharedView<State, Frame>
   readonly #known: LogAtOpen

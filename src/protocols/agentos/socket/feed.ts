@@ -102,7 +102,7 @@ export class SocketFeed implements Sink {
     this.close()
   }
 
-  /** The server shuts down before the run ends. */
+  /** Ends the stream because the server shuts down before the run ends. */
   leave(reason: string): void {
     this.#sendNotice({ kind: 'closing', reason, cursor: this.#subscription?.cursor ?? -1 })
     this.close()

@@ -42,7 +42,7 @@ export class Login {
     return false
   }
 
-  /** The client authenticated or disconnected. */
+  /** Call when the client has authenticated or disconnected. */
   end(): void {
     this.#pending = false
     clearTimeout(this.#deadline)

@@ -7,7 +7,7 @@ export interface Frame {
   /** `event_index`, also the frame's id. */
   readonly index: number
   readonly event: string
-  /** Built when it is read: a fold that only needs the state does not pay for it. */
+  /** Built lazily: a fold that only needs the state does not need it. */
   readonly data: Readonly<Record<string, unknown>>
   /** `data` as JSON. */
   readonly json: string
@@ -18,7 +18,7 @@ export interface Frame {
 }
 
 type Fields = object
-/** A function is called when the frame is read. */
+/** A function is evaluated when the frame is read. */
 type LazyFields = Fields | (() => Fields)
 
 export class FrameWriter {
@@ -41,7 +41,7 @@ export class FrameWriter {
     return { ...this.state, next: this.#next, last: this.event.index }
   }
 
-  /** Stores a speaker's new state. */
+  /** Stores the new state of a speaker. */
   keep(speaker: Speaker): Speaker {
     this.state = { ...this.state, speakers: this.state.speakers.with(speaker) }
     return speaker

@@ -58,7 +58,7 @@ export function conversationOf(speaker: Speaker): Message[] {
       push({ ...draft, created_at: secondsOf(part.time) }, told)
       continue
     }
-    // Text after tool calls belongs to the next model turn.
+    // Text after tool calls belongs to the next model response.
     if (part.type === 'text' && open !== undefined && open.calls.length > 0) close()
     open ??= { text: '', calls: [] }
     if (part.type === 'text') open.text += part.text

@@ -1,4 +1,4 @@
-/** A persistent list: appending shares the existing entriesOf, so that a pure fold need not copy it. */
+/** A persistent list: appending shares the existing entries, so that a pure fold need not copy it. */
 
 export type PersistentList<Value> =
   | { readonly index: number; readonly value: Value; readonly before: PersistentList<Value> }
@@ -9,7 +9,7 @@ export function appendTo<Value>(trail: PersistentList<Value>, index: number, val
   return { index, value, before: trail }
 }
 
-/** Removes entriesOf since an index, except those that `stays` selects. */
+/** Removes entries since an index, except those that `stays` selects. */
 export function retractFrom<Value>(
   trail: PersistentList<Value>,
   from: number,

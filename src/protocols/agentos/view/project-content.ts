@@ -35,7 +35,7 @@ export function textDelta(writer: FrameWriter, { index, data }: LoggedEventOf<'t
   writer.writeShared(speaker, 'RunContent', textFields(speaker, data.text))
 }
 
-/** Texts of the run's own component, each of which gives one frame. */
+/** Texts of the run's own component. Each produces one frame. */
 export function textDeltas(state: State, stretch: TextStretch): TextsStep<State, Frame> | undefined {
   const root = rootOf(state)
   if (state.last < 0 || state.relay !== undefined || root.reasoning) return undefined

@@ -24,7 +24,7 @@ export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'ru
   const relayed = relayedEnd(writer.state, 'paused')
   forgetEnd(writer)
   const { state } = writer
-  // Answers name our questions, which have the tool calls of the upstream.
+  // Answers refer to this server's questions, which contain the upstream's tool calls.
   if (relayed !== undefined && root.kind !== 'workflow') {
     return writer.relay(families[root.kind].events.paused, { ...relayed, ...requirementsOf(state) }, true)
   }
@@ -33,7 +33,7 @@ export function runPaused(writer: FrameWriter, { data, time }: LoggedEventOf<'ru
     return writer.write(root, families.workflow.events.paused, () => workflowPause(state), true)
   }
   writer.writeShared(root, 'RunContentCompleted')
-  // It has all of the content, so a run that asks often would be copied as often.
+  // Built lazily: it contains the whole content, which a run with many questions would copy each time.
   writer.write(root, families[root.kind].events.paused, () => pauseOf(state), true)
 }
 
@@ -42,7 +42,7 @@ interface Requirements {
   readonly requirements: readonly object[]
 }
 
-/** Requirements of a paused agent or team, and what it said so far. */
+/** Requirements of a paused agent or team, and its content so far. */
 export function pauseOf(state: State): Requirements & { readonly content: unknown } {
   return { ...requirementsOf(state), content: contentOf(state, rootOf(state)) ?? '' }
 }

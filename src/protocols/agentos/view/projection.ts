@@ -291,7 +291,7 @@ function failed(writer: FrameWriter, speaker: Speaker, { code, message, details 
 /** AgentOS has no event for retracted output: a custom event carries the remaining content, and the final content is correct. */
 function attemptDiscarded(writer: FrameWriter, event: DiscardedAttempt): void {
   const { scope, reason } = event.data
-  // An actor whose start was trimmed speaks as the run's own component, so its retraction is that of the run.
+  // An actor whose start was trimmed is shown as the run's own component, so its retraction applies to the run.
   const { actor, ...ofRun } = event
   const discarded = actor !== undefined && writer.state.speakers.has(actor.run) ? event : ofRun
   for (const speaker of writer.state.speakers.values()) {

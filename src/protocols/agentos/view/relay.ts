@@ -1,6 +1,6 @@
 /**
- * The events of an AgentOS upstream, shown as they came: with all their fields, and only the ids of this server. What is derived from
- * them updates the state and is not shown. Terminal frames come from our terminal event, with the fields of the upstream's (RUN-3).
+ * Relays the events of an AgentOS upstream: all their fields, with only the ids replaced. Derived events update the state and are
+ * not shown. Terminal frames are sent with Holdfast's terminal event and the fields of the upstream's (RUN-3).
  */
 import { type EventType, eventTable, type LoggedEvent, type LoggedEventOf } from '../../../core/model/event.ts'
 import type { ComponentKind } from '../../../core/ports/component.ts'
@@ -11,13 +11,13 @@ import { rootOf, type State } from './state.ts'
 export type UpstreamFields = Readonly<Record<string, unknown>>
 
 export interface Relay {
-  /** Its own run id. */
+  /** The upstream's run id. */
   readonly run: string | undefined
-  /** Its last event was sent unchanged, and the following events are derived from it. */
+  /** The last upstream event was sent unchanged, and the following events are derived from it. */
   readonly isVerbatim: boolean
   /** The start of the run was sent. */
   readonly hasStarted: boolean
-  /** How the run ended or paused there; shown with our own event. */
+  /** The upstream's event that ended or paused the run; sent with Holdfast's own event. */
   readonly end: UpstreamFields | undefined
 }
 
@@ -34,7 +34,7 @@ export function awaitRelay(writer: FrameWriter): boolean {
   return relay !== undefined
 }
 
-/** Whether the frames of an event are those of the upstream's event before it. */
+/** Whether an event is derived from the previous upstream event, which was sent instead. */
 export function isDerived({ relay }: State, type: EventType): boolean {
   return relay?.isVerbatim === true && eventTable[type].effect === 'content' && type !== 'upstream.received'
 }
@@ -48,7 +48,7 @@ export function lacksStart({ relay }: State, { type, data }: LoggedEvent): boole
   return effect === 'content' && type !== 'upstream.received' && (data as { key?: unknown }).key === undefined
 }
 
-/** Does without frames what the upstream has shown by events of its own. */
+/** Skips derived frames that the upstream already sent as its own events. */
 export function withoutFrames<Result>(writer: FrameWriter, work: () => Result): Result {
   writer.isMuted = writer.state.relay?.isVerbatim === true
   const result = work()
@@ -86,27 +86,27 @@ function lifecycleOf(name: string, kind: ComponentKind): EndName | undefined {
   return ENDS.find((end) => events[end] === name)
 }
 
-/** The fields of the upstream's event for such an end, with our ids; undefined if it said something else, or nothing. */
+/** The fields of the upstream's end event, with this server's ids; undefined if it ended differently or has not ended. */
 export function relayedEnd(state: State, how: EndName): UpstreamFields | undefined {
   const end = state.relay?.end
   if (end === undefined || lifecycleOf(String(end['event']), rootOf(state).kind) !== how) return undefined
   return ownFields(state, end)
 }
 
-/** Replaces its run id by ours, wherever it stands. */
+/** Replaces the upstream's run id with this server's, wherever it occurs. */
 function ownFields({ relay, shownId }: State, fields: UpstreamFields): UpstreamFields {
   const theirs = relay?.run
   if (theirs === undefined || theirs === shownId) return fields
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value === theirs ? shownId : value]))
 }
 
-/** After a pause, the next end is another one. */
+/** Clears the upstream's end event: after a pause, another one follows. */
 export function forgetEnd(writer: FrameWriter): void {
   const { relay } = writer.state
   if (relay !== undefined) writer.state = { ...writer.state, relay: { ...relay, end: undefined } }
 }
 
-/** What a whole run has of the event that ended it upstream. */
+/** Fields of the complete run, from the upstream's end event. */
 export function relayedOutput(state: State): UpstreamFields {
   const fields = relayedEnd(state, 'completed')
   if (fields === undefined || state.status !== 'completed') return {}

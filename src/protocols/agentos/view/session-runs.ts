@@ -40,7 +40,7 @@ export function noSession(): HoldfastError {
   return new HoldfastError('not_found', 'Session not found')
 }
 
-/** The newest ones: as many as one page of a listing has, and as one answer holds. */
+/** The newest runs within the limits of one page and one response. */
 export async function runsOf<Shown>(
   os: AgentOs,
   principal: Principal,

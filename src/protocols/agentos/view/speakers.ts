@@ -1,9 +1,9 @@
-/** The speakers of a run, in the order of their start. Persistent: to change the same one again does not copy the others. */
+/** The speakers of a run, in start order. Persistent: changing the same speaker repeatedly does not copy the others. */
 import type { Speaker } from './state.ts'
 
 export class Speakers {
   readonly byRun: ReadonlyMap<string, Speaker>
-  /** Replaces what the map has of it. */
+  /** Overrides the entry of the map. */
   readonly changed: Speaker
 
   private constructor(byRun: ReadonlyMap<string, Speaker>, changed: Speaker) {

@@ -20,7 +20,7 @@ export interface State {
   readonly metadata?: Readonly<Record<string, unknown>>
   /** False if the client asked for content events only. */
   readonly allEvents: boolean
-  /** Only for a run whose work an AgentOS upstream does. */
+  /** Set for runs of an AgentOS upstream. */
   readonly relay?: Relay
   /** `event_index` of the next frame. */
   readonly next: number
@@ -34,7 +34,7 @@ export interface State {
   /** Steps of workflows, by step id. */
   readonly steps: ReadonlyMap<string, Step>
   readonly questions: readonly Question[]
-  /** When it asked them. */
+  /** Time of the questions. */
   readonly askedAt: string
   readonly outcome?: SpeakerOutcome
 }
@@ -64,7 +64,7 @@ export interface Speaker {
   readonly status: RunStatus
   readonly texts: TextPieces | undefined
   readonly thought: TextPieces | undefined
-  /** Reasoning is open. */
+  /** Whether reasoning is open. */
   readonly reasoning: boolean
   readonly calls: PersistentList<ToolCalled>
   readonly results: PersistentList<ToolEnded>
@@ -123,7 +123,7 @@ export interface Step {
   readonly startIndex: number
 }
 
-/** The id that clients see: the run's own may have been chosen by one of them. */
+/** The id that clients see: a client may have chosen the id of the run itself. */
 export function shownIdOf({ run, shownId }: State, id: string): string {
   return id === run ? shownId : id
 }

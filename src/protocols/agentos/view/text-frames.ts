@@ -1,10 +1,10 @@
-/** The frames of texts that follow each other: they differ only in text, number and time. */
+/** Frames of consecutive texts: they differ only in text, number and time. */
 import { type JsonTemplate, jsonTemplate } from '../../../core/model/json-template.ts'
 import type { TextStretch } from '../../../core/ports/projection.ts'
 import { type Frame, headOf, sharedFamily } from './frame-writer.ts'
 import type { Speaker, State } from './state.ts'
 
-/** What a text adds to the head of its frame. */
+/** Fields that a text adds to the head of its frame. */
 export function textFields({ kind }: Speaker, text: string): object {
   return {
     content: text,
@@ -37,9 +37,9 @@ export class OwnTexts {
 /** `2026-01-01T00:00:00` */
 const ISO_SECOND_CHARS = 19
 
-/** What texts of the same second share. */
+/** Fields shared by texts of the same second. */
 class SecondOfTexts {
-  /** To the second, as it is written. */
+  /** Formatted time, to the second. */
   readonly #time: string
   readonly #speaker: Speaker
   readonly #head: object

@@ -5,7 +5,7 @@ import { schemasOf } from '../../../core/schema/component-schemas.ts'
 /** Clients require a database id; there is one store. */
 export const DB_ID = 'holdfast'
 
-/** Members of a team are listed with what is known of them. */
+/** Members of a team are listed with their known fields. */
 type ListedComponent = ComponentDescription & Partial<Pick<Component, 'input'>>
 
 /** Optional metadata of some component kinds. */

@@ -7,10 +7,13 @@ import type { UiMessage } from './shapes.ts'
 
 export type Answers = Readonly<Record<string, unknown>>
 
-/** Part of a user message that answers a question which is not about a tool: `{ id, answer }`; `id` may be left out if there is one. */
+/**
+ * Part of a user message that answers a question that is not about a tool: `{ id, answer }`. `id` is optional if there is one
+ * question.
+ */
 const ANSWER_PART = 'data-holdfast-answer'
 
-/** What an assistant message says about its tool calls, by approval and by call. */
+/** Approvals and tool results in an assistant message, by approval and by call. */
 export interface Resolutions {
   readonly approvals: ReadonlyMap<string, unknown>
   readonly results: ReadonlyMap<string, unknown>
@@ -49,7 +52,7 @@ export function answersFrom(run: string, waiting: readonly Question[], given: Re
 
 const MESSAGE_CHARS_MAX = 1000
 
-/** Answers in a user message. Undefined if the run waits for nothing that a person says. */
+/** Answers in a user message. Undefined if the run has no question that text can answer. */
 export function answersInWords(run: string, waiting: readonly Question[], message: UiMessage): Answers | undefined {
   const given = message.parts.filter(({ type }) => type === ANSWER_PART)
   if (given.length > 0) return Object.fromEntries(given.map(({ data }) => explicitAnswer(waiting, data)))

@@ -15,16 +15,16 @@ import type { ChatView } from '../../../ai-sdk/view/chat-writer.ts'
 import { chatKind } from '../../../ai-sdk/view/projection.ts'
 import type { ChatFrame, ChatState } from '../../../ai-sdk/view/state.ts'
 
-/** A run that has just ended is replayed, for pages that were loaded meanwhile. */
+/** A run that ended this recently is replayed, for pages that were loaded meanwhile. */
 const RECENT_MS = 60_000
 
 export type ToolParts = ChatView['tools']
 
 export interface FoundStream {
   readonly stored: StoredRun
-  /** The leg that the id named. */
+  /** The message that the id refers to. */
   readonly named?: Leg
-  /** It named the leg itself, not only the run. */
+  /** The id refers to the message itself, not only to the run. */
   readonly isNamed?: boolean
 }
 
@@ -41,7 +41,7 @@ export class ChatService extends SessionRuns {
     return findComponent(this.service, id)
   }
 
-  /** The run that a returning client wants to see: the newest that has not ended, or that has ended just now. */
+  /** The run that a returning client wants to see: the newest unfinished one, or one that has just ended. */
   async current(principal: Principal, component: Component, session: string): Promise<StoredRun | undefined> {
     const [unfinished] = await this.unfinished(principal, component, session)
     if (unfinished !== undefined) return unfinished
@@ -50,7 +50,7 @@ export class ChatService extends SessionRuns {
     return ended !== undefined && this.#clock.now() - Date.parse(ended) < RECENT_MS ? newest : undefined
   }
 
-  /** What a client resumes by the id of a chat, of a run, or of a stream. Undefined if there is nothing. */
+  /** The stream for the id of a chat, a run or a stream. Undefined if there is nothing to resume. */
   async find(principal: Principal, component: Component, id: string): Promise<FoundStream | undefined> {
     const named = parseStreamId(id)
     const stored =
@@ -60,7 +60,7 @@ export class ChatService extends SessionRuns {
     return stored && { stored, ...(named !== undefined && { named, isNamed: id.includes('~') }) }
   }
 
-  /** A run's own id means its current message, as long as nobody counts chunks. */
+  /** A run id refers to its current message, unless the client counts chunks. */
   resume(
     { stored, named, isNamed = false }: FoundStream,
     { startIndex, tools }: { readonly startIndex: number; readonly tools: ToolParts },
@@ -75,17 +75,17 @@ export class ChatService extends SessionRuns {
     return this.service.views.open(stored, chatKind(view))
   }
 
-  /** What a run's chat is like now. */
+  /** The current state of a run's chat. */
   async state(stored: StoredRun, tools: ToolParts): Promise<Checkpoint<ChatState>> {
     return this.view(stored, { leg: 0, restart: 0, tools }).current(stored.next)
   }
 
-  /** The stream of a run that begins now. */
+  /** The stream of a new run. */
   fresh(stored: StoredRun, tools: ToolParts): ChatStream {
     return { view: this.view(stored, { leg: 0, restart: 0, tools }), leg: { run: stored.run.id, leg: 0 } }
   }
 
-  /** The stream of a leg, or the replay of the current message; from a chunk on if `startIndex` says so. */
+  /** The stream of a message, or the replay of the current one; from a chunk on if `startIndex` is given. */
   async stream(
     stored: StoredRun,
     { leg, startIndex = 0, tools }: { readonly leg?: number; readonly startIndex?: number; readonly tools: ToolParts },
@@ -110,12 +110,12 @@ export class ChatService extends SessionRuns {
   }
 }
 
-/** Whether a view ended because output was retracted that its clients have. */
+/** Whether a view ended because output that clients have was retracted. */
 function isCut(shown: ChatState, { message }: ChatState): boolean {
   return shown.visibility === 'ended' && message.restart > 0
 }
 
-/** Negative: the last chunks. */
+/** A negative index counts from the end. */
 function positionIn({ position }: ChatState, startIndex: number, isRestarted: boolean): number {
   if (startIndex < 0) return Math.max(0, position + startIndex)
   if (startIndex > 0 && isRestarted)

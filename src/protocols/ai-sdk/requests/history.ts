@@ -1,4 +1,4 @@
-/** The messages of a chat as its logs have them, for pages that show what was said before. */
+/** The stored messages of a chat, for pages that load it. */
 import {
   joinMessages,
   messagesOf,
@@ -17,11 +17,11 @@ import type { ChatService, ToolParts } from './chats.ts'
 
 export interface ChatHistory {
   readonly messages: readonly StoredUIMessage[]
-  /** There are earlier ones. */
+  /** Whether there are earlier messages. */
   readonly hasMore: boolean
 }
 
-/** Runs per request. */
+/** Maximum runs per request. */
 const RUNS_MAX = 100
 
 /** The newest messages that fit into one response, oldest first. */

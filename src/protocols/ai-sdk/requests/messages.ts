@@ -3,7 +3,7 @@ import type { ContentPart, Message } from '../../../core/model/conversation.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { UiMessage, UiPart } from './shapes.ts'
 
-/** Those since the last answer, which the session does not have. */
+/** Messages since the last assistant message, which the session does not have yet. */
 export function newMessages(messages: readonly UiMessage[]): readonly UiMessage[] {
   return messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
 }
@@ -21,7 +21,7 @@ export function toMessages(messages: readonly UiMessage[]): Message[] {
   })
 }
 
-/** The text of a message alone. */
+/** The text parts of a message. */
 export function textOf({ parts }: UiMessage): string {
   return parts.flatMap(({ type, text = '' }) => (type === 'text' ? [text] : [])).join('\n')
 }
@@ -48,7 +48,7 @@ function filePart({ url = '', mediaType, filename }: UiPart, where: string): Con
   throw invalid(`${where}.url must be an http(s) URL or a base64 data URL`)
 }
 
-/** What the assistant said and called; its thoughts are its own. */
+/** Text and tool calls of an assistant message. Reasoning parts are dropped. */
 function assistantMessages({ parts }: UiMessage): Message[] {
   const content: ContentPart[] = []
   const results: ContentPart[] = []

@@ -1,4 +1,4 @@
-/** Parameters of a chat's address, which the client uses for all its requests. */
+/** Query parameters of a chat URL, which the client uses for all its requests. */
 import type { ToolParts } from './chats.ts'
 import { invalid } from './messages.ts'
 

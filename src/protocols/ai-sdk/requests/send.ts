@@ -1,4 +1,4 @@
-/** Starts a run with a user message, or continues one with an answer. */
+/** Starts a run with a user message, or answers a paused run. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Component } from '../../../core/ports/component.ts'
@@ -58,8 +58,8 @@ async function start(
 }
 
 /**
- * The session has what was said before, unless this is its first run. A client that regenerates or edits a message sends what is to be
- * left of the conversation.
+ * Sends only new messages if the session has the earlier ones. A client that regenerates or edits a message sends the remaining
+ * conversation.
  */
 async function inputOf(
   chats: ChatService,
@@ -73,7 +73,7 @@ async function inputOf(
   return inputFor(component, { messages: toMessages(newMessages(messages)), caller: {}, continues: true })
 }
 
-/** Larger metadata of a message is not kept: every listing of runs would carry it. */
+/** Maximum metadata of a message that is stored: every listing of runs contains it. */
 const METADATA_CHARS_MAX = 2000
 
 function noteOn({ id: message, metadata }: UiMessage, body: ChatBody): MessageNote {
@@ -89,7 +89,7 @@ function isRewrite({ trigger, messageId }: ChatBody): boolean {
   return trigger === 'regenerate-message' || messageId !== undefined
 }
 
-/** The last message of the assistant answers what its run asked. A repeated answer gets the same stream again. */
+/** The last assistant message answers the run's questions. A repeated answer gets the same stream again. */
 async function continueRun(chats: ChatService, request: SendRequest, last: UiMessage): Promise<SentMessage> {
   const stored = await askingRun(chats, request, last)
   const { tools } = request
@@ -140,7 +140,7 @@ async function answerInWords(
   return { stream: await answer(chats, request, newest, answers, state.leg + 1), session: body.id }
 }
 
-/** Of two clients that answer at once, both follow what the first one said. */
+/** If two clients answer concurrently, both follow the first answer. */
 async function answer(
   chats: ChatService,
   { principal, component, tools }: SendRequest,

@@ -10,7 +10,7 @@ const TEXT_CHARS_MAX = 1000
 
 const name = z.string().max(TEXT_CHARS_MAX)
 
-/** Parts are read by their `type`; those that are not known are ignored, as other clients may add their own. */
+/** Parts are read by their `type`. Unknown ones are ignored, because other clients may add their own. */
 const part = z.looseObject({
   type: name,
   text: z.string().optional(),
@@ -45,7 +45,7 @@ export const chatBody = z.looseObject({
 
 const socketHead = { requestId: z.string().min(1).max(200), id: name }
 
-/** A frame of `WebSocketChatTransport`. `headers`, `body` and `metadata` are the application's; nothing here reads them. */
+/** A frame of `WebSocketChatTransport`. `headers`, `body` and `metadata` belong to the application and are not read here. */
 export const socketRequest = z.discriminatedUnion('type', [
   z.looseObject({
     ...socketHead,

@@ -68,7 +68,7 @@ async function listMessages(call: Call, chats: ChatService): Promise<void> {
   respondJson(call.response, 200, await historyOf(chats, call.principal, component, wanted))
 }
 
-/** Stops what the chat is doing. A stop that names another run than those changes nothing. */
+/** Stops the chat's unfinished runs. A stop that names a different run has no effect. */
 async function stop(call: Call, chats: ChatService): Promise<void> {
   const { principal } = call
   const component = chats.component(componentIn(call))

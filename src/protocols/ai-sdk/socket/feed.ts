@@ -60,7 +60,7 @@ export class ChatFeed implements Sink {
       if (frame.chunk !== undefined && frame.chunk !== '[DONE]')
         this.#outbox.send(`${this.#head}${frame.position},"chunk":${encode(frame)}}`)
     const { end } = this.#cursor
-    // Output that the client has was retracted. It resumes lost connections, with a replay.
+    // Output that the client has was retracted. It reconnects and gets a replay.
     if (end === 'cut') this.#outbox.disconnect(closeCodes.tryAgainLater, 'output was retracted: resume the stream')
     else if (end !== undefined) this.#outbox.send(`{"type":"end","requestId":${this.#id}}`)
     if (end !== undefined) this.close()

@@ -1,4 +1,4 @@
-/** One connection of a `WebSocketChatTransport`: several requests at once, each with numbered chunks. */
+/** One connection of a `WebSocketChatTransport`: several concurrent requests, each with numbered chunks. */
 import type { RawData, WebSocket } from 'ws'
 import type { Component } from '../../../core/ports/component.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -19,7 +19,7 @@ import type { SocketRequest } from '../requests/shapes.ts'
 import type { ChatStream } from '../wire/stream.ts'
 import { ChatFeed } from './feed.ts'
 
-/** Streams followed per connection. */
+/** Maximum streams per connection. */
 const FEEDS_MAX = 64
 
 export interface ChatPeer {
@@ -58,7 +58,7 @@ export class ChatSession implements SocketPeer {
     })
   }
 
-  /** Without an end of its streams: the client resumes them. */
+  /** Closes the connection without ending its streams, so that the client resumes them. */
   close(reason: string): void {
     this.#socket.close(1001, reason)
   }
@@ -80,7 +80,7 @@ export class ChatSession implements SocketPeer {
     const id = crypto.randomUUID()
     const error = toClientError(cause, id)
     logFailure(this.#peer.logger, error, { errorId: id, protocol: 'ai-sdk websocket' })
-    // A client takes an error without a request of its own as a defect of the server, and closes.
+    // A client treats an error without a request id as a server bug, and closes.
     if (requestId === '') return this.#outbox.disconnect(closeCodes.policyViolation, error.message.slice(0, 100))
     this.#outbox.send(JSON.stringify({ type: 'error', requestId, errorText: error.message }))
   }
@@ -121,7 +121,7 @@ export class ChatSession implements SocketPeer {
     await this.#follow(requestId, stream)
   }
 
-  /** `stop()` of the client. A lost connection does not come here. */
+  /** Handles the client's `stop()`. A lost connection does not stop the run. */
   async #abort(requestId: string): Promise<void> {
     const feed = this.#feeds.get(requestId)
     if (feed === undefined) return
@@ -139,7 +139,7 @@ export class ChatSession implements SocketPeer {
   }
 
   async #follow(requestId: string, stream: ChatStream): Promise<void> {
-    // The client may have left while its request was handled: nobody would close the feed.
+    // The client may have disconnected while its request was handled; nothing would close the stream.
     if (!this.#outbox.isOpen) return
     const feed = new ChatFeed(this.#outbox, requestId, stream, () => this.#feeds.delete(requestId))
     this.#feeds.set(requestId, feed)

@@ -1,4 +1,4 @@
-/** A subscriber's place in a chat: which frames it gets, and where its stream ends. */
+/** A subscriber's position in a chat: which frames it gets, and where its stream ends. */
 import type { Slice } from '../../../core/model/record.ts'
 import type { Checkpoint, SharedView } from '../../../core/delivery/shared-view.ts'
 import { type SelectedFrames, ViewCursor } from '../../../http/response/view.ts'
@@ -29,7 +29,7 @@ export class ChatCursor {
     this.#cursor = new ViewCursor({
       view,
       ...(from !== undefined && { from }),
-      // What closed a stream at an earlier pause has the numbers of what follows the answer.
+      // The chunks that closed a stream at an earlier pause have the same numbers as those after the answer.
       ...(position > 0 && {
         isNeeded: (frame: ChatFrame, log: number) =>
           frame.position >= position && (frame.closes !== true || log >= pausesFrom),
@@ -47,7 +47,7 @@ export class ChatCursor {
     return this.#cursor.held
   }
 
-  /** How the stream has ended. */
+  /** How the stream ended; undefined if it has not. */
   get end(): ChatFrame['end'] {
     return this.#end
   }

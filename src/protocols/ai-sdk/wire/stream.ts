@@ -8,7 +8,7 @@ import { type Leg, toStreamId } from '../../../ai-sdk/ids.ts'
 
 export const chatFrameFormat: FrameFormat<ChatFrame> = {
   contentType: 'text/event-stream; charset=utf-8',
-  // The comments of the AI SDK's own streams.
+  // The comments that the AI SDK's own streams send.
   preamble: ': stream-open\n\n',
   heartbeat: ': keep-alive\n\n',
   key: 'sse',
@@ -26,9 +26,9 @@ function jsonOf(chunk: ChatFrame['chunk']): string | undefined {
 
 export interface ChatStream extends ChatCursorOptions {
   readonly leg: Leg
-  /** How often the leg's message was begun anew, because output that clients have was retracted. Default: 0. */
+  /** Number of times the message was restarted because output that clients have was retracted. Default: 0. */
   readonly restart?: number
-  /** Number of the last chunk, for clients that asked for the last ones. */
+  /** Number of the last chunk, for clients that asked for the last chunks. */
   readonly tail?: number
 }
 
@@ -41,7 +41,7 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
       'x-vercel-ai-ui-message-stream': 'v1',
       'x-workflow-run-id': toStreamId(leg),
       'holdfast-run': leg.run,
-      // Chunks are numbered anew with each restart.
+      // Each restart numbers the chunks from 0.
       'holdfast-stream': `${toStreamId(leg)}.${restart}`,
       ...(tail !== undefined && { 'x-workflow-stream-tail-index': String(tail) }),
     },

@@ -1,4 +1,4 @@
-/** `PUT`: creates a stream, empty or with content, or forked from another one. */
+/** `PUT`: creates a stream, empty, with content, or as a fork of another one. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Limits } from '../../../core/model/limits.ts'
 import type { Principal } from '../../../core/model/principal.ts'
@@ -24,20 +24,20 @@ interface CreateRequest {
   readonly request: HttpRequest
   readonly name: string
   readonly body: Buffer
-  /** Path of the protocol, below which sources are named. */
+  /** Path of the protocol. Source streams are named relative to it. */
   readonly path: string
 }
 
 const DEFAULT_TYPE = 'application/octet-stream'
 const TRIES_MAX = 3
 
-/** `isNew`: false if it existed with the same configuration. */
+/** `isNew`: false if the stream existed with the same configuration. */
 export async function createStream(
   service: Service,
   streams: ClientStreams,
   { principal, request, name, body, path }: CreateRequest,
 ): Promise<{ readonly stream: KnownStream; readonly isNew: boolean }> {
-  // Whoever may only read is not told that a stream exists as asked for.
+  // A caller that may only read must not learn whether the stream exists.
   await service.clientLogs.permitCreate(principal, STREAM_COMPONENT)
   const closes = isSet(request, 'stream-closed')
   const asked = readLifetime(request)
@@ -93,7 +93,7 @@ function textOf({ contentType, ttl, expiresAt, fork }: StreamConfig): string {
 interface Source {
   readonly stream: KnownStream
   readonly fork: Fork
-  /** The part of a record that is inherited. */
+  /** The inherited part of a record. */
   readonly part?: Content | undefined
 }
 
@@ -146,7 +146,7 @@ async function* inheritedOf(
   }
 }
 
-/** Appends from an index on, as many as one read gives. */
+/** The appends from an index on, one read at a time. */
 async function readContents(
   service: Service,
   principal: Principal,
@@ -159,14 +159,14 @@ async function readContents(
   return { contents, next: slice.first + slice.count }
 }
 
-/** What it takes in the log. An append is one event, whole or not at all. */
+/** Stored size of an append, which is one event. Throws if it exceeds the limit. */
 export function storedBytes(content: Content, { maxEventBytes }: Limits): number {
   const bytes = Buffer.byteLength(JSON.stringify(content))
   if (bytes <= maxEventBytes / 2) return bytes
   throw new HoldfastError('too_large', `an append takes at most ${maxEventBytes / 2} bytes in the log, not ${bytes}`)
 }
 
-/** The body of an append: something, of the stream's type. */
+/** Parses the body of an append, which must not be empty, by the stream's type. */
 export function appendContent(body: Buffer, contentType: string): Content {
   const content = toContent(body, contentType)
   if (isJson(contentType) && !hasMessages(content)) throw wrong('an append needs at least one message')

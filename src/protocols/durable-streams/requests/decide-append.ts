@@ -1,4 +1,4 @@
-/** Decides what an append does to a stream, by the state that its log has. */
+/** Decides the effect of an append, from the state of the stream. */
 import type { Event } from '../../../core/model/event.ts'
 import { appendEvent, closeEvents, type ProducerTurn, type StreamState } from '../view/stream-state.ts'
 import type { Content } from '../wire/content.ts'
@@ -8,7 +8,7 @@ import { wrong } from './headers.ts'
 import { redactedAppend } from './redacted-append.ts'
 
 export interface AppendRequest {
-  /** Absent for a close alone. */
+  /** Absent if the request only closes the stream. */
   readonly content?: Content
   readonly hasType: boolean
   readonly seq?: string
@@ -21,7 +21,7 @@ interface AppendResult {
   readonly tail: number
   readonly isDuplicate: boolean
   readonly isClosed: boolean
-  /** The last turn of the producer. */
+  /** Last sequence number of the producer. */
   readonly producer?: ProducerTurn
 }
 
@@ -31,7 +31,7 @@ interface AppendDecision {
   readonly afterRedaction: typeof redactedAppend
 }
 
-/** Producers that one stream remembers. */
+/** Maximum producers per stream. */
 const PRODUCERS_MAX = 1000
 
 /** `next`: index of the next record. */

@@ -1,4 +1,4 @@
-/** The headers of requests, checked. */
+/** Parses and validates request headers. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
 import type { ProducerTurn } from '../view/stream-state.ts'
@@ -8,7 +8,7 @@ export function header(request: HttpRequest, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Only `true` says so; other values are as if it were absent. */
+/** Whether the header is `true`. All other values count as absent. */
 export function isSet(request: HttpRequest, name: string): boolean {
   return header(request, name)?.toLowerCase() === 'true'
 }
@@ -22,7 +22,7 @@ export function wholeNumber(name: string, text: string): number {
   return value
 }
 
-/** How long a stream lives: after its last access, or until a time. */
+/** Lifetime of a stream: a time after its last access, or a fixed end. */
 export interface Lifetime {
   readonly ttl?: number
   readonly expiresAt?: string
@@ -51,7 +51,7 @@ export function readSeq(request: HttpRequest): string | undefined {
   return seq
 }
 
-/** All three headers, or none. */
+/** Requires all three headers, or none. */
 export function readProducer(request: HttpRequest): ProducerTurn | undefined {
   const [id, epoch, seq] = ['producer-id', 'producer-epoch', 'producer-seq'].map((name) => header(request, name))
   if (id === undefined && epoch === undefined && seq === undefined) return undefined

@@ -1,4 +1,4 @@
-/** What a stream's log does not say: when it was last accessed, which streams were forked from it, and that its name is still taken. */
+/** State of a stream that is not in its log: last access, forks, and whether its name is still reserved. */
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
@@ -7,15 +7,15 @@ import type { Service } from '../../../core/service.ts'
 export const STREAMS = 'durable-stream'
 
 export interface StreamFacts {
-  /** Last access, in milliseconds since 1970. Only of streams with a TTL. */
+  /** Last access, in milliseconds since 1970. Only for streams with a TTL. */
   readonly at?: number
   /** When its lifetime is over unless it is accessed, in milliseconds since 1970. Only of streams with a lifetime. */
   readonly until?: number
-  /** Streams that were forked from it and exist. */
+  /** Number of existing forks. */
   readonly forks?: number
-  /** It was deleted, and has forks. */
+  /** The stream was deleted but has forks. */
   readonly deleted?: true
-  /** Key of the stream that it was forked from. */
+  /** Key of the source stream. */
   readonly parent?: string
 }
 
@@ -54,7 +54,7 @@ export async function changeFacts(
 /** Accesses are noted twenty times in a lifetime, so the last one may be that much later than the noted one. */
 export const LATEST_SHARE = 1.05
 
-/** Notes an access, at most twenty times in the lifetime of the stream. A credential that may not write extends nothing. */
+/** Records an access, at most twenty times per TTL. A credential that may not write does not extend the TTL. */
 export async function noteAccess(
   service: Service,
   principal: Principal,
@@ -72,7 +72,7 @@ export async function noteAccess(
   }
 }
 
-/** A fork is gone: its source, and whatever that was forked from, may be waiting only for that. */
+/** Releases the source of a removed fork, and its ancestors: they may only be waiting for that. */
 export async function releaseParent(service: Service, principal: Principal, parent: string | undefined): Promise<void> {
   for (let key = parent; key !== undefined;) {
     let above: string | undefined

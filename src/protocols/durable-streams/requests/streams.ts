@@ -1,4 +1,4 @@
-/** The streams that clients write: found by name, created, forked, expired and deleted. */
+/** Client-written streams: lookup by name, creation, forks, expiry and deletion. */
 import { createHash } from 'node:crypto'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
@@ -13,15 +13,15 @@ import type { Lifetime } from './headers.ts'
 import { redactedAppend } from './redacted-append.ts'
 import { changeFacts, factsOf, LATEST_SHARE, noteAccess, releaseParent } from './stream-documents.ts'
 
-/** What scopes call the streams: `component:durable-stream`. */
+/** Component name for scopes: `component:durable-stream`. */
 export const STREAM_COMPONENT = 'durable-stream'
 
-/** How a stream was created. Kept in its run's metadata. */
+/** Configuration of a stream, stored in its run's metadata. */
 export interface StreamConfig extends Lifetime {
   readonly name: string
   readonly contentType: string
   readonly fork?: Fork
-  /** Number of records once it is created: with fewer, its creation was interrupted. */
+  /** Number of records after creation. With fewer, the creation was interrupted. */
   readonly records: number
 }
 
@@ -30,7 +30,7 @@ export interface Fork {
   readonly parent: string
   /** Index of the first record that is not inherited. */
   readonly next: number
-  /** Messages or bytes inherited of the record there. */
+  /** Messages or bytes inherited from that record. */
   readonly part: number
 }
 
@@ -59,7 +59,7 @@ export class ClientStreams {
     this.#clock = clock
   }
 
-  /** Throws `not_found`, or 410 for a name that forks keep. `isAccess`: extends its TTL. */
+  /** Throws `not_found`, or 410 for a name that forks reserve. `isAccess`: extends the TTL. */
   async get(principal: Principal, name: string, isAccess = true): Promise<KnownStream> {
     const found = await this.find(principal, name)
     if (found === undefined) throw await this.#missing(principal, name)
@@ -71,7 +71,7 @@ export class ClientStreams {
     return found
   }
 
-  /** Undefined for one that does not exist, has expired, or whose creation was interrupted. */
+  /** Undefined if the stream does not exist, has expired, or was not created completely. */
   find(principal: Principal, name: string): Promise<KnownStream | undefined> {
     return this.findByKey(principal, keyOf(name))
   }
@@ -91,7 +91,7 @@ export class ClientStreams {
     return undefined
   }
 
-  /** Undefined if another request created one with this name at the same time. */
+  /** Undefined if a concurrent request created a stream with this name. */
   async create(principal: Principal, { config, contents, closes }: NewStream): Promise<KnownStream | undefined> {
     const { clientLogs } = this.#service
     const key = keyOf(config.name)
@@ -125,7 +125,7 @@ export class ClientStreams {
     return toStream(await this.#service.get(principal, id), key)
   }
 
-  /** What forks inherited is theirs: only the name stays taken. */
+  /** Forks keep what they inherited; only the name stays reserved. */
   async remove(principal: Principal, { stored, key, config }: KnownStream, reason = 'deleted'): Promise<void> {
     await this.#service.clientLogs.remove(principal, stored.run.id, reason)
     const left = await changeFacts(this.#service, principal, key, ({ forks = 0, parent }) =>
@@ -170,7 +170,7 @@ export class ClientStreams {
   }
 }
 
-/** Names may be longer than keys. */
+/** Hashed, because names may be longer than keys. */
 export function keyOf(name: string): string {
   return `stream:${createHash('sha256').update(name).digest('hex')}`
 }
@@ -181,7 +181,7 @@ function toStream(stored: StoredRun, key: string): KnownStream {
   return { stored, config, key, isClosed: isFinished(status), tail: stored.next - endRecords(status) }
 }
 
-/** Records that end a log and are no appends: it was resumed or asked to stop before. */
+/** Number of records at the end of a log that are not appends: resumption, stop request and terminal event. */
 function endRecords(status: RunStatus): number {
   if (!isFinished(status)) return 0
   return status === 'completed' || status === 'cancelled' ? 2 : 1

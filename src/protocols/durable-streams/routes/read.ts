@@ -15,12 +15,12 @@ const START = '-1'
 const NOW = 'now'
 
 const compress = promisify(gzip)
-/** Smaller bodies are sent as they are. */
+/** Smaller bodies are not compressed. */
 const COMPRESSED_BYTES_MIN = 1024
 
 interface ReadParts extends OpenStreams {
   readonly readable: Readable
-  /** Reads what is at the path again: it may have ended since. */
+  /** Reads the stream's state again: it may have ended meanwhile. */
   readonly again: () => Promise<Readable>
 }
 
@@ -45,7 +45,7 @@ async function serveEvents(call: Call, { service, streams, clock, readable }: Re
   const cursor = call.query.get('cursor')
   const format = eventsFormat(readable, { from, cursor, now: () => clock.now() })
   if (readable.isClosed && from === readable.stored.next) {
-    // A subscription would wait for what never comes.
+    // A subscription would wait forever.
     const headers = { ...format.headers, 'cache-control': 'no-cache' }
     return respondText(call.response, 200, format.contentType, format.preamble, headers)
   }
@@ -54,7 +54,7 @@ async function serveEvents(call: Call, { service, streams, clock, readable }: Re
   )
 }
 
-/** What is there, or what comes within the time that a poll may take. */
+/** Responds with stored data, or with new data within the poll timeout. */
 async function servePoll(call: Call, parts: ReadParts, from: number): Promise<void> {
   const { service, clock } = parts
   const { principal, signal, response } = call
@@ -89,7 +89,7 @@ async function servePage(call: Call, readable: Readable, page: Pieces, from: num
   const { run } = readable.stored
   const isFinal = page.isEnd || page.next < readable.tail
   const tag = `"${run.id}:${from}:${page.next}${page.isEnd ? ':closed' : ''}"`
-  // History never changes. The tail does, and a stream may be read by its owner only.
+  // Stored data never changes; the tail does. Private, because only the owner may read a stream.
   const headers = { etag: tag, 'cache-control': isFinal ? 'private, max-age=31536000, immutable' : 'private, no-cache' }
   const known = (header(call.request, 'if-none-match') ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''))
   if (!known.includes(tag) && !known.includes('*')) return send(call, readable, page, headers)

@@ -1,4 +1,4 @@
-/** The routes: every path below the protocol's is a stream. A run's id names the run's own log, which clients only read. */
+/** The routes: every path below the protocol's path is a stream. A run id names the run's own log, which is read-only. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { type Clock, systemClock } from '../../../core/ports/clock.ts'
 import type { Service } from '../../../core/service.ts'
@@ -21,7 +21,7 @@ export interface StreamParts {
   readonly streams: Streams
   /** Default: the system's. */
   readonly clock?: Clock | undefined
-  /** Where the protocol is. */
+  /** Path of the protocol. */
   readonly path: string
 }
 

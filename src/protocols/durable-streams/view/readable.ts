@@ -1,4 +1,4 @@
-/** What can be read at a path: a stream that clients write, or the log of a run, whose records are its messages. */
+/** The readable at a path: a client-written stream, or the log of a run, whose records are its messages. */
 import type { LoggedEvent } from '../../../core/model/event.ts'
 import { lastOf, type RawRecord, rawRecords, type Slice } from '../../../core/model/record.ts'
 import { isFinished } from '../../../core/model/run.ts'
@@ -11,7 +11,7 @@ export interface Readable {
   readonly stored: StoredRun
   readonly contentType: string
   readonly isClosed: boolean
-  /** Index of the next record that holds a message. */
+  /** Index of the next record with a message. */
   readonly tail: number
   readonly config?: StreamConfig
   readonly contentOf: (record: RawRecord) => Content | undefined
@@ -42,9 +42,9 @@ interface Piece {
 
 export interface Pieces {
   readonly pieces: readonly Piece[]
-  /** Index of the next record; what ends a stream is no message. */
+  /** Index of the next record. The records that end a stream are not messages. */
   readonly next: number
-  /** It ends with the end of the log. */
+  /** Whether the slice ends with the end of the log. */
   readonly isEnd: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What the log of a stream says of its writers: the fold by which appends are decided. */
+/** Folds the log of a stream into the state from which appends are decided: tail, sequence and producers. */
 import type { ViewKind } from '../../../core/delivery/view-cache.ts'
 import type { Event, LoggedEvent } from '../../../core/model/event.ts'
 import { isTerminal } from '../../../core/model/event.ts'
@@ -35,7 +35,7 @@ export function appendEvent(value: Appended): Event {
   return { type: 'custom.emitted', data: { name: APPENDED, value } }
 }
 
-/** Close the stream, which was paused. The turn of the producer that did so is known afterwards too. */
+/** Events that close a paused stream. They record the producer's sequence number, for retries. */
 export function closeEvents(producer: ProducerTurn | undefined): readonly Event[] {
   return [
     { type: 'run.resumed', data: { answers: {} } },
@@ -43,7 +43,7 @@ export function closeEvents(producer: ProducerTurn | undefined): readonly Event[
   ]
 }
 
-/** The append that an event is, if it is one. */
+/** The append in an event; undefined if the event is none. */
 export function appendedIn(event: Event | LoggedEvent): Appended | undefined {
   return event.type === 'custom.emitted' && event.data.name === APPENDED ? (event.data.value as Appended) : undefined
 }

@@ -1,4 +1,4 @@
-/** What one append holds, as the log keeps it: text where it is text, so that logs stay readable, and bytes otherwise. */
+/** Content of one append, as logged: text if it is text, so that logs stay readable, otherwise bytes. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { parseJson } from '../../../http/request/json.ts'
 import { splitArray } from './json-array.ts'
@@ -6,13 +6,13 @@ import { splitArray } from './json-array.ts'
 export type Content =
   | { readonly text: string }
   | { readonly base64: string }
-  /** Messages as they were written: numbers keep their digits. */
+  /** Messages as written: numbers keep their digits. */
   | { readonly json: readonly string[] }
 
-/** Messages in one append. */
+/** Maximum messages in one append. */
 const MESSAGES_MAX = 10_000
 
-/** Type without parameters, in lower case. */
+/** Media type without parameters, in lower case. */
 export function mediaType(contentType: string): string {
   return contentType.split(';', 1)[0]!.trim().toLowerCase()
 }
@@ -21,12 +21,12 @@ export function isJson(contentType: string): boolean {
   return mediaType(contentType) === 'application/json'
 }
 
-/** Sent as text in server-sent events. */
+/** Whether server-sent events carry it as text. */
 export function isText(contentType: string): boolean {
   return isJson(contentType) || mediaType(contentType).startsWith('text/')
 }
 
-/** One level of an array is a batch of messages. */
+/** Splits an array into messages, one level deep. */
 export function toContent(body: Buffer, contentType: string): Content {
   const text = decode(body)
   if (!isJson(contentType))
@@ -49,13 +49,13 @@ export function bytesOf(content: Exclude<Content, { json: unknown }>): Buffer {
   return 'text' in content ? Buffer.from(content.text) : Buffer.from(content.base64, 'base64')
 }
 
-/** The body of a response with these contents. */
+/** Joins contents to a response body. */
 export function joinContents(contents: readonly Content[], contentType: string): Buffer {
   if (!isJson(contentType)) return Buffer.concat(contents.map((content) => bytesOf(content as { text: string })))
   return Buffer.from(`[${contents.flatMap((content) => (content as { json: string[] }).json).join(',')}]`)
 }
 
-/** Its first messages or bytes; undefined if it has fewer. */
+/** The first messages or bytes of a content; undefined if it has fewer. */
 export function firstPart(content: Content, count: number): Content | undefined {
   if ('json' in content) return count > content.json.length ? undefined : { json: content.json.slice(0, count) }
   const bytes = bytesOf(content)

@@ -1,8 +1,8 @@
-/** Errors of Durable Streams: an HTTP status with the protocol's headers; the body explains it to a person. */
+/** Errors of Durable Streams: an HTTP status with the protocol's headers, and an explanation as body. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import type { ErrorResponse } from '../../../http/routing/route.ts'
 
-/** An error with headers that clients of this protocol decide by. */
+/** An error with the headers that clients of this protocol evaluate. */
 export function streamError(
   code: ErrorCode,
   message: string,
@@ -11,7 +11,7 @@ export function streamError(
   return new HoldfastError(code, message, { details: { durableStreams: headers } })
 }
 
-/** The protocol leaves error bodies open. Every code keeps its status. */
+/** The protocol does not define error bodies. Every code keeps its status. */
 export function toErrorResponse(error: HoldfastError, requestId: string): ErrorResponse {
   const { code, message, details, status } = error
   const headers = (details?.['durableStreams'] ?? {}) as Readonly<Record<string, string>>

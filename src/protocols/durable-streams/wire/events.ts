@@ -21,7 +21,7 @@ export function eventsFormat(readable: Readable, { from, cursor, now }: EventsRe
     const upToDate = next >= tail || closed ? { upToDate: true } : {}
     return event('control', JSON.stringify({ streamNextOffset: toOffset(next), ...state, ...upToDate }))
   }
-  // What is at its end has no slice that could say so.
+  // At the end of the stream there is no slice, so the end is reported here.
   const isAtEnd = from >= tail && (!isClosed || from >= readable.stored.next)
   return {
     contentType: 'text/event-stream',
@@ -49,13 +49,13 @@ export function eventsFormat(readable: Readable, { from, cursor, now }: EventsRe
   }
 }
 
-/** Bytes of a text stream that are no UTF-8 are replaced: an event can hold nothing else. */
+/** Replaces invalid UTF-8 of a text stream: an event can contain nothing else. */
 function dataOf(content: Content, isBinary: boolean): string {
   if ('json' in content) return `[${content.json.join(',')}]`
   return 'base64' in content && isBinary ? content.base64 : bytesOf(content).toString()
 }
 
-/** Every line break of the payload begins a `data` line, so that a payload cannot end its event. */
+/** Each line of the payload gets its own `data` line, so that a payload cannot end its event. */
 function event(name: string, payload: string): string {
   const lines = payload.split(/\r\n|\r|\n/)
   return `event: ${name}\n${lines.map((line) => `data:${line}\n`).join('')}\n`

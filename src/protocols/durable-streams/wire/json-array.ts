@@ -1,6 +1,6 @@
-/** Takes a JSON array apart without parsing its elements. */
+/** Splits a JSON array without parsing its elements. */
 
-/** The texts of its elements. `text` must be a valid JSON array. */
+/** The source texts of its elements. `text` must be a valid JSON array. */
 export function splitArray(text: string): string[] {
   const elements: string[] = []
   const end = text.lastIndexOf(']')
@@ -20,7 +20,7 @@ export function splitArray(text: string): string[] {
   return last === '' ? elements : [...elements, last]
 }
 
-/** Position of the quote that ends the string. */
+/** Position of the closing quote. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
   while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1

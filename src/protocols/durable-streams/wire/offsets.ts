@@ -1,4 +1,4 @@
-/** Offsets and cursors. An offset is the index of the record that comes next, so it is a cursor on the log. */
+/** Offsets and cursors. An offset is the index of the next record, so it is a cursor on the log. */
 import { streamError } from './errors.ts'
 
 const DIGITS = 16
@@ -11,7 +11,7 @@ export function toOffset(next: number): string {
   return `${String(next).padStart(DIGITS, '0')}_${WITHIN}`
 }
 
-/** Index of the record that comes next. */
+/** Index of the next record. */
 export function parseOffset(text: string): number {
   const [, next, within] = OFFSET.exec(text) ?? []
   if (next === undefined || within !== WITHIN || !Number.isSafeInteger(Number(next)))
@@ -23,7 +23,7 @@ const EPOCH_MS = Date.UTC(2024, 9, 9)
 const INTERVAL_MS = 20_000
 const JITTER_MAX = 180
 
-/** Caches collapse live requests of one interval. It never goes back to what the client has, or a cache would answer for ever. */
+/** Caches collapse live requests of one interval. The cursor always moves on, otherwise a cache would respond forever. */
 export function nextCursor(now: number, known: string | null): string {
   const current = Math.floor((now - EPOCH_MS) / INTERVAL_MS)
   const had = known !== null && /^\d{1,15}$/.test(known) ? Number(known) : -1
