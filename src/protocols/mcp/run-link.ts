@@ -1,4 +1,4 @@
-/** A run's names in MCP. */
+/** Links to a run in MCP. */
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
 import type { RunLink } from '../../http/run-link.ts'

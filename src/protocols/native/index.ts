@@ -1,4 +1,4 @@
-/** The native protocol, ready to be mounted. */
+/** The native protocol: routes, errors and OpenAPI document. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Service } from '../../core/service.ts'
 import type { HealthFields } from '../../http/health.ts'
@@ -50,7 +50,7 @@ function componentsRoute(service: Service, version: string, links: NativeLinks):
   }
 }
 
-/** Public. Only a server without authentication tells everybody about its components. */
+/** Public. Only a server without authentication lists its components here. */
 function openApiRoute(version: string, links: NativeLinks, service: Service | undefined): Route {
   return {
     method: 'GET',

@@ -25,7 +25,7 @@ export function modelRoutes(service: Service): Route[] {
 /** Components have no creation date, and the process start time would be misleading. */
 const CREATED = 0
 
-/** A model of an upstream has its own id, which may have characters that ours cannot have. */
+/** A model of an upstream keeps its own id, which may contain characters that component ids cannot. */
 function toModel(component: Component): object {
   const { id, name, description, upstream } = component
   const { input, output } = schemasOf(component)

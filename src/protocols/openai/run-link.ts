@@ -1,4 +1,4 @@
-/** A run's names in the Responses API: those of its first response. */
+/** Links to a run in the Responses API: those of its first response. */
 import type { StoredRun } from '../../core/ports/store.ts'
 import type { Service } from '../../core/service.ts'
 import type { RunLink } from '../../http/run-link.ts'

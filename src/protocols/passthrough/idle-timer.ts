@@ -1,9 +1,9 @@
-/** Aborts after silence. */
+/** Aborts when an upstream sends nothing for too long. */
 export class IdleTimer {
   readonly #controller = new AbortController()
   readonly #timer: NodeJS.Timeout
 
-  /** Silence of an upstream, before and within its answer. */
+  /** `ms`: maximum silence of an upstream, before and within its response. */
   constructor(ms = 120_000) {
     this.#timer = setTimeout(() => this.#controller.abort(new Error(`no data for ${ms} ms`)), ms)
   }

@@ -17,7 +17,7 @@ import { requestHeaders } from './passed-headers.ts'
 import { targetUrl } from './target-url.ts'
 
 export const UPSTREAM_PATH = '/upstream'
-/** Of requests and WebSockets. */
+/** Route of requests and WebSockets. */
 export const UPSTREAM_ROUTE = `${UPSTREAM_PATH}/{name}/{path*}`
 
 interface PassedUpstream extends Passthrough {
@@ -27,7 +27,7 @@ interface PassedUpstream extends Passthrough {
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** The upstreams that are configured for it. Throws if two of one protocol claim the root. */
+/** Upstreams configured for passthrough. Throws if two of one protocol claim the root. */
 export function passedUpstreams(sources: readonly ComponentSource[]): readonly PassedUpstream[] {
   const passed = sources.flatMap(({ name, protocol, passthrough }) =>
     passthrough === undefined ? [] : [{ name, protocol, ...passthrough }],
@@ -72,7 +72,7 @@ function named(upstreams: readonly PassedUpstream[], name: string | undefined): 
   return found
 }
 
-/** Paths that this server does not serve. `openAiPath`: where the OpenAI protocol is. */
+/** Serves paths that this server does not. `openAiPath`: path of the OpenAI protocol. */
 export function rootProtocol(
   service: Service,
   upstreams: readonly PassedUpstream[],
@@ -89,7 +89,7 @@ export function rootProtocol(
     }
     return METHODS.map((method): Route => ({ method, path: `${prefix}/{path*}`, handle }))
   })
-  // The more special one first.
+  // The more specific route first.
   const ordered = routes.toSorted((one, other) => other.path.length - one.path.length)
   return ordered.length === 0 ? undefined : { name: 'upstream', routes: ordered, error: toProblemResponse }
 }
@@ -146,7 +146,7 @@ function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<v
     const held = new HeldCall(call, service)
     const noteAnswer = (status: number): void => {
       onAnswer(status)
-      // Other statuses prove nothing: a route may be public.
+      // Only 401 is a verdict: a route may be public.
       if (upstream.headers === undefined && status === 401) service.credentialRefused(principal)
     }
     try {
@@ -158,7 +158,7 @@ function pass(service: Service, call: Call, upstream: PassedUpstream): Promise<v
   })
 }
 
-/** A WebSocket is authenticated before the upstream hears of it. */
+/** Authenticates a WebSocket before the upstream is contacted. */
 async function acceptSocket(service: Service, call: UpgradeCall, upstream: PassedUpstream): Promise<void> {
   const { request, socket, params } = call
   const bearer = bearerIn(request.headers.authorization)
@@ -184,7 +184,7 @@ async function acceptSocket(service: Service, call: UpgradeCall, upstream: Passe
   })
 }
 
-/** What the upstream's own key may do, only administrators may; a caller's own credential is for the upstream to judge. */
+/** With the upstream's configured key, only administrators may pass requests. A caller's own credential is checked by the upstream. */
 function requirePass(principal: Principal, upstream: PassedUpstream, method: string | undefined): void {
   requirePermission(principal, actionOf(upstream, method))
 }

@@ -1,4 +1,4 @@
-/** Opens a request to an upstream, on a connection of its own: one that was kept open may be closed when it is needed. */
+/** Opens a request to an upstream on a new connection: a kept-alive one may close just when it is used. */
 import { type ClientRequest, request as requestHttp, type RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 

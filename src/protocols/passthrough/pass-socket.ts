@@ -1,4 +1,4 @@
-/** Passes a WebSocket through to an upstream: its handshake, then the bytes of both sides as they are. */
+/** Passes a WebSocket through to an upstream: the handshake, then the unchanged bytes of both sides. */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -8,14 +8,14 @@ import { openRequest } from './open-request.ts'
 import { requestHeaders } from './passed-headers.ts'
 
 export interface SocketTarget {
-  /** Of the upstream, in messages. */
+  /** Name of the upstream, for messages. */
   readonly name: string
   readonly url: URL
-  /** Headers instead of the caller's credential. */
+  /** Headers that replace the caller's credential. */
   readonly own: Readonly<Record<string, string>> | undefined
 }
 
-/** Resolves when the connection is over. Rejects if the upstream does not answer. `signal`: ends both sides. */
+/** Resolves when the connection has ended. Rejects if the upstream does not respond. `signal`: ends both sides. */
 export async function passSocket(
   { request, socket, head }: Pick<UpgradeCall, 'request' | 'socket' | 'head'>,
   { name, url, own }: SocketTarget,
@@ -80,7 +80,7 @@ function refuse(socket: Duplex, answer: IncomingMessage): void {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\nconnection: close\r\n\r\n`)
 }
 
-/** A side that does not read pauses the other one. */
+/** Connects both sides with backpressure. */
 function tunnel(near: Duplex, far: Duplex, idle: IdleTimer, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -1,4 +1,4 @@
-/** Passes one request through to an upstream, and its answer back: both as streams, with limits. */
+/** Passes one request through to an upstream and its response back, both as streams with limits. */
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, type Readable } from 'node:stream'
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
@@ -15,13 +15,13 @@ import { targetUrl } from './target-url.ts'
 
 /** Bodies up to this size are sent with their length, which some servers need. */
 const WHOLE_BYTES_MAX = 1024 * 1024
-/** Largest body of a request. */
+/** Maximum request body. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024
 
 export interface PassOptions {
   /** A client that reads nothing for this long is disconnected. */
   readonly stallMs: number
-  /** Called with the status of the answer. */
+  /** Called with the status of the response. */
   readonly onAnswer: (status: number) => void
 }
 
@@ -51,7 +51,7 @@ export async function passThrough(
     held.assertCurrent()
     response.end()
   } catch (cause) {
-    // What an upstream streams has no form in which its end could be told.
+    // The upstream's stream has no known format in which to report an error.
     if (response.headersSent) return void response.destroy()
     held.assertCurrent()
     throw cause
@@ -67,7 +67,7 @@ interface PassedRequest {
   readonly body: Uint8Array | Readable | undefined
 }
 
-/** Not with `fetch`, which keeps a copy of every body in case it is redirected. */
+/** Does not use `fetch`, which keeps a copy of every body in case of a redirect. */
 function send(
   { url, body, method, headers }: PassedRequest,
   signal: AbortSignal,
@@ -89,7 +89,7 @@ function send(
   })
 }
 
-/** `onData`: a client that sends slowly is not silent. */
+/** `onData`: a client that sends slowly is not idle. */
 async function bodyOf(request: HttpRequest, onData: () => void): Promise<PassedRequest['body']> {
   if (request.method === 'GET' || request.method === 'HEAD') return undefined
   const length = Number(request.headers['content-length'] ?? Number.NaN)
@@ -108,7 +108,7 @@ async function bodyOf(request: HttpRequest, onData: () => void): Promise<PassedR
   return request.pipe(counted)
 }
 
-/** A body whose length is known is sent with it. */
+/** Sends the length of a body if it is known. */
 function framing({ headers }: HttpRequest, body: PassedRequest['body']): Record<string, string> {
   if (body === undefined || body instanceof Uint8Array) return {}
   const length = headers['content-length']

@@ -1,7 +1,7 @@
-/** Headers of passed requests and responses. */
+/** Filters headers of passed requests and responses. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 
-/** Of one connection, or about the address that the client used. */
+/** Headers of one connection, or about the address that the client used. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -26,7 +26,7 @@ const OWN_REQUEST = [
 /** Cookies and permissions of the upstream would apply to this server's origin. */
 const OWN_RESPONSE = ['set-cookie', 'content-security-policy', 'strict-transport-security', 'alt-svc']
 
-/** With `own` instead of the caller's credential; without `own` the credential is passed on. */
+/** `own`: headers that replace the caller's credential. Without it, the credential is forwarded. */
 export function requestHeaders(
   given: IncomingHttpHeaders,
   own: Readonly<Record<string, string>> | undefined,
@@ -41,7 +41,7 @@ export function requestHeaders(
   return { ...Object.fromEntries(passed), 'accept-encoding': 'identity', ...(own ?? credential) }
 }
 
-/** A page of the upstream must not act with this server's origin. */
+/** Prevents a page of the upstream from acting with this server's origin. */
 export function responseHeaders(given: IncomingHttpHeaders): OutgoingHttpHeaders {
   const dropped = new Set([...HOP_BY_HOP, ...OWN_RESPONSE, ...namedIn(given.connection)])
   const passed = Object.entries(given).filter(([name]) => !dropped.has(name) && !name.startsWith('access-control-'))
@@ -52,7 +52,7 @@ export function responseHeaders(given: IncomingHttpHeaders): OutgoingHttpHeaders
   }
 }
 
-/** Headers that `Connection` declares to be of one connection. */
+/** Headers that `Connection` declares as hop-by-hop. */
 function namedIn(connection: string | undefined): string[] {
   return (connection ?? '').split(',').map((name) => name.trim().toLowerCase())
 }

@@ -1,10 +1,10 @@
-/** The address of a passed request: always below the base URL of its upstream, whatever the path says. */
+/** Builds the URL of a passed request: always below the base URL of its upstream, whatever the path contains. */
 import { HoldfastError } from '../../core/model/errors.ts'
 
-/** What a server may take for a separator or a way up, once or twice decoded. */
+/** Sequences that a server may interpret as a separator or as `..`, decoded once or twice. */
 const TRICKS = /[/\\\p{Cc}]|%2e|%2f|%5c|%00/iu
 
-/** `rest`: the path below the base URL, as it came. Throws `invalid_request`. */
+/** `rest`: the raw path below the base URL. Throws `invalid_request`. */
 export function targetUrl(base: string, rest: string, query: URLSearchParams): URL {
   for (const segment of rest.replace(/\/$/, '').split('/')) {
     const decoded = decode(segment)
@@ -15,7 +15,7 @@ export function targetUrl(base: string, rest: string, query: URLSearchParams): U
       )
   }
   const below = new URL(`${base.replace(/\/+$/, '')}/`)
-  // Not resolved against it: a path such as `a:b` would be an address of its own.
+  // Concatenated, not resolved: a path such as `a:b` would resolve to an absolute URL.
   const url = new URL(below.href + rest)
   url.search = query.toString()
   if (url.origin === below.origin && url.pathname.startsWith(below.pathname)) return url

@@ -6,14 +6,17 @@ import { type ElicitationResult, keyOf, toAnswers } from '../view/elicitation.ts
 
 export interface Answer {
   readonly run: string
-  /** Which questions it answers. */
+  /** Key of the set of questions that it answers. */
   readonly key: string
   readonly result: ElicitationResult
-  /** A person who closed the form may answer later. Default: whoever does not answer stops the run. */
+  /** A person who closed the form may answer later. Default: declining stops the run. */
   readonly mayAnswerLater?: boolean
 }
 
-/** Returns whether the questions were open. What answers others is ignored: somebody else was faster, or the run asks again. */
+/**
+ * Returns whether the questions were open. Otherwise the answer is ignored: another one was faster, or the run asks other questions
+ * now.
+ */
 export async function answerQuestions(
   service: Service,
   principal: Principal,

@@ -1,4 +1,4 @@
-/** Tool calls: a call is a run, or continues one whose questions it answers. */
+/** Tool calls: a call starts a run, or answers the questions of a paused one. */
 import { createHash } from 'node:crypto'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import { isFinished } from '../../../core/model/run.ts'
@@ -49,7 +49,7 @@ export async function callTool(exchange: Exchange, params: CallParams): Promise<
 
 type Started = { readonly stored: StoredRun; readonly isNew: boolean } | ReturnType<typeof failure>
 
-/** Arguments that do not fit are a result, so that the caller's model can correct them. */
+/** Arguments that do not match the schema produce a result, so that the caller's model can correct them. */
 async function startRun(
   exchange: Exchange,
   params: CallParams,
@@ -91,7 +91,7 @@ function wrong(message: string): HoldfastError {
   return rpcError(INVALID_PARAMS, message)
 }
 
-/** A request that is sent twice is one call. Ids of requests are unique within a session. */
+/** A repeated request is the same call. Request ids are unique within a session. */
 function startKey({ call, service, client: { session }, id }: Exchange): string | undefined {
   const key = readIdempotencyKey(call.request.headers['idempotency-key'], service.limits.maxNameChars)
   return key ?? (session === undefined ? undefined : requestKey(session, id))
@@ -143,7 +143,7 @@ function formOf({ era }: McpClient): CallForm {
   return { era }
 }
 
-/** A stream that was cut. Undefined: the client has everything. */
+/** Resumes an interrupted stream. Undefined if the client has everything. */
 export async function resumedStream(call: Call, service: Service, eventId: string): Promise<CallStream | undefined> {
   const { stream: name, after } = parseEventId(eventId)
   const stored = await service.get(call.principal, name.run)

@@ -1,6 +1,7 @@
 /**
- * Who calls: its protocol revision, and what it can do. Nothing about a client is kept here. Since 2026-07-28 every request says it;
- * clients of earlier revisions say it once, and carry it in the session id that they get for it.
+ * The client of a request: its protocol revision and its capabilities. The server stores nothing about clients. Since 2026-07-28
+ * every request contains them. Clients of earlier revisions send them once, and the session id that they get in return contains
+ * them.
  */
 import type { HttpRequest } from '../../../http/exchange.ts'
 import { HEADER_MISMATCH, INVALID_PARAMS, rpcError, UNSUPPORTED_VERSION } from '../wire/errors.ts'
@@ -18,9 +19,9 @@ const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 export interface McpClient {
   readonly era: 'legacy' | 'modern'
   readonly version: string
-  /** It can show a form to a person. */
+  /** Whether it can show a form to a person. */
   readonly supportsElicitation: boolean
-  /** It takes a task instead of a result. Clients of 2025-11-25 say so in each call. */
+  /** Whether it accepts a task instead of a result. Clients of 2025-11-25 declare it in each call. */
   readonly takesTasks: boolean
   readonly session?: string
 }
@@ -78,7 +79,7 @@ function unsupported(requested: string): Error {
   })
 }
 
-/** Values that a header cannot carry come as `=?base64?…?=`. */
+/** Decodes `=?base64?…?=`, the form of values that a header cannot contain. */
 function decodeHeader(value: string): string {
   const [, encoded] = /^=\?base64\?([\w+/]*=*)\?=$/.exec(value) ?? []
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString()
@@ -102,7 +103,7 @@ function legacyClient(request: HttpRequest, named: string | undefined): McpClien
   }
 }
 
-/** `id`: a unique one. */
+/** `id`: a unique id. */
 export function toSessionId(id: string, capabilities: unknown): string {
   return `${id.replaceAll(/[^\w-]/g, '')}.${supportsElicitationForms(capabilities) ? 'e' : ''}`
 }

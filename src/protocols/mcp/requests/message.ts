@@ -1,4 +1,4 @@
-/** One message of a client, as JSON-RPC and HTTP headers carry it. */
+/** Parses one client message from its JSON-RPC body and HTTP headers. */
 import { isHoldfastError } from '../../../core/model/errors.ts'
 import { readJson } from '../../../http/request/body.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
@@ -28,7 +28,7 @@ export async function readMessage(request: HttpRequest, bytesMax: number): Promi
   }
 }
 
-/** For error responses to messages that are not valid. */
+/** The id for error responses to invalid messages. */
 export function idIn(body: unknown): RpcId | null {
   const { id } = (body ?? {}) as { id?: unknown }
   return isRpcId(id) ? id : null

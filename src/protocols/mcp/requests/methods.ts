@@ -96,7 +96,7 @@ export function methodOf(era: 'legacy' | 'modern', name: string): Method {
   })
 }
 
-/** Clients that did not ask for tasks get none. */
+/** Rejects task methods of clients that did not ask for tasks. */
 function needingTasks(method: Method): Method {
   return (exchange, params, server) => {
     if (exchange.client.takesTasks) return method(exchange, params, server)
@@ -147,7 +147,7 @@ async function resultIn({ service }: Exchange, stored: StoredRun): Promise<ToolR
   return state.result
 }
 
-/** Answers to anything but the open questions are accepted without effect, so that a repeated update succeeds. */
+/** Answers to questions that are not open are accepted without effect, so that a repeated update succeeds. */
 async function updateTask({ call: { principal }, service }: Exchange, params: Params): Promise<Reply> {
   const { updateParams, parseParams } = await loadShapes()
   const { taskId: run, inputResponses } = parseParams(updateParams, params)

@@ -21,7 +21,7 @@ const elicitationResult = z.looseObject({
 export const callParams = z.looseObject({
   name,
   arguments: json.optional(),
-  /** Of 2025-11-25. Its time to live is up to the server. */
+  /** Only 2025-11-25. The server decides the time to live. */
   task: z.looseObject({ ttl: z.number().nullish() }).optional(),
   inputResponses: z.record(z.string(), elicitationResult).optional(),
   requestState: z.string().max(TOKEN_CHARS_MAX).optional(),

@@ -1,4 +1,4 @@
-/** Runs as tasks, in the form of the extension of 2026-07-28 and of 2025-11-25. A task is in the store before its handle is given. */
+/** Runs as tasks, in the format of the 2026-07-28 extension and of 2025-11-25. A task is stored before its id is returned. */
 import type { Run } from '../../../core/model/run.ts'
 import { keyOf, toElicitation } from '../view/elicitation.ts'
 import type { ToolResult } from '../view/result.ts'
@@ -8,7 +8,7 @@ type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cance
 
 const POLL_MS = 1000
 
-/** The extension calls a tool that failed completed: its result is an error. */
+/** The extension reports a failed tool as completed: its result is an error. */
 function statusOf({ status, waiting = [] }: Run, era: 'legacy' | 'modern'): TaskStatus {
   switch (status) {
     case 'queued':
@@ -45,7 +45,7 @@ export function modernTask(run: Run): object {
   return { ...taskFields(run, 'modern'), ttlMs: null, pollIntervalMs: POLL_MS }
 }
 
-/** `result`: of a run that has ended. */
+/** `result`: the result of a run that has ended. */
 export function detailedTask(run: Run, result: ToolResult | undefined): object {
   const { waiting = [] } = run
   const status = statusOf(run, 'modern')
@@ -57,7 +57,7 @@ export function detailedTask(run: Run, result: ToolResult | undefined): object {
   }
 }
 
-/** What 2025-11-25 says about everything that belongs to a task. */
+/** Metadata of 2025-11-25 for messages that belong to a task. */
 export function relatedTask(taskId: string): Readonly<Record<string, unknown>> {
   return { 'io.modelcontextprotocol/related-task': { taskId } }
 }

@@ -38,7 +38,7 @@ function toTool(component: Component): object {
   }
 }
 
-/** Arguments are an object: an input that is something else is one of its fields. */
+/** Arguments must be an object: any other input becomes one of its fields. */
 function argumentsSchema(component: Component): object {
   const { input } = schemasOf(component)
   if (isObjectSchema(input)) return input
@@ -47,7 +47,7 @@ function argumentsSchema(component: Component): object {
   return { type: 'object', properties: { input: field }, required: ['input'] }
 }
 
-/** Undefined: the arguments lack the input. */
+/** Undefined if the arguments lack the input. */
 export function inputIn(component: Component, given: Params = {}): { readonly input: unknown } | undefined {
   if (isObjectSchema(schemasOf(component).input)) return { input: given }
   return Object.hasOwn(given, 'input') ? { input: given['input'] } : undefined

@@ -1,4 +1,4 @@
-/** The endpoint of the streamable HTTP transport. It keeps nothing between requests, so any node can answer any of them. */
+/** The endpoint of the streamable HTTP transport. Stateless, so any node can serve any request. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Service } from '../../../core/service.ts'
 import { toClientError } from '../../../http/response/client-error.ts'
@@ -47,7 +47,7 @@ async function receive(call: Call, endpoint: Endpoint): Promise<void> {
     logFailure(call.logger, error, { protocol: 'mcp', errorId })
     setRetryAfter(response, error)
     await discardRest(call.request, response)
-    // What has no answer in JSON-RPC is refused by HTTP.
+    // Messages without a JSON-RPC response are refused by HTTP status.
     const status = isRequest ? statusOf(error) : error.status
     const id = isRequest ? idIn(body) : null
     respondJson(response, status, { jsonrpc: '2.0', id, error: toRpcError(error) })
@@ -63,7 +63,7 @@ async function answer(call: Call, endpoint: Endpoint, client: McpClient, request
   respondJson(call.response, 200, { jsonrpc: '2.0', id, result: await wholeResult(call, service, reply.stream) })
 }
 
-/** Notifications and responses have no answer. */
+/** Handles notifications and responses, which get no response. */
 async function note(
   { principal }: Call,
   { service }: Endpoint,
@@ -74,7 +74,7 @@ async function note(
   if (message.kind === 'response') {
     const asked = parseElicitationId(message.id)
     if (asked === undefined) return
-    // An error is no answer.
+    // An error is not an answer.
     const result = parseParams(elicitationResponse, message.result ?? { action: 'cancel' })
     await answerQuestions(service, principal, { ...asked, result })
     return
@@ -85,7 +85,7 @@ async function note(
   if (stored !== undefined) await service.stop(principal, stored.run.id, reason ?? 'cancelled by an MCP client')
 }
 
-/** A client that lost the stream of a request continues it here, after an event. There are no other streams to open. */
+/** Resumes the stream of a request after an event. There are no other streams to open. */
 async function resume(call: Call, endpoint: Endpoint): Promise<void> {
   const { request, response } = call
   const eventId = request.headers['last-event-id']
@@ -109,7 +109,7 @@ function takesStreams({ request: { headers } }: Call): boolean {
   return /text\/event-stream|text\/\*|\*\/\*/.test(accept)
 }
 
-/** For a client that takes no stream: one response, when the run has ended or asks. */
+/** For a client that accepts no stream: one response, when the run ends or asks. */
 async function wholeResult(call: Call, service: Service, { view, name, leg, ...form }: CallStream): Promise<object> {
   const { principal, signal } = call
   for (;;) {

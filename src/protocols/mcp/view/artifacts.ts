@@ -3,7 +3,7 @@ import type { EventData, LoggedEvent } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
 import { type DiscardedAttempt, retractedFrom } from '../../../core/structure/retraction.ts'
 
-/** Chunks, newest first: a longer list shares what is there. */
+/** Chunks, newest first: a longer list shares the shorter one. */
 export interface ArtifactChunks {
   readonly index: number
   readonly actor: string
@@ -18,7 +18,7 @@ export function addChunk(
   return { index, actor: actorKey(actor), chunk: data, previous: chunks }
 }
 
-/** Looks at the chunks since the beginning of what is retracted. */
+/** Visits the chunks since the start of the retraction. */
 export function retractChunks(chunks: ArtifactChunks | undefined, event: DiscardedAttempt): ArtifactChunks | undefined {
   const kept: ArtifactChunks[] = []
   let at = chunks
@@ -27,7 +27,7 @@ export function retractChunks(chunks: ArtifactChunks | undefined, event: Discard
   return kept.toReversed().reduce((previous, chunk) => ({ ...chunk, previous }), at)
 }
 
-/** One block per artifact, in the order in which they began. */
+/** One content block per artifact, in order of their start. */
 export function artifactContent(run: string, chunks: ArtifactChunks | undefined): object[] {
   const byName = new Map<string, EventData['artifact.added'][]>()
   const oldestFirst: ArtifactChunks[] = []
@@ -56,7 +56,7 @@ function blockOf(run: string, parts: readonly EventData['artifact.added'][]): ob
   return { type: 'resource', resource: { uri, mimeType: mediaType, text } }
 }
 
-/** Each chunk is padded by itself. */
+/** Each chunk is padded separately. */
 function joinBytes(parts: readonly EventData['artifact.added'][]): string {
   const chunks = parts.map(({ bytes }) => Buffer.from(typeof bytes === 'string' ? bytes : '', 'base64'))
   return Buffer.concat(chunks).toString('base64')

@@ -1,6 +1,6 @@
 /**
- * Open questions as one elicitation, because a run takes its answers together. Forms of this protocol are flat: a question whose
- * schema is not gets a text field for JSON.
+ * Open questions as one elicitation, because a run is answered as a whole. Forms of this protocol are flat: a question with a nested
+ * schema gets a text field for JSON.
  */
 import type { Question } from '../../../core/model/event.ts'
 import { checkJson } from '../../../core/schema/check-json.ts'
@@ -26,7 +26,7 @@ export interface ElicitationResult {
 
 export type Answers = Readonly<Record<string, unknown>>
 
-/** Names a set of open questions. Question ids are never reused, so neither are these. */
+/** Identifies a set of open questions. Question ids are never reused, so neither are these. */
 export function keyOf(questions: readonly Question[]): string {
   return questions.map(({ id }) => id).join(' ')
 }
@@ -54,7 +54,7 @@ export function toElicitation(questions: readonly Question[]): Elicitation {
   }
 }
 
-/** Undefined if the user declined, and the questions have no answer for that. */
+/** Undefined if the user declined and a question has no answer for that. */
 export function toAnswers(
   questions: readonly Question[],
   { action, content = {} }: ElicitationResult,
@@ -72,7 +72,7 @@ export function toAnswers(
   return Object.fromEntries(questions.map(({ id }, at) => [id, answers[at]!.answer]))
 }
 
-/** Fields of several questions in one form. */
+/** Prefix that separates the fields of several questions in one form. */
 function prefixOf(questions: readonly Question[], at: number): string {
   return questions.length === 1 ? '' : `question${at + 1}_`
 }
@@ -117,14 +117,14 @@ function approvalForm(schema: unknown): Form {
   }
 }
 
-/** Some components take only yes or no. */
+/** Some components accept only yes or no. */
 function decision(schema: unknown, answer: { readonly approved: boolean; readonly reason?: string }): unknown {
   return checkJson(schema, answer) !== undefined && checkJson(schema, answer.approved) === undefined
     ? answer.approved
     : answer
 }
 
-/** An object whose fields are all primitive. */
+/** The form of an object whose fields are all primitive; undefined for others. */
 function flatForm(schema: unknown): Form | undefined {
   if (!isObject(schema) || schema['type'] !== 'object' || !isObject(schema['properties'])) return undefined
   const fields = Object.entries(schema['properties']).map(([name, field]) => [name, primitiveOf(field)] as const)
@@ -147,7 +147,7 @@ const KEYWORDS = new Set([
 ])
 const FORMATS = new Set(['email', 'uri', 'date', 'date-time'])
 
-/** What forms know of a schema. */
+/** The parts of a schema that forms support. */
 function primitiveOf(schema: unknown): object | undefined {
   if (!isObject(schema)) return undefined
   const { enum: values, format } = schema

@@ -12,7 +12,7 @@ export interface CallState {
   readonly run: Pick<Run, 'id' | 'session'>
   /** Number of the next frame. */
   readonly position: number
-  /** How often questions were answered. */
+  /** Number of answered pauses. */
   readonly leg: number
   readonly text: TextPieces | undefined
   readonly artifacts: ArtifactChunks | undefined

@@ -1,4 +1,4 @@
-/** MCP errors: JSON-RPC error objects, whose `data` names our own code. */
+/** MCP errors: JSON-RPC error objects with Holdfast's code in `data`. */
 import { type ErrorCode, HoldfastError } from '../../../core/model/errors.ts'
 import type { ErrorResponse } from '../../../http/routing/route.ts'
 
@@ -7,7 +7,7 @@ export const INVALID_REQUEST = -32_600
 export const METHOD_NOT_FOUND = -32_601
 export const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
-/** A refusal that is none of the protocol's own. */
+/** An error without a code of its own in the protocol. */
 const REFUSED = -32_000
 export const HEADER_MISMATCH = -32_020
 export const MISSING_CAPABILITY = -32_021
@@ -51,7 +51,7 @@ const codes: Readonly<Record<ErrorCode, number>> = {
 interface RpcDetails {
   /** Overrides the code of the table. */
   readonly code: number
-  /** HTTP status. Default: 200, as for every request that a method has seen. */
+  /** HTTP status. Default: 200, as for every request that reached a method. */
   readonly status?: number
   readonly data?: Readonly<Record<string, unknown>>
 }
@@ -79,7 +79,7 @@ export function toRpcError(error: HoldfastError): RpcErrorObject {
   return { code, message, data: { code: named, ...(retryAfterMs !== undefined && { retryAfterMs }), ...data } }
 }
 
-/** JSON-RPC says what is wrong with a request, but HTTP which credential it needs. */
+/** JSON-RPC reports problems of a request, HTTP those of the credential. */
 export function statusOf(error: HoldfastError): number {
   const isAboutCredential = error.code === 'forbidden' || error.code === 'unauthenticated'
   return detailsIn(error).status ?? (isAboutCredential ? error.status : 200)
@@ -89,7 +89,7 @@ function detailsIn({ details }: HoldfastError): Partial<RpcDetails> {
   return details?.['mcp'] ?? {}
 }
 
-/** Before a message was read: HTTP says it too. */
+/** Errors before the message was read are also reported by HTTP status. */
 export function toErrorResponse(error: HoldfastError, requestId: string): ErrorResponse {
   return {
     status: error.status,

@@ -8,9 +8,9 @@ import { metaOf, type ToolResult, waitingResult } from '../view/result.ts'
 import { toRpcError } from './errors.ts'
 import { type StreamName, toElicitationId, toStreamToken, toToken } from './tokens.ts'
 
-/** How a call is answered. */
+/** Options of a call's response. */
 export interface CallForm {
-  /** Since 2026-07-28 results name their type, and questions end the request. */
+  /** Since 2026-07-28 results contain their type, and questions end the request. */
   readonly era: 'legacy' | 'modern'
   /** Added to every result and question. */
   readonly meta?: Readonly<Record<string, unknown>>
@@ -20,21 +20,21 @@ export interface CallForm {
 interface CallEncoding extends CallForm {
   readonly run: CallState['run']
   readonly name: StreamName
-  /** Questions of earlier legs are answered. */
+  /** Number of answered pauses: earlier questions are not sent. */
   readonly leg: number
 }
 
 export interface CallStream extends Omit<CallEncoding, 'run'> {
   readonly view: SharedView<CallState, CallFrame>
-  /** Frames that the client has. Default: none. */
+  /** Number of the last frame that the client has. Default: none. */
   readonly after?: number
-  /** Default: the beginning. */
+  /** Checkpoint to start from. Default: the beginning. */
   readonly from?: Checkpoint<CallState>
-  /** An empty event is sent first, so that the client can resume before there is another. */
+  /** Send an empty event first, so that the client can resume before the next one. */
   readonly sendsPrimingEvent: boolean
 }
 
-/** Every frame of a run, for the console. */
+/** Encodes every frame of a run, for the console. */
 export function callFrameFormat(run: CallState['run']): FrameFormat<CallFrame> {
   return frameFormatOf({
     run,
@@ -72,7 +72,7 @@ function frameFormatOf(dialogue: CallEncoding): FrameFormat<CallFrame> {
     },
     notice(notice) {
       if (notice.kind === 'gap') return ''
-      // A clean end without a response would look like one that is still to come.
+      // A clean end without a response would look as if the response were still to come.
       if (notice.kind === 'closing') return undefined
       return `data: ${JSON.stringify({ jsonrpc: '2.0', id: name.request, error: toRpcError(notice.error) })}\n\n`
     },
@@ -119,7 +119,7 @@ function messageOf(dialogue: CallEncoding, frame: CallFrame): object | undefined
   }
 }
 
-/** Clients that did not ask for progress get none. */
+/** Progress is sent only to clients that asked for it. */
 function progressOf(
   { name: { progress: progressToken }, meta }: CallEncoding,
   { position }: Pick<CallFrame, 'position'>,
@@ -130,7 +130,7 @@ function progressOf(
   return { jsonrpc: '2.0', method: 'notifications/progress', params }
 }
 
-/** The result of a call whose run waits: what to answer, or that the client cannot. */
+/** The result of a paused run: the questions, or that the client cannot answer them. */
 export function pausedResult(
   form: CallForm,
   run: CallState['run'],

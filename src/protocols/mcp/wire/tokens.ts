@@ -1,4 +1,4 @@
-/** Opaque texts that clients give back: cursors of streams, ids of our requests, states of calls. They grant nothing. */
+/** Opaque tokens that clients send back: stream cursors, ids of server requests, states of calls. They grant no access. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 
 /** JSON in an alphabet that is safe in headers. */
@@ -6,7 +6,7 @@ export function toToken(value: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** Undefined if it is not one of ours. */
+/** Undefined if the token was not made by Holdfast. */
 export function fromToken(text: string): readonly unknown[] | undefined {
   if (text.length > TOKEN_CHARS_MAX) return undefined
   try {
@@ -28,12 +28,12 @@ export function isRpcId(id: unknown): id is RpcId {
   return (typeof id === 'number' && Number.isFinite(id)) || (typeof id === 'string' && id.length <= ID_CHARS_MAX)
 }
 
-/** What a stream needs to continue on any node. */
+/** Everything a stream needs to resume on any node. */
 export interface StreamName {
   readonly run: string
   readonly request: RpcId
   readonly progress?: RpcId
-  /** The client answers questions on the stream. */
+  /** Whether the client answers questions on the stream. */
   readonly supportsElicitation: boolean
 }
 
@@ -41,7 +41,7 @@ export function toStreamToken({ run, request, progress, supportsElicitation }: S
   return toToken([run, request, supportsElicitation ? 1 : 0, ...(progress === undefined ? [] : [progress])])
 }
 
-/** Reads the `Last-Event-ID` of a stream: its name, and the number of the last event that the client has. */
+/** Parses the `Last-Event-ID` of a stream: its name, and the number of the last event that the client has. */
 export function parseEventId(text: string): { readonly stream: StreamName; readonly after: number } {
   const [token = '', number = ''] = text.split('.', 2)
   const [run, request, supportsElicitation, progress] = fromToken(token) ?? []
@@ -53,7 +53,7 @@ export function parseEventId(text: string): { readonly stream: StreamName; reado
   }
 }
 
-/** Ids of requests of ours, so that any node knows what a response answers. */
+/** Id of a server request, from which any node knows what a response answers. */
 export function toElicitationId(run: string, key: string): string {
   return toToken(['elicit', run, key])
 }

@@ -1,6 +1,6 @@
 /**
- * Which events of a log a stream delivers: some types, some actors. The terminal event and retractions are always delivered, because
- * without them a reader would take what it has for complete, or for valid.
+ * Selects the events of a log that a stream delivers, by type and actor. The terminal event and retractions are always delivered:
+ * without them a reader would consider its output complete, or valid.
  */
 import { type EventType, eventTable, isTerminal } from '../../../core/model/event.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -30,7 +30,7 @@ export class EventFilter {
     this.#ownNames = [id, component]
   }
 
-  /** Undefined if the query selects nothing. */
+  /** Undefined if the query has no filter. */
   static read(query: URLSearchParams, run: Pick<Run, 'id' | 'component'>): EventFilter | undefined {
     const types = namesIn('types', query.getAll('types'))
     const actors = namesIn('actors', query.getAll('actors'))
@@ -58,7 +58,7 @@ export class EventFilter {
   }
 
   #isOfActor({ envelope, type }: RawRecord, slice: Slice, at: number): boolean {
-    // Envelopes name the actor just after the type, so most need not be parsed.
+    // Envelopes have the actor right after the type, so most need not be parsed.
     const actor = envelope.includes(`"type":"${type}","actor":`) ? recordsOf(slice)[at]!.event.actor : undefined
     const names = actor === undefined ? this.#ownNames : [actor.run, actor.component]
     return names.some((name) => this.#actors!.has(name))
@@ -67,7 +67,7 @@ export class EventFilter {
 
 const selected = new WeakMap<Slice, Map<string, readonly RawRecord[]>>()
 
-/** Names separated by commas, in one or several parameters. */
+/** Parses names separated by commas, in one or several parameters. */
 function namesIn(parameter: string, given: readonly string[]): string[] | undefined {
   if (given.length === 0) return undefined
   const names = given.flatMap((value) => value.split(',')).map((name) => name.trim())

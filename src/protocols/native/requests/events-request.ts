@@ -1,4 +1,4 @@
-/** What a client asks of `GET /runs/{id}/events`: where to start, what to deliver, and in which format. */
+/** Parses the query of `GET /runs/{id}/events`: where to start, what to deliver, and in which format. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Call } from '../../../http/routing/route.ts'
 import { type CheckedCursor, parseCheckedCursor } from './checked-cursor.ts'
@@ -7,15 +7,15 @@ import { readNumber } from '../../../http/request/read-number.ts'
 export type EventsFormat = 'sse' | 'json' | 'ndjson'
 
 export type EventsStart =
-  /** At the earliest event that was not trimmed. */
+  /** Start at the earliest event that was not trimmed. */
   | { readonly kind: 'earliest' }
   | { readonly kind: 'cursor'; readonly cursor: CheckedCursor }
-  /** With the last events that are there now; 0 is only new ones. */
+  /** Start with the last events. 0 means only new ones. */
   | { readonly kind: 'tail'; readonly count: number }
-  /** With the run's structure. */
+  /** Start with the run's structure. */
   | { readonly kind: 'snapshot' }
 
-/** Events that `tail` may ask for: any number, as a stream is paged. */
+/** Maximum of `tail`: practically any number, because a stream is paged. */
 const TAIL_MAX = 9_999_999_999
 
 export function readStart(call: Call, run: string): EventsStart {

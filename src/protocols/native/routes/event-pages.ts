@@ -13,18 +13,18 @@ import type { EncodedSnapshot } from '../view/snapshot.ts'
 export interface PageStart {
   /** Default: before the earliest event that was not trimmed. */
   readonly after?: number | undefined
-  /** What the events follow. */
+  /** Snapshot that the events follow. */
   readonly snapshot?: EncodedSnapshot
 }
 
 interface Page {
   /** Stored envelopes, joined by commas. */
   readonly events: string
-  /** How far the log was read. */
+  /** Index up to which the log was read. */
   readonly cursor: number
 }
 
-/** Reads of the log in one search for events that a filter selects. */
+/** Maximum reads of the log per search for events that a filter selects. */
 const SEARCH_READS_MAX = 16
 
 export async function servePage(
@@ -53,7 +53,7 @@ export async function servePage(
   respondText(call.response, 200, 'application/json; charset=utf-8', `{${fields.join(',')}}`)
 }
 
-/** The next events, or none and how far the log was searched. */
+/** Reads the next events; if there are none, how far the log was searched. */
 async function readPage(
   { principal }: Call,
   service: Service,

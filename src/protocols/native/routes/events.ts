@@ -32,7 +32,7 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
   }
   if (start.kind === 'snapshot') return followSnapshot(call, service, streams, stored, format, filter)
   const after = afterOf(stored, start)
-  // 204: the client has everything. It also ends the reconnecting of an EventSource.
+  // 204: the client has everything. It also stops an EventSource from reconnecting.
   if (isFinished(stored.run.status) && after === stored.next - 1) return respondEmpty(call.response, 204)
   await follow(call, service, streams, stored, start, format, filter)
 }
@@ -40,7 +40,7 @@ export async function serveEvents(call: Call, service: Service, streams: Streams
 /** The index after which to start; undefined for the earliest event. */
 function afterOf({ first, next }: StoredRun, start: EventsStart): number | undefined {
   if (start.kind === 'cursor') return start.cursor.index
-  // Of a trimmed log there may be fewer: like a stream from the beginning, it then begins with a gap.
+  // A trimmed log may have fewer: the stream then starts with a gap, like one from the beginning.
   return start.kind === 'tail' && next - start.count >= first ? next - 1 - start.count : undefined
 }
 
@@ -61,7 +61,7 @@ export async function follow(
   const subscribe = (stream: Stream): Promise<Subscription> => service.subscribe(call.principal, stored, from, stream)
   const whole = formatOf(format, run.id, service)
   const filtered = filter === undefined ? whole : filteredFormat(run.id, whole, filter)
-  // The client chose no position, so the first frame names it: the connection may break before the first event.
+  // The client chose no position, so the first frame has it: the connection may break before the first event.
   const id =
     start.kind === 'tail' && after !== undefined
       ? await checkedCursorAt(service, call.principal, stored, from)
@@ -70,7 +70,7 @@ export async function follow(
   await streams.serve(call.response, { ...filtered, preamble: filtered.preamble + opening }, subscribe, gap)
 }
 
-/** Streams the run's structure, and the events after those that it contains. */
+/** Streams the run's structure, and then the events after it. */
 async function followSnapshot(
   call: Call,
   service: Service,

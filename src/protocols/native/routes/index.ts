@@ -1,4 +1,4 @@
-/** Routes of the native protocol: the log itself, for our client and for curl. */
+/** Routes of the native protocol, for Holdfast's client and for curl. */
 import type { Service } from '../../../core/service.ts'
 import { type HealthFields, healthRoutes } from '../../../http/health.ts'
 import type { Streams } from '../../../http/response/stream.ts'

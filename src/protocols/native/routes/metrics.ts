@@ -1,4 +1,4 @@
-/** `GET /metrics`: figures of this node for Prometheus. Collected when it is asked for them. */
+/** `GET /metrics`: Prometheus metrics of this node, collected on request. */
 import { requirePermission } from '../../../core/access/scopes.ts'
 import type { SourceHealth } from '../../../core/ports/component-source.ts'
 import type { Service, ServiceHealth } from '../../../core/service.ts'

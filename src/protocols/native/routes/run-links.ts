@@ -1,4 +1,4 @@
-/** `GET /runs/{id}/links`: what each protocol calls a run, and one position in the positions of all of them. */
+/** `GET /runs/{id}/links`: the ids of a run in each protocol, and a position translated to all of them. */
 import { assertReadable, START } from '../../../core/model/cursor.ts'
 import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { StoredRun } from '../../../core/ports/store.ts'
@@ -43,7 +43,7 @@ async function serveLinks(
     resume: { url: cursor.index === START ? url : `${url}?after=${cursor.index}` },
   }
   const others: LinkShape[] = []
-  // One after the other: each may have to read the whole log, and one request should not do so many times at once.
+  // Sequentially: each may read the whole log, and one request should not do so many times at once.
   for (const each of opened) others.push(await linkAt(call, stored, each, cursor.index))
   const body: LinksShape = { run: run.id, cursor: cursor.index, exact: cursor.isExact, links: [native, ...others] }
   respondJson(call.response, 200, body)
@@ -90,7 +90,7 @@ async function cursorOf(
   return link.view.cursorAt(position)
 }
 
-/** Protocols number the frames of a trimmed log anew. */
+/** Throws for a trimmed log: protocols renumber its frames. */
 function assertWhole({ run, first }: StoredRun): void {
   if (first === 0) return
   throw new HoldfastError('cursor_expired', `run ${run.id}: events before ${first} were trimmed`, {
@@ -112,7 +112,7 @@ async function linkAt(call: Call, stored: StoredRun, link: OpenLink, cursor: num
   }
 }
 
-/** Undefined if the log was trimmed, or is too large to be viewed. */
+/** Undefined if the log was trimmed, or is too large to fold. */
 async function positionAt({ first, next }: StoredRun, { view }: RunLink, cursor: number): Promise<number | undefined> {
   if (first > 0) return undefined
   try {

@@ -69,7 +69,7 @@ export async function listRuns(call: Call, service: Service): Promise<void> {
   })
 }
 
-/** As many runs as fit, at least one. */
+/** As many runs as fit into the limit, at least one. */
 function fitToBytes(listed: readonly StoredRun[], maxBytes: number): RunShape[] {
   const runs: RunShape[] = []
   let bytesLeft = maxBytes

@@ -1,20 +1,20 @@
 /**
- * A position in all runs of a session, as one text. It lists the runs that have begun and not ended, with the last event of each, and
- * those that ended lately. All runs created before `since` that it does not list were delivered.
+ * A position in all runs of a session, as one text. Lists the runs that have started and not ended, each with its last delivered
+ * event, and those that ended recently. All runs created before `since` and not listed were delivered.
  */
 import { HoldfastError } from '../../../core/model/errors.ts'
 
 export interface SessionCursor {
   /** Milliseconds since 1970. */
   readonly since: number
-  /** The last event delivered, or `end` if there is no more to come. */
+  /** Index of the last delivered event, or `end` if no more will come. */
   readonly runs: ReadonlyMap<string, number | 'end'>
 }
 
-/** Before the first run. */
+/** The position before the first run. */
 export const beginning: SessionCursor = { since: 0, runs: new Map() }
 
-/** Runs that one cursor can list. A header holds that many. */
+/** Maximum runs in one cursor, so that it fits into a header. */
 export const CURSOR_RUNS_MAX = 200
 
 const CURSOR_CHARS_MAX = 15_000

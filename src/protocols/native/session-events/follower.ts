@@ -1,4 +1,4 @@
-/** Follows all runs of a session, present and future: the events of a run in order, each once. Holds positions, no events. */
+/** Follows all runs of a session, including future ones: delivers the events of each run in order, once. Holds positions, no events. */
 import { isHoldfastError, HoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import { lastOf, type RawRecord, rawRecords } from '../../../core/model/record.ts'
@@ -6,10 +6,10 @@ import type { StoredRun } from '../../../core/ports/store.ts'
 import type { Service } from '../../../core/service.ts'
 import { CURSOR_RUNS_MAX, encodeCursor, type SessionCursor } from './cursor.ts'
 
-/** A run may become visible this much later than its creation time says: clocks of nodes differ, and creating takes time. */
+/** A run may become visible this much later than its creation time: clocks of nodes differ, and creating takes time. */
 const LATE_MS = 5 * 60 * 1000
 
-/** Runs that a follower who is behind has to catch up with. */
+/** Maximum runs that a follower can catch up with. */
 const BACKLOG_MAX = 10_000
 
 export interface Follower {
@@ -20,7 +20,7 @@ export interface Follower {
   readonly now: () => number
 }
 
-/** Events of one run, or events of it that are gone. */
+/** Events of one run, or a gap in it. */
 export type Batch =
   | { readonly run: string; readonly records: readonly RawRecord[] }
   | { readonly run: string; readonly earliest: number }
@@ -28,13 +28,13 @@ export type Batch =
 interface FollowedRun {
   readonly id: string
   readonly created: number
-  /** The last event delivered. */
+  /** Index of the last delivered event. */
   at: number | 'end'
 }
 
 export class SessionFollower {
   readonly #parts: Follower
-  /** By id, oldest first. Those that have not begun are not part of the cursor. */
+  /** By id, oldest first. Runs that have not started are not part of the cursor. */
   readonly #runs = new Map<string, FollowedRun>()
   readonly #unwatch: () => void
   #since: number
@@ -56,12 +56,12 @@ export class SessionFollower {
     this.#unwatch()
   }
 
-  /** The position after what was delivered. */
+  /** The position after everything delivered. */
   get cursor(): string {
     return this.cursorAt('', -1)
   }
 
-  /** The same, as far as one run is concerned at an earlier event. */
+  /** The position with one run at an earlier event. */
   cursorAt(run: string, index: number): string {
     const listed = [...this.#runs.values()].filter(({ at }) => at !== -1)
     const positions = new Map(listed.map(({ id, at }) => [id, at]))
@@ -81,7 +81,7 @@ export class SessionFollower {
     this.#forget()
   }
 
-  /** Skips everything that there is now. */
+  /** Skips all stored events. */
   async skip(): Promise<void> {
     const { service, principal, session } = this.#parts
     this.#since = this.#parts.now() - LATE_MS
@@ -119,7 +119,7 @@ export class SessionFollower {
     }
   }
 
-  /** The next events that are there. Undefined if there is none now. */
+  /** The next stored events. Undefined if there are none now. */
   async next(limit: number): Promise<Batch | undefined> {
     for (const followed of this.#runs.values()) {
       const batch = await this.#read(followed, limit)
@@ -138,7 +138,7 @@ export class SessionFollower {
       const records = rawRecords(slice).slice(0, limit)
       const { index } = records.at(-1)!
       followed.at = slice.closed && index === lastOf(slice) ? 'end' : index
-      // One that is caught up lets the others go first.
+      // A run that is caught up lets the others go first.
       if (!slice.closed && slice.bytes.length < service.limits.maxReadBytes / 2) {
         this.#runs.delete(id)
         this.#runs.set(id, followed)
@@ -147,7 +147,7 @@ export class SessionFollower {
       return { run: id, records }
     } catch (cause) {
       if (isHoldfastError(cause, 'cursor_expired')) return this.#skipTrimmed(followed)
-      // It was removed, or cannot be read: its own stream says why.
+      // Removed or unreadable: its own stream reports why.
       if (!isHoldfastError(cause, 'not_found') && !isHoldfastError(cause, 'log_damaged')) throw cause
       followed.at = 'end'
       return undefined
@@ -160,7 +160,7 @@ export class SessionFollower {
     return { run: followed.id, earliest: first }
   }
 
-  /** Resolves when there may be news: a new run, an event of a run that is followed, or a while later. */
+  /** Resolves when there may be a new run or event, or at the timeout. */
   async wait(timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (this.#hasNews) return
     const { service, principal } = this.#parts
@@ -168,7 +168,7 @@ export class SessionFollower {
     const ended = AbortSignal.any([signal, woken.signal])
     const open = [...this.#runs.values()].filter(({ at }) => at !== 'end').slice(-WATCHED_MAX)
     const pause = new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.max(timeoutMs, 0)) // the time may be over by now
+      const timer = setTimeout(resolve, Math.max(timeoutMs, 0)) // the timeout may have passed already
       this.#wake = resolve
       ended.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
     })
@@ -180,7 +180,7 @@ export class SessionFollower {
     woken.abort()
   }
 
-  /** Forgets runs that ended so long ago that none can appear before them. */
+  /** Drops runs that ended so long ago that no earlier run can appear. */
   #forget(): void {
     let since = this.#parts.now() - LATE_MS
     for (const { at, created } of this.#runs.values()) if (at === -1) since = Math.min(since, created)
@@ -200,5 +200,5 @@ export class SessionFollower {
   }
 }
 
-/** Runs whose hints are watched at once; others are polled. */
+/** Maximum runs whose hints are watched; others are polled. */
 const WATCHED_MAX = 32

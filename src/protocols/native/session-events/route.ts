@@ -31,7 +31,7 @@ export async function serve(call: Call, service: Service): Promise<void> {
   }
 }
 
-/** The next events, or none after the wait; `cursor` is for the next request either way. */
+/** Responds with the next events, or with none after the wait; `cursor` is for the next request either way. */
 async function page(call: Call, service: Service, follower: SessionFollower): Promise<void> {
   const limit = readNumber(call.query, 'limit', service.limits.maxPageEvents, 1)
   const wait = readNumber(call.query, 'wait', service.limits.longPollTimeoutMs, 0, 0)
@@ -92,11 +92,11 @@ async function stream(call: Call, service: Service, follower: SessionFollower): 
   }
 }
 
-/** Until the signal aborts or the server drains. */
+/** Streams until the signal aborts or the server drains. */
 async function deliver(call: Call, service: Service, follower: SessionFollower, signal: AbortSignal): Promise<void> {
   const { pollIntervalMs, heartbeatIntervalMs, retryDelayMs, subscriberStallTimeoutMs } = service.limits
   const client = new ResponseBackpressure(call.response, subscriberStallTimeoutMs, signal)
-  // A client that has no event yet learns where it is.
+  // Gives a client without events its position.
   await client.write(`${encodeRetry(retryDelayMs)}id: ${follower.cursor}\nevent: stream.progress\ndata: {}\n\n`)
   let spoken = performance.now()
   while (!signal.aborted && !service.closed) {
@@ -113,12 +113,12 @@ async function deliver(call: Call, service: Service, follower: SessionFollower, 
   }
 }
 
-/** Each event carries a cursor that names all unfinished runs: of a session with many, fewer events are written at once. */
+/** Each event has a cursor with all unfinished runs, so a session with many writes fewer events at once. */
 function eventsAtOnce({ maxPageEvents, maxReadBytes }: Limits, cursor: string): number {
   return Math.max(1, Math.min(maxPageEvents, Math.floor(maxReadBytes / cursor.length)))
 }
 
-/** Each event moves the cursor past itself alone. */
+/** Each event has the cursor right after itself. */
 function framesOf(batch: Batch, follower: SessionFollower): string {
   if ('earliest' in batch)
     return `id: ${follower.cursor}\n${encodeFrame({ event: 'stream.gap', data: { run: batch.run, earliest: batch.earliest } })}`

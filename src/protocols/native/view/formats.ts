@@ -15,7 +15,7 @@ export interface LogFormat extends StreamFormat {
 }
 
 /**
- * Records are stored as frames and sent unchanged. Frames that are not in the log have a name in `stream.`, and no id unless they
+ * Records are stored as frames and sent unchanged. Frames that are not in the log have a name in `stream.`, and an id only if they
  * move the cursor.
  */
 export function sseFormat(run: string, limits: Limits): LogFormat {
@@ -35,7 +35,7 @@ export function sseFormat(run: string, limits: Limits): LogFormat {
 const encoder = new TextEncoder()
 const frames = new WeakMap<readonly RawRecord[], Uint8Array>()
 
-/** Subscribers with the same filter get the same records at the tail, and share their bytes. */
+/** Subscribers at the tail with the same filter share the bytes of their records. */
 function sharedFrames(records: readonly RawRecord[]): Uint8Array {
   let encoded = frames.get(records)
   if (encoded === undefined) frames.set(records, (encoded = encoder.encode(records.map(recordText).join(''))))
@@ -56,10 +56,10 @@ export function ndjsonFormat(run: string, limits: Limits): LogFormat {
   }
 }
 
-/** Events without a match after which a progress frame is sent, so that a reconnecting client need not read them again. */
+/** Number of events without a match after which a progress frame is sent, so that a reconnecting client need not read them again. */
 const PROGRESS_EVENTS = 1000
 
-/** A stream of some of the log's records. Its cursors are those of the log: it resumes without a gap and without a repeat. */
+/** Streams some of the log's records. Cursors are those of the log, so a stream resumes without gaps or repeats. */
 export function filteredFormat(run: string, format: LogFormat, filter: EventFilter): StreamFormat {
   /** The last record that was read, and the last index that the client knows. */
   let read: RawRecord | undefined
@@ -91,7 +91,7 @@ function concatFrames(encoded: Uint8Array | string, rest: string): string {
   return (typeof encoded === 'string' ? encoded : new TextDecoder().decode(encoded)) + rest
 }
 
-/** `id` is the cursor with the checksum of its record, for a client that reads no ids. */
+/** `id`: the cursor with the checksum of its record, for a client that does not read ids. */
 export function progressData(run: string, cursor: number, id: string): string {
   return JSON.stringify({ run, cursor, id })
 }

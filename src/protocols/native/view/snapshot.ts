@@ -1,4 +1,4 @@
-/** A run's structure at an index of its log, as the native protocol shows it. */
+/** A run's structure at an index of its log, in the format of the native protocol. */
 import type { StoredRun } from '../../../core/ports/store.ts'
 import { isFinished } from '../../../core/model/run.ts'
 import type { Service } from '../../../core/service.ts'

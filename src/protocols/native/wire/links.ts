@@ -23,8 +23,8 @@ export class NativeLinks {
   }
 
   /**
-   * Redirect target for browsers at `/runs/{id}/events`: the page of the run. Relative, so that it also works behind a proxy that does not
-   * say which prefix it took off. The fragment never leaves the browser.
+   * Redirect target for browsers at `/runs/{id}/events`: the page of the run. Relative, so that it also works behind a proxy that
+   * strips a prefix without telling. The fragment never leaves the browser.
    */
   page(run: string, token: string): string {
     const up = '../'.repeat(2 + this.#native.split('/').length - 1)

@@ -31,7 +31,7 @@ export interface CompletionState {
   readonly end: CompletionEnd | undefined
   /** Open questions to a person. */
   readonly waiting: readonly Question[]
-  /** Only for a run whose work an upstream with chat completions does. */
+  /** Set for runs of an upstream with chat completions. */
   readonly relay?: CompletionRelay
 }
 

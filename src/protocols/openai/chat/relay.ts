@@ -1,5 +1,5 @@
 /**
- * The chunks of an upstream with chat completions, shown as they came. Those from the finish reason on wait for our terminal event, so
+ * Relays the chunks of an upstream with chat completions. Those from the finish reason on wait for Holdfast's terminal event, so
  * that success is reported only for `run.completed` (RUN-3).
  */
 import type { LoggedEvent } from '../../../core/model/event.ts'
@@ -11,11 +11,11 @@ import type { CompletionFrame, CompletionState, CompletionView } from './project
 import { type Chunk, mergeChunk } from './whole-completion.ts'
 
 export interface CompletionRelay {
-  /** The last event of the upstream is in the log, and the following events are derived from it. */
+  /** The last upstream event is logged, and the following events are derived from it. */
   readonly isVerbatim: boolean
-  /** Chunks that end the answer. */
+  /** Buffered chunks that end the response. */
   readonly held: readonly Chunk[]
-  /** All chunks in one, if the complete object is needed. Absent if some of them were retracted: what is derived has the rest. */
+  /** All chunks merged, if the complete object is needed. Absent if some were retracted: the derived events have the rest. */
   readonly whole: Chunk | undefined
   /** Index of the first chunk. */
   readonly first: number | undefined
@@ -34,7 +34,7 @@ type UpstreamReceived = Extract<LoggedEvent, { type: 'upstream.received' }>
 
 const CHUNK = 'chat.completion.chunk'
 
-/** An attempt that starts afresh shows what is derived, until the upstream says something. */
+/** After a fresh start, derived events are shown until the upstream sends its first event. */
 export function relayAfter(relay: CompletionRelay | undefined, event: LoggedEvent): CompletionRelay | undefined {
   if (event.type === 'run.created') return event.data.upstream === 'openai' ? beginning : undefined
   if (event.type === 'run.started' && event.data.attempt > 1) return relay && { ...relay, isVerbatim: false }
@@ -49,7 +49,7 @@ function retracted(relay: CompletionRelay, event: DiscardedAttempt): CompletionR
   return { ...relay, isVerbatim: false, held: [], whole: undefined, isPartlyRetracted: true }
 }
 
-/** Whether the upstream's own chunk has shown a piece. */
+/** Whether the upstream's own chunk already shows a piece. */
 export function isRelayed(relay: CompletionRelay | undefined, event: LoggedEvent, { type }: Piece): boolean {
   const isContent = eventTable[event.type].effect === 'content' || event.type === 'run.completed'
   return relay?.isVerbatim === true && isContent && type !== 'completed' && type !== 'retracted'
@@ -81,12 +81,12 @@ function isFinish({ choices }: Chunk): boolean {
   return Array.isArray(choices) && choices.some((choice) => (choice as { finish_reason?: unknown }).finish_reason)
 }
 
-/** Our own error follows. */
+/** Whether the chunk is an error. Holdfast's own error follows. */
 function isFailure({ error }: Chunk): boolean {
   return error !== undefined && error !== null
 }
 
-/** The end as the upstream said it. */
+/** The end as the upstream sent it. */
 export function relayedEnd({ held }: CompletionRelay, includeUsage: boolean): CompletionFrame[] {
   const frames = held.filter((chunk) => includeUsage || !isUsageOnly(chunk))
   return [
@@ -95,7 +95,7 @@ export function relayedEnd({ held }: CompletionRelay, includeUsage: boolean): Co
   ]
 }
 
-/** The gateway always asks for usage; a client that did not gets no chunk for it. */
+/** The gateway always requests usage. A client that did not request it gets no usage chunk. */
 function isUsageOnly({ choices, usage }: Chunk): boolean {
   return Array.isArray(choices) && choices.length === 0 && usage !== undefined && usage !== null
 }

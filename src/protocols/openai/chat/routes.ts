@@ -66,7 +66,7 @@ async function wishesFor(call: Call, service: Service, body: CompletionBody, giv
   }
 }
 
-/** The whole request, for an upstream that speaks the same protocol. How the answer is delivered is decided here. */
+/** The whole request, for an upstream that speaks the same protocol. Delivery options are handled by this server. */
 function forwarded(given: unknown): object {
   const { model: _model, stream: _stream, stream_options: _options, ...chat } = given as Record<string, unknown>
   return { chat }

@@ -1,8 +1,8 @@
-/** Puts the chunks of an upstream together to one completion, with fields that we do not know. */
+/** Merges the chunks of an upstream to one completion, including unknown fields. */
 
 export type Chunk = Readonly<Record<string, unknown>>
 
-/** Adds a chunk to what is known. Undefined: it is the first. */
+/** Merges a chunk. `whole` is undefined for the first one. */
 export function mergeChunk(whole: Chunk | undefined, chunk: Chunk): Chunk {
   if (whole === undefined) return chunk
   const { choices = [], ...rest } = chunk
@@ -14,7 +14,7 @@ function withoutNulls(fields: Chunk): Chunk {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
 }
 
-/** Elements with the same `index` belong together: choices, and tool calls. */
+/** Merges elements with the same `index`: choices and tool calls. */
 function byIndex(known: readonly Chunk[], more: readonly Chunk[]): readonly Chunk[] {
   const all = new Map(known.map((each, at) => [each['index'] ?? at, each]))
   for (const [at, each] of more.entries()) {
@@ -24,7 +24,7 @@ function byIndex(known: readonly Chunk[], more: readonly Chunk[]): readonly Chun
   return [...all.values()]
 }
 
-/** Names whose later values replace earlier ones, although they are texts. */
+/** Text fields whose later values replace earlier ones. */
 const REPLACED = new Set(['role', 'id', 'type', 'finish_reason', 'name', 'index'])
 
 /** Texts and lists grow, objects are merged, other values are replaced. */
@@ -49,7 +49,7 @@ function isIndexed(list: readonly unknown[]): list is readonly Chunk[] {
   return list.length > 0 && list.every((each) => typeof (each as Chunk | null)?.['index'] === 'number')
 }
 
-/** The object of a response that is not streamed. */
+/** The object of a non-streaming response. */
 export function wholeCompletion({ choices = [], ...head }: Chunk): object {
   return {
     ...head,

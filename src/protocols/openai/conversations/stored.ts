@@ -65,7 +65,7 @@ export async function changeConversation(
   return { id, session, document, body: bodyOf(document) }
 }
 
-/** The session that a request names. A name that the caller chose begins one; an id that was made here must exist. */
+/** The session that a request names. A caller-chosen name creates a session; a server-assigned id must exist. */
 export async function sessionNamed(
   service: Service,
   principal: Principal,
@@ -76,9 +76,7 @@ export async function sessionNamed(
   return toSession(id)
 }
 
-/**
- * Items added since the last run, as input for the next one. A repeated start gets the same items: its own run is disregarded.
- */
+/** Items added since the last run, as input of the next one. A repeated start gets the same items: its own run is ignored. */
 export async function addedMessages(
   service: Service,
   principal: Principal,

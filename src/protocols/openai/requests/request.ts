@@ -6,13 +6,13 @@ import type { Call } from '../../../http/routing/route.ts'
 import type { HttpRequest } from '../../../http/exchange.ts'
 import { notFound, refusal } from '../wire/errors.ts'
 
-/** Our own headers. */
+/** Headers of Holdfast. */
 export const SESSION_HEADER = 'holdfast-session'
 export const DISCONNECT_HEADER = 'holdfast-disconnect'
 const PROGRESS_HEADER = 'holdfast-progress'
 export const TOOLS_HEADER = 'holdfast-tools'
 
-/** Who asks for something, by HTTP or on a WebSocket. */
+/** The sender of a request, over HTTP or a WebSocket. */
 export interface Requester extends Pick<Call, 'principal' | 'signal'> {
   readonly request: Pick<HttpRequest, 'headers'>
 }
@@ -56,7 +56,7 @@ export function wantsProgress(call: Requester, maxChars: number): boolean {
   return header(call, PROGRESS_HEADER, maxChars) === 'tools'
 }
 
-/** Whether tools that the server executes are shown as `function_call` items, as Open Responses knows them. */
+/** Whether tools that the server executes are shown as `function_call` items, as in Open Responses. */
 export function wantsFunctionCalls(call: Requester, maxChars: number): boolean {
   const wanted = header(call, TOOLS_HEADER, maxChars)
   if (wanted === undefined || wanted === 'mcp_call') return false

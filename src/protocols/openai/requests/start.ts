@@ -24,11 +24,11 @@ export interface RequestOrigin {
   readonly store?: boolean
   readonly background?: boolean
   readonly previous?: string
-  /** The caller named a conversation. */
+  /** Whether the caller named a conversation. */
   readonly conversation?: true
   /** How tools that the server executes are shown. Default: `mcp_call`. */
   readonly tools?: 'function_call'
-  /** The upstream got the request itself. */
+  /** Whether the upstream got the original request. */
   readonly forwarded?: true
   /** Request fields to echo. */
   readonly echo?: Readonly<Record<string, unknown>>
@@ -143,7 +143,7 @@ export interface FollowedView<State, Frame> {
   readonly kind: ViewKind<State, Frame>
   readonly frameFormat: Omit<FrameFormat<Frame>, 'headers'>
   readonly headers: Readonly<Record<string, string>>
-  /** Where the subscription starts, and the frames from there that the client needs. Default: all. */
+  /** Where the subscription starts, and which of the following frames the client needs. Default: all. */
   readonly from?: Checkpoint<State>
   readonly isNeeded?: (frame: Frame) => boolean
 }

@@ -1,4 +1,4 @@
-/** `POST /v1/responses/compact`: a conversation as one item, to begin another chain with. */
+/** `POST /v1/responses/compact`: packs a conversation into one item, to start another chain with. */
 import type { Message } from '../../../core/model/conversation.ts'
 import type { Ids } from '../../../core/ports/clock.ts'
 import type { Service } from '../../../core/service.ts'
@@ -16,7 +16,7 @@ import { findResponse, itemLookup } from './stored.ts'
 
 const ITEMS_MAX = 5000
 
-/** No model was asked. */
+/** No model was called. */
 const NO_USAGE = {
   input_tokens: 0,
   input_tokens_details: { cached_tokens: 0 },

@@ -1,6 +1,6 @@
 /**
- * A conversation as one opaque item, which a caller sends back instead of it. It holds the messages themselves, compressed: nothing is
- * summarized, and nothing in it is secret from the caller or trusted more than messages that the caller sends.
+ * A conversation as one opaque item, which a caller sends instead of the conversation. It contains the compressed messages: nothing
+ * is summarized, and the item is neither secret from the caller nor trusted more than messages from the caller.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Message } from '../../../core/model/conversation.ts'
@@ -8,7 +8,7 @@ import { parseJson } from '../../../http/request/json.ts'
 import { refusal } from '../wire/errors.ts'
 
 const PREFIX = 'hf1.'
-/** Of the conversation that an item holds. */
+/** Maximum size of the conversation in an item. */
 const MAX_BYTES = 4 * 1024 * 1024
 const ROLES: ReadonlySet<unknown> = new Set(['user', 'assistant', 'tool'])
 

@@ -57,13 +57,13 @@ export async function createResponse(call: Call, service: Service, streams: Stre
 export interface BegunResponse extends StartedPart {
   readonly body: ResponseBody
   readonly run: Run
-  /** Number of events when it began. */
+  /** Number of log events at the start of the response. */
   readonly next: number
-  /** When the client disconnects. */
+  /** Policy for the disconnection of the client. */
   readonly policy: DisconnectPolicy
 }
 
-/** Starts a run for a request, or continues one. `isKept`: of responses that are not stored, those of the caller's connection. */
+/** Starts a run for a request, or answers a paused one. `isKept`: whether the caller's connection has a response with `store: false`. */
 export async function beginResponse(
   call: Requester,
   service: Service,
@@ -119,7 +119,7 @@ async function wishesFor(
   }
 }
 
-/** The whole request, for an upstream that speaks the same protocol. It does not know conversations of this server. */
+/** The whole request, for an upstream that speaks the same protocol. The upstream does not know this server's conversations. */
 async function forwardedBody(
   call: Requester,
   service: Service,
@@ -140,7 +140,7 @@ async function forwardedBody(
   return { response: { ...response, previous_response_id: relay.id } }
 }
 
-/** Results of calls that neither the previous response nor the request has. */
+/** Rejects results of calls that are neither in the previous response nor in the request. */
 function refuseUnknownCalls(input: ResponseBody['input']): void {
   const items = typeof input === 'object' ? input : []
   const known = new Set(

@@ -176,7 +176,7 @@ function messagesOf(input: unknown): object[] {
   return [inputMessage('user', [{ type: 'input_text', text: inputText }])]
 }
 
-/** Input of a run whose upstream got the request itself. */
+/** Input of a run whose upstream got the original request. */
 interface ForwardedInput {
   readonly response: { readonly input?: unknown }
 }

@@ -33,7 +33,7 @@ export function responseProjection(part: number): Projection<ResponseState, Resp
     },
     applyTexts(before, texts) {
       const { message, reasoning, cut, sequence, relay } = before
-      // Each text then gives one delta.
+      // Each text then produces one delta.
       const reply =
         message === undefined || reasoning !== undefined || cut || relay !== undefined
           ? undefined
@@ -139,19 +139,19 @@ class Draft {
   readonly frames: ResponseFrame[] = []
   #isMuted = false
 
-  /** Changes `state`: it must be the draft's own. */
+  /** Mutates `state`, which must belong to the draft. */
   constructor(state: ResponseState) {
     this.state = state
   }
 
-  /** Shows an event of the upstream as it came. */
+  /** Relays an event of the upstream. */
   relay(event: LoggedEventOf<'upstream.received'>): void {
     const { relay, fields } = received(this.state, event)
     this.#set({ relay })
     if (fields !== undefined) this.#emit(event.data.name, fields)
   }
 
-  /** `isShown`: the upstream's own event shows the piece. */
+  /** `isShown`: the upstream's own event already shows the piece. */
   add(piece: Piece, isShown: boolean): void {
     this.#isMuted = isShown
     this.#apply(piece)
@@ -218,7 +218,7 @@ class Draft {
     this.#emitResponse('response.created')
   }
 
-  /** Built when it is read: it has all items, and a run that asks often sends it as often. */
+  /** Built lazily: it contains all items, and a run with many questions sends it many times. */
   #emitResponse(type: string): void {
     if (this.state.cut || this.#isMuted) return
     const state: ResponseState = { ...this.state }
@@ -390,7 +390,7 @@ class Draft {
     this.#set({ tools: new Map() })
   }
 
-  /** Items of the upstream were closed by its own events, or are closed by the error that follows. */
+  /** Items of the upstream are closed by its own events, or by the error that follows. */
   #closeItemsAs(status: ItemStatus): void {
     this.#isMuted = this.state.relay?.isVerbatim === true
     this.#closeItems(status)

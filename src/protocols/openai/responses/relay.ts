@@ -1,6 +1,6 @@
 /**
- * Events of an upstream with the Responses API, shown as they came: with all their fields, and the id of this server's response. How it
- * ended there is shown with our terminal event, so that success is reported only for `run.completed` (RUN-3).
+ * Relays events of an upstream with the Responses API: all their fields, with this server's response id. The upstream's end is sent
+ * with Holdfast's terminal event, so that success is reported only for `run.completed` (RUN-3).
  */
 import { eventTable, type LoggedEvent, type LoggedEventOf } from '../../../core/model/event.ts'
 import { actorKey } from '../../../core/structure/actors.ts'
@@ -12,19 +12,19 @@ import type { ResponseState } from './state.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 export interface ResponseRelay {
-  /** The last event of the upstream is in the log, and the following events are derived from it. */
+  /** The last upstream event is logged, and the following events are derived from it. */
   readonly isVerbatim: boolean
   /** The start of the response was sent. */
   readonly hasStarted: boolean
-  /** Id of the response there. */
+  /** Response id on the upstream. */
   readonly id: string | undefined
-  /** How it ended there. */
+  /** The upstream's end event. */
   readonly end: Fields | undefined
 }
 
 export const beginningRelay: ResponseRelay = { isVerbatim: true, hasStarted: false, id: undefined, end: undefined }
 
-/** Later attempts show what is derived, until the upstream says something. */
+/** After a retry, derived events are shown until the upstream sends its first event. */
 export function relayAfter(relay: ResponseRelay | undefined, event: LoggedEvent): ResponseRelay | undefined {
   if (relay === undefined) return undefined
   if (event.type === 'run.started' && event.data.attempt > 1) return { ...relay, isVerbatim: false }
@@ -32,7 +32,7 @@ export function relayAfter(relay: ResponseRelay | undefined, event: LoggedEvent)
   return { ...relay, isVerbatim: false, end: undefined }
 }
 
-/** Whether the upstream's own event has shown a piece, or will. */
+/** Whether the upstream's own event shows a piece, already or later. */
 export function isRelayed(relay: ResponseRelay | undefined, event: LoggedEvent, { type }: Piece): boolean {
   if (relay === undefined) return false
   if (type === 'created' || type === 'started') return true
@@ -47,7 +47,7 @@ const ENDS: ReadonlySet<unknown> = new Set([
   'error',
 ])
 
-/** The state after an event of the upstream, and what it shows; nothing if only what is derived is in the log. */
+/** The state after an upstream event, and the event to send; none if only the derived events are logged. */
 export function received(
   state: ResponseState,
   { data, actor }: LoggedEventOf<'upstream.received'>,
@@ -62,7 +62,7 @@ export function received(
   return { relay: { ...next, hasStarted: true }, fields: ownFields(state, fields) }
 }
 
-/** The upstream's event for such an end, with our ids. Undefined if it said something else, or nothing. */
+/** The upstream's end event, with this server's ids. Undefined if it ended differently or has not ended. */
 export function relayedEnd(state: ResponseState, type: string): Fields | undefined {
   const { relay } = state
   if (relay?.isVerbatim !== true || relay.end?.['type'] !== type) return undefined
@@ -77,7 +77,7 @@ function ownFields(state: ResponseState, event: Fields): Fields {
     : fields
 }
 
-/** What is about this server is ours. */
+/** Replaces the fields that describe the server. */
 function own({ reply, about }: ResponseState, response: Fields): Fields {
   const background = about?.background ?? false
   return {

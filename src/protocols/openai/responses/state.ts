@@ -78,7 +78,7 @@ export interface ResponseState {
   readonly sequence: number
   /** The stream ended before the run. */
   readonly cut: boolean
-  /** Only for a response of an upstream with the Responses API. */
+  /** Set for responses of an upstream with the Responses API. */
   readonly relay: ResponseRelay | undefined
 }
 

@@ -17,7 +17,7 @@ export interface StoredResponse {
   readonly stored: StoredRun
 }
 
-/** `isKept`: whether the caller's connection keeps a response that is not stored. */
+/** `isKept`: whether the caller's connection has a response with `store: false`. */
 export async function findResponse(
   service: Service,
   principal: Principal,
@@ -37,13 +37,13 @@ export async function findResponse(
   }
 }
 
-/** Created with `store: false`: only the connection that asked for it may refer to it. */
+/** Whether it was created with `store: false`: only the connection that created it may refer to it. */
 function isUnstored({ run }: StoredRun): boolean {
   const about = aboutOf(run)
   return about?.store === false && about.api === 'responses'
 }
 
-/** A response's current state. `isLookup`: it is not sent to the client. */
+/** The current state of a response. `isLookup`: it is not sent to the client. */
 export async function readResponse(
   service: Service,
   principal: Principal,

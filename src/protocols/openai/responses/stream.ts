@@ -16,7 +16,7 @@ export interface FollowedResponse {
   readonly part: Part
   readonly run: Run
   readonly headers: Readonly<Record<string, string>>
-  /** What the client has: the sequence number of its last event, and where the subscription starts. */
+  /** Sequence number of the client's last event, and the checkpoint where the subscription starts. */
   readonly resumed?: { readonly after: number; readonly from: Checkpoint<ResponseState> }
 }
 

@@ -19,7 +19,10 @@ function encode(frame: ResponseFrame): string {
   return known
 }
 
-/** A response ends with its last event: what follows it on HTTP would be taken for the end of the next response. */
+/**
+ * Whether the frame is sent. A response ends with its last event: what follows it over HTTP would be read as the end of the next
+ * response.
+ */
 function isSent({ data, last }: ResponseFrame): boolean {
   return data !== '[DONE]' && (data.type !== 'error' || last)
 }

@@ -1,7 +1,7 @@
-/** Requests of one connection: those of one `stream_id` are served one after the other, those of several at the same time. */
+/** Requests of one connection: those with the same `stream_id` are served sequentially, others concurrently. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 
-/** Streams with requests at once, and requests of one that wait. */
+/** Maximum concurrent streams, and maximum waiting requests per stream. */
 const STREAMS_MAX = 32
 const WAITING_MAX = 16
 

@@ -1,4 +1,4 @@
-/** One WebSocket of a client of `/v1/responses`. */
+/** One WebSocket connection to `/v1/responses`. */
 import type { RawData, WebSocket } from 'ws'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
@@ -22,13 +22,13 @@ import { ResponseQueues } from './response-queues.ts'
 export interface ResponsePeer extends Pick<Requester, 'principal' | 'request'> {
   readonly logger: Logger
   readonly admit: UpgradeCall['admit']
-  /** How long the connection may last. */
+  /** Maximum lifetime of the connection. */
   readonly lifetimeMs: number
 }
 
 type Message = Readonly<Record<string, unknown>>
 
-/** Responses with `store: false` that a connection remembers. */
+/** Maximum responses with `store: false` that a connection remembers. */
 const KEPT_MAX = 100
 const STREAM_ID_CHARS_MAX = 256
 
@@ -40,7 +40,7 @@ export class ResponseSession implements SocketPeer {
   readonly #queues = new ResponseQueues()
   readonly #feeds = new Set<ResponseFeed>()
   readonly #gone = new AbortController()
-  /** Ids of responses that are not stored. */
+  /** Ids of responses with `store: false`. */
   readonly #kept = new Set<string>()
 
   constructor(socket: WebSocket, service: Service, peer: ResponsePeer) {
@@ -65,7 +65,7 @@ export class ResponseSession implements SocketPeer {
     })
   }
 
-  /** Clients open another connection and retrieve what they missed. */
+  /** Closes the connection. Clients reconnect and retrieve what they missed. */
   close(reason: string): void {
     this.#socket.close(1001, reason)
   }
@@ -90,7 +90,7 @@ export class ResponseSession implements SocketPeer {
     throw refusal('type must be response.create', { param: 'type' })
   }
 
-  /** One turn: resolves when the response has ended. */
+  /** Serves one request. Resolves when the response has ended. */
   async #create(body: Message, streamId: string | undefined): Promise<void> {
     const previous = body['previous_response_id']
     try {
@@ -137,7 +137,7 @@ export class ResponseSession implements SocketPeer {
     if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.values().next().value!)
   }
 
-  /** A failed response cannot be continued. */
+  /** Forgets a failed response, which cannot be continued. */
   #evict(previous: unknown): void {
     if (typeof previous === 'string') this.#kept.delete(previous)
   }

@@ -7,10 +7,10 @@ import type { Upgrade, UpgradeCall } from '../../../http/socket/upgrade.ts'
 import { DISCONNECT_HEADER, SESSION_HEADER, TOOLS_HEADER } from '../requests/request.ts'
 import { ResponseSession } from './session.ts'
 
-/** As long as a connection to OpenAI lasts. */
+/** The maximum lifetime of a connection to OpenAI. */
 const LIFETIME_MS = 60 * 60 * 1000
 
-/** Headers of the handshake that are about every response. */
+/** Headers of the handshake that apply to every response. */
 const CONNECTION_HEADERS = [SESSION_HEADER, DISCONNECT_HEADER, TOOLS_HEADER]
 
 export function responsesUpgrade(service: Service, server: SocketServer, logger: Logger): Upgrade {
@@ -25,7 +25,7 @@ async function open(call: UpgradeCall, service: Service, server: SocketServer, l
   // An open socket counts as a stream, even if it follows no run.
   const release = service.holdStream(principal)
   call.socket.once('close', release)
-  // An idempotency key of the handshake would be that of every response.
+  // An idempotency key in the handshake would apply to every response.
   const headers = Object.fromEntries(CONNECTION_HEADERS.map((name) => [name, given[name]]))
   const peer = { principal, request: { headers }, logger, admit: call.admit, lifetimeMs: LIFETIME_MS }
   await server.accept(call, (socket) => new ResponseSession(socket, service, peer))

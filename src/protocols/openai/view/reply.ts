@@ -179,7 +179,7 @@ function addText(reply: Reply, delta: string, index: number): ReplyUpdate {
   }
 }
 
-/** The reply after texts that are all sent; undefined if some may not be. */
+/** Applies texts that are all sent; undefined if some may not be. */
 export function applyTexts(reply: Reply, { first, texts }: TextStretch): Reply | undefined {
   const { isEnded, diverged, unconfirmedText, current, part, textPieces: before, sent } = reply
   if (isEnded || diverged || unconfirmedText !== '' || current !== part.number || before !== sent) return undefined
