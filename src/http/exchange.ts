@@ -1,6 +1,6 @@
 /**
- * One request and its response, as far as the server uses them. Node's own classes fit without a wrapper, so they keep their speed;
- * `fetch/` provides the same for a web `Request`.
+ * One request and its response, as far as the server uses them. Node's own classes implement these interfaces without a wrapper;
+ * `fetch/` implements them for a web `Request`.
  */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
@@ -31,14 +31,14 @@ export interface HttpResponse {
   /** Node's socket if chunks may be written to it directly. */
   readonly socket: Socket | null
   readonly chunkedEncoding: boolean
-  /** The connection outlives the response. */
+  /** Whether the connection stays open after the response. */
   readonly shouldKeepAlive: boolean
   readonly headersSent: boolean
   readonly destroyed: boolean
   readonly writableEnded: boolean
   readonly writableFinished: boolean
   readonly writableNeedDrain: boolean
-  /** Bytes that the client has not taken yet. */
+  /** Bytes that the client has not read yet. */
   readonly writableLength: number
   setHeader(name: string, value: number | string | readonly string[]): unknown
   writeHead(status: number, headers?: OutgoingHttpHeaders): this

@@ -1,10 +1,10 @@
-/** Health reports, at a path that all protocols share. */
+/** Health reports, on a path that all protocols share. */
 import { STORE_UNAVAILABLE } from '../core/model/errors.ts'
 import type { Service, ServiceHealth } from '../core/service.ts'
 import { respondJson } from './response/respond.ts'
 import type { Call, Route } from './routing/route.ts'
 
-/** What clients of other protocols look for in health reports. */
+/** Additional fields that clients of other protocols expect in health reports. */
 export type HealthFields = Readonly<Record<string, unknown>>
 
 export function healthRoutes(service: Service, fields: HealthFields): Route[] {
@@ -24,7 +24,7 @@ export function healthRoutes(service: Service, fields: HealthFields): Route[] {
   ]
 }
 
-/** Anybody may ask: why a store or an upstream is unavailable is in the log. */
+/** Public: the reason why a store or an upstream is unavailable is only in the log. */
 function reportHealth(call: Call, { ok, store, upstreams, ...rest }: ServiceHealth, fields: HealthFields): void {
   const status = ok ? 'ok' : 'unavailable'
   const publicHealth = store.ok ? store : { ...store, reason: STORE_UNAVAILABLE }

@@ -1,16 +1,16 @@
-/** How a protocol names a run and a position in it, so that a client can continue in another protocol. */
+/** Links to a run and a position in it, so that a client can continue in another protocol. */
 import type { SharedView } from '../core/delivery/shared-view.ts'
 import type { StoredRun } from '../core/ports/store.ts'
 
 export interface RunLink {
-  /** What the protocol calls the run and its session. */
+  /** The protocol's ids of the run and its session. */
   readonly id: string
   readonly session: string
-  /** Where the run is, below the protocol's default path. */
+  /** Path of the run, below the protocol's default path. */
   readonly path: string
-  /** The request for what follows a frame; undefined for all of it. */
+  /** The request that resumes after a frame; undefined: from the beginning. */
   readonly resume: (frame: number | undefined) => ResumeRequest
-  /** Its frames have numbers. */
+  /** The view that numbers the protocol's frames. */
   readonly view: Pick<SharedView<unknown, unknown>, 'current' | 'frameAt' | 'cursorAt'>
 }
 
@@ -23,6 +23,6 @@ export interface ResumeRequest {
 export interface LinkedProtocol {
   readonly protocol: string
   readonly link: (stored: StoredRun) => Promise<RunLink>
-  /** A path of the protocol as clients see it, below the mount point. */
+  /** Converts a path of the protocol to the path that clients see, below the mount point. */
   readonly place: (path: string) => string
 }

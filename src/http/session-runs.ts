@@ -1,4 +1,4 @@
-/** The runs of a conversation in protocols that name one component: a conversation is a session. */
+/** The runs of a conversation, for protocols that address one component: a conversation is a session. */
 import type { Component } from '../core/ports/component.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Principal } from '../core/model/principal.ts'
@@ -30,13 +30,13 @@ export class SessionRuns {
     return (await this.service.list(principal, { component: component.id, session, limit: 1 })).runs[0]
   }
 
-  /** Whether there is a run in the session, of any component. */
+  /** Whether the session has a run, of any component. */
   async exists(principal: Principal, session: string): Promise<boolean> {
     return (await this.service.list(principal, { session, limit: 1 })).runs.length > 0
   }
 }
 
-/** The rest of a trimmed log would look like the whole conversation. */
+/** Throws if the log was trimmed: the rest would look like the whole conversation. */
 export function assertUntrimmed({ run, first }: StoredRun): void {
   if (first === 0) return
   throw new HoldfastError('cursor_expired', `the events of run ${run.id} before ${first} were trimmed`, {

@@ -1,4 +1,4 @@
-/** Serves web requests with the handlers of Node's: `(Request) => Promise<Response>`. */
+/** Serves web requests with the handlers for Node: `(Request) => Promise<Response>`. */
 import type { IncomingMessage } from 'node:http'
 import { UNKNOWN_ADDRESS } from '../guards/address-limit.ts'
 import type { App } from '../routing/app.ts'
@@ -7,7 +7,7 @@ import { FetchResponse } from './response.ts'
 
 export type FetchHandler = (request: Request, info?: unknown) => Promise<Response>
 
-/** `info` is what hosts pass beside a request. */
+/** `info`: what hosts pass beside a request. */
 export function serveFetch(app: App, request: Request, info?: unknown): Promise<Response> {
   const adapted = new FetchRequest(request, addressIn(info))
   const response = new FetchResponse(adapted, request.signal)
@@ -15,7 +15,7 @@ export function serveFetch(app: App, request: Request, info?: unknown): Promise<
   return response.answer
 }
 
-/** The client's address, as Hono on Node, Deno and callers that know it themselves pass it. */
+/** The client's address, if it is passed by Hono on Node, by Deno or by the caller. */
 function addressIn(info: unknown): string {
   if (typeof info !== 'object' || info === null) return UNKNOWN_ADDRESS
   const { incoming, remoteAddr, remoteAddress } = info as {

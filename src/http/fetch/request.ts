@@ -1,4 +1,4 @@
-/** A web `Request` as the server's handlers read it. The body is read from its source only as fast as a handler takes it. */
+/** Adapts a web `Request` to the server's handlers. The body is read only as fast as a handler consumes it. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { HttpRequest, RequestSocket } from '../exchange.ts'
@@ -14,7 +14,7 @@ export class FetchRequest extends Readable implements HttpRequest {
   complete: boolean
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined
 
-  /** `address`: of the client, if the host reports it. */
+  /** `address`: the client's address, if the host reports it. */
   constructor(request: Request, address: string) {
     super({ highWaterMark: 0 })
     const { scheme, host, target } = split(request.url)
@@ -43,7 +43,7 @@ export class FetchRequest extends Readable implements HttpRequest {
     )
   }
 
-  /** Without a listener an error would end the process; `close` tells enough. */
+  /** Drops the error: without a listener it would end the process, and `close` reports enough. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     if (!this.complete) void this.#cancel()
     done(this.listenerCount('error') > 0 ? error : null)
@@ -53,7 +53,7 @@ export class FetchRequest extends Readable implements HttpRequest {
     try {
       await this.#body?.cancel()
     } catch {
-      // It has failed already.
+      // The body has failed already.
     }
   }
 }

@@ -1,18 +1,18 @@
 /**
- * A web `Response` as the server's handlers write it. Holds at most `BUFFER_BYTES`, and what one write goes beyond it, for a reader
- * that is slower than the handler: `write` returns false then, and `drain` follows when the reader has taken them (SUB-1).
+ * Adapts the output of the server's handlers to a web `Response`. Buffers at most `BUFFER_BYTES` plus one write: `write` then
+ * returns false, and `drain` follows when the reader has consumed the buffer (SUB-1).
  */
 import { EventEmitter } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { HttpResponse } from '../exchange.ts'
 
-/** As Node buffers per socket. */
+/** The size of Node's socket buffer. */
 const BUFFER_BYTES = 64 * 1024
 
-/** A response of these has no body, not even an empty one. */
+/** Responses with these statuses have no body, not even an empty one. */
 const BODILESS: readonly number[] = [101, 204, 205, 304]
 
-/** Status for a client that has disconnected. Not a registered one: no client sees it. */
+/** Status for a client that has disconnected. Not registered: no client sees it. */
 const CLIENT_CLOSED = 499
 
 export class FetchResponse extends EventEmitter implements HttpResponse {
@@ -34,7 +34,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
   #isAnswered = false
   #chunks: Uint8Array[] = []
   #reader: ReadableStreamDefaultController<Uint8Array> | undefined
-  /** The reader waits for bytes. */
+  /** Whether the reader waits for bytes. */
   #isWanted = false
   #idle: { readonly timer: NodeJS.Timeout } | undefined
 
@@ -53,7 +53,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
   }
 
   setHeader(name: string, value: number | string | readonly string[]): this {
-    if (name.toLowerCase() === 'connection') return this // of the connection, which is the host's
+    if (name.toLowerCase() === 'connection') return this // the connection belongs to the host
     this.#headers.delete(name)
     for (const each of [value].flat()) this.#headers.append(name, String(each))
     return this
@@ -79,7 +79,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     if (this.destroyed || this.writableEnded) return this
     this.writableEnded = true
     if (chunk !== undefined) this.#put(chunk)
-    // A large body stays here until its reader takes it, so that one who does not can be cut.
+    // A large body stays here until its reader consumes it, so that a stalled reader can be disconnected.
     if (this.writableLength > BUFFER_BYTES) this.#open()
     if (this.#isAnswered) this.#flush()
     else {
@@ -90,7 +90,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     return this
   }
 
-  /** Cuts a response that is not complete, so that its reader cannot take it for complete. */
+  /** Aborts an incomplete response, so that its reader cannot consider it complete. */
   destroy(): this {
     if (this.destroyed || this.writableFinished) return this
     this.#reader?.error(new Error('the response was cut off'))
@@ -98,7 +98,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     return this
   }
 
-  /** The client is gone: the rest is dropped, because hosts would print an error. */
+  /** Drops the rest after the client has disconnected: hosts would print an error. */
   #abort(): void {
     if (this.destroyed || this.writableFinished) return
     this.#reader?.close()
@@ -165,7 +165,7 @@ export class FetchResponse extends EventEmitter implements HttpResponse {
     this.emit('drain')
   }
 
-  /** As much as one read gets. Always a copy: other subscribers get the same bytes, and a reader may transfer what it is given. */
+  /** Returns the bytes for one read. Always a copy: other subscribers get the same bytes, and a reader may transfer its buffer. */
   #take(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(Math.min(this.writableLength, BUFFER_BYTES))
     let at = 0

@@ -4,8 +4,8 @@ import type { Limits } from '../../core/model/limits.ts'
 import { AddressLimit } from './address-limit.ts'
 
 /**
- * Connections that the system keeps for a server until its event loop accepts them. With the 511 of Node, a burst of a thousand makes it
- * drop those of others, whose clients then hear nothing for a minute. Systems have a limit of their own, such as `somaxconn`.
+ * Accept queue of the listening socket. With Node's default of 511, a burst of a thousand connections makes the system drop those of
+ * other clients, which then wait for a minute. Systems have a limit of their own, such as `somaxconn`.
  */
 export const LISTEN_BACKLOG = 4096
 

@@ -1,14 +1,14 @@
 /**
- * Throttles wrong credentials per network. An attempt takes its token before the credential is verified and gives it back unless the
- * credential was wrong: parallel guesses cannot all be verified before the first is counted.
+ * Throttles wrong credentials per network. An attempt takes a token before the credential is verified and returns it unless the
+ * credential was wrong, so parallel guesses cannot all be verified before the first one is counted.
  */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { TokenBuckets } from '../../core/runtime/token-bucket.ts'
 
 const FAILURES_PER_SECOND = 1
-/** Attempts of one network that may wait until others are verified. */
+/** Maximum attempts of one network that wait for others to be verified. */
 const WAITING_MAX = 1000
-/** By then some of the waiting attempts are verified. */
+/** Retry delay sent to the client. By then some of the waiting attempts are verified. */
 const RETRY_MS = 1000
 
 /** Ends an attempt. Call it once. */
@@ -29,8 +29,8 @@ export class LoginAttempts {
   }
 
   /**
-   * Returns when the credential may be verified: undefined if `isExempt` says that it needs no attempt. While tokens are only reserved,
-   * waits for their outcome; throws `rate_limited` when all have gone to wrong credentials.
+   * Resolves when the credential may be verified; with undefined if `isExempt` returns true. While tokens are only reserved, waits
+   * for their outcome. Throws `rate_limited` if wrong credentials have used all tokens.
    */
   async begin(network: string, isExempt: () => boolean): Promise<EndAttempt | undefined> {
     while (!isExempt()) {
@@ -44,7 +44,7 @@ export class LoginAttempts {
     return undefined
   }
 
-  /** A wrong credential that was exempt when its verification began. */
+  /** Counts a wrong credential that was exempt when its verification began. */
   countWrong(network: string): void {
     this.#failures.take(network)
   }

@@ -92,12 +92,12 @@ export class RequestRate {
     }
   }
 
-  /** Something else than authentication found out that a credential from this network is wrong. */
+  /** Counts a wrong credential that an upstream, not the authenticator, has rejected. */
   countWrong(network: string): void {
     this.#attempts.countWrong(network)
   }
 
-  /** Something else than authentication found out that a credential is valid. */
+  /** Remembers a credential that an upstream, not the authenticator, has accepted. */
   remember(bearer: string): void {
     this.#known.add(digestOf(bearer))
     this.#forgetOldest()

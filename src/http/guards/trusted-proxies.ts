@@ -5,11 +5,11 @@ import type { HttpRequest } from '../exchange.ts'
 
 export interface Peer {
   readonly address: string | undefined
-  /** How the client reached the server, or the first trusted proxy before it. */
+  /** Protocol with which the client reached the server, or the first trusted proxy. */
   readonly protocol: 'http' | 'https'
   /** Host header of the client, with its port if any; may be empty. */
   readonly host: string
-  /** Path that a trusted proxy has taken off, such as `/api/agents`. */
+  /** Path prefix that a trusted proxy has removed, such as `/api/agents`. */
   readonly prefix?: string
 }
 
@@ -18,7 +18,7 @@ const NAMED: ReadonlyMap<string, readonly string[]> = new Map([
   ['private', ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fe80::/10']],
 ])
 
-/** Addresses in `X-Forwarded-For` that are looked at: a client may have written most of them. */
+/** Maximum addresses of `X-Forwarded-For` to evaluate: a client may have written most of them. */
 const HOPS_MAX = 32
 
 export class TrustedProxies {
@@ -35,7 +35,7 @@ export class TrustedProxies {
     return this.#trusts(direct.address) ? this.#forwarded(direct, headers) : direct
   }
 
-  /** The client's address, for callers that only have `X-Forwarded-For`. */
+  /** The client's address, if only `X-Forwarded-For` is available. */
   addressOf(address: string, forwardedFor: string): string {
     if (!this.#trusts(address)) return address
     let client = address
@@ -67,7 +67,7 @@ export class TrustedProxies {
   }
 }
 
-/** Undefined without one, or if it is not a path. */
+/** Undefined if the header is absent or not a path. */
 function prefixIn(header: string | readonly string[] | undefined): string | undefined {
   const prefix = valuesOf(header).at(-1)?.replace(/\/+$/, '')
   return prefix !== undefined && /^(\/[\w.~%-]+){1,20}$/.test(prefix) ? prefix : undefined
@@ -83,7 +83,7 @@ export function toBlockList(networks: readonly string[]): BlockList {
     const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits)
     if (family === undefined || !isPrefix || rest.length > 0)
       throw new Error(
-        `${JSON.stringify(network)} is not an address: give addresses such as 10.0.0.5, networks such as 10.0.0.0/8, loopback or private`,
+        `${JSON.stringify(network)} is not an address: pass addresses such as 10.0.0.5, networks such as 10.0.0.0/8, loopback or private`,
       )
     list.addSubnet(address, prefix === undefined ? bits : Number(prefix), family)
   }

@@ -29,7 +29,7 @@ export async function readBody(request: HttpRequest, maxBytes: number): Promise<
   })
 }
 
-/** Body parsers of a host application leave what they read in `body`, and some the bytes in `rawBody`. */
+/** The body that a host application's parser has already read: in `body`, or its bytes in `rawBody`. */
 function bodyReadBefore(request: HttpRequest): Buffer {
   const { body, rawBody } = request as { readonly body?: unknown; readonly rawBody?: unknown }
   const parsed = rawBody ?? body

@@ -9,13 +9,13 @@ export function findComponent(service: Service, id: string | undefined): Compone
   const all = service.components()
   const found = id === undefined ? all[0] : all.find((component) => component.id === id)
   if (id === undefined && all.length !== 1)
-    throw new HoldfastError('invalid_request', 'the server has several components: name one with ?component=')
+    throw new HoldfastError('invalid_request', 'the server has several components: select one with ?component=ID')
   if (found !== undefined) return found
   service.noteUnknown()
   throw new HoldfastError('not_found', `component ${JSON.stringify(id?.slice(0, 200))} not found`)
 }
 
-/** A protocol that was moved to a path without a parameter has it in the query. */
+/** The component id of the path, or of the query for a protocol on a path without a parameter. */
 export function componentIn({ params, query }: Pick<Call, 'params' | 'query'>): string | undefined {
   return params['component'] ?? query.get('component') ?? undefined
 }

@@ -1,4 +1,4 @@
-/** A request as the host application's authentication sees it: the same for a web `Request` and for Node's. */
+/** The request object for the host application's authentication: the same for a web `Request` and for Node's. */
 import type { IncomingMessage } from 'node:http'
 import type { HostRequest } from '../../core/model/principal.ts'
 import type { HttpRequest } from '../exchange.ts'
@@ -35,7 +35,7 @@ class NodeHostRequest implements HostRequest {
   }
 }
 
-/** Leaves out what a `Headers` object does not take. */
+/** Skips headers that a `Headers` object does not accept. */
 function headersOf({ headers }: HttpRequest | IncomingMessage): Headers {
   const accepted = new Headers()
   for (const [name, value] of Object.entries(headers)) {
@@ -43,7 +43,7 @@ function headersOf({ headers }: HttpRequest | IncomingMessage): Headers {
       try {
         accepted.append(name, each)
       } catch {
-        // Node accepts bytes that are not characters.
+        // Node accepts bytes that are not valid characters.
       }
     }
   }

@@ -1,7 +1,7 @@
-/** Whole numbers of a query. */
+/** Parses whole numbers of a query. */
 import { HoldfastError } from '../../core/model/errors.ts'
 
-/** A whole number of the query, at most `most`; more than that is `most`. */
+/** A whole number of the query. Larger numbers are reduced to `most`. */
 export function readNumber(
   query: URLSearchParams,
   name: string,

@@ -10,7 +10,7 @@ const FRAMED_BYTES_MAX = 16 * 1024
 
 /**
  * Whether chunks can be written directly to the socket of a response that has sent its headers. Not if middleware has replaced
- * `write`: it wants to see or change what is written.
+ * `write`, because it must see what is written.
  */
 export function takesChunks(response: HttpResponse): boolean {
   return response.chunkedEncoding && response.req.method !== 'HEAD' && !Object.hasOwn(response, 'write')
@@ -24,10 +24,10 @@ export function writeChunk(response: HttpResponse, content: Uint8Array | string)
   return typeof content === 'string' ? writeText(socket, content) : socket.write(frameChunk(content))
 }
 
-/** A text that one subscriber gets is never copied into a buffer of its own. */
+/** Writes a text for one subscriber without copying it into a buffer. */
 function writeText(socket: Socket, text: string): boolean {
   const bytes = Buffer.byteLength(text)
-  // Of ASCII, latin1 is the same bytes, and written faster.
+  // For ASCII, latin1 produces the same bytes and is faster.
   return socket.write(`${bytes.toString(16)}\r\n${text}\r\n`, bytes === text.length ? 'latin1' : 'utf8')
 }
 

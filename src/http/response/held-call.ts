@@ -1,4 +1,7 @@
-/** A request that a handler keeps open without a subscription: one of the caller's streams, which ends with its credential (SEC-2). */
+/**
+ * A request that a handler keeps open without a subscription. It counts as one of the caller's streams and ends with its credential
+ * (SEC-2).
+ */
 import type { HoldfastError } from '../../core/model/errors.ts'
 import type { Service } from '../../core/service.ts'
 import type { Call } from '../routing/route.ts'

@@ -1,4 +1,4 @@
-/** Errors of what is served beside the protocols: problem JSON (RFC 9457). */
+/** Errors outside of all protocols: problem JSON (RFC 9457). */
 import type { HoldfastError } from '../../core/model/errors.ts'
 import type { ErrorResponse } from '../routing/route.ts'
 

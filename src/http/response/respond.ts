@@ -2,7 +2,7 @@
 import type { HttpResponse } from '../exchange.ts'
 import type { ErrorResponse } from '../routing/route.ts'
 
-/** On every response: pages of other origins can neither embed it as a resource nor show it in a frame. */
+/** Sent with every response: pages of other origins can neither embed it nor show it in a frame. */
 export const ISOLATION_HEADERS = { 'cross-origin-resource-policy': 'same-origin', 'x-frame-options': 'DENY' } as const
 
 export function respondJson(

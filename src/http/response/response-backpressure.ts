@@ -18,7 +18,7 @@ export class ResponseBackpressure {
     })
   }
 
-  /** Resolves when the client has taken enough for the next write, or the signal aborts. */
+  /** Resolves when the client has read enough for the next write, or the signal aborts. */
   async write(chunk: string | Uint8Array): Promise<void> {
     if (this.#response.write(chunk) || this.#response.destroyed || this.#signal.aborted) return
     await new Promise<void>((resolve) => {

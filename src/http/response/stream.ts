@@ -15,7 +15,7 @@ import { takesChunks, writeChunk } from './chunk.ts'
 import type { HttpResponse } from '../exchange.ts'
 import { ISOLATION_HEADERS } from './respond.ts'
 
-/** Why a stream ends before its run, or which events it lacks. */
+/** Why a stream ends before its run, or which events are missing. */
 export type Notice =
   | { readonly kind: 'gap'; readonly earliest: number }
   | { readonly kind: 'closing'; readonly reason: string; readonly cursor: number }
@@ -28,15 +28,15 @@ export interface StreamFormat {
   /** Sent with the headers, so that the client knows immediately that it is connected. */
   readonly preamble: string
   readonly heartbeat: string
-  /** `encode` returns the bytes of its slice. */
+  /** `encode` returns the unchanged bytes of its slice. */
   readonly copiesRecords?: boolean
-  /** Sent instead of the heartbeat, if there is something to say. */
+  /** Sent instead of the heartbeat. Undefined: send the heartbeat. */
   progress?(): string | undefined
-  /** Empty if the slice holds nothing for this stream. */
+  /** Empty if the slice has nothing for this stream. */
   encode(slice: Slice): Encoded
-  /** True once an encoded frame ends the stream before the run ends; `aborted`: as if the connection was lost. */
+  /** True once an encoded frame ends the stream before the run ends. `aborted`: end it like a lost connection. */
   done?(): boolean | 'aborted'
-  /** What the stream holds of a view. */
+  /** View state that the stream references. */
   held?(): HeldState
   /** Undefined aborts the connection: in some protocols a clean end without a final frame means success. */
   notice(notice: Notice): string | undefined
@@ -229,7 +229,7 @@ export class Stream implements Sink {
   #send(bytes: Uint8Array | string, release: (() => void) | undefined): boolean {
     const written = this.#takesChunks ? writeChunk(this.#response, bytes) : undefined
     if (written !== undefined) return written
-    // Only Node's own socket is known to be done with the bytes when it says so.
+    // Only Node's own socket reports when it no longer needs the bytes.
     return this.#takesChunks && release !== undefined
       ? this.#response.write(bytes, (error) => error ?? release())
       : this.#response.write(bytes)

@@ -21,14 +21,14 @@ import type { StreamFormat } from './stream.ts'
 /** How a protocol encodes the frames of a view. */
 export interface FrameFormat<Frame> extends Omit<StreamFormat, 'encode' | 'done'>, Encoding<Frame> {}
 
-/** What one subscriber gets of a view that it shares with others. */
+/** The part of a shared view that one subscriber gets. */
 export interface ViewSelection<State, Frame> {
   readonly view: SharedView<State, Frame>
   /** The subscription must start after this event. Default: at the beginning. */
   readonly from?: Checkpoint<State>
-  /** Whether the client still needs a frame, and so all that follow. Default: it needs all. */
+  /** Whether the client needs a frame, and therefore all later ones. Default: it needs all. */
   readonly isNeeded?: (frame: Frame, log: number) => boolean
-  /** Whether one of the frames that may end a stream ends this one. Default: all of them do. */
+  /** Whether a frame that may end a stream ends this one. Default: it does. */
   readonly ends?: (frame: Frame, log: number) => boolean
 }
 
@@ -52,7 +52,7 @@ export class ViewCursor<State, Frame> {
     this.#hasBegun = selection.isNeeded === undefined
   }
 
-  /** The state after all that was taken. */
+  /** The state after everything delivered. */
   get at(): Checkpoint<State> {
     return this.#position.at
   }
@@ -61,7 +61,7 @@ export class ViewCursor<State, Frame> {
     return this.#position.held
   }
 
-  /** A frame has ended the stream. */
+  /** Whether a frame has ended the stream. */
   get ended(): boolean {
     return this.#ended
   }
@@ -87,7 +87,7 @@ export class ViewCursor<State, Frame> {
   }
 }
 
-/** Frames of a view as a stream. Subscribers that take a whole step share its bytes. */
+/** Streams the frames of a view. Subscribers that get a whole step share its bytes. */
 export function viewFormat<State, Frame>(
   format: FrameFormat<Frame>,
   selection: ViewSelection<State, Frame>,
@@ -112,7 +112,7 @@ export function encodeSelected<State, Frame>(
 }
 
 export interface FoldOptions<State> {
-  /** Stops before the log ends, such as at a pause. */
+  /** Stop before the end of the log, such as at a pause. */
   readonly until?: (state: State, event: LoggedEvent) => boolean
   /** Wait for the end of the run. Default: read the log's current events. */
   readonly wait?: AbortSignal

@@ -34,7 +34,7 @@ export interface AppOptions {
   readonly stallMs: number
 }
 
-/** `unclaimed` is called instead if the path is none of the server's; nothing was done to the response then. */
+/** `unclaimed`: called instead if no protocol owns the path. The response is untouched then. */
 export type App = (request: HttpRequest, response: HttpResponse, unclaimed?: () => void) => void
 
 export function createApp(options: AppOptions): App {
@@ -122,7 +122,7 @@ async function principalOf(
   return principal
 }
 
-/** What a request shows of its sender, to tell known callers from strangers. Host applications know theirs by cookies. */
+/** The credential of a request, to distinguish known callers. A host application identifies its users by cookies. */
 function credentialIn(request: HttpRequest, target: Target, { scheme }: Authenticator): string | undefined {
   const bearer = bearerIn(request.headers.authorization)
   return shareIn(target, bearer) ?? bearer ?? (scheme === 'host' ? request.headers.cookie : undefined)

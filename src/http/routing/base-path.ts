@@ -1,21 +1,21 @@
-/** Where a server is mounted: splits the path of a request into the mount point and the path below it. */
+/** The mount point of a server: splits the path of a request into the mount point and the path below it. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { HttpRequest } from '../exchange.ts'
 import type { Peer } from '../guards/trusted-proxies.ts'
 
 export interface Target {
-  /** Below the mount point. */
+  /** Path below the mount point. */
   readonly path: string
   readonly query: URLSearchParams
   /** Path of the mount point as clients see it, without a slash at its end; empty at the root. */
   readonly base: string
 }
 
-/** A request that a router may have taken the mount point off: Express and Connect keep what was there. */
+/** A request whose router may have removed the mount point. Express and Connect keep the original. */
 interface RoutedRequest extends Pick<HttpRequest, 'url'> {
   readonly baseUrl?: unknown
   readonly originalUrl?: unknown
-  /** The router of a web `Request` leaves no trace of what it has taken off. */
+  /** Set for a web `Request`: its router leaves no trace of a removed prefix. */
   readonly isMaybeStripped?: boolean
 }
 
@@ -42,7 +42,7 @@ export function locate(request: RoutedRequest, peer: Peer, basePath: string): Ta
   return { path, query: new URLSearchParams(search), base }
 }
 
-/** Whether it belongs to the application that the server is mounted in: a server without a base path leaves it its root. */
+/** Whether the path belongs to the host application: without a base path, the server leaves it the root. */
 export function isHostsRoot({ path, base }: Target): boolean {
   return path === '/' && base === ''
 }
@@ -60,7 +60,7 @@ function below(base: string, path: string): string | undefined {
   return path.startsWith(base) && path[base.length] === '/' ? path.slice(base.length) : undefined
 }
 
-/** Express says what it has taken off; Connect only what was there before. */
+/** The removed prefix: Express reports it, Connect only the original URL. */
 function strippedPrefix({ baseUrl, originalUrl }: RoutedRequest, path: string): string {
   if (typeof baseUrl === 'string') return baseUrl
   if (typeof originalUrl !== 'string') return ''

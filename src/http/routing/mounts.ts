@@ -4,7 +4,7 @@ import { bindPath, type Match, type Protocol, RouteTable } from './route.ts'
 import type { Upgrade } from '../socket/upgrade.ts'
 
 export interface Mount {
-  /** What it owns, as `toClaim` reads it: `/v1` and all below it, `/` alone. */
+  /** The paths it owns, as `toClaim` parses them: `/v1` and everything below it, `/` alone. */
   readonly claims: readonly string[]
   /** WebSocket paths. */
   readonly upgrades?: readonly string[]
@@ -33,7 +33,7 @@ export class Mounts {
   readonly #loading = new Map<Mount, Promise<LoadedProtocol>>()
   readonly #loaded = new Set<LoadedProtocol>()
 
-  /** `fallback`: for paths that nobody serves. */
+  /** `fallback`: serves paths that no protocol owns. */
   constructor(first: Protocol, mounts: readonly Mount[], fallback?: Protocol) {
     this.first = first
     this.#first = asLoaded(first)
@@ -48,7 +48,7 @@ export class Mounts {
       }
   }
 
-  /** Whether the path, or others that begin like it, belong to a protocol. Loads nothing. */
+  /** Whether the path, or a path below it, belongs to a protocol. Loads nothing. */
   claims(path: string): boolean {
     return this.#firstSegments.has(firstSegment(path)) || this.#owners(path).length > 0
   }
@@ -94,7 +94,7 @@ export class Mounts {
     for (const mount of this.#mounts) await this.#load(mount)
   }
 
-  /** Closes what protocols hold open besides streams. */
+  /** Closes connections of protocols that are not streams. */
   close(reason: string): void {
     for (const { protocol } of this.#loaded) protocol.close?.(reason)
   }

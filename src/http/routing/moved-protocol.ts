@@ -14,7 +14,7 @@ export function moveProtocol(protocol: Protocol, from: string, to: string): Prot
   }
 }
 
-/** The root of a server has one spelling, that of a path below it has two. */
+/** The root of a server has one spelling; a path below it has two, with and without a trailing slash. */
 export function movePath(path: string, from: string, to: string): readonly string[] {
   if (path !== from && !path.startsWith(`${from}/`)) return [path]
   const moved = to + path.slice(from.length)

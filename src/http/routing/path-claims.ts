@@ -1,10 +1,10 @@
 /**
- * Which paths a protocol owns, before it is loaded. `/v1` is that path and all below it, `/os/` only that path, with and without the
- * slash. A segment in braces is any one segment.
+ * The paths that a protocol owns, known before it is loaded. `/v1` is that path and everything below it; `/os/` is only that path,
+ * with and without the slash. A segment in braces matches any one segment.
  */
 export interface PathClaim {
   readonly segments: readonly string[]
-  /** Nothing below it. */
+  /** Excludes paths below it. */
   readonly isExact: boolean
 }
 
@@ -20,7 +20,7 @@ export function covers({ segments, isExact }: PathClaim, path: readonly string[]
   return !isExact || below.length === 0 || (below.length === 1 && below[0] === '')
 }
 
-/** Whether some path belongs to both. */
+/** Whether some path matches both. */
 export function overlap(one: PathClaim, other: PathClaim): boolean {
   const [short, long] = one.segments.length <= other.segments.length ? [one, other] : [other, one]
   if (!short.segments.every((segment, position) => isSame(segment, long.segments[position]))) return false

@@ -16,7 +16,7 @@ export interface Call {
   /** Path of the mount point, for links; empty at the root. */
   readonly base: string
   readonly principal: Principal
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
   /** For details that the client must not see. */
   readonly logger: Logger
@@ -26,7 +26,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Such as `/runs/{id}/events`. A last segment such as `{rest*}` stands for one or more, which are not decoded. */
   readonly path: string
-  /** What is passed through to an upstream at the root comes first. */
+  /** Passthrough to an upstream at the root takes precedence. */
   readonly yields?: boolean
   /** No authentication. */
   readonly public?: boolean
@@ -48,7 +48,7 @@ export interface Protocol {
   readonly routes: readonly Route[]
   /** WebSocket routes. */
   readonly upgrades?: readonly Upgrade[]
-  /** Closes what it holds open besides streams, such as WebSockets. */
+  /** Closes connections other than streams, such as WebSockets. */
   close?(reason: string): void
   error(error: HoldfastError, requestId: string): ErrorResponse
 }
@@ -72,7 +72,7 @@ interface Entry {
 
 export class RouteTable {
   readonly #entries = new Map<number, Entry[]>()
-  /** Those with `{rest*}`. */
+  /** Routes with `{rest*}`. */
   readonly #open: Entry[] = []
 
   constructor(protocols: readonly Protocol[]) {
@@ -115,7 +115,7 @@ function allowed(entries: readonly Entry[]): string[] {
   return [...new Set(methods.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method])))].toSorted()
 }
 
-/** The parameters of a path that fits a pattern such as `/ai/{component}/chat`. */
+/** The parameters of a path that matches a pattern such as `/ai/{component}/chat`. */
 export function bindPath(pattern: string, path: string): Readonly<Record<string, string>> | undefined {
   const [segments, given] = [pattern.split('/').slice(1), path.split('/').slice(1)]
   if (segments.at(-1)!.endsWith('*}')) return bindOpen(segments, given)
@@ -137,7 +137,7 @@ function bind(pattern: readonly string[], segments: readonly string[]): Record<s
   return params
 }
 
-/** The last parameter takes the rest of the path as it came. */
+/** The last parameter gets the rest of the path unchanged. */
 function bindOpen(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
   const before = pattern.length - 1
   if (segments.length < pattern.length) return undefined

@@ -1,4 +1,4 @@
-/** Pings a WebSocket client, answers its pings, and disconnects it when it does not answer ours. */
+/** Pings a WebSocket client, replies to its pings, and disconnects it if it does not reply. */
 import type { WebSocket } from 'ws'
 import type { SocketOutbox } from './outbox.ts'
 

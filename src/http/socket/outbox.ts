@@ -47,7 +47,7 @@ export class SocketOutbox {
       )
   }
 
-  /** Calls back once, when there is room again or the connection closes, unless the callback was removed. */
+  /** Calls back once, when there is room or the connection closes, unless the callback was removed. */
   whenRoom(callback: () => void): void {
     this.#waiting.add(callback)
     if (this.hasRoom || !this.isOpen) queueMicrotask(this.#onSent)

@@ -16,7 +16,7 @@ export class SocketServer {
   #server: Promise<WebSocketServer> | undefined
   #closing: string | undefined
 
-  /** `maxBytes`: of one message. */
+  /** `maxBytes`: maximum size of one message. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
@@ -46,7 +46,7 @@ export class SocketServer {
       perMessageDeflate: false,
       maxFragments: FRAGMENTS_MAX,
       maxBufferedChunks: FRAGMENTS_MAX,
-      autoPong: false, // connections answer pings themselves, with backpressure
+      autoPong: false, // connections reply to pings themselves, with backpressure
     })
   }
 }

@@ -19,7 +19,7 @@ import type { Peer, TrustedProxies } from '../guards/trusted-proxies.ts'
 /** A connection to be upgraded. The protocol authenticates it after the upgrade. */
 export interface UpgradeCall {
   readonly request: IncomingMessage
-  /** Of its path. */
+  /** Parameters of its path. */
   readonly params: Readonly<Record<string, string>>
   readonly socket: Duplex
   readonly head: Buffer
@@ -51,10 +51,10 @@ export interface UpgradeOptions {
   readonly rate: RequestRate
 }
 
-/** Where upgrades are found: what `isUpgrade` needs of the options. */
+/** The options that `isUpgrade` needs. */
 export type UpgradePlace = Pick<UpgradeOptions, 'mounts' | 'basePath' | 'proxies'>
 
-/** Whether a request is for one of our WebSockets. Other upgrades, such as to HTTP/2, are ignored. */
+/** Whether a request is for a WebSocket of this server. Other upgrades, such as to HTTP/2, are ignored. */
 export function isUpgrade(request: IncomingMessage, place: UpgradePlace): boolean {
   if (request.headers.upgrade?.toLowerCase() !== 'websocket') return false
   const path = pathOf(request, place)
@@ -82,7 +82,7 @@ async function serveUpgrade(
   socket.on('error', () => {}) // the client disconnected; `close` follows
   try {
     const found = path === undefined ? undefined : await mounts.upgrade(path)
-    await paceRequests() // not before: all upgrades that waited for the protocol to load go on in the same tick
+    await paceRequests() // not earlier: all upgrades that waited for the protocol to load continue in the same tick
     if (socket.destroyed) return
     if (found === undefined)
       throw new HoldfastError(
@@ -126,7 +126,7 @@ async function serveUpgrade(
   }
 }
 
-/** Who sent an upgrade, if the host application knows it. Others may still authenticate with their first message. */
+/** The principal of an upgrade, if the host application knows it. Others may still authenticate with their first message. */
 async function knownToHost(
   request: IncomingMessage,
   { address: from }: Peer,
