@@ -3,9 +3,9 @@ import type { Environment } from '../server/config/options.ts'
 
 export interface Output {
   write(text: string): unknown
-  /** Sequences that move the cursor. Absent if `write` takes them too. */
+  /** Writes sequences that move the cursor. Absent if `write` accepts them too. */
   control?(sequences: string): unknown
-  /** A person watches. */
+  /** Whether a person is watching. */
   readonly isTTY?: boolean
   readonly columns?: number
   readonly rows?: number

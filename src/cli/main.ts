@@ -5,8 +5,8 @@ import { checkNodeVersion } from './node-version.ts'
 
 const problem = checkNodeVersion(process.versions.node)
 if (problem === undefined) {
-  module.enableCompileCache() // half the time of starting again
-  // Only now: what the commands import does not load on an old Node.
+  module.enableCompileCache() // halves the time of later starts
+  // Not earlier: the commands import modules that do not load on an old Node.
   const { runCommand } = await import('./run-command.ts')
   const { UNREAD } = await import('./exit-codes.ts')
   process.stdout.on('error', () => process.exit(UNREAD))
@@ -15,7 +15,7 @@ if (problem === undefined) {
     stderr: process.stderr,
     env: process.env,
   })
-  // Not by itself: an agent that does not obey its signal can keep a process alive for hours.
+  // Exits explicitly: an agent that ignores its signal can keep a process alive for hours.
   process.exit(code)
 } else {
   process.stderr.write(`${problem}\n`)

@@ -1,13 +1,13 @@
 /**
- * Says what to do when this Node is too old. That old Node executes it, so it imports nothing, uses nothing new and has no type
- * annotations: `main.mjs` loads it as JavaScript.
+ * Tells the user what to do if Node is too old. An old Node executes this file, so it imports nothing, uses nothing new and has no
+ * type annotations: `main.mjs` loads it as JavaScript.
  */
 
 /** `node:sqlite` without a flag, and TypeScript that runs without a build step. */
 const NEEDED_MAJOR = 22
 const NEEDED_MINOR = 18
 
-/** What to tell the user, or undefined when the version is good. */
+/** The message for the user, or undefined if the version is supported. */
 export function checkNodeVersion(version = process.versions.node) {
   const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   const isEnough = major > NEEDED_MAJOR || (major === NEEDED_MAJOR && minor >= NEEDED_MINOR)

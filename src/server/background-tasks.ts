@@ -1,6 +1,6 @@
-/** What an engine does besides serving, and how each part of it ends. */
+/** Background tasks of an engine: starts them, and stops each at shutdown. */
 
-/** Delay of work that may wait, so that it does not slow down the first requests. */
+/** Delay of work that is not urgent, so that it does not slow down the first requests. */
 const LATER_MS = 1000
 
 export class BackgroundTasks {

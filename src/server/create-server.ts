@@ -1,4 +1,4 @@
-/** A server of its own: an engine, and the HTTP listener in front of it. */
+/** A standalone server: an engine with an HTTP listener. */
 import type { Server as HttpServer } from 'node:http'
 import {
   anAmount,
@@ -28,7 +28,7 @@ export interface ServerOptions extends Omit<EngineOptions, 'store'> {
   readonly store?: string | Store
   /** Default: 127.0.0.1. */
   readonly host?: string
-  /** Default: 0, which picks a free port. The command line has 7777. */
+  /** Default: 0, which selects a free port. The command line uses 7777. */
   readonly port?: number
   /** Serves HTTPS, and gRPC over TLS. The certificate is reloaded when its files change. Default: plain HTTP. */
   readonly tls?: TlsOptions
@@ -42,17 +42,17 @@ const RULES: OptionRules<ServerOptions> = {
   tls: anObject,
 }
 
-/** `Server` of the package. */
+/** The public part of a server. */
 export interface PublicServer {
   /** Address with the base path. */
   readonly url: string
-  /** Serves these from now on. Runs in progress keep the component that they started with. */
+  /** Replaces the served components. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly ComponentOrSource[]): void
   /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
   close(): Promise<void>
 }
 
-/** With its service, for this package. */
+/** A server with its service, for internal use. */
 export interface Server extends PublicServer {
   readonly service: Service
 }

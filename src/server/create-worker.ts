@@ -17,7 +17,7 @@ import { workIdentity } from './work-identity.ts'
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
-  /** No sources of components, unlike a server: a worker executes only what it has the code for. */
+  /** Components to execute. Component sources are not supported: a worker executes only components whose code it has. */
   readonly components: readonly Component[]
   /** `postgres://…`, `nats://…`, `sqlite:PATH`, or an open store. `close` closes it. */
   readonly store: string | Store
@@ -42,13 +42,13 @@ const RULES: OptionRules<WorkerOptions> = {
   handleUncaught: engineRules.handleUncaught,
 }
 
-/** `Worker` of the package. */
+/** The public part of a worker. */
 export interface PublicWorker {
   /** Drains: finishes or hands over running runs, and closes the store. */
   close(): Promise<void>
 }
 
-/** With its service, for this package. */
+/** A worker with its service, for internal use. */
 export interface Worker extends PublicWorker {
   readonly service: Service
 }

@@ -20,13 +20,13 @@ export interface EngineOptions {
   /** Closed by `close`. */
   readonly store: Store
   /**
-   * Protocols to serve, as a list or with their paths: `{ native: '/', openai: '/openai/v1' }`. A protocol that is not named has no
-   * paths, and its code is not loaded. Default: all.
+   * Protocols to serve, as a list or with their paths: `{ native: '/', openai: '/openai/v1' }`. Other protocols have no paths, and
+   * their code is not loaded. Default: all.
    */
   readonly protocols?: ProtocolChoice
   /** Path below which everything is served, such as `/api/agents`. Default: the root. */
   readonly basePath?: string
-  /** Who sent a request, by the application's own means; null if unknown, and then `auth` decides. Default: only `auth` decides. */
+  /** Returns the principal of a request, by the application's own authentication. Null: `auth` decides. Default: only `auth` decides. */
   readonly authenticate?: Authenticate
   /** Credentials that Holdfast checks: API keys, JWTs, one shared key; or an authenticator of your own. Default: everyone is one local principal. */
   readonly auth?: AuthOptions | Authenticator
@@ -34,7 +34,7 @@ export interface EngineOptions {
   readonly audit?: AuditSink
   /** Origins whose pages may use the server from a browser. Default: none. */
   readonly corsOrigins?: readonly string[]
-  /** Also pages of localhost, 127.0.0.1 and [::1], at any port. Default: false; `holdfast dev` sets it. */
+  /** Also allow pages served from localhost, 127.0.0.1 or [::1], on any port. Default: false; `holdfast dev` sets it. */
   readonly corsLoopback?: boolean
   /**
    * Keys that encrypt stored credentials: 32 random bytes each, in hex or base64. The first encrypts, all decrypt. Every node of a
@@ -46,7 +46,7 @@ export interface EngineOptions {
   /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
   readonly trustProxy?: readonly string[]
   readonly a2a?: A2aOptions
-  /** The process is restarted when it is killed. Only shown in the console. Default: false. */
+  /** Whether a supervisor restarts the process when it dies. Only shown in the console. Default: false. */
   readonly supervised?: boolean
   readonly limits?: Partial<Limits>
   /** Retention periods per component, tenant or principal that override those of `limits`. */

@@ -30,7 +30,7 @@ export const aStore: OptionRule = {
 export const engineRules: OptionRules<EngineOptions> = {
   components: aList,
   store: aService,
-  // Their own checks say more.
+  // They have more specific checks of their own.
   protocols: anything,
   basePath: anything,
   auth: aService,

@@ -37,7 +37,7 @@ import { handleUncaughtErrors } from './uncaught-errors.ts'
 import { version } from './version.ts'
 import { workIdentity } from './work-identity.ts'
 
-/** Where the server listens: gRPC has a port of its own beside it. */
+/** Address of the HTTP listener, beside which gRPC opens a port of its own. */
 export interface EngineListener {
   readonly host: string
   readonly url: () => string
@@ -53,17 +53,17 @@ export interface Engine {
   readonly proxies: TrustedProxies
   readonly app: App
   readonly upgrade: UpgradeListener
-  /** The native protocol and that of the AI SDK, for code of this process, which acts as the principal and needs no credential. */
+  /** The native and AI SDK protocols for code in this process, which acts as the principal without a credential. */
   appFor(principal: Principal): Promise<App>
-  /** Serves these from now on. Runs in progress keep the component that they started with. */
+  /** Replaces the served components. Runs in progress keep the component that they started with. */
   replaceComponents(components: readonly ComponentOrSource[]): void
   /** Starts executing runs. */
   start(): void
-  /** Finishes or hands over running runs, while it still responds, if only to reject new work. */
+  /** Finishes or hands over running runs. Still responds meanwhile, if only to reject new work. */
   drain(): Promise<void>
   /** Ends all streams with the reason; clients reconnect. Resolves when the engine's own listeners are closed. */
   disconnect(reason: string): Promise<void>
-  /** After `drain` and `disconnect`. Closes the store too, unless told to keep it. */
+  /** Call after `drain` and `disconnect`. Closes the store too, unless `keepStore` is set. */
   close(options?: { readonly keepStore: boolean }): Promise<void>
 }
 
@@ -137,14 +137,14 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       background.atEnd(() => loop!.close())
       if (options.handleUncaught !== false) background.atEnd(handleUncaughtErrors())
       service.startScheduling()
-      // Its first sweep comes a minute later.
+      // The first sweep runs a minute later.
       background.later(async () => {
         const { Retention } = await import('./retention/retention.ts')
         const retention = new Retention(store, limits, clock, logger, options.retention)
         background.beforeDrain(() => retention.close())
       })
       background.later(async () => loadExecution())
-      background.later(() => mounts.loadAll().catch(() => {})) // the request that needs it gets the error
+      background.later(() => mounts.loadAll().catch(() => {})) // a request that needs the protocol gets the error
       if (paths.has('durable-streams'))
         background.later(async () => {
           const { ExpiredStreams } = await import('../protocols/durable-streams/requests/expired-streams.ts')
@@ -179,7 +179,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
   }
 }
 
-/** Sources of components, which are given the credentials that they may forward. */
+/** Component sources, with access to the credentials that they may forward. */
 function openSources(
   { components }: EngineOptions,
   deps: Pick<ComponentSourcesOptions, 'registry' | 'clock' | 'logger'>,
@@ -197,7 +197,7 @@ function openSources(
     source.attach?.({
       credentialOf: async (run) => credentials?.of(run),
       onVerdict: (run, verdict) =>
-        verdict === 'refused' ? credentials?.unverified.refuse(run) : void accept(run).catch(() => {}), // its next request finds out
+        verdict === 'refused' ? credentials?.unverified.refuse(run) : void accept(run).catch(() => {}), // the next request of the caller finds out
     })
   return new ComponentSources({ ...deps, sources, fixed: componentsIn(components) })
 }
@@ -239,7 +239,7 @@ async function openMounts({ components }: EngineOptions, deps: ProtocolParts, st
   )
 }
 
-/** What code of this process uses, also if nobody else is served. */
+/** The protocols for code in this process, even if no other protocol is served. */
 async function inProcess(deps: ProtocolParts, chosen: ProtocolPaths): Promise<Mounts> {
   const paths = inProcessPaths(chosen)
   return new Mounts(await firstProtocol({ ...deps, paths }, ''), mountedProtocols({ ...deps, paths }))

@@ -1,10 +1,10 @@
-/** What `holdfast` exports and few applications use: `import 'holdfast'` loads none of it until it is called. */
+/** Entry points of `holdfast` that few applications use: `import 'holdfast'` loads their code only when they are called. */
 import type { Store } from '../core/ports/store.ts'
 import type { OpenSqliteOptions } from '../stores/sqlite/index.ts'
 import type { PublicServer, ServerOptions } from './create-server.ts'
 import type { PublicWorker, WorkerOptions } from './create-worker.ts'
 
-/** Serves components over HTTP, on a port of its own. */
+/** Serves components over HTTP, on its own port. */
 export async function createServer(options: ServerOptions): Promise<PublicServer> {
   const module = await import('./create-server.ts')
   return module.createServer(options)

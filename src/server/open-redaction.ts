@@ -1,4 +1,4 @@
-/** A server's redaction, loaded only if it is on. */
+/** The server's redaction, loaded only if it is enabled. */
 import type { Logger } from '../core/ports/logger.ts'
 import type { RedactOptions } from '../core/redaction/redaction.ts'
 import type { Redactor } from '../core/redaction/redactor.ts'

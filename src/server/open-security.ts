@@ -1,4 +1,4 @@
-/** Who may do what: authentication, share links, audit, and the credentials that an engine keeps. */
+/** Security of an engine: authentication, share links, audit log and stored credentials. */
 import { Audit } from '../core/access/audit.ts'
 import { CallerCredentials } from '../core/access/caller-credentials.ts'
 import { CredentialWatch } from '../core/access/credential-watch.ts'
@@ -34,7 +34,7 @@ export interface Security {
   readonly shares: ShareLinks
   readonly authenticator: Authenticator
   readonly credentials: CredentialWatch
-  /** Present if upstreams get the credentials of callers. */
+  /** Set if upstreams get the credentials of callers. */
   readonly callerCredentials: CallerCredentials | undefined
 }
 
@@ -74,7 +74,7 @@ async function authenticatorFor(
   return hostAuthenticator(authenticate, others.scheme === 'none' ? undefined : others)
 }
 
-/** Whether upstreams get the credentials of callers. Throws if they should and there are none. */
+/** Whether upstreams get the credentials of callers. Throws if they should but authentication provides none. */
 function forwardsCredentials({ auth = {}, components }: EngineOptions): boolean {
   const isOn = 'passthrough' in auth && auth.passthrough === true
   const source = sourcesIn(components).find((each) => each.forwardsCredentials === true)

@@ -1,7 +1,7 @@
 /** Logs origins rejected by CORS, because the page itself only sees a generic failure. */
 import type { Logger } from '../core/ports/logger.ts'
 
-/** Clients can send any number of origins. */
+/** Maximum origins logged: clients can send any number. */
 const ORIGINS_MAX = 20
 const ORIGIN_CHARS_MAX = 200
 

@@ -1,4 +1,4 @@
-/** Options of signed agent cards that contradict each other. */
+/** Checks that signed agent cards have a configured address. */
 import { HoldfastError } from '../core/model/errors.ts'
 import type { A2aOptions } from '../protocols/a2a/index.ts'
 

@@ -38,13 +38,13 @@ export function handleUncaughtErrors(): () => void {
 
 function onRejection(reason: unknown): void {
   if (crashRun(reason, 'unhandledRejection') || process.listenerCount('unhandledRejection') > 1) return
-  // Our listener would silence it. Node throws it, unless configured to warn.
+  // This listener would silence it. Node throws it, unless configured to warn.
   if (rejectionMode() === 'throw') throw reason instanceof Error ? reason : new UnhandledRejection(reason)
 }
 
 function onException(error: unknown): void {
   if (crashRun(error, 'uncaughtException') || process.listenerCount('uncaughtException') > 1) return
-  // Rethrown without our listener, it is printed and ends the process, as usual.
+  // Rethrown without this listener, it is printed and ends the process, as usual.
   process.off('uncaughtException', onException)
   process.nextTick(() => {
     throw error

@@ -129,7 +129,7 @@ async function answerTo(question: Question, answers: TestAnswers = {}): Promise<
   const answer = typeof answers === 'function' ? await answers(question) : (answers[id] ?? answers[kind])
   if (answer !== undefined) return answer
   throw new Error(
-    `the run asks ${JSON.stringify(prompt)}, and \`answers\` has no answer: give one for ${JSON.stringify(id)} (its id) or ${JSON.stringify(kind)} (its kind)`,
+    `the run asks ${JSON.stringify(prompt)}, and \`answers\` has no answer: add one for ${JSON.stringify(id)} (its id) or ${JSON.stringify(kind)} (its kind)`,
   )
 }
 

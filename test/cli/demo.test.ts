@@ -143,7 +143,7 @@ describe('holdfast demo with a real model', () => {
   test('a server that does not list its models fails the run with a hint', async () => {
     const env = { ...NO_KEYS, HOLDFAST_MODEL_URL: 'http://127.0.0.1:1/v1' }
     const finished = await told(new CommandLine(MEMORY, { env }))
-    expect(finished).toMatchObject({ status: 'failed', error: { message: /name one with --model/ } })
+    expect(finished).toMatchObject({ status: 'failed', error: { message: /select one with --model/ } })
   })
 })
 

@@ -323,7 +323,7 @@ describe('CLI errors say what happened, which value, and what to do next', () =>
     [['tail', 'x', '--afer', '1'], 'did you mean --after?'],
     [['replay', 'x', '--speed', 'fast'], '"fast" is not a speed'],
     [['completion', 'tcsh'], '"tcsh" is not a supported shell: use bash, zsh, fish'],
-    [['gc'], 'nothing to do: give --retain 30d'],
+    [['gc'], 'nothing to do: pass --retain 30d'],
   ])('the invalid command line %j exits with 2', async (argv, said) => {
     const { code, stdout, stderr } = await callWith(NOBODY)(...argv)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -145,7 +145,9 @@ test('[SEC-2] the accepted credentials of unverified callers are bounded, and ru
   expect(callers.isAccepted('o1')).toBe(false)
   callers.admit({ id: 'a', owner: 'x' }, 'here')
   callers.admit({ id: 'b', owner: 'x' }, 'there')
-  expect(() => callers.admit({ id: 'c', owner: 'y' }, 'here')).toThrow('no upstream has accepted yet')
+  expect(() => callers.admit({ id: 'c', owner: 'y' }, 'here')).toThrow(
+    'waiting for an upstream to verify their credentials',
+  )
   clock.advance(60_000)
   callers.admit({ id: 'c', owner: 'y' }, 'here')
   callers.end({ id: 'c', owner: 'y' })

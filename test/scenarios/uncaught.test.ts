@@ -106,7 +106,7 @@ test.each(['rejection', 'exception'])(
   },
 )
 
-test('an uncaught error counts as a defect of Holdfast only if all of its frames are Holdfast’s', () => {
+test('an uncaught error counts as a bug in Holdfast only if all of its frames are Holdfast’s', () => {
   const at = (...files: string[]): Error =>
     Object.assign(new Error('x'), { stack: ['Error: x', ...files.map((file) => `    at f (${file}:1:2)`)].join('\n') })
   const root = 'file:///app/node_modules/holdfast/dist/'

@@ -85,7 +85,7 @@ describe('runToEnd', () => {
   test('an unanswered question, a refused input and a run that does not end reject', async () => {
     const asks = agent({ id: 'asks', input: z.string(), async *run(_, { ask }) { await ask('Go on?') } }) // prettier-ignore
     await expect(runToEnd(asks, 'x')).rejects.toThrow(
-      'the run asks "Go on?", and `answers` has no answer: give one for "question"',
+      'the run asks "Go on?", and `answers` has no answer: add one for "question"',
     )
     await expect(runToEnd(asks, 5 as never)).rejects.toThrow('the input does not match the schema of asks')
     const hangs = agent({ id: 'hangs', async *run() { await new Promise(() => {}) } }) // prettier-ignore

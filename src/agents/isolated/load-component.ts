@@ -14,7 +14,7 @@ export async function loadComponent(module: string, name: string | undefined): P
   const found = [...new Set(Object.values(exported).filter(isComponent))]
   if (found.length === 1) return found[0]!
   const problem = found.length === 0 ? 'exports no component' : `exports ${found.length} components`
-  throw new HoldfastError('invalid_request', `${module} ${problem}; name one of its exports with \`export\``)
+  throw new HoldfastError('invalid_request', `${module} ${problem}: select one of its exports with \`export\``)
 }
 
 function isComponent(value: unknown): value is Component {

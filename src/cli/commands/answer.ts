@@ -13,7 +13,7 @@ import { withTarget } from '../target/with-target.ts'
 export const answer = defineCommand({
   operands: ['RUN', 'ANSWER'],
   about: `Answers the question of a paused run, which then continues. holdfast show RUN shows the question. Answer an approval
-with true or false. If the run asks several questions, give all answers as one JSON object by question id.
+with true or false. If the run asks several questions, pass all answers as one JSON object by question id.
 
 ${VALUE_RULE}`,
   examples: [
@@ -41,7 +41,7 @@ ${VALUE_RULE}`,
       async (target) => {
         if (target.local && components === undefined) {
           throw new Error(
-            'no server is running: start one with  holdfast serve FILE,  name one with --url, or continue the run here with --file FILE',
+            'no server is running: start one with  holdfast serve FILE,  select one with --url, or resume the run here with --file FILE',
           )
         }
         const handle = target.client.runs.open(id)
@@ -63,6 +63,6 @@ function answersTo({ waiting = [], id }: RunInfo, value: unknown): Answers {
   const openQuestions = waiting.map((question) => `${question.id} (${question.prompt})`).join(', ')
   throw new HoldfastError(
     'invalid_request',
-    `${id} asks several questions: give a JSON object with an answer by id: ${openQuestions}`,
+    `${id} asks several questions: pass a JSON object with one answer per question id: ${openQuestions}`,
   )
 }

@@ -76,7 +76,7 @@ function storesOf(
   to: StoreConfig | undefined,
 ): { readonly from: StoreConfig; readonly to: StoreConfig } {
   if (from === undefined || to === undefined)
-    throw new HoldfastError('invalid_request', 'source or target is missing: give --from STORE --to STORE')
+    throw new HoldfastError('invalid_request', 'source or target is missing: pass --from STORE and --to STORE')
   for (const { kind } of [from, to])
     if (kind === 'memory') throw new HoldfastError('invalid_request', 'a memory store cannot be copied')
   if (JSON.stringify(from) === JSON.stringify(to))

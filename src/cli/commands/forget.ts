@@ -145,7 +145,7 @@ async function inStore(
   const { stop, 'dry-run': dryRun, 'auth-keys': keys, vacuum } = values
   const store = await openStore(config, stderrLogger(io)).catch((cause: unknown) => {
     if (config.kind !== 'sqlite' || isHoldfastError(cause)) throw cause
-    throw new Error(`${detailOf(cause)}; if a server uses it, name that server with --url`, { cause })
+    throw new Error(`${detailOf(cause)}; if a server uses it, select that server with --url`, { cause })
   })
   let report: ForgetResult
   try {

@@ -30,13 +30,13 @@ const gatewayOptions = {
     env: 'HOLDFAST_UPSTREAM',
     repeats: true,
     parse: toUpstreams,
-    help: 'Upstream server to serve agents from. Repeatable. PROTOCOL is agentos, openai or a2a; NAME distinguishes several of one protocol. Its key is read from HOLDFAST_UPSTREAM_KEY_NAME, or from the file that HOLDFAST_UPSTREAM_KEY_NAME_FILE names.',
+    help: 'Upstream server whose components are served. Repeatable. PROTOCOL is agentos, openai or a2a; NAME distinguishes several of one protocol. Its key is read from HOLDFAST_UPSTREAM_KEY_NAME, or from the file that HOLDFAST_UPSTREAM_KEY_NAME_FILE names.',
   },
   'upstream-replica': {
     value: 'NAME=URL',
     repeats: true,
     parse: toReplicas,
-    help: 'Additional replica of the upstream NAME. Repeatable. A session prefers one replica, and fails over to the next if that one fails before it answers. Default: none.',
+    help: 'Additional replica of the upstream NAME. Repeatable. A session prefers one replica, and fails over to the next if that one fails before it responds. Default: none.',
   },
   'upstream-concurrency': {
     value: 'COUNT',
@@ -47,13 +47,13 @@ const gatewayOptions = {
     value: 'COUNT',
     fallback: '1000',
     parse: toCount(0, 1_000_000),
-    help: 'Maximum runs per upstream that wait because of --upstream-concurrency. Further starts get 429.',
+    help: 'Maximum queued runs per upstream when --upstream-concurrency is reached. Further starts get 429.',
   },
   'upstream-queue-timeout': {
     value: 'DURATION',
     fallback: '60s',
     parse: toDuration,
-    help: 'Maximum wait because of --upstream-concurrency. Then the run fails with upstream_overloaded.',
+    help: 'Maximum time in that queue. After that the run fails with upstream_overloaded.',
   },
   'upstream-breaker': {
     value: 'COUNT',
@@ -65,12 +65,12 @@ const gatewayOptions = {
     value: 'NAME[=prefix]',
     repeats: true,
     parse: toPassed,
-    help: 'Pass requests through to the upstream NAME: at /upstream/NAME/, and at the root for paths that are not served here; with =prefix only the former. Repeatable. Default: nothing is passed through.',
+    help: 'Forward other requests to the upstream NAME: under /upstream/NAME/, and at the root for paths that Holdfast does not serve. NAME=prefix: only under /upstream/NAME/. Repeatable. Default: nothing is forwarded.',
   },
   'upstream-prefix': {
     fallback: 'false',
     parse: toSwitch,
-    help: "Put the upstream's name and a dash before the ids of its components, for upstreams that have the same ids.",
+    help: "Prefix component ids with the upstream's name and a dash, for upstreams with the same ids.",
   },
   'on-disconnect': {
     value: '[NAME=]POLICY',
@@ -83,19 +83,19 @@ const gatewayOptions = {
     value: 'DURATION',
     fallback: '120s',
     parse: toDuration,
-    help: 'Idle time of an upstream after which a run is re-attached or fails.',
+    help: 'How long an upstream may send nothing before Holdfast reconnects to the run or, if it cannot, fails it.',
   },
   'upstream-responses': {
     value: 'NAME[=stream]',
     repeats: true,
     parse: toResponsesModes,
-    help: 'The OpenAI-compatible upstream NAME also has /responses: requests of Responses clients go there, in the background, so that broken streams are resumed; with =stream in the foreground. Repeatable. Default: they are sent as chat completions.',
+    help: 'The OpenAI-compatible upstream NAME supports /responses. Requests from Responses clients are sent to it as background responses, which can be resumed; with NAME=stream, as streaming responses. Repeatable. Default: they are converted to chat completions.',
   },
   'upstream-recovery': {
     value: 'POLICY',
     fallback: 'fail',
     parse: toChoice(['fail', 'retry'] as const),
-    help: 'Recovery of runs that cannot be re-attached (OpenAI-compatible upstreams, AgentOS without a database): fail, or retry, which sends the request again and retracts the first answer.',
+    help: 'Recovery of runs that Holdfast cannot reconnect to (OpenAI-compatible upstreams, AgentOS without a database): fail, or retry, which sends the request again and retracts the first response.',
   },
 } as const
 
@@ -120,7 +120,7 @@ What an upstream serves is discovered at start and every 30 seconds. An upstream
     const { values, positionals } = parseOptions(options, argv, withoutKeys(io.env))
     const config = configOf({ values, positionals })
     if (values.upstream === undefined)
-      throw new HoldfastError('invalid_request', 'no upstream: give at least one --upstream PROTOCOL=URL')
+      throw new HoldfastError('invalid_request', 'no upstream is configured: pass at least one --upstream PROTOCOL=URL')
     if (config.supervise) return supervise('gateway', argv, config, io)
     checkNames('upstream-replica', values['upstream-replica'] ?? [], values.upstream)
     checkNames('passthrough', values.passthrough ?? [], values.upstream)
@@ -140,7 +140,9 @@ function toUpstreams(text: string): readonly GivenUpstream[] {
     const [, protocol, name = protocol, url] = /^(\w+)(?::([\w-]{1,40}))?=(https?:\/\/.+)$/.exec(given) ?? []
     const known = protocols.find((each) => each === protocol)
     if (known === undefined || url === undefined)
-      throw new Error(`${JSON.stringify(given)} is not PROTOCOL[:NAME]=URL with one of ${protocols.join(', ')}`)
+      throw new Error(
+        `${JSON.stringify(given)} is not an upstream: pass PROTOCOL[:NAME]=URL, with one of the protocols ${protocols.join(', ')}`,
+      )
     return { protocol: known, name: name!, url }
   })
 }
@@ -153,7 +155,8 @@ interface GivenReplica {
 function toReplicas(text: string): readonly GivenReplica[] {
   return text.split(/[\s,]+/).map((given) => {
     const [, name, url] = /^([\w-]{1,40})=(https?:\/\/.+)$/.exec(given) ?? []
-    if (name === undefined || url === undefined) throw new Error(`${JSON.stringify(given)} is not NAME=URL`)
+    if (name === undefined || url === undefined)
+      throw new Error(`${JSON.stringify(given)} is not a replica: pass NAME=URL`)
     return { name, url }
   })
 }
@@ -166,7 +169,7 @@ interface GivenPassthrough {
 function toPassed(text: string): readonly GivenPassthrough[] {
   return text.split(/[\s,]+/).map((given) => {
     const [, name, where] = /^([\w-]{1,40})(=prefix)?$/.exec(given) ?? []
-    if (name === undefined) throw new Error(`${JSON.stringify(given)} is not NAME or NAME=prefix`)
+    if (name === undefined) throw new Error(`${JSON.stringify(given)} is not an upstream: pass NAME or NAME=prefix`)
     return { name, passthrough: where === undefined ? 'root' : 'prefix' }
   })
 }
@@ -179,13 +182,13 @@ interface GivenResponses {
 function toResponsesModes(text: string): readonly GivenResponses[] {
   return text.split(/[\s,]+/).map((given) => {
     const [, name, mode] = /^([\w-]{1,40})(=stream)?$/.exec(given) ?? []
-    if (name === undefined) throw new Error(`${JSON.stringify(given)} is not NAME or NAME=stream`)
+    if (name === undefined) throw new Error(`${JSON.stringify(given)} is not an upstream: pass NAME or NAME=stream`)
     return { name, responses: mode === undefined ? 'background' : 'stream' }
   })
 }
 
 interface GivenPolicy {
-  /** Absent for all upstreams. */
+  /** Absent: applies to all upstreams. */
   readonly name?: string
   readonly policy: 'continue' | 'stop'
 }
@@ -208,12 +211,15 @@ function checkNames(flag: string, given: readonly { name?: string }[], upstreams
   const stray = given.find(({ name }) => name !== undefined && !names.includes(name))
   if (stray === undefined) return
   const known = names.join(', ')
-  throw new HoldfastError('invalid_request', `--${flag}: no upstream ${stray.name}; the upstreams are ${known}`)
+  throw new HoldfastError(
+    'invalid_request',
+    `--${flag}: upstream ${stray.name} not found: the configured upstreams are ${known}`,
+  )
 }
 
 const KEY = 'HOLDFAST_UPSTREAM_KEY_'
 
-/** The names of keys depend on those of upstreams, so that no table can have them. */
+/** Removes the variables of upstream keys: their names depend on those of upstreams, so no option table has them. */
 function withoutKeys(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith(KEY)))
 }

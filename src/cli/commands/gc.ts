@@ -29,8 +29,8 @@ touched.
 --vacuum shrinks the file of a SQLite store, and needs as much free space as the file then has. Files created by this
 version return space by themselves while a server runs; older files do so only after a vacuum.
 
-Ages need a clock that can be trusted: a server must have watched it within the last hour, without a jump for 24 hours.
-Otherwise --retain and --retain-runs do nothing. --now trusts the clock as it is.
+--retain and --retain-runs need a reliable clock. They do nothing unless a server ran in the last hour and saw no clock
+jump for 24 hours. --now skips this check.
 
 The command opens the store itself: a SQLite file while no server uses it, a shared store at any time. A server that is
 started with the same options does this every minute.`,
@@ -46,7 +46,7 @@ started with the same options does this every minute.`,
     now: {
       parse: toSwitch,
       fallback: 'false',
-      help: 'Trust the clock of this machine as it is.',
+      help: "Trust this machine's clock even if no server has verified it in the last hour.",
     },
     vacuum: { parse: toSwitch, fallback: 'false', help: 'Shrink the file of a SQLite store.' },
   },
@@ -64,7 +64,7 @@ started with the same options does this every minute.`,
     if (!trims && !values.vacuum)
       throw new HoldfastError(
         'invalid_request',
-        'nothing to do: give --retain 30d, --retain-runs 90d, --retain-size 10GB or --vacuum',
+        'nothing to do: pass --retain 30d, --retain-runs 90d, --retain-size 10GB or --vacuum',
       )
     const config = values.store ?? defaultStore(io.env)
     if (config.kind === 'sqlite' && !existsSync(config.path)) throw new Error(`there is no store ${config.path}`)

@@ -76,7 +76,7 @@ async function checkComponent(target: Target, component: string, file: string | 
   if (known.includes(component)) return
   if (target.local && file === undefined) {
     throw new Error(
-      'no server is running: start one with  holdfast serve FILE,  name one with --url, or execute the run here with --file FILE',
+      'no server is running: start one with  holdfast serve FILE,  select one with --url, or execute the run here with --file FILE',
     )
   }
   const some = known.slice(0, 20).join(', ')

@@ -39,7 +39,7 @@ until it expires or is revoked. The link is a secret and is not shown again.`,
       if (local)
         throw new HoldfastError(
           'invalid_request',
-          'a share link needs a running server: start one, or name one with --url',
+          'a share link needs a running server: start one, or select one with --url',
         )
       const run = client.runs.open(operands[0]!)
       if (values.list) return list(run, io)

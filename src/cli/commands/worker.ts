@@ -30,8 +30,8 @@ const options = {
 export const worker: Command = {
   operands: ['FILE'],
   about: `Executes runs of the components that a module exports, without listening on a port. Use it with a store that several
-processes share: servers accept requests, workers execute runs, and any of them may die. A worker executes only runs of
-the components in its module, so each component needs a node that serves it.
+processes share: servers accept requests, workers execute runs. Both can be restarted at any time: another node takes
+over. A worker executes only runs of the components in its module, so each component needs a node that serves it.
 
 A sqlite store is for one process. A worker can open it while no server uses it, and executes the runs that are in it.`,
   examples: [{ command: 'holdfast worker agents.ts --max-runs 50', description: 'at most fifty runs at once' }],

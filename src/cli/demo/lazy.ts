@@ -2,7 +2,7 @@
 import type { CommonDefinition } from '../../agents/shared/component.ts'
 import type { Component } from '../../core/ports/component.ts'
 
-/** What the loaded component has in common with its placeholder. */
+/** Fields that the loaded component and its placeholder share. */
 export type DemoFacts = Omit<CommonDefinition, 'output'>
 
 export function lazy(

@@ -76,7 +76,7 @@ function compatible(baseURL: string, name: string | undefined, apiKey: string | 
         name: 'compatible',
         baseURL,
         includeUsage: true,
-        // Otherwise the provider sends no schema of the output, and a caller that asked for one gets anything.
+        // Without it, the provider sends no output schema, and a caller that asked for one gets anything.
         supportsStructuredOutputs: true,
         ...(apiKey !== undefined && { apiKey }),
       })
@@ -95,7 +95,7 @@ async function firstModel(baseURL: string, apiKey: string | undefined): Promise<
     const { data } = (await response.json()) as { data: readonly { readonly id: string }[] }
     return data[0]!.id
   } catch (cause) {
-    const message = `${url} does not list its models; name one with --model: ${messageOf(cause)}`
+    const message = `${url} does not list its models: select one with --model. ${messageOf(cause)}`
     throw new HoldfastError('unavailable', message, { cause })
   }
 }

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { HoldfastError, messageOf } from '../../core/model/errors.ts'
 import type { Environment } from '../../server/config/options.ts'
 
-/** What `holdfast dev` reads without the flag. */
+/** The file that `holdfast dev` reads without the flag. */
 const BY_DEFAULT = '.env'
 
 /**
- * Adds the variables of the files to the process and returns the environment with them. Variables that are set already win, and so do
- * those of a later file.
+ * Adds the variables of the files to the process and returns the environment with them. Variables that are already set take
+ * precedence, then those of later files.
  */
 export function readEnvFiles(command: string, argv: readonly string[], env: Environment): Environment {
   const fromFiles: Record<string, string | undefined> = {}

@@ -1,4 +1,4 @@
-/** A package that npm cannot install by its name, because no registry has it: a checkout, or one that was installed from a tarball. */
+/** Detects and packs a package that npm cannot install by name: a checkout, or one installed from a tarball. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
@@ -18,7 +18,7 @@ function isCheckout(root: string): boolean {
   return existsSync(join(root, 'tsconfig.build.json'))
 }
 
-/** npm notes where each installed package came from. */
+/** npm records where each installed package came from. */
 function isFromFile(root: string): boolean {
   const lock = join(root, '../.package-lock.json')
   if (!existsSync(lock)) return false

@@ -1,4 +1,4 @@
-/** What the templates have in common. */
+/** Files that the templates share. */
 import type { ProjectVersions } from './project.ts'
 
 function json(value: unknown): string {
@@ -31,7 +31,7 @@ function sorted(ranges: Readonly<Record<string, string>>): Record<string, string
   return Object.fromEntries(Object.entries(ranges).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** For code that Node runs as it is. */
+/** For code that Node runs without a build step. */
 export const NODE_TSCONFIG: string = json({
   compilerOptions: {
     module: 'nodenext',

@@ -32,9 +32,9 @@ export async function hostServer(
   const ending = nextSignal()
   boundYoungGeneration()
   const registered = new Registry(componentsIn(components)) // validate before writing to disk
-  // Early: a missing key file is reported before the store is opened, which passthrough needs.
+  // Early, so that a missing key file is reported before the store is opened. Passthrough needs the store.
   const auth = config.auth.passthrough === true ? config.auth : await openAuthenticator(config.auth)
-  // What sources serve is not known yet.
+  // The components of sources are not known yet.
   const a2a = await openA2a(config.a2a, sourcesIn(components).length > 0 ? undefined : registered)
   const logger = lazyLogger(config.logLevel)
   for (const warning of configWarnings(config)) logger.warn({}, warning)

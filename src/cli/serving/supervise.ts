@@ -51,7 +51,10 @@ export async function supervise(
   }
 }
 
-/** Detached, so that it gets Ctrl-C only from us and not twice. It notices our death by the closed IPC channel. */
+/**
+ * Detached, so that it gets Ctrl-C only from this process and not twice. It notices the death of this process by the closed IPC
+ * channel.
+ */
 function start(line: readonly string[], { env }: CommandIo): ChildProcess {
   const { HOLDFAST_SUPERVISE: _ours, ...childEnv } = env
   return spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...line], {

@@ -1,5 +1,5 @@
 /**
- * Handles uncaught errors outside of runs. Errors of components and their packages are logged and do not end the process. A defect of
+ * Handles uncaught errors outside of runs. Errors of components and their packages are logged and do not end the process. A bug in
  * Holdfast itself may leave it unable to commit or respond, so the process exits and the next one recovers the runs.
  */
 import type { Logger } from '../../core/ports/logger.ts'
@@ -24,7 +24,7 @@ export function surviveUncaughtErrors(logger: Logger): () => void {
     if (currentExecution() !== undefined) return
     if (!isOwnDefect(error)) return log(error, 'uncaught exception outside of any run')
     // Not through the logger, which is asynchronous.
-    process.stderr.write(`A defect of Holdfast ended the server: ${error.stack}\n`)
+    process.stderr.write(`A bug in Holdfast ended the server: ${error.stack}\n`)
     process.exit(FAILED)
   }
   process.on('unhandledRejection', onRejection)
@@ -40,7 +40,7 @@ const ROOT = new URL('../..', import.meta.url).href
 /** Components that come with Holdfast. */
 const COMPONENTS = [`${ROOT}agents/`, `${ROOT}cli/demo/`]
 
-/** Whether every stack frame, except Node's, is our own; `root` ends with a slash. */
+/** Whether every stack frame, except Node's, is Holdfast's own; `root` ends with a slash. */
 export function isOwnDefect(error: unknown, root = ROOT, components: readonly string[] = COMPONENTS): boolean {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return false
   const files = [...error.stack.matchAll(/\(?((?:file:|node:|\/)[^\s()]+):\d+:\d+\)?$/gm)].map(([, file]) => file!)

@@ -16,7 +16,7 @@ export interface ForgetAtServer {
   readonly onProgress: (removed: RemovalCount) => void
 }
 
-/** The server reports progress every second, so a longer silence means that it is gone. */
+/** The server reports progress every second, so a longer silence means that it died. */
 const SILENCE_MS = 60_000
 const LINE_CHARS_MAX = 1024 * 1024
 

@@ -127,7 +127,7 @@ async function openLocal(
   if (config.kind === 'memory') throw new Error(`${nobody}a memory store exists only in its server: use --url`)
   if (config.kind === 'sqlite' && components === undefined && !existsSync(config.path)) {
     throw new Error(
-      `${nobody}there is no store ${config.path}: start a server with  holdfast serve FILE,  or name one with --url or --store`,
+      `${nobody}there is no store ${config.path}: start a server with  holdfast serve FILE,  or select one with --url or --store`,
     )
   }
   const [{ createServer }, { openStore }, { securityKeyAuthenticator }] = await Promise.all([
@@ -137,7 +137,7 @@ async function openLocal(
   ])
   const since = Date.now()
   const opened = await openStore(config).catch((cause: unknown) => {
-    throw new Error(`${nobody}${detailOf(cause)}; if a server uses it, name that server with --url`, { cause })
+    throw new Error(`${nobody}${detailOf(cause)}; if a server uses it, select that server with --url`, { cause })
   })
   const key = randomBytes(32).toString('hex')
   // Without components it must not claim runs: they would fail.

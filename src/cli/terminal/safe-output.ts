@@ -1,4 +1,4 @@
-/** The last line of defence of a terminal: whatever a command forgot to check, only text and our own colours are written to it. */
+/** Sanitizes all terminal output: only text and Holdfast's own colours are written, whatever a command forgot to check. */
 import { printable } from '../../core/model/printable.ts'
 import type { CommandIo, Output } from '../io.ts'
 
@@ -6,7 +6,7 @@ import type { CommandIo, Output } from '../io.ts'
 // oxlint-disable-next-line no-control-regex -- they are control characters
 const COLOURS = /(\u001b\[(?:1|2|22|31|32|33|36|39)m)/
 
-/** Text of servers and agents, coloured by us: all other control sequences are made visible. */
+/** Makes all control sequences visible except the colours that Holdfast adds. */
 export function coloured(text: string): string {
   return text
     .split(COLOURS)
@@ -14,7 +14,7 @@ export function coloured(text: string): string {
     .join('')
 }
 
-/** A pipe gets what was written; a person at a terminal must not have it taken over. */
+/** A pipe gets the unchanged output; a terminal must not be taken over. */
 export function safeIo({ stdout, stderr, env }: CommandIo): CommandIo {
   return { stdout: safeOutput(stdout), stderr: safeOutput(stderr), env }
 }
@@ -25,7 +25,7 @@ function safeOutput(output: Output): Output {
     isTTY: true,
     write: (text) => output.write(coloured(text)),
     control: (sequences) => output.write(sequences),
-    // They change with the window.
+    // Read each time: they change with the window.
     get columns() {
       return output.columns!
     },

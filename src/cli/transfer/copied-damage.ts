@@ -1,4 +1,4 @@
-/** Reports damage that a copy of a store has, because the store has it. */
+/** Reports damage that a copy inherited from its store. */
 import type { CopyReport } from '../../server/store/store-backup.ts'
 import { DONE, FAILED } from '../exit-codes.ts'
 import type { CommandIo } from '../io.ts'

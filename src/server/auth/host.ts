@@ -32,7 +32,7 @@ export function hostAuthenticator(authenticate: Authenticate, others?: Authentic
 
 const ID_CHARS_MAX = 1000
 
-/** A user who chose such a name must not become the server itself, or the owner of an API key. */
+/** A user with such a name must not become the server itself, or the owner of an API key. */
 function checkPrincipal(principal: Principal): Principal {
   const { id, tenant } = principal
   if (!isName(id) || (tenant !== undefined && !isName(tenant)))

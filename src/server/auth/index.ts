@@ -17,11 +17,14 @@ export interface AuthOptions {
   readonly jwt?: JwtOptions | undefined
   /** One key shared by all callers, as in AgentOS. */
   readonly securityKey?: string | undefined
-  /** Accept any bearer credential, and send it to upstreams with `forwardCredential`, which check it. Not with `keys` or `securityKey`. */
+  /**
+   * Accept any bearer credential and forward it to upstreams with `forwardCredential`, which verify it. Cannot be combined with
+   * `keys` or `securityKey`.
+   */
   readonly passthrough?: boolean | undefined
 }
 
-/** Long enough that random characters cannot be guessed while the server runs. */
+/** Long enough that a random key cannot be guessed while the server runs. */
 export const SECURITY_KEY_CHARS_MIN = 16
 export const tooShort = `is shorter than ${SECURITY_KEY_CHARS_MIN} characters: use the output of openssl rand -hex 24`
 

@@ -1,9 +1,9 @@
-/** Credentials that only an upstream can check: they say who calls, and upstreams get them. */
+/** Accepts credentials that only an upstream can verify: they identify the caller, and upstreams get them. */
 import { CallerCredential } from '../../core/model/caller-credential.ts'
 import { type Authenticator, callerPrincipalId, credentialMissing, ownerKey } from '../../core/model/principal.ts'
 
 export interface PassthroughParts {
-  /** Keyed hash of a text, the same on every node. */
+  /** Keyed hash of a text, equal on every node. */
   readonly hash: (text: string) => Promise<string>
   /** Whether an upstream has accepted the credential of this owner. */
   readonly isAccepted: (owner: string) => boolean
@@ -13,8 +13,8 @@ export interface PassthroughParts {
 const TOKEN = /^eyJ[\w-]*\.[\w-]+\.[\w-]+$/
 
 /**
- * Tokens are checked by `jwt`, and their claim is the principal, so that a new token finds the runs of an old one. Everything else is
- * a static key: whoever has it owns the runs that were started with it.
+ * `jwt` verifies tokens, and their claim is the principal, so that a new token has access to the runs of an old one. Every other
+ * credential is a static key: its holder owns the runs started with it.
  */
 export function passthroughAuthenticator(
   { hash, isAccepted }: PassthroughParts,

@@ -1,4 +1,4 @@
-/** The server's flags and environment variables: one table from which help and docs are generated. */
+/** The server's flags and environment variables: the table from which help and docs are generated. */
 import { DEFAULT_STORE } from '../store/default-store.ts'
 import { isIP } from 'node:net'
 import { defaultLimits } from '../../core/model/limits.ts'
@@ -41,7 +41,7 @@ export const configOptions = {
     env: 'HOLDFAST_PORT',
     fallback: '7777',
     parse: toPort,
-    help: 'Port to listen on. 0 picks a free one.',
+    help: 'Port to listen on. 0 selects a free port.',
   },
   host: {
     value: 'ADDRESS',
@@ -60,7 +60,7 @@ export const configOptions = {
     value: 'NAMES',
     env: 'HOLDFAST_PROTOCOLS',
     parse: toProtocolChoice,
-    help: `Protocols to serve, separated by commas, each with another path if needed: native,openai=/openai/v1. Known: ${protocolNames.join(', ')}. Default: all.`,
+    help: `Protocols to serve, separated by commas, optionally with a path: native,openai=/openai/v1. Known: ${protocolNames.join(', ')}. Default: all.`,
   },
   store: {
     value: 'STORE',
@@ -81,13 +81,13 @@ export const configOptions = {
     env: 'HOLDFAST_ENV_FILE',
     repeats: true,
     parse: toText,
-    help: 'Read environment variables from this file. Repeatable. Variables that are already set win. Default: .env for holdfast dev, none for others.',
+    help: 'Read environment variables from this file. Repeatable. Variables that are already set take precedence. Default: .env for holdfast dev, none for others.',
   },
   lab: {
     env: 'HOLDFAST_LAB',
     fallback: 'false',
     parse: toSwitch,
-    help: 'Also serve the lab agent, which does whatever its input says.',
+    help: 'Also serve the lab agent, a test agent that executes the script in its input.',
   },
   supervise: {
     env: 'HOLDFAST_SUPERVISE',
@@ -124,7 +124,7 @@ export const configOptions = {
     value: 'MODE',
     env: 'HOLDFAST_AUTH',
     parse: toChoice(['passthrough'] as const),
-    help: "passthrough: accept any bearer credential and send it to upstreams that have no key of their own, which check it. With --jwt-jwks or --jwt-key a token's claim owns the runs, otherwise a keyed hash of the credential. Default: the options below decide.",
+    help: "passthrough: accept any bearer credential and forward it to upstreams without a configured key; the upstream verifies it. Runs belong to the token's principal (with --jwt-jwks or --jwt-key) or to a hash of the credential. Default: only the credentials configured below are accepted.",
   },
   'auth-keys': {
     value: 'PATH',
@@ -137,7 +137,7 @@ export const configOptions = {
     env: 'HOLDFAST_SECURITY_KEY',
     alias: 'OS_SECURITY_KEY',
     parse: toSharedKey,
-    help: 'Require this key as a bearer token. Its bearer is the principal local. At least 16 characters. OS_SECURITY_KEY sets it too. Default: none.',
+    help: 'Require this key as a bearer token. Whoever sends it acts as the principal local. At least 16 characters. OS_SECURITY_KEY sets it too. Default: none.',
   },
   'jwt-jwks': {
     value: 'URL',
@@ -215,7 +215,7 @@ export const configOptions = {
     value: 'NAMES',
     env: 'HOLDFAST_REDACT',
     parse: toChoices(redactionNames),
-    help: `Redact these before anything is written to a log, separated by commas: ${redactionNames.join(', ')}. Default: nothing.`,
+    help: `Redact these from everything that is written to a run's log, separated by commas: ${redactionNames.join(', ')}. Default: nothing.`,
   },
   'cors-origins': {
     value: 'ORIGINS',
@@ -227,7 +227,7 @@ export const configOptions = {
     value: 'HOSTS',
     env: 'HOLDFAST_ALLOWED_HOSTS',
     parse: toHostNames,
-    help: 'Also accept requests for these host names, separated by commas: agents.example. Default: all names with authentication; without it loopback names, and IP addresses if other machines can connect.',
+    help: 'Also accept requests for these host names, separated by commas: agents.example. Default: any name if authentication is required; otherwise loopback names, and IP addresses if other machines can connect.',
   },
   'trust-proxy': {
     value: 'ADDRESSES',
@@ -296,7 +296,7 @@ export const configOptions = {
     value: 'PORT',
     env: 'HOLDFAST_A2A_GRPC_PORT',
     parse: toCount(0, 65_535),
-    help: 'Port for A2A over gRPC. 0 picks a free one. Default: no gRPC.',
+    help: 'Port for A2A over gRPC. 0 selects a free port. Default: no gRPC.',
   },
   'a2a-push-loopback': {
     env: 'HOLDFAST_A2A_PUSH_LOOPBACK',
@@ -323,7 +323,7 @@ export const configOptions = {
     env: 'HOLDFAST_RETAIN_SIZE',
     fallback: String(defaultLimits.maxRetainedBytes),
     parse: toSize,
-    help: 'Maximum size of the store, such as 10GB. Beyond it, the principals that store most are trimmed, oldest runs first. 0 means no limit.',
+    help: 'Maximum size of the store, such as 10GB. Above it, the oldest runs of the principals that store most are trimmed first. 0 means no limit.',
   },
   'max-runs': {
     value: 'N',
@@ -386,14 +386,14 @@ export const configOptions = {
     env: 'HOLDFAST_MAX_QUEUED',
     fallback: String(defaultLimits.maxQueuedRuns),
     parse: toCount(0, 10_000_000),
-    help: 'Maximum queued runs. Further starts get 429. A principal is refused once it has as many queued runs as there are free positions, so one principal alone gets at most half of the queue.',
+    help: 'Maximum queued runs. Further starts get 429. A principal is also refused if it has as many queued runs as the queue has free positions: one principal can fill at most half of the queue, and a new one always finds a position.',
   },
   'view-cache': {
     value: 'SIZE',
     env: 'HOLDFAST_VIEW_CACHE',
     fallback: `${defaultLimits.maxViewBytes / 2 ** 20}MiB`,
     parse: toSize,
-    help: 'Memory for the view cache, which all protocols except native share. LRU: an evicted view is rebuilt from the log. 0 disables the cache. Open streams may hold four times as much in addition, at least 128 MiB.',
+    help: 'Memory for the view cache, which all protocols except native share. LRU: an evicted view is rebuilt from the log. 0 disables the cache. Open streams may use four times as much in addition, at least 128 MiB.',
   },
   'max-attempts': {
     value: 'N',
@@ -407,7 +407,7 @@ export const configOptions = {
     env: 'HOLDFAST_LOOP_BLOCKED',
     fallback: '2s',
     parse: toDurationWithin(1),
-    help: 'How long an agent may block the event loop before the log names its run; 0 turns the watchdog thread off.',
+    help: 'How long an agent may block the event loop before the log names its run. 0 disables the watchdog thread.',
   },
   heartbeat: {
     value: 'DURATION',
@@ -440,5 +440,5 @@ function toSharedKey(text: string): string {
 function toHost(text: string): string {
   const host = text.replace(/^\[(.*)\]$/, '$1')
   if (isIP(host) !== 0 || /^[a-z0-9][a-z0-9.-]*$/i.test(host)) return host
-  throw new Error(`${JSON.stringify(text)} is not an address: give an IP address or a host name, without a port`)
+  throw new Error(`${JSON.stringify(text)} is not an address: pass an IP address or a host name, without a port`)
 }

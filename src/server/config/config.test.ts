@@ -26,7 +26,7 @@ describe('config:', () => {
     expect(readConfig([], { HOLDFAST_REDACT: 'emails' }).redact).toEqual({ patterns: [redactions.emails] })
     expect(readConfig([], { HOLDFAST_REDACT: 'exceptions' }).redact).toEqual({ patterns: [], exceptions: true })
     expect(usage(['--redact', 'api-keys,keys'])).toBe(
-      '--redact: "keys" is not known: give one of api-keys, tokens, card-numbers, emails, exceptions',
+      '--redact: "keys" is not known: pass one of api-keys, tokens, card-numbers, emails, exceptions',
     )
   })
 
@@ -267,11 +267,11 @@ describe('config: an error has what happened, which value and what to do next', 
     [['--port'], /^--port needs a value: --port PORT$/],
     [['--port', '--lab'], /^--port needs a value/],
     [['--port='], /^--port is empty: set a value/],
-    [['--port', 'http'], /^--port: "http" is not a port: give a number from 0 to 65535$/],
+    [['--port', 'http'], /^--port: "http" is not a port: pass a number from 0 to 65535$/],
     [['--port', '65536'], /not a port/],
     [['--port', '8e1'], /not a port/],
     [['--port=-1'], /not a port/],
-    [['--lab=perhaps'], /^--lab: "perhaps" is not a switch: give true or false$/],
+    [['--lab=perhaps'], /^--lab: "perhaps" is not a switch: pass true or false$/],
     [['--log-level', 'loud'], /one of trace, debug, info/],
     [['--host', '0.0.0.0:80'], /without a port/],
     [['--cors-origins', '*'], /^--cors-origins: "\*" is not an origin/],
@@ -286,7 +286,7 @@ describe('config: an error has what happened, which value and what to do next', 
     [['--heartbeat', '500ms'], /at least 1s/],
     [['--heartbeat', '11m'], /at most 10m/],
     [['--drain-timeout', '25h'], /at most 24h/],
-    [['--retain', '30'], /^--retain: "30" is not a duration: give a value such as 30d/],
+    [['--retain', '30'], /^--retain: "30" is not a duration: pass a value such as 30d/],
     [['--retain', '30 years'], /not a duration/],
     [['--retain', 'writer=30'], /"30" is not a duration/],
     [['--retain', '30d,7d'], /"7d" is a second default/],
@@ -505,7 +505,7 @@ describe('config: the table of options', () => {
 
   test('config: the help lists every option of the table', () => {
     const help = helpText(configOptions)
-    const port = 'Port to listen on. 0 picks a free one. Default: 7777. [HOLDFAST_PORT]'
+    const port = 'Port to listen on. 0 selects a free port. Default: 7777. [HOLDFAST_PORT]'
     expect(help).toContain(`  --port PORT\n      ${port}\n`)
     expect(help.match(/^ {2}--\S+/gm)).toEqual(Object.keys(table).map((name) => `  --${name}`))
   })

@@ -11,12 +11,12 @@ import { type Environment, type OptionValues, type ParsedOptions, parseOptions }
 import type { ProtocolChoice } from '../protocols/protocol-paths.ts'
 import type { RetentionOptions } from '../retention/retention.ts'
 
-/** Open streams may hold so much more than the cache, also if there is none. */
+/** Open streams may use this many times the size of the view cache, even if the cache is disabled. */
 const HELD_VIEWS_FACTOR = 4
 const HELD_VIEW_BYTES_MIN = 128 * 1024 * 1024
 
 export interface Config {
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   readonly port: number
   readonly host: string
   readonly basePath?: string

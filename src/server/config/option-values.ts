@@ -78,7 +78,10 @@ export function toDurationWithin(maxHours: number): (text: string) => number {
   }
 }
 
-/** Between a second and ten minutes: a heartbeat more often is a load, less often helps against no proxy. */
+/**
+ * Between a second and ten minutes: more frequent heartbeats are a load, less frequent ones do not keep proxies from closing
+ * connections.
+ */
 export function toHeartbeat(text: string): number {
   const milliseconds = toDuration(text)
   if (milliseconds < 1000) throw new Error(`${JSON.stringify(text)} is too short: at least 1s`)
@@ -123,7 +126,7 @@ export function toHostNames(text: string): readonly string[] {
 /** Comma-separated addresses and networks. */
 export function toProxies(text: string): readonly string[] {
   const networks = toList(text)
-  toBlockList(networks) // validates them
+  toBlockList(networks) // validates the networks
   return networks
 }
 
@@ -132,5 +135,5 @@ function toWhole(text: string): number | undefined {
 }
 
 function wrong(text: string, what: string, right: string): Error {
-  return new Error(`${JSON.stringify(text)} is not ${what}: give ${right}`)
+  return new Error(`${JSON.stringify(text)} is not ${what}: pass ${right}`)
 }

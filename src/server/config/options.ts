@@ -83,7 +83,7 @@ function readFlags(table: OptionTable, argv: readonly string[]) {
     ]),
   )
   const shape = { strict: false, tokens: true, allowPositionals: true, allowNegative: true } as const
-  const { parseArgs } = process.getBuiltinModule('node:util') // an import would load more of it
+  const { parseArgs } = process.getBuiltinModule('node:util') // an import would load more of the module
   for (const token of parseArgs({ ...shape, args: [...argv], options }).tokens) {
     if (token.kind === 'positional') positionals.push(token.value)
     if (token.kind !== 'option') continue
@@ -140,7 +140,7 @@ function readEnvironment(table: OptionTable, env: Environment): ReadonlyMap<stri
 
 const ENVIRONMENT_PREFIX = 'HOLDFAST_'
 
-/** A mistyped variable must not disable authentication. Variables unlike any of ours are ignored. */
+/** A mistyped variable must not disable authentication. Variables unlike any known one are ignored. */
 function refuseMistyped(variable: string, known: readonly string[]): void {
   const nearest = nearestName(variable, known)
   if (nearest !== undefined) throw usage(`unknown variable ${variable}: did you mean ${nearest}?`)

@@ -36,7 +36,7 @@ export class EventLoopMonitor {
   #delays: readonly [before: number, now: number] = [0, 0]
   #blocks = 0
   #lastBlock: LoopBlock | undefined
-  /** Found by the watchdog for the current block. */
+  /** What the watchdog found for the current block. */
   #suspect: BlockingRun | undefined
 
   constructor({ loopBlockedMs, logger }: MonitorOptions) {

@@ -1,4 +1,4 @@
-/** The protocols that have links to a run and positions in it. Loaded lazily. */
+/** The protocols that provide links to a run and to positions in it. Loaded lazily. */
 import type { Service } from '../../core/service.ts'
 import type { LinkedProtocol, RunLink } from '../../http/run-link.ts'
 import { movePath } from '../../http/routing/moved-protocol.ts'
@@ -26,7 +26,7 @@ export function linkedProtocols(service: Service, paths: ProtocolPaths): LinkedP
     }))
 }
 
-/** A path with a parameter for the component takes it from the query; others keep it there. */
+/** Moves the component parameter of a path to the query. */
 function withComponent(path: string): string {
   const url = new URL(path, 'http://localhost')
   const component = url.searchParams.get('component')

@@ -1,4 +1,4 @@
-/** Loads passthrough, if an upstream is configured for it. */
+/** Loads passthrough if an upstream is configured for it. */
 import type { ComponentSource } from '../../core/ports/component-source.ts'
 import type { Service } from '../../core/service.ts'
 import type { Mount } from '../../http/routing/mounts.ts'
@@ -8,7 +8,7 @@ import type { ProtocolPaths } from './protocol-paths.ts'
 
 interface PassthroughParts {
   readonly mounts: readonly Mount[]
-  /** For paths that nobody else serves. */
+  /** Serves paths that no protocol owns. */
   readonly fallback?: Protocol | undefined
   readonly upstreamSessions?: UpstreamSessions | undefined
 }

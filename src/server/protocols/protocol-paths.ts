@@ -1,4 +1,4 @@
-/** Which protocols a server has, and at which paths. Loads none of them. */
+/** The protocols of a server and their paths. Loads none of them. */
 import { HoldfastError } from '../../core/model/errors.ts'
 import { covers, overlap, toClaim } from '../../http/routing/path-claims.ts'
 import { movePath } from '../../http/routing/moved-protocol.ts'
@@ -12,7 +12,7 @@ interface ProtocolPlace {
   readonly fixed?: readonly string[]
   /** WebSocket paths. */
   readonly upgrades?: readonly string[]
-  /** A protocol below whose path it may be. */
+  /** A protocol below whose path this one may be. */
   readonly within?: string
 }
 
@@ -24,7 +24,7 @@ const AGENTOS: readonly string[] = [
   'info',
   'config',
   'models',
-  // Answered with "not supported".
+  // Responded to with "not supported".
   'memories',
   'memory_topics',
   'user_memory_stats',
@@ -68,7 +68,7 @@ export type ProtocolChoice = readonly ProtocolName[] | Readonly<Partial<Record<P
 /** The chosen protocols and their paths, without a slash at the end; empty is the root. */
 export type ProtocolPaths = ReadonlyMap<ProtocolName, string>
 
-/** Health reports are always served there, by the native protocol if it is at the root. */
+/** Path of health reports, always served: by the native protocol if it is at the root. */
 const HEALTH = '/health'
 
 /** Throws `invalid_request` for an unknown protocol, one that needs another, and paths that collide. */
@@ -107,7 +107,7 @@ export function defaultPath(name: ProtocolName): string {
   return places[name].path
 }
 
-/** What a protocol owns at this path, as `toClaim` reads it. */
+/** The paths that a protocol owns at this path, as `toClaim` parses them. */
 export function claimsOf(name: ProtocolName, path: string): readonly string[] {
   const { segments, fixed = [] } = places[name]
   return [...(segments?.map((segment) => `${path}/${segment}`) ?? [path]), ...fixed]
@@ -165,7 +165,7 @@ function wrong(message: string): HoldfastError {
   return new HoldfastError('invalid_request', `protocols: ${message}`)
 }
 
-/** Protocols for code of the server's own process, at the paths that were chosen for them if they were. */
+/** Protocols for code in the server's own process, at their configured paths if they have any. */
 export function inProcessPaths(chosen: ProtocolPaths): ProtocolPaths {
   const names = ['native', 'ai-sdk'] as const
   return new Map(names.map((name) => [name, chosen.get(name) ?? defaultPath(name)]))
@@ -177,7 +177,7 @@ export function firstSegments(paths: ProtocolPaths): ReadonlySet<string> {
   return new Set(claims.map((claim) => toClaim(claim).segments[0] ?? ''))
 }
 
-/** Whether a path, or others that begin like it, belong to one of the protocols. */
+/** Whether a path, or a path below it, belongs to one of the protocols. */
 export function claimsPath(path: string, paths: ProtocolPaths): boolean {
   return (
     path === '/' ||
@@ -186,7 +186,7 @@ export function claimsPath(path: string, paths: ProtocolPaths): boolean {
   )
 }
 
-/** Whether a path belongs to a protocol that is `at` a path. */
+/** Whether a path belongs to a protocol mounted `at` a path. */
 export function ownsPath(name: ProtocolName, at: string, path: string): boolean {
   return claimsOf(name, at).some((claim) => covers(toClaim(claim), segmentsOf(path)))
 }

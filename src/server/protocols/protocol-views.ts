@@ -95,7 +95,7 @@ export function protocolViews(service: Service): ProtocolView[] {
   ]
 }
 
-/** All frames of a log, also those after a pause. */
+/** All frames of a log, including those after a pause. */
 function whole<State, Frame>(view: SharedView<State, Frame>): ViewSelection<State, Frame> {
   return { view, ends: () => false }
 }

@@ -1,4 +1,4 @@
-/** The protocols of a server: their error forms and modules. A protocol that is not chosen is never loaded. */
+/** The protocols of a server: their error formats and modules. A protocol that is not chosen is never loaded. */
 import type { Clock, Ids } from '../../core/ports/clock.ts'
 import type { Logger } from '../../core/ports/logger.ts'
 import type { Authenticator, Principal } from '../../core/model/principal.ts'
@@ -33,7 +33,10 @@ export interface ProtocolParts {
   readonly upstreamSessions?: UpstreamSessions | undefined
 }
 
-/** The protocol for the root and for paths that no other owns: the native one if it is at the root, or health reports alone. */
+/**
+ * The protocol for the root and for paths that no other protocol owns: the native one if it is at the root, otherwise health reports
+ * only.
+ */
 export async function firstProtocol(deps: ProtocolParts, startedAt: string): Promise<Protocol> {
   const { paths, version } = deps
   const first = paths.get('native') === '' ? await loadNative(deps, startedAt) : await loadHealth(deps, startedAt)
@@ -56,7 +59,7 @@ async function healthFields({ paths }: ProtocolParts, startedAt: string): Promis
   return paths.has('agentos') ? (await import('../../protocols/agentos/wire/health.ts')).agentOsHealth(startedAt) : {}
 }
 
-/** The others. `startedAt`: for the health report that the native protocol has when it is not at the root. */
+/** All other protocols. `startedAt`: for the health report of the native protocol when it is not at the root. */
 export function mountedProtocols(deps: ProtocolParts, startedAt = ''): Mount[] {
   const { paths } = deps
   return mountables
@@ -72,12 +75,12 @@ export function mountedProtocols(deps: ProtocolParts, startedAt = ''): Mount[] {
     })
 }
 
-/** Served by `firstProtocol`. */
+/** Whether `firstProtocol` serves it. */
 function isFirst(name: ProtocolName, paths: ProtocolPaths): boolean {
   return name === 'native' && paths.get(name) === ''
 }
 
-/** How the owner of a path renders errors, for servers that cannot serve it yet. */
+/** How the owner of a path formats errors, for servers that cannot serve it yet. */
 export function errorFormOf(path: string, paths: ProtocolPaths): () => Promise<Protocol['error']> {
   const owner =
     mountables.find(({ name }) => paths.has(name) && ownsPath(name, paths.get(name)!, path)) ??
@@ -88,7 +91,7 @@ export function errorFormOf(path: string, paths: ProtocolPaths): () => Promise<P
 interface Mountable {
   readonly name: ProtocolName
   errorForm(): Promise<Protocol['error']>
-  /** Its routes are at the protocol's default path. */
+  /** Loads its routes, which are at the protocol's default path. */
   load(deps: ProtocolParts, startedAt: string): Promise<Protocol>
 }
 

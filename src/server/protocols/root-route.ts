@@ -1,4 +1,4 @@
-/** The root of the server: browsers go to the console, programs learn what is served where. */
+/** The root of the server: redirects browsers to the console, and lists the served protocols for programs. */
 import { respondJson } from '../../http/response/respond.ts'
 import type { Route } from '../../http/routing/route.ts'
 import type { ProtocolPaths } from './protocol-paths.ts'

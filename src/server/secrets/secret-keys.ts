@@ -26,7 +26,7 @@ export function parseSecretKey(text: string): Buffer {
   throw new HoldfastError('invalid_request', `one of the secret keys is not ${KEY_BYTES} bytes long: ${HOW}`)
 }
 
-/** Where the key of a SQLite database is when none is configured. */
+/** Path of the key file for a SQLite database, if no key is configured. */
 function keyFileOf(database: string): string {
   return `${database}.key`
 }

@@ -17,7 +17,7 @@ export function forgetPrincipal(
   return forgetOwner({ store, clock: systemClock, owner, removeCredentials, whileStopping }, request)
 }
 
-/** The node that executes a run stops it; this process ends orphaned runs without executing them. */
+/** The node that executes a run stops it; this process ends runs that no node executes. */
 async function whileRunsEnd(store: Store, wait: () => Promise<void>): Promise<void> {
   const service = new Service({
     store,

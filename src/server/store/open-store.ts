@@ -3,7 +3,7 @@ import { type Logger, silentLogger } from '../../core/ports/logger.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { type StoreConfig, toStore } from './store-address.ts'
 
-/** `store`: an address, such as `sqlite:runs.db`, or what it says. */
+/** `store`: an address, such as `sqlite:runs.db`, or a parsed one. */
 export async function openStore(store: string | StoreConfig, logger?: Logger): Promise<Store> {
   const open = await loadStore(typeof store === 'string' ? toStore(store) : store, logger)
   return open()

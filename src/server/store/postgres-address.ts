@@ -9,7 +9,7 @@ export interface PostgresConfig {
   readonly outageTimeoutMs?: number
 }
 
-/** Our parameters; all others, such as `sslmode`, belong to the connection. */
+/** Parameters of Holdfast. All others, such as `sslmode`, belong to the connection. */
 const PARAMETERS = ['schema', 'connections', 'direct'] as const
 
 /** Errors never repeat the address, which may contain a password. */

@@ -150,5 +150,5 @@ test('[SEC-1] hf.chats loads, streams and stops the chats of a principal, and no
   await hf.chats.stop('c1', about)
   expect(await stream.text()).toContain('"finishReason":"interrupted"')
   await expect(hf.chats.resume(id, { component: 'lab' })).rejects.toMatchObject({ code: 'not_found' })
-  await expect(hf.chats.load('c1')).rejects.toThrow('name one with { component }')
+  await expect(hf.chats.load('c1')).rejects.toThrow('select one with { component }')
 })

@@ -26,7 +26,7 @@ export interface A2aOptions {
   readonly push?: boolean | PushOptions
   /** Encrypts credentials of push configurations. `createServer` builds it from `secretKeys`. Without it, credentials are rejected. */
   readonly secrets?: SecretBox
-  /** Also serve gRPC on this port; 0 picks a free one. */
+  /** Also serve gRPC on this port; 0 selects a free port. */
   readonly grpcPort?: number
   /** Public gRPC address on cards. Default: the listening address. */
   readonly grpcUrl?: string
