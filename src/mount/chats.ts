@@ -3,11 +3,11 @@ import type { StoredUIMessage } from '../ai-sdk/view/history.ts'
 import { localPrincipal, type Principal } from '../core/model/principal.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 
-/** Which chat is meant: its component and its owner. */
+/** Selects a chat: its component and its owner. */
 export interface ChatOptions {
   /** Default: the only component. */
   readonly component?: string
-  /** Whose chat it is. Default: the principal `local`, as for `runs`. */
+  /** Owner of the chat. Default: the principal `local`, as for `runs`. */
   readonly principal?: Principal
   /** Tool parts: `tool-<name>` or `dynamic-tool`. Default: `dynamic`. */
   readonly tools?: 'static' | 'dynamic'
@@ -24,11 +24,11 @@ export interface Chats {
   load<Message = StoredUIMessage>(chatId: string, options?: LoadChatOptions): Promise<Message[]>
   /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
   resume(chatId: string, options?: ChatOptions): Promise<Response>
-  /** Stops what a chat is doing, durably. */
+  /** Stops the chat's runs, durably. */
   stop(chatId: string, options?: ChatOptions): Promise<void>
 }
 
-/** `path`: of the protocol, below the address of the mount point. */
+/** `path`: path of the protocol, below the mount point. */
 export interface ChatServer {
   readonly url: string
   readonly path: string
@@ -67,5 +67,5 @@ export function chatsOf(server: ChatServer): Chats {
 function onlyOne(components: readonly string[]): string {
   const [only, ...others] = components
   if (only !== undefined && others.length === 0) return only
-  throw new HoldfastError('invalid_request', `there are ${components.length} components: name one with { component }`)
+  throw new HoldfastError('invalid_request', `there are ${components.length} components: select one with { component }`)
 }

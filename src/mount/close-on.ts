@@ -1,4 +1,4 @@
-/** Closes an instance on signals, then lets the process end as it would have without us. */
+/** Closes an instance on signals, then lets the process end as usual. */
 
 /** Returns a function that stops listening. */
 export function closeOn(signals: readonly NodeJS.Signals[], close: () => Promise<void>): () => void {
@@ -7,10 +7,10 @@ export function closeOn(signals: readonly NodeJS.Signals[], close: () => Promise
   }
   const listener = (signal: NodeJS.Signals): void => {
     void close()
-      .catch(() => {}) // logged where it happened
+      .catch(() => {}) // already logged
       .finally(() => {
         stop()
-        // Others that listen decide themselves when the process ends.
+        // Other listeners decide themselves when the process ends.
         if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
       })
   }

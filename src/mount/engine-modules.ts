@@ -1,6 +1,6 @@
 /**
- * What `holdfast()` loads when it opens its store, as `holdfast/engine` so that bundles of applications can load it too. Not an interface
- * for applications: it may change with every version.
+ * The modules that `holdfast()` loads when it opens its store. Exported as `holdfast/engine`, so that bundled applications can load
+ * them too. Internal: may change with every version.
  */
 export { openEngine } from '../server/engine.ts'
 export { openStore } from '../server/store/open-store.ts'

@@ -16,10 +16,10 @@ import { untilIdle } from './until-idle.ts'
 /** Methods of route handlers, as Next.js names them. */
 export type Handlers = Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', FetchHandler>>
 
-/** Calls `next` for paths that are none of Holdfast's. Default: respond with 404. */
+/** Calls `next` for paths that Holdfast does not serve. Default: respond with 404. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void) => void
 
-/** Holdfast inside an application, made by `holdfast()`: handlers for its server, and runs in process. */
+/** Holdfast inside an application, created by `holdfast()`: handlers for its server, and runs in process. */
 export interface Holdfast {
   /** For route files of the Next.js App Router: `export const { GET, POST, … } = hf.handlers`. */
   readonly handlers: Handlers
@@ -27,15 +27,15 @@ export interface Holdfast {
   readonly fetch: FetchHandler
   /** For Express, Connect and `node:http`. */
   readonly node: NodeHandler
-  /** Serves WebSockets on an HTTP server, and leaves those of others alone. Returns a function that detaches it. */
+  /** Serves WebSockets on an HTTP server, and ignores those of others. Returns a function that detaches it. */
   attach(server: HttpServer): () => void
   /** Runs in process, as the principal `local`. The same as `runs` of `holdfast/client`. */
   readonly runs: Runs
-  /** A client in process that acts as a principal of your application. */
+  /** An in-process client that acts as a principal of your application. */
   clientFor(principal: Principal): Client
-  /** Chats of the AI SDK: their history for pages that a server renders, and their streams for routes of your own. */
+  /** AI SDK chats: history for server-rendered pages, and streams for your own routes. */
   readonly chats: Chats
-  /** Opens the store and continues interrupted runs now, instead of with the first request. Throws if it cannot. */
+  /** Opens the store and resumes interrupted runs now, instead of with the first request. Throws if it cannot. */
   ready(): Promise<void>
   /** Drains: finishes or hands over running runs, tells subscribers to reconnect, closes the store. */
   close(): Promise<void>
@@ -85,7 +85,7 @@ export function holdfast(options: HoldfastOptions): Holdfast {
     attach(server) {
       const listener = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
         if (unopened.claimsUpgrade(request)) upgrade(request, socket, head)
-        // Node leaves the socket to listeners as soon as there is one.
+        // Once there is a listener, Node leaves the socket to it.
         else if (server.listenerCount('upgrade') === 1)
           socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n')
       }
@@ -104,7 +104,7 @@ export function holdfast(options: HoldfastOptions): Holdfast {
       try {
         await instance.open()
       } catch (error) {
-        throw (error as Error).cause ?? error // clients are not told the cause; the developer is
+        throw (error as Error).cause ?? error // clients do not get the cause, but the developer does
       }
     },
     close: () => lease.close(),

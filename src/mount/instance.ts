@@ -1,4 +1,4 @@
-/** One engine per store and process. Opened by the first use, and reopened after a failure. */
+/** One engine per store and process. Opened on first use, and reopened after a failure. */
 import { HoldfastError, messageOf } from '../core/model/errors.ts'
 import type { Logger } from '../core/ports/logger.ts'
 import type { Store } from '../core/ports/store.ts'
@@ -9,7 +9,7 @@ import { defaultLogger } from './default-logger.ts'
 import { loadEngine } from './load-engine.ts'
 import { type CheckedOptions, fingerprintOf, type HoldfastOptions } from './options.ts'
 
-/** Delay before a failed opening is repeated. */
+/** Delay before a failed open is retried. */
 const REOPEN_MS = 1000
 
 export class Instance {
@@ -45,7 +45,7 @@ export class Instance {
     return this.#closing === undefined && fingerprintOf(options) === fingerprintOf(this.#options)
   }
 
-  /** Serves these from now on. Runs in progress keep the component that they started with. */
+  /** Replaces the components. Runs in progress keep the component that they started with. */
   replace({ components, authenticate }: Pick<HoldfastOptions, 'components' | 'authenticate'>): void {
     this.#components = components
     this.#authenticate = authenticate
@@ -60,7 +60,7 @@ export class Instance {
       return Promise.reject(this.#failure.error)
     this.#opening ??= this.#open().catch((cause: unknown) => {
       this.#opening = undefined
-      // The address may contain a password, so clients are not told the cause.
+      // The address may contain a password, so clients do not get the cause.
       const error = new HoldfastError('unavailable', 'the server cannot start; its log says why', {
         retryAfterMs: REOPEN_MS,
         cause,
@@ -78,7 +78,7 @@ export class Instance {
     return this.#closing
   }
 
-  /** Makes room for another instance of the store. A store that was given open stays open. */
+  /** Closes for another instance of the store. A store that was passed open stays open. */
   handOver(): Promise<void> {
     if (this.#closing === undefined) {
       this.#whyClosed = 'another holdfast() call with other settings has taken over the store'
@@ -105,7 +105,7 @@ export class Instance {
         ...(!execute && { limits: { ...given.limits, maxConcurrentRuns: 0 } }),
         a2a: { ...(url !== undefined && { url }), ...a2a },
       })
-      engine.replaceComponents(this.#components) // may have changed meanwhile
+      engine.replaceComponents(this.#components) // they may have changed meanwhile
       engine.start()
       this.#engine = engine
       return engine

@@ -1,6 +1,6 @@
 /**
- * The instances of a process, by store. Kept outside of this module, because development servers load changed modules again and
- * leave the old ones running.
+ * The instances of a process, by store. Stored outside of this module, because development servers reload changed modules and leave
+ * the old ones running.
  */
 import { closeOn } from './close-on.ts'
 import { Instance } from './instance.ts'
@@ -9,11 +9,11 @@ import type { CheckedOptions } from './options.ts'
 
 interface Entry {
   readonly instance: Instance
-  /** Address of its code. Copies of the package with other code cannot share an instance. */
+  /** URL of its code. Copies of the package with different code cannot share an instance. */
   readonly code: string | undefined
   /** The last caller. Only it may close the instance. */
   holder: object
-  /** Ends its listening for signals. */
+  /** Removes its signal handlers. */
   ignoreSignals: () => void
 }
 
@@ -24,7 +24,7 @@ function entries(): Map<unknown, Entry> {
   return (shared[REGISTRY] ??= new Map())
 }
 
-/** A caller's share of an instance. */
+/** A caller's handle on an instance. */
 export interface InstanceLease {
   readonly instance: Instance
   /** Closes it, unless another instance has taken it over. */
@@ -32,8 +32,8 @@ export interface InstanceLease {
 }
 
 /**
- * Takes over the instance of a store, or makes one. One with other settings or code is closed first, and its callers are refused from then on:
- * they must not serve with settings, such as authentication, that are not theirs.
+ * Takes over the instance of a store, or creates one. An instance with different settings or code is closed first, and its callers
+ * are refused from then on: they must not serve with other settings, such as authentication, than their own.
  */
 export function leaseInstance(options: CheckedOptions): InstanceLease {
   const { key, given } = options

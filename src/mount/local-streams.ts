@@ -1,4 +1,4 @@
-/** Runs whose work is a stream of this process: they execute here at once, or fail. */
+/** Runs whose source is a stream in this process: they execute here at once, or fail. */
 import type { RunHandle } from '../client/run.ts'
 import { RunFailure } from '../core/execution/run-failure.ts'
 import { defaultLimits } from '../core/model/limits.ts'
@@ -10,7 +10,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 
 const SOURCES = Symbol.for('holdfast.local-streams')
 
-/** Sources that no run has taken yet. Outside of this module, because bundlers and development servers load it more than once. */
+/** Sources that no run has taken yet. Stored outside of this module, because bundlers and development servers load it more than once. */
 export function localSources<Source>(component: string): Map<string, Source> {
   const shared = globalThis as { [SOURCES]?: Map<string, Map<string, Source>> }
   const all = (shared[SOURCES] ??= new Map())
@@ -19,7 +19,7 @@ export function localSources<Source>(component: string): Map<string, Source> {
   return sources
 }
 
-/** Clients of an instance may start its runs with anything: then there is no source. */
+/** Clients of an instance may start its runs with any input: then there is no source. */
 export function takeSource<Source>(sources: Map<string, Source>, key: unknown): Source {
   const source = typeof key === 'string' ? sources.get(key) : undefined
   if (source === undefined)
@@ -28,7 +28,7 @@ export function takeSource<Source>(sources: Map<string, Source>, key: unknown): 
   return source
 }
 
-/** An instance for the streams of one component, which keeps them for a day. */
+/** An instance for the streams of one component. Retention: one day. */
 export function streamInstance(component: Component, store: NonNullable<HoldfastOptions['store']>): Holdfast {
   return holdfast({
     components: [component],
@@ -45,6 +45,6 @@ export async function untilEnded(run: RunHandle, signal: AbortSignal): Promise<v
     const events = run.events({ types: ['run.completed'], signal })[Symbol.asyncIterator]()
     while ((await events.next()).done !== true);
   } catch {
-    // Its readers get the error.
+    // Readers get the error.
   }
 }

@@ -32,8 +32,8 @@ export interface HoldfastOptions extends Omit<EngineOptions, 'store'> {
   /** Execute runs in this process. `false`: only accept them, for workers on the same shared store. Default: true. */
   readonly execute?: boolean
   /**
-   * Keeps a process alive that the platform would freeze after a response. Called in each request, with a promise that settles when the
-   * response has been sent and no run executes here any more. Default: none.
+   * Keeps a process alive that the platform would freeze after a response. Called for each request, with a promise that settles when
+   * the response has been sent and no run executes in this process. Default: none.
    */
   readonly waitUntil?: (promise: Promise<unknown>) => void
   /** Signals that close it: `['SIGTERM']`. The process ends afterwards, unless others listen for the signal too. Default: none. */
@@ -56,7 +56,7 @@ export interface CheckedOptions {
   readonly basePath: string
   readonly paths: ProtocolPaths
   readonly store: Store | StoreConfig
-  /** What instances of one store have in common. */
+  /** Identifies the store: instances of one store have equal keys. */
   readonly key: unknown
 }
 
@@ -74,7 +74,7 @@ export function checkHoldfastOptions(given: HoldfastOptions): CheckedOptions {
   assertSignedCardHost({ ...(given.url !== undefined && { url: given.url }), ...given.a2a })
   const basePath = toBasePath(given.basePath)
   const [, first = ''] = basePath.split('/')
-  // A web router that takes the base path off leaves no trace, so `/agents/x` would have two meanings.
+  // A web router that removes the base path leaves no trace, so `/agents/x` would be ambiguous.
   if (first !== '' && firstSegments(paths).has(first))
     throw wrong(`basePath: /${first} is a path of the protocols themselves; use another one, such as /api${basePath}`)
   if (typeof address !== 'string') return { given, basePath, paths, store: address, key: address }
@@ -86,7 +86,7 @@ export function checkHoldfastOptions(given: HoldfastOptions): CheckedOptions {
   return { given, basePath, paths, store, key: keyOf(store, address) }
 }
 
-/** A store in memory is a new one with every call. */
+/** Every call with `memory:` creates a new store. */
 function keyOf(store: StoreConfig, address: string): unknown {
   if (store.kind === 'memory') return store
   return store.kind === 'sqlite' ? `sqlite:${resolve(store.path)}` : address
@@ -104,7 +104,7 @@ function wrong(message: string, cause?: unknown): HoldfastError {
   return new HoldfastError('invalid_request', `holdfast(): ${message}`, { cause })
 }
 
-/** Equal for options that one engine can serve: functions count by their text, since a reload makes new ones. */
+/** Equal for options that one engine can serve. Functions are compared by their source, because a reload creates new ones. */
 export function fingerprintOf({ given, basePath }: CheckedOptions): string {
   const {
     components: _components,

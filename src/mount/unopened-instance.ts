@@ -1,4 +1,4 @@
-/** What is known before the store is open: which paths are Holdfast's, and how to say that it cannot serve them yet. */
+/** Handles requests before the store is open: knows which paths Holdfast owns, and reports that it cannot serve them yet. */
 import { bindPath } from '../http/routing/route.ts'
 import type { IncomingMessage } from 'node:http'
 import { isHostsRoot, locate, type Target } from '../http/routing/base-path.ts'
@@ -35,7 +35,7 @@ export class UnopenedInstance {
     return path !== undefined && upgradePaths(this.#paths).some((upgrade) => bindPath(upgrade, path) !== undefined)
   }
 
-  /** Renders the error in the form of the protocol that owns the path. Never throws. */
+  /** Renders the error in the format of the protocol that owns the path. Never throws. */
   async refuse(request: HttpRequest, response: HttpResponse, cause: unknown): Promise<void> {
     if (response.destroyed) return
     const errorId = crypto.randomUUID()

@@ -1,10 +1,13 @@
-/** Resolves when no run executes here, for `waitUntil` of platforms that freeze a process after its response. */
+/** Resolves when no run executes in this process, for `waitUntil` of platforms that freeze a process after its response. */
 import type { Engine } from '../server/engine.ts'
 import type { HttpResponse } from '../http/exchange.ts'
 
 const LOOK_EVERY_MS = 100
 
-/** Resolves when the response has been sent, or cut, and no run executes here any more. Sleeping runs wake up in another process. */
+/**
+ * Resolves when the response has been sent or aborted, and no run executes in this process. Sleeping runs wake up in another
+ * process.
+ */
 export async function untilIdle(response: HttpResponse, engine: () => Engine | undefined): Promise<void> {
   if (!response.destroyed && !response.writableFinished)
     await new Promise<void>((resolve) => response.once('close', resolve))
