@@ -17,7 +17,7 @@ export interface AiAgentDefinition extends CommonDefinition {
   readonly options?: (context: RunContext) => unknown
 }
 
-/** Maximum answers in one run. */
+/** Maximum answered questions in one run. */
 const LEGS_MAX = 100
 
 const RULES: OptionRules<AiAgentDefinition> = {
@@ -27,8 +27,8 @@ const RULES: OptionRules<AiAgentDefinition> = {
 }
 
 /**
- * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened inside a leg. After a crash
- * the run fails, unless the definition says `resume`, which repeats the unfinished leg.
+ * Runs the agent unchanged. Its loop and tools are its own, so the log does not know what happened between two questions. After a
+ * crash the run fails, unless the definition says `resume`, which repeats the work since the last question.
  */
 export function aiAgent(definition: AiAgentDefinition): Component<ModelInput> {
   checkDefinition('aiAgent', definition, RULES, ['agent'])

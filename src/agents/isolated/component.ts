@@ -1,4 +1,4 @@
-/** Component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails only one run. */
+/** A component whose module runs in worker threads: an endless loop, a leak or `process.exit` in it fails only one run. */
 import { workerData } from 'node:worker_threads'
 import { aCount, anObject, aString, checkOptions, type OptionRules } from '../../core/model/check-options.ts'
 import { componentRules } from '../../core/model/component-options.ts'
@@ -24,8 +24,8 @@ export interface IsolatedOptions<Input = unknown> {
   /** Timeout for loading the module. Default: 30,000. */
   readonly loadTimeoutMs?: number
   /**
-   * Checks inputs in the server's thread, before a run is accepted. Default: the JSON Schema of the component's own input schema, which
-   * itself runs in the worker thread and rejects the run.
+   * Checks inputs in the server's thread, before a run is accepted. Default: the JSON Schema of the component's own input schema.
+   * That schema itself runs in the worker thread, and rejects the run if the input does not match.
    */
   readonly input?: ValueSchema<Input, unknown>
   /** Redaction for its runs, applied in the server's thread. A component with its own `redact` is refused. Default: nothing. */

@@ -60,7 +60,7 @@ export class Rpc<Remote extends Methods<Remote>> {
     if (this.#closed === undefined) this.#post({ notice: method, args })
   }
 
-  /** The other side is gone: sends nothing more and rejects pending calls. */
+  /** Sends nothing more and rejects pending calls: the other side has ended. */
   close(reason: Error): void {
     if (this.#closed !== undefined) return
     this.#closed = reason

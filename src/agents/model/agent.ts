@@ -19,11 +19,11 @@ export interface ModelAgentDefinition extends Omit<CommonDefinition, 'output'> {
   readonly instructions?: string
   /** AI SDK tools, a function of the context that returns them, `mcp(…)`, or a list of these. Default: none. */
   readonly tools?: AgentTools
-  /** Requires the answer to be JSON of this schema. The run's output is the parsed value. Default: text. */
+  /** Requires the response to be JSON of this schema. The run's output is the parsed value. Default: text. */
   readonly output?: FlexibleSchema
   /** Maximum model requests, not counting retries; then the run fails. Default: 20. */
   readonly maxSteps?: number
-  /** Tool calls of one turn that run concurrently. Default: 8. */
+  /** Maximum tool calls of one model response that run concurrently. Default: 8. */
   readonly concurrency?: number
   /** How often a failed or interrupted request is retried; 0: never. Default: 2. */
   readonly retries?: number

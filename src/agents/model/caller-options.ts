@@ -1,6 +1,6 @@
 /**
- * Applies the model options that a caller sends over a protocol (core/model/caller-options.ts). The author's definition wins:
- * tools of the same name, settings, the output schema. Caller instructions are appended to the agent's own.
+ * Applies the model options that a caller sends over a protocol (core/model/caller-options.ts). The author's definition takes
+ * precedence: tools of the same name, settings, the output schema. Caller instructions are appended to the agent's own.
  */
 import type { LanguageModel, ToolSet } from 'ai'
 import type { CallerOptions, CallerSettings, CallerTool } from '../../core/model/caller-options.ts'

@@ -1,4 +1,4 @@
-/** Agent loop: asks the model, makes its tool calls, and repeats until there is an answer. */
+/** Agent loop: calls the model, executes its tool calls, and repeats until the model responds without any. */
 import type { FlexibleSchema, LanguageModel, ModelMessage } from 'ai'
 import { type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import { type CallResults, makeCalls } from './tools/calls.ts'
@@ -24,11 +24,11 @@ export interface LoopOptions {
   readonly maxSteps: number
   readonly concurrency: number
   readonly retry: RetryPolicy
-  /** Called after each turn's tool calls. Returning an output ends the loop. */
+  /** Called after the tool calls of each model response. Returning an output ends the loop. */
   readonly settle?: (results: CallResults['results']) => { readonly output: unknown } | undefined
 }
 
-/** Returns the model's answer. */
+/** Returns the model's final response. */
 export async function* loop(context: RunContext, options: LoopOptions): AsyncGenerator<Emission, unknown, void> {
   const { sdk, toolbox, maxSteps, concurrency, settle } = options
   const messages = [...options.messages]

@@ -1,4 +1,4 @@
-/** What a language model is called, in events and listings. */
+/** Name of a language model, for events and listings. */
 import type { LanguageModel } from 'ai'
 
 export function nameOf(model: LanguageModel): { model: string; provider?: string } {

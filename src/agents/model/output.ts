@@ -1,4 +1,4 @@
-/** Structured output of a model agent: parses the answer and validates it. */
+/** Structured output of a model agent: parses and validates the response. */
 import { WorkError } from '../../core/ports/component.ts'
 import type { SchemaIssue } from '../../core/ports/schema.ts'
 import { messageOf } from '../../core/model/errors.ts'
@@ -41,5 +41,5 @@ function mismatch({ finish, text }: ModelTurn, issues: readonly SchemaIssue[]): 
   })
 }
 
-/** Maximum excerpt of an answer that does not match. */
+/** Maximum excerpt of a response that does not match. */
 const MISMATCH_CHARS_MAX = 2000

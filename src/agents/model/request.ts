@@ -30,7 +30,7 @@ export interface ModelRequest {
   readonly settings?: ModelSettings
 }
 
-/** A model's turn, as recorded in the log. */
+/** A model response, as recorded in the log. */
 export interface ModelTurn {
   readonly content: Exclude<AssistantModelMessage['content'], string>
   readonly text: string

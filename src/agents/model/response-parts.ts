@@ -129,7 +129,7 @@ export class ResponseParts {
   }
 
   #providerResult(part: Extract<StreamPart, { type: 'tool-result' | 'tool-error' }>): Event | undefined {
-    // Belongs to a call that could not be parsed, which we report ourselves.
+    // Belongs to a call that could not be parsed, which is reported separately.
     if (part.providerExecuted !== true) return undefined
     const { toolCallId: call, toolName: name } = part
     const failed = part.type === 'tool-error'

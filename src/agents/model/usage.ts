@@ -1,4 +1,4 @@
-/** Maps the SDK's token usage to ours. */
+/** Maps the SDK's token usage to Holdfast's. */
 import type { LanguageModelUsage } from 'ai'
 import type { Usage } from '../../core/model/event.ts'
 import { usageOf as usageOfCounts } from '../shared/usage.ts'

@@ -29,7 +29,7 @@ export interface OpenAiAgentDefinition extends CommonDefinition {
 
 type Sdk = typeof import('@openai/agents')
 
-/** Result of a leg, as recorded in the log. */
+/** Result of the work up to a question or the end, as recorded in the log. */
 interface LegEnd {
   /** The SDK's serialized state of a waiting run. */
   readonly state?: string
@@ -43,7 +43,7 @@ interface PendingApproval {
   readonly call?: string
 }
 
-/** Maximum answers in one run. */
+/** Maximum answered questions in one run. */
 const LEGS_MAX = 100
 
 const RULES: OptionRules<OpenAiAgentDefinition> = {
@@ -56,8 +56,8 @@ const RULES: OptionRules<OpenAiAgentDefinition> = {
 }
 
 /**
- * Runs the agent unchanged from one question to the next. The log does not know what happened inside such a leg, so after a
- * crash the run fails, unless the definition says `resume`, which repeats the unfinished leg.
+ * Runs the agent unchanged from one question to the next. The log does not know what happened in between, so after a crash the run
+ * fails, unless the definition says `resume`, which repeats the work since the last question.
  */
 export function openAiAgent(definition: OpenAiAgentDefinition): Component {
   checkDefinition('openAiAgent', definition, RULES, ['agent'])

@@ -27,8 +27,8 @@ export interface ProcessAgentDefinition extends Omit<CommonDefinition, 'output'>
   /** The whole environment. Default: `PATH`, `HOME`, the locale and similar variables, but none of the server's other ones. */
   readonly env?: Readonly<Record<string, string | undefined>>
   /**
-   * `lines`: JSON lines in both directions. `text`: for programs that know nothing of Holdfast. The input goes to stdin, which then ends;
-   * what the program prints is the answer, and its exit code the outcome. A schema: JSON lines whose result fits it. Default: `lines`.
+   * `lines`: JSON lines in both directions. `text`: for programs that do not know Holdfast. The input goes to stdin, which then
+   * ends; stdout is the response, and the exit code the outcome. A schema: JSON lines whose result matches it. Default: `lines`.
    */
   readonly output?: 'lines' | 'text' | CommonDefinition['output']
   /** Maximum length of a line of JSON. Default: 4 MiB. */

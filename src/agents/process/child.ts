@@ -50,7 +50,7 @@ export class Child {
     passOn(this.#child.stderr, stderr)
   }
 
-  /** Whether we ended it. */
+  /** Whether Holdfast ended it. */
   get killed(): boolean {
     return this.#killed
   }
@@ -61,7 +61,7 @@ export class Child {
     return done === true ? undefined : value
   }
 
-  /** All output as text, in pieces as they are printed. Instead of `next`. */
+  /** All output as text, in pieces as they are printed. Use instead of `next`. */
   text(): AsyncGenerator<string, void, void> {
     return textOf(this.#child.stdout)
   }
@@ -99,7 +99,7 @@ export class Child {
     this.#killed = true
     this.#child.kill('SIGTERM')
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), this.#graceMs)
-    await this.exit.catch(() => {}) // a child that never started is gone as well
+    await this.exit.catch(() => {}) // a child that never started has ended as well
     clearTimeout(timer)
   }
 }

@@ -51,7 +51,7 @@ const defaults = {
   retryDelayMs: 250,
 }
 
-/** How often a message is sent again whose task was lost in the agent's queue. */
+/** Maximum number of times that a message is sent again because the agent lost its task. */
 const RESENDS_MAX = 3
 
 function lostTask(task: string): WorkError {
@@ -59,7 +59,7 @@ function lostTask(task: string): WorkError {
   return new WorkError({ code: 'upstream_lost_run', message })
 }
 
-/** Maximum answers in one run. */
+/** Maximum answered questions in one run. */
 const LEGS_MAX = 100
 
 const RULES: OptionRules<RemoteA2aAgentDefinition> = {
@@ -81,9 +81,9 @@ export function remoteA2aAgent(definition: RemoteA2aAgentDefinition): Component 
 }
 
 interface UpstreamSettings {
-  /** Where the card is below the URL of each replica. Default: at the URL. */
+  /** Path of the card below the URL of each replica. Default: at the URL. */
   readonly cardPath?: string
-  /** HeaderRecord of requests for a run, instead of those of the definition. */
+  /** Headers of requests for a run, instead of those of the definition. */
   readonly headersFor?: (context: RunContext) => Promise<HeaderRecord>
 }
 
@@ -102,13 +102,13 @@ export function a2aComponent(
 
 type Settings = RemoteA2aAgentDefinition & typeof defaults & UpstreamSettings & { readonly pool: UpstreamPool }
 
-/** The remote side's reply to a message, as recorded in the log. `isLong`: an answer that is too long to be recorded here. */
+/** The remote side's reply to a message, as recorded in the log. `isLong`: a reply that is too long to be recorded here. */
 type SentMessage =
   | { readonly task: string; readonly context?: string }
   | { readonly answer: Message }
   | { readonly isLong: true }
 
-/** Where a leg of the task ended. */
+/** Where the work on a message ended. */
 interface LegEnd {
   /** The agent lost the task before it began to work on it. */
   readonly lost?: true
@@ -131,7 +131,7 @@ async function* run(
     return fetchCard(settings, context)
   })
   const client = await A2aClient.of(card, cardUrl(settings.url), optionsOf(settings, context))
-  // A server that this run's client knows keeps its state by context.
+  // The upstream keeps its state by context, so the run's session is its context.
   const about = settings.upstream === undefined ? {} : { context: context.sessionId, ...sentMessage(context) }
   const logged = recordedUpstream(settings.upstream, context)
   let message = messageOf(`${context.runId}-1`, typeof input === 'object' ? input : inputText(input), about)
@@ -231,7 +231,7 @@ function fetchCard(settings: Settings, context: RunContext): Promise<AgentCard> 
 interface MessageContext {
   readonly task?: string
   readonly context?: string
-  /** What an A2A client sent. */
+  /** The message that an A2A client sent. */
   readonly message?: Partial<Message>
 }
 
@@ -281,14 +281,14 @@ async function open(
   }
 }
 
-/** Only text parts of an answer are emitted, so only these are recorded if no view shows the others. */
+/** Only text parts of a reply are emitted, so only these are recorded if no view shows the others. */
 function textsOf({ messageId, role, parts }: Message): Message {
   return { messageId, role, parts: parts.filter(({ text }) => text !== undefined) }
 }
 
 /**
- * An answer that no single event can hold. It has no task from which it could be read again: after a crash, the message is sent
- * again under the same id, as when the answer itself had not arrived.
+ * A reply that no single event can hold. It has no task from which it could be read again: after a crash, the message is sent again
+ * under the same id, as if the reply had not arrived.
  */
 async function* answerInPieces(
   received: Message | undefined,

@@ -1,7 +1,7 @@
 /** Emitted text of an artifact. A text that is too long to be recorded is dropped; its checksum is enough. */
 import { crc32 } from 'node:zlib'
 
-/** As recorded, for a later leg of the same task. */
+/** As recorded, for the next message to the same task. */
 export type TextMark = { readonly text: string } | { readonly chars: number; readonly checksum: number }
 
 export class ArtifactText {

@@ -16,7 +16,7 @@ import type { Event, EventData } from '../../core/model/event.ts'
 import { base64Pieces, fitsEvent, isLongText, OUTPUT_CHARS_MAX, piecesOf } from '../shared/long-text.ts'
 import { ArtifactText, checksumOf, type TextMark } from './artifact-text.ts'
 
-/** How much was emitted, for a later leg of the same task. */
+/** Amount emitted so far, for the next message to the same task. */
 export interface Marks {
   readonly artifacts: Readonly<Record<string, ArtifactMark>>
   readonly messages: readonly string[]
@@ -41,7 +41,7 @@ export class TaskOutput {
   readonly #messages: Set<string>
   /** Characters of all artifacts. */
   #chars = 0
-  /** They were more than can be recorded again. Their texts are forgotten: they cannot be the output. */
+  /** The artifacts exceed what can be recorded again. Their texts are dropped: they cannot be the output. */
   #isLong = false
   #values: unknown[] = []
   /** Characters of the values, as JSON. */
@@ -61,7 +61,7 @@ export class TaskOutput {
     this.#messages = new Set(marks?.messages)
   }
 
-  /** The task was accepted, and nothing else is known of it. */
+  /** Whether the task was accepted and nothing else is known of it. */
   get isUntouched(): boolean {
     const isQueued = this.status.state === 'TASK_STATE_SUBMITTED' || this.status.state === 'TASK_STATE_UNSPECIFIED'
     return isQueued && this.#artifacts.size === 0 && this.#messages.size === 0
@@ -78,8 +78,8 @@ export class TaskOutput {
   }
 
   /**
-   * The text of its artifacts, or of its last message if there are none; a value if there is not text. Undefined if it is too long
-   * to be recorded again.
+   * The text of its artifacts, or of its last message if there are none; a value if there is no text. Undefined if it is too long to
+   * be recorded again.
    */
   get output(): unknown {
     if (this.#isLong) return undefined
@@ -126,7 +126,7 @@ export class TaskOutput {
     else this.#messages.add(nameOf(message))
   }
 
-  /** After the last update: what was never sent as a whole. */
+  /** Emits what was never sent as a whole, after the last update. */
   *end(): Generator<Event> {
     const held = [...this.#headless.values()].flat()
     this.#headless.clear()
@@ -189,14 +189,14 @@ export class TaskOutput {
     else if (this.#isLong) for (const { content } of this.#artifacts.values()) content.forget()
   }
 
-  /** For the output. The log has each value by itself. */
+  /** Keeps a value for the output. Each value is also logged by itself. */
   #keep(value: unknown): void {
     this.#valueChars += JSON.stringify(value).length
     if (this.#valueChars <= OUTPUT_CHARS_MAX) this.#values.push(value)
     else this.#values = []
   }
 
-  /** What is larger than an event is an artifact in chunks: a file as base64, a value as its JSON text. */
+  /** Larger content than an event becomes an artifact in chunks: a file as base64, a value as its JSON text. */
   *#other(artifact: string, name: string | undefined, part: Part): Generator<Event> {
     const { mediaType, url, data: value, filename = name } = part
     if (value !== undefined) this.#keep(value)

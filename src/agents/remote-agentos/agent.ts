@@ -64,7 +64,7 @@ type Settings = RemoteAgentOsDefinition &
     readonly headersFor: ((context: RunContext) => Promise<HeaderRecord>) | undefined
   }
 
-/** Maximum answers in one run. */
+/** Maximum answered questions in one run. */
 const LEGS_MAX = 100
 
 const RULES: OptionRules<RemoteAgentOsDefinition> = {
@@ -101,7 +101,7 @@ export function agentOsComponent(
   }
 }
 
-/** Where a leg of the remote run ended, as recorded in the log. */
+/** Where the remote run ended or paused, as recorded in the log. */
 interface LegEnd {
   readonly end: RemoteEvent
   /** Index of the last event. */
@@ -167,7 +167,10 @@ async function* run(
   throw new Error(`the remote run paused more than ${LEGS_MAX} times in one run`)
 }
 
-/** The same in every attempt, and recognizable on both sides. An actor's id has slashes, which not every server takes in a path. */
+/**
+ * The same in every attempt, and recognizable on both sides. An actor's id contains slashes, which not every server accepts in a
+ * path.
+ */
 function remoteRunId({ runId: id }: RunContext): string {
   return id.includes('/') ? `run_${createHash('sha256').update(id).digest('hex').slice(0, 32)}` : id
 }
@@ -208,7 +211,7 @@ async function receiverOf(
       unknown = thrown
     }
   }
-  // It may have been the one that does not answer.
+  // The request may have reached the replica that does not respond.
   if (unknown !== undefined) throw unknown
   return undefined
 }
@@ -221,7 +224,7 @@ interface OpenedRun {
   readonly replica: Replica
 }
 
-/** Waits for the first event, which has the run's actual id. A run that has sent is continued by the replica that has it. */
+/** Waits for the first event, which has the run's actual id. A paused run is continued by the replica that has it. */
 function open(
   settings: Settings,
   known: Replica | undefined,
@@ -245,7 +248,7 @@ async function* withFirst<Item>(first: Item, rest: AsyncIterable<Item>): AsyncGe
 
 interface ReplayPosition {
   readonly ids: RunIds
-  /** Index of the last event of the previous leg. */
+  /** Index of the last event before the question. */
   readonly after: number | undefined
   readonly opened: RemoteEvents | undefined
 }
@@ -290,7 +293,7 @@ function isIdle(thrown: unknown): thrown is RemoteError {
   return thrown instanceof RemoteError && thrown.code === 'upstream_idle'
 }
 
-/** Resumed streams that ended without an event of a run that still counts as running there. */
+/** Maximum resumed streams that ended without an event while the run still counts as running there. */
 const EMPTY_STREAMS_MAX = 3
 
 function stalled(): WorkError {

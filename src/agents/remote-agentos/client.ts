@@ -23,7 +23,7 @@ export interface RunIds {
   readonly session: string
 }
 
-/** Time limit of requests for the state of a run: a server that is alive answers them at once. */
+/** Timeout of requests for the state of a run: a live server responds to them at once. */
 const REATTACH_TIMEOUT_MS = 5000
 
 export class AgentOsClient {
@@ -36,7 +36,7 @@ export class AgentOsClient {
     this.#runs = `${url.replace(/\/+$/, '')}/${kind}s/${encodeURIComponent(component)}/runs`
   }
 
-  /** Starts a run with our own id. If the server assigns ids itself, an idempotency key lets it recognize a repeated start. */
+  /** Starts a run with Holdfast's own id. If the server assigns ids itself, an idempotency key lets it recognize a repeated start. */
   async *start(
     ids: RunIds,
     { message, files }: RemoteInput,
@@ -104,7 +104,7 @@ export class AgentOsClient {
   }
 }
 
-/** Nothing was started in this case. */
+/** Whether the server refused the run id: nothing was started then. */
 function refusesRunId(thrown: unknown): boolean {
   if (!(thrown instanceof WorkError)) return false
   const { status } = (thrown.failure.details ?? {}) as { status?: unknown }

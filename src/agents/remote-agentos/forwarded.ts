@@ -1,4 +1,4 @@
-/** What the caller of a run said about it, as form fields for the remote AgentOS. */
+/** Converts the caller's request fields to form fields for the remote AgentOS. */
 import type { RunContext } from '../../core/ports/component.ts'
 import { textOf } from '../shared/text-of.ts'
 

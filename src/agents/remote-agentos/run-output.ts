@@ -1,4 +1,4 @@
-/** Maps the events of a remote run to ours. Nested runs of members and executors become steps. */
+/** Maps the events of a remote run to Holdfast's. Nested runs of members and executors become steps. */
 import { createEvent } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { clipped, fitToEvent, isLongText, piecesOf } from '../shared/long-text.ts'
@@ -71,7 +71,7 @@ export class RemoteRunOutput {
     { run_id: run = '', agent_name, team_name, content, error_type, step_id }: RemoteEvent,
     name: string,
   ): Generator<Event, boolean> {
-    // What executes a step of a workflow is not another step.
+    // The executor of a workflow step is not shown as another step.
     if (this.#kind === 'workflow' && step_id !== undefined) return /^Run(Started|Completed|Error|Cancelled)$/.test(name)
     const step = `${this.#id}/${run}`
     const title = this.#steps.get(run) ?? (agent_name || team_name || 'member')

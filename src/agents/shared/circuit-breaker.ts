@@ -1,4 +1,4 @@
-/** Circuit breaker: after failures in a row, requests are refused for a while; then one of them probes the server. */
+/** Circuit breaker: after consecutive failures, requests are refused for a while; then one of them probes the server. */
 export type CircuitState = 'closed' | 'open' | 'half-open'
 
 /** When requests to a failing server are refused without being sent. */
@@ -64,7 +64,7 @@ export class CircuitBreaker {
     if (this.#maxFailures > 0 && this.#failures >= this.#maxFailures) this.#openedAt = this.#now()
   }
 
-  /** The request said nothing about the server, such as one that its caller gave up. */
+  /** Records a request whose outcome says nothing about the server, such as one that its caller aborted. */
   undecided(): void {
     this.#probedAt = undefined
   }

@@ -1,4 +1,4 @@
-/** A leg: work of a foreign framework between two questions, recorded as one step whose output is kept. */
+/** Runs a foreign framework up to its next question as one recorded step whose output is kept. */
 import { type Emission, type RunContext, type StepDetails, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { failureOf } from '../../core/recovery/recorded-failure.ts'

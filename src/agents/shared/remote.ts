@@ -34,7 +34,7 @@ export class RemoteError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 
-  /** What a run fails with if nothing is tried again. */
+  /** The failure of a run if the request is not retried. */
   get failure(): Failure {
     const { code, message, status } = this
     return { code, message, retryable: true, ...(status !== undefined && { details: { status } }) }
@@ -223,7 +223,7 @@ export interface RetryOptions {
 }
 
 const DELAY_MAX_MS = 10_000
-/** A run does not wait longer than this because the other side asked for it. */
+/** Maximum wait that the other side may ask for. */
 const RETRY_AFTER_MAX_MS = 60_000
 
 /** Exponential backoff for consecutive failures, with a limit. */

@@ -1,4 +1,4 @@
-/** How a run fails because of the server that does its work, not because of what its agent did. */
+/** Failure codes of runs whose upstream failed, as opposed to its agent. */
 export const upstreamCodes = {
   upstream_unreachable: 'No connection to the upstream, also after retries.',
   upstream_http_error: 'The upstream responded with an error status; details.status has it.',

@@ -1,4 +1,4 @@
-/** Requests that start work on an upstream: which replica gets them, how many at once, and what their outcome says about it. */
+/** Sends requests that start work on an upstream: chooses the replica, limits concurrency, and records the outcome. */
 import { createHash } from 'node:crypto'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { WorkError } from '../../core/ports/component.ts'
@@ -10,9 +10,9 @@ import { Semaphore } from './semaphore.ts'
 export interface UpstreamPoolOptions {
   /** Base URLs of the replicas. */
   readonly urls: readonly string[]
-  /** Maximum runs that it works on at once for this node. Default: no limit. */
+  /** Maximum runs that the upstream executes at once for this node. Default: no limit. */
   readonly concurrency?: number | undefined
-  /** Maximum runs that wait for one of these slots; further starts are refused. Default: 1,000. */
+  /** Maximum runs that wait for a slot; further starts are refused. Default: 1,000. */
   readonly maxQueue?: number | undefined
   /** How long a run waits for a slot before it fails. Default: 60,000. */
   readonly queueTimeoutMs?: number | undefined
@@ -22,7 +22,7 @@ export interface UpstreamPoolOptions {
 
 export interface Replica {
   readonly url: string
-  /** Identifies it in logs of runs, which should not have its address. */
+  /** Identifies it in logs of runs, which should not contain its address. */
   readonly id: string
   readonly breaker: CircuitBreaker
 }
@@ -55,7 +55,7 @@ export class UpstreamPool {
 
   get load(): SourceLoad {
     const circuits = this.replicas.map(({ breaker }) => breaker.state)
-    // Open if no replica may be asked.
+    // Open if no replica may get a request.
     const circuit = (['closed', 'half-open'] as const).find((each) => circuits.includes(each)) ?? 'open'
     return {
       circuit,
@@ -69,7 +69,7 @@ export class UpstreamPool {
     }
   }
 
-  /** Throws if a run could not be served now, so that its start is refused at once. */
+  /** Throws if a run could not be served now, so that its start is refused immediately. */
   assertAdmits(upstream: string): void {
     if (!this.replicas.some(({ breaker }) => breaker.isPassable)) {
       this.#refused++
@@ -89,7 +89,7 @@ export class UpstreamPool {
     return !this.#slots.hasFree && this.#slots.waiting >= this.#maxQueue
   }
 
-  /** A slot for one run, which is not taken before `acquire`. */
+  /** A slot for one run, which `acquire` takes. */
   slot(signal: AbortSignal): UpstreamSlot {
     return new UpstreamSlot(() => this.#take(signal))
   }
@@ -121,7 +121,7 @@ export class UpstreamPool {
     return this.replicas.find((each) => each.id === id) ?? this.replicas[0]!
   }
 
-  /** Replicas in the order in which a session prefers them: the same one first each time, others for other sessions. */
+  /** Replicas in a session's order of preference: the same one first each time, others for other sessions. */
   preferred(session: string): readonly Replica[] {
     if (this.replicas.length === 1) return this.replicas
     const weight = ({ id }: Replica): string => createHash('sha256').update(`${id} ${session}`).digest('hex')
@@ -132,8 +132,8 @@ export class UpstreamPool {
   }
 
   /**
-   * Sends a request that starts work, to the first replica of the order. While the upstream certainly has not acted on it, it goes to the next replica, and is repeated
-   * when all have failed.
+   * Sends a request that starts work to the first replica of the order. As long as the upstream certainly has not acted on it, the
+   * request goes to the next replica, and is repeated when all have failed.
    */
   async send<Result>(
     order: readonly Replica[],
@@ -176,7 +176,7 @@ export class UpstreamSlot {
     this.#take = take
   }
 
-  /** Waits for its turn; at once if it has the slot already. */
+  /** Waits for the slot; returns immediately if it already has it. */
   async acquire(): Promise<void> {
     this.#release ??= this.#take()
     await this.#release
@@ -205,7 +205,7 @@ export async function* withSlot<Item, Result>(
   }
 }
 
-/** A refusal says that the server works; only its own errors and silence count against it. */
+/** An error status shows that the server works; only its 5xx errors and silence count against it. */
 function recordOutcome(breaker: CircuitBreaker, thrown: unknown): void {
   if (thrown instanceof RemoteError) {
     const { code, status = 0 } = thrown

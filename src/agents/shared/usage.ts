@@ -1,4 +1,4 @@
-/** Maps token counts of other systems to ours. */
+/** Maps token counts of other systems to Holdfast's. */
 import type { Usage } from '../../core/model/event.ts'
 
 type Counts = { readonly [Name in keyof Usage]: unknown }

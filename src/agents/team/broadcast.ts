@@ -1,4 +1,4 @@
-/** Gives one task to all members concurrently and collects their answers for the leader. */
+/** Gives one task to all members concurrently and collects their results for the leader. */
 import type { ModelMessage } from 'ai'
 import type { Component, RunContext } from '../../core/ports/component.ts'
 import { RunFailure } from '../../core/execution/run-failure.ts'

@@ -18,7 +18,7 @@ export interface Delegation {
   /** Declaration for the model. */
   readonly declared: Tool
   readonly tool: LoopTool
-  /** The answer of the chosen member, once there is one. */
+  /** The result of the chosen member, once there is one. */
   readonly answer: (results: CallResults['results']) => { readonly output: unknown } | undefined
 }
 
@@ -58,7 +58,7 @@ function limitDelegations(max: number): NonNullable<LoopTool['admit']> {
   }
 }
 
-/** One member per turn; another only after a failure. */
+/** Allows one member per model response; another only after a failure. */
 function oneAtATime(max: number): NonNullable<LoopTool['admit']> {
   const within = limitDelegations(max)
   let last = 0

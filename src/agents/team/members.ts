@@ -1,4 +1,4 @@
-/** Runs a member and returns its answer, whatever kind of component it is. */
+/** Runs a member and returns its result, whatever kind of component it is. */
 import type { Component, Emission, RunContext } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import { iterate } from '../../core/execution/iterate.ts'
@@ -7,7 +7,7 @@ export function callMember(context: RunContext, member: Component, task: unknown
   return context.call(withOutput(member), task, { name: member.id })
 }
 
-/** If an agent has no output, its emitted text is the answer. */
+/** If an agent has no output, its emitted text is the result. */
 function withOutput(member: Component): Component {
   const { id, kind, onUncertainTool, input: accepted, output } = member
   return {

@@ -29,8 +29,8 @@ import { resultsOf, withResults } from './broadcast.ts'
 import { DELEGATE, delegateTool } from './delegation.ts'
 
 /**
- * `coordinate`: the leader delegates tasks as often as needed and answers itself. `route`: it picks one member, whose answer is
- * the team's. `broadcast`: all members get the task at once, and the leader combines their answers.
+ * `coordinate`: the leader delegates tasks as often as needed and responds itself. `route`: it selects one member, whose result is
+ * the team's. `broadcast`: all members get the task at once, and the leader combines their results.
  */
 export type TeamMode = 'coordinate' | 'route' | 'broadcast'
 
@@ -43,7 +43,7 @@ export interface TeamDefinition extends Omit<CommonDefinition, 'output'> {
   readonly model: LanguageModel
   /** The leader's system message. Default: none. */
   readonly instructions?: string
-  /** Requires the leader's answer to be JSON of this schema. The run's output is the parsed value. Default: text. */
+  /** Requires the leader's response to be JSON of this schema. The run's output is the parsed value. Default: text. */
   readonly output?: FlexibleSchema
   /** The leader's own tools. Default: none. */
   readonly tools?: AgentTools

@@ -8,9 +8,12 @@ import { type DiscoveredComponent, textInput, type UpstreamKind } from './source
 
 /** Options of `upstream.agentos`. */
 export interface AgentOsUpstreamOptions extends UpstreamOptions {
-  /** Start runs in the background there, so that they can be re-attached. Default: where the component has a database. */
+  /**
+   * Start runs in the background on the upstream, so that Holdfast can reconnect to them. Default: true for components with a
+   * database.
+   */
   readonly background?: boolean
-  /** What happens to a run in the foreground when the gateway dies: it fails, or is started again. Default: `fail`. */
+  /** What happens to a foreground run when the gateway dies: it fails, or is started again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'
 }
 

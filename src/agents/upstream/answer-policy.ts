@@ -1,4 +1,4 @@
-/** Policies for answers that look wrong but may be right: an empty one, one without a finish reason, one with an error. */
+/** Policies for responses that look wrong but may be right: an empty one, one without a finish reason, one with an error. */
 import { WorkError } from '../../core/ports/component.ts'
 import { oneOf, type OptionRules } from '../../core/model/check-options.ts'
 import type { UpstreamCode } from '../shared/upstream-codes.ts'
@@ -6,9 +6,9 @@ import type { ChatOutput } from './chat-output.ts'
 
 export type AnswerPolicy = 'fail' | 'accept'
 
-/** What happens to answers of an upstream that look wrong but may be right. */
+/** What happens to responses of an upstream that look wrong but may be right. */
 export interface AnswerPolicies {
-  /** An empty answer that ended with `stop` and took no tokens. Default: `fail`, with `upstream_empty`. */
+  /** An empty response that ended with `stop` and used no tokens. Default: `fail`, with `upstream_empty`. */
   readonly onEmptyAnswer?: AnswerPolicy
   /** A stream that ended cleanly without a finish reason. Default: `fail`, with `upstream_incomplete`. */
   readonly onIncompleteAnswer?: AnswerPolicy

@@ -1,4 +1,4 @@
-/** Component for a model or agent behind a chat completions endpoint: one request there is this run's work. */
+/** A component for a model or agent behind a chat completions endpoint: one request to the endpoint does the work of the run. */
 import type { Component, Emission, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
 import { conversationInput } from './source.ts'
 import { WorkError } from '../../core/ports/component.ts'
@@ -18,10 +18,10 @@ import { isForwardedResponse, type ResponsesMode, runResponse } from './response
 export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies {
   /** Its base URLs end in `/v1` for most servers. */
   readonly pool: UpstreamPool
-  /** Name of the model there. */
+  /** Name of the model on the upstream. */
   readonly model: string
   readonly upstream: UpstreamInfo
-  /** HeaderRecord of requests for a run. Default: none. */
+  /** Headers of requests for a run. Default: none. */
   readonly headersFor?: (context: RunContext) => Promise<HeaderRecord>
   /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'
@@ -39,7 +39,7 @@ const defaults = { requestTimeoutMs: 120_000, idleTimeoutMs: 120_000, retries: 2
 
 type Settings = ChatUpstreamDefinition & typeof defaults
 
-/** Requests for one run with `recovery: 'retry'`, and answers with tool results. */
+/** Maximum requests per run with `recovery: 'retry'`, and maximum rounds of tool results. */
 const REQUESTS_MAX = 3
 const TURNS_MAX = 100
 
@@ -87,7 +87,7 @@ async function resultsOf({ calls, text = '' }: ChatOutput, context: RunContext):
   return [{ role: 'assistant', content: text, tool_calls: toolCalls }, ...(await Promise.all(results))]
 }
 
-/** One answer. With `recovery: 'retry'` a broken one is retracted, and the request is sent again. */
+/** Streams one response. With `recovery: 'retry'`, a broken one is retracted and the request is sent again. */
 async function* streamAnswer(
   settings: Settings,
   body: ChatBody,
@@ -109,7 +109,7 @@ async function* streamAnswer(
   }
 }
 
-/** Failures after which the same request may get an answer. */
+/** Failures after which the same request may succeed. */
 const REPEATABLE: ReadonlySet<string> = new Set<UpstreamCode>([
   'upstream_unreachable',
   'upstream_cut',
@@ -195,7 +195,7 @@ async function send(settings: Settings, body: ChatBody, context: RunContext): Pr
   )
 }
 
-/** Usage is always asked for: the run's own accounting needs it. */
+/** Usage is always requested: the run's own accounting needs it. */
 function optionsIn({ stream_options: given }: ChatBody): object {
   return { ...(typeof given === 'object' ? given : {}), include_usage: true }
 }

@@ -18,7 +18,7 @@ export class ChatOutput {
   #messages = 0
   #model: string
   #usage: Usage | undefined
-  /** Whether anything but an empty answer came. */
+  /** Whether the response has any content. */
   hasContent = false
   /** Its text; undefined once it is too long to be recorded again. */
   text: string | undefined = ''
@@ -39,7 +39,7 @@ export class ChatOutput {
     return this.#usage
   }
 
-  /** Only the first choice: a run has one answer. */
+  /** Uses only the first choice: a run has one response. */
   *add({ choices, usage, error, model }: ChatChunk): Generator<Event> {
     if (typeof model === 'string') this.#model = model
     if (error !== undefined && error !== null) this.error = errorText(error)
@@ -54,7 +54,7 @@ export class ChatOutput {
     if (typeof finish === 'string' && finish !== '') this.finish = finish
   }
 
-  /** After the last chunk: closes texts, states the calls, and what the answer took. */
+  /** Call after the last chunk: closes texts, and emits the tool calls and the usage. */
   *end(): Generator<Event> {
     yield* this.#close()
     for (const { call, name, arguments: input } of this.calls)

@@ -16,10 +16,10 @@ export function isForwarded(input: unknown): input is ForwardedChat {
   return Array.isArray(objectOf(chat)['messages'])
 }
 
-/** Fields of a request that are about this server. */
+/** Fields of a request that concern this server. */
 const OWN = new Set(['store', 'metadata'])
 
-/** What the upstream is asked, but for its model and stream options. `isStateful`: the upstream keeps the session itself. */
+/** The request body for the upstream, except its model and stream options. `isStateful`: the upstream keeps the session itself. */
 export async function chatBody(input: unknown, context: RunContext, isStateful: boolean): Promise<ChatBody> {
   if (isForwarded(input)) {
     const { messages, ...rest } = input.chat

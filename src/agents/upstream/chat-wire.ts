@@ -1,4 +1,4 @@
-/** Chat completions as servers stream them: the fields that are read. Others are kept with the event. */
+/** Chat completions as servers stream them: the fields that Holdfast reads. Others are kept with the event. */
 import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import { JsonText } from '../../core/model/json-text.ts'
@@ -87,7 +87,7 @@ function chunkIn(data: string): ChatChunk {
   return value
 }
 
-/** JSON, or the text itself: nothing is known about events with names of their own. */
+/** JSON, or the text itself if it is not JSON: custom events have no known format. */
 function valueIn(data: string): unknown {
   try {
     return JSON.parse(data)

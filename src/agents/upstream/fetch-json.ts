@@ -1,4 +1,4 @@
-/** Small documents of an upstream, for discovery. */
+/** Fetches small documents of an upstream, for discovery. */
 import { type HeaderSource, headersFrom } from '../../client/header-source.ts'
 import { readJson, requestOk } from '../shared/remote.ts'
 

@@ -1,4 +1,4 @@
-/** Keeps the caller's credential out of the log: an upstream may repeat it in what it says. */
+/** Keeps the caller's credential out of the log: an upstream may repeat it in its output. */
 import { type Component, type Emission, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { SourceHost } from '../../core/ports/component-source.ts'
 import type { Failure } from '../../core/model/event.ts'
@@ -35,7 +35,7 @@ export function hidingCredential(component: Component, host: () => SourceHost | 
   }
 }
 
-/** An upstream that says anything has accepted the credential. */
+/** Any output of an upstream means that it has accepted the credential. */
 async function* judged<Result>(work: Output<Result>, judge: (verdict: 'accepted' | 'refused') => void): Output<Result> {
   let isJudged = false
   try {
@@ -60,7 +60,7 @@ function isUnauthorized({ details }: Failure): boolean {
 
 type Output<Result> = AsyncGenerator<Emission, Result, void>
 
-/** Results and failures of steps are in the log, too. */
+/** Also removes it from results and failures of steps, which are logged too. */
 function hidingContext(context: RunContext, credential: CallerCredential): RunContext {
   return {
     ...context,

@@ -14,8 +14,9 @@ export interface OpenAiUpstreamOptions extends UpstreamOptions, AnswerPolicies {
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
   readonly sessionHeader?: string
   /**
-   * It also has `/responses`: requests of Responses clients go there. `background` starts them in the background, so that a stream that
-   * breaks is resumed; `stream` fetches their outcome instead. Default: they are sent as chat completions.
+   * The upstream also supports `/responses`: requests from Responses clients go there. `background` starts background responses,
+   * whose streams can be resumed; `stream` starts streaming ones, whose outcome is fetched if the stream breaks. Default: they are
+   * converted to chat completions.
    */
   readonly responses?: 'stream' | 'background'
   /** Ids of its models, instead of those that it lists at `/models`. */

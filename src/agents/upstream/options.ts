@@ -20,7 +20,7 @@ import type { HeaderSource } from '../../client/header-source.ts'
 export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limits' | 'onBusySession'> {
   /** Name in health reports, errors and logs. Default: the protocol. */
   readonly name?: string
-  /** Put before the id of every component, for upstreams that have the same ids. Default: none. */
+  /** Prefix of the id of every component, for upstreams with the same ids. Default: none. */
   readonly prefix?: string
   /** Headers of every request to the upstream, such as its key, or a function that is called for each request. Default: none. */
   readonly headers?: HeaderSource
@@ -36,24 +36,30 @@ export interface UpstreamOptions extends Pick<CommonDefinition, 'redact' | 'limi
    * `stop` also cancels it upstream. Default: `continue`.
    */
   readonly onDisconnect?: DisconnectPolicy
-  /** A run fails with `upstream_idle`, or is re-attached, after this much silence. Default: 120,000. */
+  /**
+   * How long an upstream may send nothing before Holdfast reconnects to the run or, if it cannot, fails it with `upstream_idle`.
+   * Default: 120,000.
+   */
   readonly idleTimeoutMs?: number
   /** Timeout until a response starts. Default: 30,000; for chat completions 120,000. */
   readonly requestTimeoutMs?: number
   /**
-   * Pass requests through: `prefix` at `/upstream/{name}/…`, `root` also at the root, for paths that are not served here. Default:
-   * nothing is passed through.
+   * Forward other requests: `prefix` under `/upstream/{name}/…`; `root` also at the root, for paths that Holdfast does not serve.
+   * Default: nothing is forwarded.
    */
   readonly passthrough?: 'prefix' | 'root'
-  /** Base URLs of further replicas of the same server. A session prefers one of them; others are asked if it fails before it answers. Default: none. */
+  /**
+   * Base URLs of further replicas of the same server. A session prefers one of them, and fails over to the next if that one fails
+   * before it responds. Default: none.
+   */
   readonly replicas?: readonly string[]
-  /** Maximum runs that the upstream works on at once for this node. Default: no limit. */
+  /** Maximum runs that the upstream executes at once for this node. Default: no limit. */
   readonly concurrency?: number
-  /** Maximum runs that wait because of `concurrency`; further starts are refused. Default: 1,000. */
+  /** Maximum queued runs when `concurrency` is reached; further starts are refused. Default: 1,000. */
   readonly maxQueue?: number
-  /** How long a run waits because of `concurrency` before it fails. Default: 60,000. */
+  /** Maximum time in that queue. After that the run fails. Default: 60,000. */
   readonly queueTimeoutMs?: number
-  /** When a replica that fails is left alone for a while. Default: after 5 failures in a row, for 10,000 ms. */
+  /** When a failing replica gets no requests for a while. Default: after 5 consecutive failures, for 10,000 ms. */
   readonly breaker?: BreakerOptions
 }
 

@@ -1,4 +1,4 @@
-/** A run whose work is one response of an upstream with the Responses API, followed to its end over any number of connections. */
+/** Executes a run as one response of an upstream with the Responses API, followed to its end over any number of connections. */
 import { type Emission, type RunContext, type UpstreamInfo, WorkError } from '../../core/ports/component.ts'
 import { endOf, type FetchedResponse, ReceivedResponse, remainder } from '../model/reattach/reattach-remainder.ts'
 import type { HeaderRecord } from '../../client/header-source.ts'
@@ -129,7 +129,7 @@ async function* parsed(response: Response, idleTimeoutMs: number): AsyncGenerato
   }
 }
 
-/** An upstream that does not stream. */
+/** Reads the response of an upstream that does not stream. */
 async function* wholeResponse(response: Response): AsyncGenerator<UpstreamResponseEvent, void, void> {
   const whole = (await readJson(response)) as FetchedResponse
   yield* remainder(whole, new ReceivedResponse(), -1)
@@ -191,7 +191,7 @@ class StoredResponse {
     this.#canStream = isBackground
   }
 
-  /** Its events after a sequence number; what is missing of its outcome if it cannot be streamed any more. */
+  /** Events after a sequence number; the missing part of the outcome if the response can no longer be streamed. */
   async rest(received: ReceivedResponse, after: number): Promise<Events> {
     if (this.#sent.id === '') throw lost('the upstream did not name its response')
     if (this.#canStream) {

@@ -8,7 +8,7 @@ import type { UpstreamResponse, UpstreamResponseEvent, UpstreamUsage } from './r
 
 type Kind = 'text' | 'reasoning'
 
-/** By event: which kind of text its delta is. */
+/** Kind of text of each delta event. */
 const DELTAS: ReadonlyMap<string, Kind> = new Map([
   ['response.output_text.delta', 'text'],
   ['response.refusal.delta', 'text'],
@@ -24,7 +24,7 @@ export class ResponseOutput {
   #usage: Usage | undefined
   #open: { readonly kind: Kind; readonly message: string } | undefined
   #messages = 0
-  /** How it ended. */
+  /** The terminal event. */
   #end: UpstreamResponseEvent | undefined
   /** Its text; undefined once it is too long to be recorded again. */
   text: string | undefined = ''
@@ -51,7 +51,7 @@ export class ResponseOutput {
     if (ENDS.has(type)) this.#end = event
   }
 
-  /** After the last event: closes texts, and states what the response took. */
+  /** Call after the last event: closes texts, and emits the usage. */
   *end(): Generator<Event> {
     yield* this.#close()
     const finish = this.#end?.type === 'response.incomplete' ? reasonOf(this.#end) : 'stop'

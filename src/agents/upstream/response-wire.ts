@@ -1,4 +1,4 @@
-/** Events of the Responses API as servers stream them: the fields that are read. Others are kept with the event. */
+/** Events of the Responses API as servers stream them: the fields that Holdfast reads. Others are kept with the event. */
 import { WorkError } from '../../core/ports/component.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { ParsedEvent } from '../../sse/parse.ts'

@@ -1,4 +1,4 @@
-/** An upstream as a source of components: what it serves is discovered, and requests fail at once while it is unreachable. */
+/** An upstream as a component source: discovers its components, and fails requests immediately while it is unreachable. */
 import { fromCheck } from '../../core/schema/json-schema.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import type { Component, ComponentKind, RunContext, UpstreamInfo } from '../../core/ports/component.ts'
@@ -9,19 +9,19 @@ import { UpstreamPool } from '../shared/upstream-pool.ts'
 import { credentialOf, hidingCredential } from './hide-credential.ts'
 import type { UpstreamOptions } from './options.ts'
 
-/** What discovery tells of a component. */
+/** A component, as discovered. */
 export interface DiscoveredComponent {
   readonly id: string
   readonly kind: ComponentKind
   readonly name?: string
   readonly description?: string
-  /** What else its component depends on. */
+  /** Other facts that the component depends on. */
   readonly details?: unknown
 }
 
 export interface UpstreamKind {
   readonly protocol: 'agentos' | 'openai' | 'a2a'
-  /** What a replica serves. */
+  /** The components of a replica. */
   find(url: string, signal: AbortSignal): Promise<readonly DiscoveredComponent[]>
   component(found: DiscoveredComponent, common: UpstreamComponent): Component
 }
@@ -29,7 +29,7 @@ export interface UpstreamKind {
 /** The part of a definition that all upstreams share. */
 export interface UpstreamComponent extends CommonDefinition {
   readonly upstream: UpstreamInfo
-  /** HeaderRecord of requests for a run. */
+  /** Headers of requests for a run. */
   readonly headersFor: (context: RunContext) => Promise<HeaderRecord>
   readonly pool: UpstreamPool
   /** Throws if a start cannot be served now. */
@@ -37,7 +37,7 @@ export interface UpstreamComponent extends CommonDefinition {
 }
 
 const DISCOVER_INTERVAL_MS = 30_000
-/** Components of one upstream. */
+/** Maximum components of one upstream. */
 const COMPONENTS_MAX = 10_000
 const NOT_OF_ID = /[^A-Za-z0-9._-]+/g
 const ID_CHARS_MAX = 128
@@ -105,7 +105,7 @@ export class UpstreamSource implements ComponentSource {
     }
   }
 
-  /** What any replica serves: all serve the same. */
+  /** The components of any replica: all serve the same. */
   async #find(signal: AbortSignal): Promise<readonly DiscoveredComponent[]> {
     try {
       return await Promise.any(this.#pool.replicas.map(({ url }) => this.#kind.find(url, signal)))
@@ -144,7 +144,7 @@ export class UpstreamSource implements ComponentSource {
     return { ...headers, authorization: `Bearer ${credential.reveal()}` }
   }
 
-  /** Why it is unreachable is for the operator: the reason names addresses. */
+  /** The reason is only for the operator: it names addresses. */
   #assertAdmits(): void {
     if (this.#isUnreachable) throw new HoldfastError('unavailable', `the upstream ${this.name} is unreachable`)
     this.#pool.assertAdmits(this.name)
@@ -170,7 +170,7 @@ export const conversationInput = fromCheck((input) => input, FORM)
 
 function urlOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
-  // It would be in logs and error messages.
+  // A password in the URL would appear in logs and error messages.
   if (parsed !== undefined && (parsed.username !== '' || parsed.password !== ''))
     throw new HoldfastError(
       'invalid_request',

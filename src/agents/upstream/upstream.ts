@@ -1,4 +1,4 @@
-/** Servers that other people wrote, as sources of components: each of their agents appears here under its own id. */
+/** Third-party servers as component sources: each of their agents is served under its own id. */
 import { checkOptions } from '../../core/model/check-options.ts'
 import { a2aKind } from './a2a-source.ts'
 import { agentOsKind, agentOsRules, type AgentOsUpstreamOptions } from './agentos-source.ts'

@@ -59,7 +59,7 @@ export function workflow<const Items extends readonly AnyStep[]>(
   }
 }
 
-/** By default, inputs must fit the schema of the first step, which parses them itself. */
+/** By default, inputs must match the schema of the first step, which parses them itself. */
 function inputOf<Input>(
   input: ValueSchema<unknown, Input> | undefined,
   first: Node,

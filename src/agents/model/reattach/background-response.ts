@@ -50,7 +50,7 @@ export class BackgroundResponse {
     }
   }
 
-  /** Why it ended, in our terms; clients report it in theirs. */
+  /** Why it ended, as a Holdfast failure; clients report it in their own terms. */
   get failure(): WorkError | undefined {
     return this.#failure
   }
@@ -68,7 +68,7 @@ export class BackgroundResponse {
       // A worker that lost its lease cannot record the step, so it cancels nothing.
       await this.#context.step(`${this.#name} cancelled`, () => this.#api!.cancel(id), { kind: 'model' })
     } catch {
-      // Another worker has the run, or it has ended. The caller knows already.
+      // Another worker has the run, or it has ended. The caller knows it already.
     }
   }
 
@@ -171,7 +171,7 @@ function cutFailure({ failure }: WorkError): WorkError {
   return new WorkError({ ...failure, details: { ...(failure.details as object), reason: 'broken_off' } })
 }
 
-/** As the provider would send it. */
+/** The response in the provider's own format. */
 function bytesOf(first: IteratorResult<ResponseEvent, void>, events: Events): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let pending: typeof first | undefined = first

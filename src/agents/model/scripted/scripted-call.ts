@@ -3,7 +3,7 @@ import type { LanguageModel } from 'ai'
 
 /** A model of the AI SDK's current interface. */
 export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>
-/** What the AI SDK asks a model. */
+/** The AI SDK's request to a model. */
 export type ScriptedRequest = Parameters<ScriptedLanguageModel['doStream']>[0]
 export type ScriptedPrompt = ScriptedRequest['prompt']
 

@@ -1,4 +1,4 @@
-/** Tool calls of one turn: executes those that can run, asks about those that need a person, and returns a result for each. */
+/** Tool calls of one model response: executes those that can run, asks about those that need a person, and returns a result for each. */
 import type { ModelMessage, ToolModelMessage } from 'ai'
 import { createEvent, type Emission, type RunContext } from '../../../core/ports/component.ts'
 import { RunFailure } from '../../../core/execution/run-failure.ts'
@@ -40,8 +40,8 @@ interface PlannedCall {
 }
 
 /**
- * Executes everything that needs no approval first: nothing should be running while a run waits for an answer. All questions of
- * a turn are asked together.
+ * Executes everything that needs no approval first: nothing should be running while a run waits for an answer. All questions of a
+ * response are asked together.
  */
 export async function* makeCalls(
   context: RunContext,
