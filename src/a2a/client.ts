@@ -43,7 +43,7 @@ export interface A2aClientOptions {
   readonly versions?: readonly A2aVersion[]
   /** Extensions to activate, besides the one for resuming streams. Default: none. */
   readonly extensions?: readonly string[]
-  /** Failures in a row before it gives up; progress resets the count. Default: 8. */
+  /** Consecutive failures before it gives up; progress resets the count. Default: 8. */
   readonly retries?: number
   /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number

@@ -143,7 +143,7 @@ export class TaskFollower {
     return status.state === 'TASK_STATE_INPUT_REQUIRED' || this.#method === 'poll' || this.#opening.endsAtAuth === true
   }
 
-  /** It waits, and the agent has closed the stream for that. */
+  /** Whether the task waits and the agent has closed the stream because of that. */
   #restsHere(): boolean {
     const { status } = this.assembly
     return isWaiting(status.state) && !this.#isAnswered(status)

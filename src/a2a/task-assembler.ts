@@ -22,7 +22,7 @@ export class TaskAssembler {
   #rejoined = false
   #exact = true
 
-  /** The answer, if it is a message without a task. */
+  /** The reply, if it is a message without a task. */
   message: Message | undefined
 
   get id(): string | undefined {
@@ -56,7 +56,7 @@ export class TaskAssembler {
     }
   }
 
-  /** Another stream of the same task starts. */
+  /** Call when another stream of the same task starts. */
   rejoin(): void {
     this.#rejoined = true
     for (const artifact of this.#artifacts.values()) artifact.repetition = undefined
@@ -137,7 +137,7 @@ export class TaskAssembler {
     return [{ artifactUpdate: { ...about(task), artifact: { ...head, parts: differs.more }, append: true } }]
   }
 
-  /** The task has ended, or has said something later. */
+  /** Whether the task has ended or has a later status. */
   #isPast({ state, timestamp }: TaskStatus): boolean {
     const known = this.#status
     if (isEnded(known.state)) return true

@@ -13,7 +13,7 @@ export class TaskStream implements AsyncIterable<TaskUpdate> {
     this.#updates = following.updates()
   }
 
-  /** As known so far. */
+  /** The task, as far as it is known. */
   get task(): Task | undefined {
     return this.#following.assembly.task
   }
@@ -38,7 +38,7 @@ export class TaskStream implements AsyncIterable<TaskUpdate> {
     }
   }
 
-  /** The task where it ended or waits, or the answer message. Consumes the rest of the stream. */
+  /** The task when it has ended or waits, or the reply message. Consumes the rest of the stream. */
   async result(): Promise<SendResult> {
     const rest = this[Symbol.asyncIterator]()
     while ((await rest.next()).done !== true);

@@ -86,7 +86,7 @@ export interface ArtifactUpdate {
   readonly metadata?: Metadata
 }
 
-/** An agent answers with a task, or with a message only. */
+/** An agent replies with a task, or with a message only. */
 export type SendResult = { readonly task: Task } | { readonly message: Message }
 
 export type TaskUpdate =

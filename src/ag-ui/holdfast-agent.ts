@@ -1,4 +1,4 @@
-/** An AG-UI agent that attaches to what its thread is doing, and stops it durably. */
+/** An AG-UI agent that attaches to its thread's current run, and stops it durably. */
 import {
   type AgentCapabilities,
   HttpAgent,

@@ -1,2 +1,2 @@
-/** `holdfast/ag-ui`: AG-UI's HTTP agent with what Holdfast adds. Needs the package `@ag-ui/client`. */
+/** `holdfast/ag-ui`: AG-UI's HTTP agent with Holdfast's additions. Needs the package `@ag-ui/client`. */
 export { HoldfastAgent } from './holdfast-agent.ts'

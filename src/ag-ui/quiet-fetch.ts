@@ -1,4 +1,4 @@
-/** A `fetch` for AG-UI's client, which cancels a connection that has failed already and leaves the rejection of that unhandled. */
+/** A `fetch` for AG-UI's client. That client cancels connections that have already failed and leaves the rejection unhandled. */
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>
 

@@ -1,4 +1,4 @@
-/** A transport for `useChat` that reconnects after the last chunk, shares connections between tabs, and whose stop is durable. */
+/** A transport for `useChat` that reconnects after the last chunk, shares connections between tabs, and stops durably. */
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
 import { type HeaderSource, headersFrom } from '../client/header-source.ts'
 import { Backoff, type OnProblem } from '../client/backoff.ts'
@@ -14,7 +14,7 @@ export interface ChatTransportOptions {
   readonly headers?: HeaderSource
   readonly credentials?: RequestCredentials
   readonly fetch?: typeof globalThis.fetch
-  /** Failures in a row before the chat gets an error. Default: 20. */
+  /** Consecutive failures before the chat gets an error. Default: 20. */
   readonly retries?: number
   /** Delay before the first retry; it doubles, up to ten seconds. Default: 500. */
   readonly retryDelayMs?: number
@@ -39,7 +39,7 @@ interface Request {
 
 const IDLE_TIMEOUT_MS = 45_000
 
-/** Header that names the numbering of a stream's chunks: connections of the same name deliver the same chunks. */
+/** Header that identifies the numbering of a stream's chunks: connections with the same value deliver the same chunks. */
 const NUMBERING = 'holdfast-stream'
 
 /**
@@ -62,7 +62,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
   async sendMessages(options: SendOptions<Message>): Promise<ReadableStream<UIMessageChunk>> {
     const { chatId: id, messages, trigger, messageId, abortSignal: signal, body, headers } = options
     const sent = { method: 'POST', body: { ...body, id, messages, trigger, messageId }, signal } as const
-    // A request whose answer was lost is repeated without starting a second run.
+    // A repeated request whose response was lost must not start a second run.
     const key = { 'idempotency-key': crypto.randomUUID() }
     const backoff = this.#backoff()
     const response = await this.#retry(backoff, { ...sent, headers: { ...headerRecord(headers), ...key } })
@@ -76,7 +76,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     return response.status === 204 ? null : this.#stream(response, backoff, signal)
   }
 
-  /** Stops what the chat is doing, also after a reload. Aborting a stream only disconnects from it. */
+  /** Stops the chat's run, also after a reload. Aborting a stream only disconnects from it. */
   async stop(chatId: string): Promise<void> {
     await this.#retry(this.#backoff(), { path: pathOf(chatId, 'stop'), method: 'POST', body: {} })
   }
@@ -104,7 +104,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     })
   }
 
-  /** The chunks of a message, each once, whatever happens to connections, tabs and servers. */
+  /** The chunks of a message, each exactly once, across connections, tabs and servers. */
   async *#chunks(
     first: Response,
     backoff: Backoff,
@@ -160,7 +160,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     return StreamTabs.open(`holdfast:chat:${new URL(api, location.href).href}:${numbering}`, idleTimeoutMs)
   }
 
-  /** What one connection delivers, until another tab delivers the rest. */
+  /** The chunks of one connection, until another tab delivers the rest. */
   async *#read(response: Response, tabs: StreamTabs | undefined): AsyncGenerator<UIMessageChunk | 'done', void, void> {
     const left = new AbortController()
     try {
@@ -188,7 +188,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
       return await this.#retry(backoff, { path: `${pathOf(stream, 'stream')}?startIndex=${received}`, signal })
     } catch (cause) {
       if (!(cause instanceof ApiError) || cause.status !== 410) throw cause
-      // Retracted parts cannot be taken back here. For `useChat` this is a lost connection: it replays the message.
+      // Retracted parts cannot be taken back here. `useChat` treats this as a lost connection and replays the message.
       throw new TypeError('the network stream must be replayed: output that was already sent has been retracted', {
         cause,
       })
@@ -237,7 +237,7 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
     const served = tabs?.served(left).then(() => {
       throw new ConnectionError('another tab delivers what follows')
     })
-    served?.catch(() => {}) // it may come between two pieces
+    served?.catch(() => {}) // it may come between two chunks
     return async (piece) => {
       let timer: ReturnType<typeof setTimeout> | undefined
       const silence = new Promise<never>((_resolve, reject) => {

@@ -1,4 +1,7 @@
-/** Chunks of the AI SDK's UI message stream, with the fields that we use. A client fails on an unknown `type`, so our own are all `data-*`. */
+/**
+ * Chunks of the AI SDK's UI message stream, with the fields that Holdfast uses. A client fails on an unknown `type`, so Holdfast's
+ * own chunks are all `data-*`.
+ */
 
 export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
 

@@ -1,6 +1,6 @@
 /**
- * The tabs of one origin that show the same stream of chunks. The one that leads reads the stream and broadcasts it. Broadcasts are
- * hints that carry the chunk: a tab that misses one, or starts late, reads the stream itself.
+ * Tabs of one origin that show the same stream of chunks. The leader reads the stream and broadcasts it. Broadcasts are hints that
+ * carry the chunk: a tab that misses one, or starts late, reads the stream itself.
  */
 import type { UIMessageChunk } from 'ai'
 import { canLock, LINGER_MS, tabLocks } from '../client/tabs/tab-locks.ts'
@@ -26,14 +26,14 @@ export class StreamTabs {
   /** The leader broadcasts every chunk from this one on. */
   #heardFrom: number | undefined
   #doneAt: number | undefined
-  /** The chunks that this tab has. */
+  /** Number of chunks that this tab has. */
   #received = 0
   #sentAt = 0
   #isLeading = false
   #hasEnded = false
   #wake: (() => void) | undefined
 
-  /** Undefined outside of browsers, and where pages cannot share. */
+  /** Undefined outside of browsers, and on pages that cannot share. */
   static async open(name: string, idleTimeoutMs: number): Promise<StreamTabs | undefined> {
     const locks = tabLocks()
     if (locks === undefined || !(await canLock(locks, name))) return undefined
@@ -50,26 +50,26 @@ export class StreamTabs {
     this.#channel.addEventListener('message', ({ data }: MessageEvent<Message>) => this.#receive(data))
   }
 
-  /** Whether another tab delivers what follows, so that this one needs no connection. */
+  /** Whether another tab delivers the following chunks, so that this one needs no connection. */
   get isServed(): boolean {
     if (this.#isLeading || this.#heardFrom === undefined) return false
     return this.#chunks.has(this.#received) || this.#received >= this.#heardFrom
   }
 
-  /** This tab has one chunk more, from its own connection. */
+  /** Records a chunk from this tab's own connection. */
   has(chunk: UIMessageChunk): void {
     const at = this.#received++
     this.#chunks.delete(at)
     if (this.#isLeading) this.#send({ at, chunk })
   }
 
-  /** This tab's connection has delivered the end. */
+  /** Records that this tab's connection has delivered the end. */
   end(): void {
     if (this.#isLeading) this.#send({ at: this.#received, is: 'done' })
     this.#hasEnded = this.#isLeading
   }
 
-  /** This tab's connection works. */
+  /** Records that this tab's connection works. */
   alive(): void {
     if (this.#isLeading && performance.now() - this.#sentAt >= this.#idleTimeoutMs / 4)
       this.#send({ at: this.#received, is: 'alive' })
@@ -106,7 +106,7 @@ export class StreamTabs {
     else this.#closed.abort()
   }
 
-  /** Leads, or finds out where the leader is and waits for its place. */
+  /** Leads, or asks the leader for its position and waits. */
   async #join(): Promise<void> {
     const { promise: known, resolve } = Promise.withResolvers<void>()
     void this.#hold({ ifAvailable: true }, resolve).then((held) => {
@@ -131,7 +131,7 @@ export class StreamTabs {
         return true
       })
     } catch {
-      // Closed while it waited, or another tab took the lock, which leads now.
+      // Closed while it waited, or another tab took the lock and leads now.
       if (!this.#isLeading || this.#closed.signal.aborted) return true
       this.#isLeading = false
       return this.#hold({ signal: this.#closed.signal })

@@ -1,4 +1,4 @@
-/** Messages of a session from its logs, for `messages` of `useChat`: also of runs that other protocols have started. */
+/** Converts a session's logs to messages for `useChat`, including runs that other protocols started. */
 import type { UIMessage } from 'ai'
 import type { RunInfo } from '../client/types.ts'
 import type { SessionHandle } from '../client/sessions.ts'
@@ -16,7 +16,7 @@ export interface ToUIMessagesOptions {
   readonly signal?: AbortSignal
 }
 
-/** What `useChat` has after it streamed the session's runs. Runs whose beginning was trimmed are left out. */
+/** The messages that `useChat` has after streaming the session's runs. Runs whose beginning was trimmed are skipped. */
 export async function toUIMessages<Message extends UIMessage = UIMessage>(
   session: Pick<SessionHandle, 'runs' | 'run'>,
   { component, tools = 'dynamic', limit = 100, signal }: ToUIMessagesOptions = {},
@@ -35,12 +35,12 @@ async function messagesIn(
   tools: 'static' | 'dynamic',
   abortable: { readonly signal?: AbortSignal },
 ): Promise<RunMessages> {
-  const run: Run = { ...info, owner: '' } // whose it is, the client is not told
+  const run: Run = { ...info, owner: '' } // the client does not know the owner
   const projection = userMessagesProjection(tools)
   let state = projection.initial(run)
   for await (const event of session.run(info.id).events({ after: -1, ...abortable })) {
     state = projection.apply(state, event).state
-    if (event.index >= info.events - 1) break // it may go on; the stream of the chat has the rest
+    if (event.index >= info.events - 1) break // the run may continue; the chat's stream has the rest
   }
   return messagesOf(run, state)
 }

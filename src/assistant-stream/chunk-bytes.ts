@@ -1,12 +1,12 @@
-/** Bytes as JSON values: text where they are text, so that a log can be read, and base64 otherwise. */
+/** Bytes as JSON values: text if they are text, so that logs stay readable, otherwise base64. */
 import { isUtf8 } from 'node:buffer'
 
-/** One event holds one piece. A byte of text takes at most six bytes in it, so this is below `maxEventBytes`. */
+/** Maximum size of a piece, which is one event. A byte of text takes at most six bytes in it, so this is below `maxEventBytes`. */
 const PIECE_BYTES_MAX = 512 * 1024
 
 type StoredBytes = string | { readonly base64: string }
 
-/** At least one piece, so that an empty chunk has one too. */
+/** Returns at least one piece, so that an empty chunk has one too. */
 export function toPieces(chunk: Uint8Array): StoredBytes[] {
   const pieces: StoredBytes[] = []
   let start = 0

@@ -1,4 +1,4 @@
-/** Errors with the codes of `assistant-stream`, which needs them by their code only. */
+/** Errors with the codes of `assistant-stream`, which checks only the code. */
 const ID_PATTERN = /^[A-Za-z0-9_.:-]{1,256}$/
 
 export class StreamStoreError extends Error {

@@ -19,13 +19,13 @@ export interface DurableResumableStreamStore extends Required<ResumableStreamSto
   close(): Promise<void>
 }
 
-/** Serves the streams in a `holdfast()` of yours: add it to its `components`. Without one, the store has its own. */
+/** Serves the streams in your own `holdfast()`: add it to its `components`. Without one, the store has its own. */
 export const assistantStreams = writtenStreamComponent('assistant-stream', 'Resumable streams of assistant-stream')
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const TIMER_MS_MAX = 2 ** 31 - 1
 
-/** A stopped run ends at once; one whose process died, when its lease has expired. */
+/** A stopped run ends immediately; one whose process died ends when its lease has expired. */
 const STOP_WAIT_MS = 30_000
 
 /** Why a run was cancelled: its stream is missing from then on. */
@@ -177,7 +177,7 @@ function statusOf({ status, reason, finishedAt, metadata }: RunInfo, defaultTtlM
   return status === 'completed' ? 'done' : 'error'
 }
 
-/** A cursor names the run, so that one of a stream that was replaced does not skip chunks of the new one. */
+/** A cursor contains the run, so that a cursor of a replaced stream does not skip chunks of the new one. */
 function positionIn(run: string, cursor: string): number {
   if (cursor === '') return -1
   const [of, index] = cursor.split(':')

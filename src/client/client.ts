@@ -25,7 +25,7 @@ export interface StartOptions extends RequestOptions {
   readonly onProblem?: OnProblem
 }
 
-/** Client of one server, made by `createClient`. */
+/** Client of one server, created by `createClient`. */
 export interface Client {
   readonly components: Components
   readonly runs: Runs
@@ -152,7 +152,7 @@ function shareLinkIn(text: string): { readonly url: string; readonly run: string
   return { url: address.origin + base, run: decodeURIComponent(run), key }
 }
 
-/** `randomUUID` is not there on pages without TLS. */
+/** `randomUUID` does not exist on pages without TLS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -42,7 +42,7 @@ export interface Position {
   frame?: ParsedEvent
   /** The cursor with a checksum, if a frame without an event moved it there. */
   moved?: string
-  /** Instead of the cursor, until the server has told it. */
+  /** Used instead of the cursor until the server has sent it. */
   start?: RelativeStart | undefined
   readonly selection?: EventSelection
 }
@@ -61,7 +61,7 @@ export interface EventSelection {
   readonly actors?: readonly string[] | undefined
 }
 
-/** A start that only the server can place: with a snapshot, or with the last events. */
+/** A start that only the server can resolve: with a snapshot, or with the last events. */
 export type RelativeStart = 'snapshot' | { readonly tail: number }
 
 export type Follow = (position: Position, options: FollowOptions) => AsyncGenerator<LoggedEvent>

@@ -65,7 +65,7 @@ export interface StopOptions extends RequestOptions {
   readonly waitMs?: number
 }
 
-/** Whether it is a run in our server's format. */
+/** Whether a response is a run in Holdfast's format. */
 export function isRun({ id, status, events }: Fields): boolean {
   return typeof id === 'string' && typeof status === 'string' && typeof events === 'number'
 }
@@ -102,7 +102,7 @@ export class RunStream implements AsyncIterable<LoggedEvent> {
   }
 }
 
-/** One run: its events, text, result and commands. Made by `runs.start` and `runs.open`. */
+/** One run: its events, text, result and commands. Created by `runs.start` and `runs.open`. */
 export class RunHandle {
   readonly id: string
   readonly #transport: Transport
@@ -182,7 +182,7 @@ export class RunHandle {
     return this.#ask('', REMOVAL, options)
   }
 
-  /** What each protocol calls this run, and one position in the positions of all of them. Default: the end of the log. */
+  /** The ids of this run in each protocol, and one position translated to all of them. Default: the end of the log. */
   links({ protocol, position, signal }: LinksOptions = {}): Promise<RunLinks> {
     return this.#ask('/links', { query: { protocol, position }, validate: hasLinks }, { signal })
   }
@@ -208,7 +208,7 @@ export class RunHandle {
     return shares
   }
 
-  /** Ends a link; what was opened with it ends within two seconds. */
+  /** Revokes a link. Its open connections are closed within two seconds. */
   revokeShare(share: string, options?: RequestOptions): Promise<void> {
     return this.#ask(`/shares/${encodeURIComponent(share)}`, REMOVAL, options)
   }
@@ -237,7 +237,7 @@ export class RunHandle {
       onLogChanged?.(change)
     }
     const changed = onLogChanged === undefined ? {} : { onLogChanged: restart }
-    // Tabs share what everybody gets.
+    // Tabs share only streams without options.
     const isShared = position.start === undefined && position.selection === undefined
     const chosen: Follow = isShared ? this.#follow : (from, given) => follow(this.#transport, from, given)
     try {
@@ -250,7 +250,7 @@ export class RunHandle {
     }
   }
 
-  /** About this run. Default: a GET that answers with the run. */
+  /** Sends a request about this run. Default: a GET that returns the run. */
   #ask<Body>(rest: string, request: Partial<Request>, { signal }: RequestOptions = {}): Promise<Body> {
     const path = `/runs/${encodeURIComponent(this.id)}${rest}`
     return this.#transport.json<Body>({ path, run: this.id, signal, validate: this.#isThis, ...request })

@@ -17,7 +17,7 @@ export interface UserMessage {
   readonly input: unknown
 }
 
-/** What a run has said and done so far. */
+/** What a run has emitted and done so far. */
 export interface AssistantMessage {
   readonly role: 'assistant'
   readonly id: string
@@ -51,7 +51,7 @@ export interface ToolPart {
   readonly error?: Failure
 }
 
-/** Runs of a session that are kept, the newest ones. */
+/** Maximum runs of a session that are kept, the newest ones. */
 const TURNS_MAX = 1000
 
 export class SessionView {
@@ -76,7 +76,7 @@ export class SessionView {
     const before = this.#turns.findLastIndex((other) => other.time <= time)
     this.#turns.splice(before + 1, 0, turn)
     this.#byRun.set(run, turn)
-    // Stays in the map, so that its later events are not taken for those of a new run.
+    // Stays in the map, so that its later events are not attributed to a new run.
     if (this.#turns.length > TURNS_MAX) this.#turns.shift()!.forget()
     return turn
   }
@@ -85,7 +85,7 @@ export class SessionView {
 interface Placed<Part> {
   readonly index: number
   part: Part
-  /** It is in the ledger: retracting output does not undo it. */
+  /** The call is in the ledger: retracting output does not undo it. */
   readonly recorded: boolean
 }
 

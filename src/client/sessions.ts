@@ -8,7 +8,7 @@ import type { RequestOptions, RunFilter, RunPage, SessionFilter, SessionInfo, Se
 
 const PATH = '/native/sessions'
 
-/** Pages of events that one call reads. */
+/** Maximum pages of events that one call reads. */
 const PAGES_MAX = 10_000
 
 interface EventsPage {
@@ -67,7 +67,7 @@ export class Sessions {
     return new SessionStream(this.#transport, `${PATH}/${encodeURIComponent(session)}/events`, options)
   }
 
-  /** The conversation so far: the inputs of its runs, and what these have said and done, tool calls included. */
+  /** The conversation so far: the inputs of its runs, and their text and tool calls. */
   async messages(session: string, { signal }: RequestOptions = {}): Promise<readonly SessionMessage[]> {
     const view = new SessionView()
     let after: string | undefined
@@ -94,7 +94,7 @@ export class Sessions {
     return this.#ask(session, { method: 'PATCH', body: { name } }, options)
   }
 
-  /** Removes a session with all its runs. Runs that have not ended are stopped first. */
+  /** Removes a session with all its runs. Unfinished runs are stopped first. */
   delete(session: string, options?: RequestOptions): Promise<void> {
     return this.#ask(session, REMOVAL, options)
   }

@@ -9,8 +9,8 @@ import type { RequestOptions } from './types.ts'
 /** Options of `run.snapshot`. */
 export interface SnapshotOptions extends RequestOptions {
   /**
-   * Called with a new state when the events after the one that you have are not there any more: they were trimmed, or the log was
-   * replaced. The events that follow continue the new state.
+   * Called with a new state if the events after the previous one no longer exist: they were trimmed, or the log was replaced. Later
+   * events continue the new state.
    */
   readonly onReplaced?: (snapshot: SnapshotFrame) => void
   /** Called when the connection failed and will be retried, and with `undefined` when it has recovered. */

@@ -4,7 +4,7 @@ import { ApiError, ClientError, ConnectionError } from './errors.ts'
 import { type HeaderSource, headersFrom } from './header-source.ts'
 import { Watchdog } from './watchdog.ts'
 
-/** Where the server is, and how requests to it are made. */
+/** Address of the server, and options of requests to it. */
 export interface TransportOptions {
   /** URL of the server, including its mount path. Default: in a browser, the page's origin. */
   readonly url?: string
@@ -24,7 +24,7 @@ export interface TransportOptions {
   readonly onProblem?: OnProblem
 }
 
-/** Recognizes our server's JSON response; `none` for 204. */
+/** Recognizes a JSON response of Holdfast; `none` for 204. */
 export type ResponseCheck = ((body: Fields) => boolean) | 'none'
 
 export type Fields = Readonly<Record<string, unknown>>
@@ -38,7 +38,7 @@ export interface Request {
   readonly signal?: AbortSignal | undefined
   /** Id of the run concerned, for errors. */
   readonly run?: string
-  /** Recognizes our server's response: anything else came from a proxy, a captive portal or another server. */
+  /** Recognizes a response of Holdfast: anything else came from a proxy, a captive portal or another server. */
   readonly validate: ResponseCheck
   /** `refused`: retry only after a response that guarantees that nothing was done. */
   readonly repeat?: 'always' | 'refused'
@@ -47,7 +47,7 @@ export interface Request {
   readonly onProblem?: OnProblem | undefined
 }
 
-/** Removes what a path names. Not repeated once it may have been done: it would be answered with 404. */
+/** A DELETE request. Not repeated once it may have been done: the server would respond with 404. */
 export const REMOVAL: Partial<Request> = { method: 'DELETE', validate: 'none', repeat: 'refused' }
 
 /** Statuses that a retry may change, from any hop on the path; CDNs have their own beyond 511. */
@@ -56,8 +56,8 @@ function isTransientStatus(status: number): boolean {
 }
 
 /**
- * Statuses that a load balancer without a backend, a portal or a firewall may send instead of our server. Our server's own have
- * a known body, and are not retried.
+ * Statuses that a load balancer without a backend, a portal or a firewall may send instead of Holdfast. Holdfast's own have a known
+ * body, and are not retried.
  */
 const STAND_INS = [403, 404]
 
@@ -86,7 +86,7 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init))
   }
 
-  /** Whether requests carry headers of the caller, which may decide what it sees. */
+  /** Whether requests carry the caller's headers, which may affect the response. */
   get hasHeaders(): boolean {
     return this.#options.headers !== undefined
   }
@@ -182,7 +182,7 @@ export function connectionFailure(cause: unknown, { path, run, signal }: Request
   return new ConnectionError(`${path}: ${why}`, { run, cause })
 }
 
-/** The body, if our server sent it. */
+/** The body, if Holdfast sent it. */
 function checkedAnswer(text: string, response: Response, { path, run, validate }: Request): unknown {
   if (validate === 'none') {
     if (response.status === 204) return undefined
@@ -216,7 +216,7 @@ function parseJson(text: string): unknown {
 
 const SHOWN_CHARS = 100
 
-/** Something on the path responded instead of our server. */
+/** The error for a response that does not come from Holdfast. */
 export function foreignAnswer(
   response: Response,
   path: string,
@@ -236,7 +236,7 @@ function responseText({ status, headers, redirected }: Response, text: string): 
 
 async function refusal(response: Response, { path, run }: Request, watchdog: Watchdog): Promise<ClientError> {
   const { status, headers } = response
-  // A truncated body is not ours; the status says enough.
+  // A truncated body is not Holdfast's; the status is enough.
   const text = await watchdog.wait(response.text()).catch(() => '')
   const body = parseJson(text)
   const { code, detail, retryable, requestId, details } = isFields(body) ? body : {}

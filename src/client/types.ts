@@ -131,17 +131,17 @@ export interface LinksOptions extends RequestOptions {
 /** A run in every protocol, at one position. */
 export interface RunLinks {
   readonly run: string
-  /** Index of the last event of the log of which you have everything. */
+  /** Index of the last log event that you have completely. */
   readonly cursor: number
-  /** False if you also have a part of the next event, which another protocol repeats. */
+  /** False if you also have part of the next event, which another protocol repeats. */
   readonly exact: boolean
   readonly links: readonly RunLink[]
 }
 
-/** How one protocol names a run and a position in it. */
+/** The names of a run and a position in one protocol. */
 export interface RunLink {
   readonly protocol: string
-  /** What the protocol calls the run and its session. */
+  /** The protocol's ids of the run and its session. */
   readonly id: string
   readonly session: string
   /** Path of the run. */

@@ -1,4 +1,4 @@
-/** Collects events, so that those that arrive within one frame of the screen are shown together. */
+/** Batches events, so that those that arrive within one animation frame are rendered together. */
 
 export const TOGETHER_MS = 16
 
@@ -16,7 +16,7 @@ export class EventBatches<Event> {
     this.#timer ??= setTimeout(() => this.flush(), TOGETHER_MS)
   }
 
-  /** Applies what was collected, now. Called also if that is nothing. */
+  /** Applies the batch now, even if it is empty. */
   flush(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -25,7 +25,7 @@ export class EventBatches<Event> {
     this.#apply(events)
   }
 
-  /** Forgets what was collected. */
+  /** Drops the batch. */
   drop(): void {
     this.#events = []
   }

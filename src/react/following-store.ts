@@ -1,4 +1,7 @@
-/** What the stores behind `useRun` and `useSession` share: listeners, the persisted id, problems, and following while there is a listener. */
+/**
+ * Base class of the stores behind `useRun` and `useSession`: listeners, the persisted id, problems, and following while there is a
+ * listener.
+ */
 import { type Client, ClientError } from '../client/index.ts'
 import type { PersistedId } from './persisted-id.ts'
 
@@ -47,7 +50,7 @@ export abstract class FollowingStore<State extends FollowedState, Kind extends s
     }
   }
 
-  /** Shows nothing any more. Runs continue. */
+  /** Shows nothing. Runs continue. */
   clear(): void {
     this.select(undefined)
   }
@@ -58,7 +61,7 @@ export abstract class FollowingStore<State extends FollowedState, Kind extends s
   /** The state of an id before its first event. */
   protected abstract begin(id: string): State
 
-  /** Completes a state by what follows from it. */
+  /** Adds the derived fields of a state. */
   protected complete(state: State): State {
     return state
   }
@@ -68,7 +71,7 @@ export abstract class FollowingStore<State extends FollowedState, Kind extends s
     return true
   }
 
-  /** Shows an id, here and wherever else it is persisted. */
+  /** Shows an id, in all places where it is persisted. */
   protected select(id: string | undefined): void {
     this.#options.persistedId?.write(id)
     this.show(id)
@@ -100,7 +103,7 @@ export abstract class FollowingStore<State extends FollowedState, Kind extends s
     this.set(this.#state)
   }
 
-  /** Changes problems without telling listeners: a `set` follows. */
+  /** Changes problems without notifying listeners: a `set` follows. */
   protected note(problems: Problems<Kind>): void {
     this.#problems = { ...this.#problems, ...problems }
   }

@@ -18,13 +18,13 @@ import type { PersistedId } from './persisted-id.ts'
 export interface SessionStoreState {
   /** Id of the shown session, if there is one. */
   readonly id: string | undefined
-  /** Oldest first: the input of each run, and what the run has said and done so far. */
+  /** Oldest first: the input of each run, and its output so far. */
   readonly messages: readonly SessionMessage[]
   /** A run is being started, or has not ended. */
   readonly isBusy: boolean
   /**
-   * Why a run cannot be started, stopped or answered, or the session not be followed, or that events were trimmed. A run's own failure
-   * is in its message. `problem.retrying` is true while the client retries.
+   * Why a run cannot be started, stopped or answered, why the session cannot be followed, or that events were trimmed. A run's own
+   * failure is in its message. `problem.retrying` is true while the client retries.
    */
   readonly problem: ClientError | undefined
 }

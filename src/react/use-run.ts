@@ -23,7 +23,7 @@ export interface RunState extends RunStoreState {
   readonly stop: () => Promise<void>
   /** Answers the question of a paused run. If there are several, pass the id of one. */
   readonly answer: (answer: unknown, question?: string) => Promise<void>
-  /** Shows no run any more. The run itself continues. */
+  /** Shows no run. The run itself continues. */
   readonly clear: () => void
 }
 

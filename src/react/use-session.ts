@@ -1,4 +1,4 @@
-/** `useSession`: shows a conversation live with its earlier turns, and continues it; a reload or another tab shows the same one. */
+/** `useSession`: shows a conversation live with its earlier messages, and continues it; a reload or another tab shows the same one. */
 import { useMemo, useSyncExternalStore } from 'react'
 import type { Client } from '../client/index.ts'
 import { persistedId } from './persisted-id.ts'
@@ -24,12 +24,12 @@ export interface SessionState extends SessionStoreState {
   readonly stop: () => Promise<void>
   /** Answers the question that was asked last. If there are several, pass the id of one. */
   readonly answer: (answer: unknown, question?: string) => Promise<void>
-  /** Shows no session any more. Its runs continue. */
+  /** Shows no session. Its runs continue. */
   readonly clear: () => void
 }
 
 /**
- * Shows a conversation live with its earlier turns, and continues it. A reload or another tab shows the same one.
+ * Shows a conversation live with its earlier messages, and continues it. A reload or another tab shows the same one.
  *
  * @example
  * ```tsx

@@ -12,7 +12,7 @@ import { type MakeStream, resumableStreams, sources, type StreamInput } from './
 
 /** Options of `createResumableStreamContext`. */
 export interface CreateResumableStreamContextOptions {
-  /** Keeps the process alive until a promise settles, such as `after` of Next.js. `null` where processes live on. */
+  /** Keeps the process alive until a promise settles, such as `after` of Next.js. `null` on platforms that keep processes alive. */
   readonly waitUntil: ((promise: Promise<unknown>) => void) | null
   /** Separates the streams of several applications in one store. Default: `resumable-stream`. */
   readonly keyPrefix?: string
@@ -21,7 +21,7 @@ export interface CreateResumableStreamContextOptions {
    * Default: `sqlite:.holdfast/resumable-streams.db`.
    */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: an instance of yours that has `resumableStreams` among its components. */
+  /** Instead of `store`: your own instance that has `resumableStreams` among its components. */
   readonly holdfast?: Pick<Holdfast, 'runs'>
 }
 

@@ -1,4 +1,4 @@
-/** The component whose runs are the streams: it reads a source of this process, and the log gets every chunk. */
+/** The component whose runs are the streams: it reads a source in this process, and every chunk is logged. */
 import type { Component } from '../core/ports/component.ts'
 import { localSources, takeSource } from '../mount/local-streams.ts'
 
@@ -10,7 +10,7 @@ export interface StreamInput {
   readonly source: string
 }
 
-/** One event holds one piece. A character takes at most six bytes in it, so this is below `maxEventBytes`. */
+/** Maximum size of a piece, which is one event. A character takes at most six bytes in it, so this is below `maxEventBytes`. */
 const PIECE_CHARS_MAX = 512 * 1024
 
 const ID = 'resumable-stream'
@@ -19,7 +19,7 @@ export function sources(): Map<string, MakeStream> {
   return localSources(ID)
 }
 
-/** Serves the streams in a `holdfast()` of yours: add it to its `components`. Without one, the context has its own. */
+/** Serves the streams in your own `holdfast()`: add it to its `components`. Without one, the context has its own. */
 export const resumableStreams: Component = {
   id: ID,
   kind: 'agent',
@@ -28,7 +28,7 @@ export const resumableStreams: Component = {
   async *run(input, { signal }) {
     const makeStream = takeSource(sources(), (input as Partial<StreamInput> | null)?.source)
     const reader = makeStream().getReader()
-    // A source that cannot be cancelled does not keep the run from ending.
+    // A source that cannot be cancelled must not keep the run from ending.
     signal.addEventListener('abort', () => void reader.cancel(signal.reason).catch(() => {}), { once: true })
     for (;;) {
       const { done, value } = await reader.read()

@@ -20,7 +20,7 @@ export interface StreamDurabilities {
   close(): Promise<void>
 }
 
-/** Serves the streams in a `holdfast()` of yours: add it to its `components`. Without one, they have their own. */
+/** Serves the streams in your own `holdfast()`: add it to its `components`. Without one, they have their own. */
 export const tanstackStreams = writtenStreamComponent('tanstack-ai', 'Resumable streams of TanStack AI')
 
 const OPTIONS = ['store', 'holdfast', 'keyPrefix', 'firstChunkDeadlineMs']
@@ -43,7 +43,7 @@ export function createStreamDurability({
 
   const start = async (runId: string): Promise<OpenStream> => {
     const known = await streams.newest(runId)
-    // A producer that died may be started again; all others have the run for themselves.
+    // A producer that died may be started again. Otherwise only one producer may have the run.
     const isFree = known === undefined || known.status === 'failed'
     const started = isFree ? await streams.start(runId, { replaces: known?.id }) : undefined
     if (started === undefined) throw new Error(`run ${runId} has a producer already: use another run id`)

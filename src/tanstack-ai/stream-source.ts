@@ -1,10 +1,10 @@
-/** Which run a request is about, and from where it reads: as the adapters of TanStack AI find it. */
+/** Finds the run and the offset of a request, like the adapters of TanStack AI. */
 import { randomUUID } from 'node:crypto'
 
 /** A run without a request: for server functions that know its id. */
 export interface StreamSource {
   readonly runId: string
-  /** Where to continue: what a client had last. Default: none, so it produces or reads from the start. */
+  /** The offset after which to continue. Default: none, so it produces or reads from the start. */
   readonly offset?: string | null
 }
 

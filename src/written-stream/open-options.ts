@@ -1,4 +1,4 @@
-/** Options that every front end for written streams has, and the streams that they open. */
+/** Options shared by all front ends for written streams, and the streams that they open. */
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Component } from '../core/ports/component.ts'
 import type { Holdfast } from '../mount/holdfast.ts'
@@ -6,7 +6,7 @@ import { streamInstance } from '../mount/local-streams.ts'
 import type { HoldfastOptions } from '../mount/options.ts'
 import { WrittenStreams } from './written-streams.ts'
 
-/** Where streams are kept. */
+/** Store of the streams. */
 export interface WrittenStreamsOptions {
   /** Separates the streams of several applications in one store. Default: the id of the component. */
   readonly keyPrefix?: string
@@ -15,7 +15,7 @@ export interface WrittenStreamsOptions {
    * Default: a SQLite file below `.holdfast`.
    */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: an instance of yours that has the component of these streams among its components. */
+  /** Instead of `store`: your own instance that has the component of these streams among its components. */
   readonly holdfast?: Pick<Holdfast, 'runs'>
 }
 
@@ -26,7 +26,7 @@ export interface OpenedStreams {
   readonly close: () => Promise<void>
 }
 
-/** Opens nothing yet. `names`: the options that `caller` knows. Throws `invalid_request` for invalid ones. */
+/** Opens nothing yet. `names`: the valid options of `caller`. Throws `invalid_request` for invalid ones. */
 export function openStreams(
   caller: string,
   component: Component,

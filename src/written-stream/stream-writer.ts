@@ -7,7 +7,7 @@ import { createEvent } from '../core/ports/component.ts'
 /** Name of the custom events that are the chunks of a stream. */
 export const CHUNK = 'stream.chunk'
 
-/** Chunks that were appended and are not durable yet. A producer that waits for `append` has as many as it appends at once. */
+/** Maximum chunks that were appended and are not durable yet. A producer that awaits `append` has at most one batch of them. */
 const UNACKNOWLEDGED_MAX = 10_000
 
 interface Acknowledgement {
@@ -48,7 +48,7 @@ export class StreamWriter {
     if (failure !== undefined && this.#end.error === undefined) throw failure
   }
 
-  /** What the run emits. */
+  /** The events that the run emits. */
   async *emissions(signal: AbortSignal): AsyncGenerator<Event, void, void> {
     for (;;) {
       while (this.#chunks.length > 0) yield createEvent('custom.emitted', { name: CHUNK, value: this.#chunks.shift() })
@@ -58,12 +58,12 @@ export class StreamWriter {
     }
   }
 
-  /** The log has the oldest chunk that was not acknowledged. */
+  /** Acknowledges the oldest unacknowledged chunk. */
   acknowledge(index: number): void {
     this.#unacknowledged.shift()?.resolve(index)
   }
 
-  /** The run has ended, with `failure` unless it has completed. */
+  /** Ends the writer because the run has ended, with `failure` unless it completed. */
   close(failure: unknown): void {
     this.#isOver = true
     for (const { reject } of this.#unacknowledged.splice(0))

@@ -29,7 +29,7 @@ export interface StartOptions {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** A component whose runs emit what the process that started them appends. */
+/** A component whose runs emit the chunks that the process that started them appends. */
 export function writtenStreamComponent(id: string, description: string): Component {
   return {
     id,
@@ -57,7 +57,7 @@ export class WrittenStreams {
     return newestRun(this.#runs, this.#component, this.#sessionOf(stream))
   }
 
-  /** Undefined if another one has started the stream. */
+  /** Undefined if another process has started the stream. */
   async start(stream: string, { replaces = '', metadata = {} }: StartOptions): Promise<OpenStream | undefined> {
     const source = randomUUID()
     const sources = localSources<StreamWriter>(this.#component)
@@ -87,7 +87,7 @@ export class WrittenStreams {
     await handle.result({ signal: either })
   }
 
-  /** The chunks that the log has now, without waiting for more. */
+  /** The chunks that are logged now, without waiting for more. */
   async stored(run: string): Promise<WrittenChunk[]> {
     const handle = this.#runs.open(run)
     const { events } = await handle.get()
@@ -116,7 +116,7 @@ export class WrittenStreams {
     this.#closed.abort(reason)
   }
 
-  /** What the log delivers is durable. Never rejects. */
+  /** Acknowledges chunks that the log delivers: they are durable. Never rejects. */
   async #acknowledge(run: string, writer: StreamWriter): Promise<void> {
     try {
       for await (const { index } of this.chunks(run, -1, this.#closed.signal)) writer.acknowledge(index)
@@ -136,7 +136,7 @@ function chunkIn(event: LoggedEvent): WrittenChunk | undefined {
   return { index: event.index, value: event.data.value }
 }
 
-/** The run does not exist, or was deleted. */
+/** Whether the run does not exist or was deleted. */
 export function isNotFound(cause: unknown): boolean {
   return cause instanceof ApiError && cause.code === 'not_found'
 }

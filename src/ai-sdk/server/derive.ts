@@ -1,4 +1,4 @@
-/** What a chunk of a UI message stream means, for every other protocol. */
+/** Derives events from the chunks of a UI message stream, for all other protocols. */
 import { createEvent } from '../../core/ports/component.ts'
 import type { Event } from '../../core/model/event.ts'
 import type { Chunk } from '../chunks.ts'

@@ -1,4 +1,4 @@
-/** The component whose runs are UI message streams of routes: every chunk is in the log before a client gets it. */
+/** The component whose runs are the UI message streams of routes: every chunk is logged before a client gets it. */
 import type { UIMessageChunk } from 'ai'
 import { RunFailure } from '../../core/execution/run-failure.ts'
 import { type Component, createEvent, type Emission, emitTogether } from '../../core/ports/component.ts'
@@ -6,7 +6,7 @@ import { localSources, takeSource } from '../../mount/local-streams.ts'
 import type { Chunk } from '../chunks.ts'
 import { derivedEvents, type ToolNames } from './derive.ts'
 
-/** Makes the stream. The signal is aborted when the run is stopped. */
+/** Creates the stream. The signal is aborted when the run is stopped. */
 export type MakeChunks = (signal: AbortSignal) => Promise<ReadableStream<UIMessageChunk>>
 
 const ID = 'durable-stream'
@@ -21,7 +21,7 @@ export const SOURCE = 'durableSource'
 /** Characters of a delta in one event. A character takes at most six bytes, and each delta is in the log twice. */
 const DELTA_CHARS_MAX = 256 * 1024
 
-/** Serves durable streams in a `holdfast()` of yours: add it to its `components`. */
+/** Serves durable streams in your own `holdfast()`: add it to its `components`. */
 export const durableStreamComponent: Component = {
   id: ID,
   kind: 'agent',

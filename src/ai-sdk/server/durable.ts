@@ -1,4 +1,4 @@
-/** Streams of routes that exist, kept in a log: they outlive their connections, and can be resumed and stopped. */
+/** Makes the streams of existing routes durable: they outlive their connections, and can be resumed and stopped. */
 import { randomUUID } from 'node:crypto'
 import type { UIMessage, UIMessageChunk } from 'ai'
 import { HoldfastError } from '../../core/model/errors.ts'
@@ -21,15 +21,15 @@ export type DurableSource = StreamResult | ReadableStream<UIMessageChunk>
 /** A function gets a signal that is aborted when the chat is stopped: pass it to `streamText` as `abortSignal`. */
 export type DurableInput = DurableSource | ((signal: AbortSignal) => DurableSource | PromiseLike<DurableSource>)
 
-/** The body that `useChat` sends, or those of its fields that you have. */
+/** The body that `useChat` sends, or the fields of it that you have. */
 export interface DurableChat {
   /** Id of the chat. */
   readonly id: string
-  /** What the client sent: the last one is kept for the history, and says whether the stream continues a message. */
+  /** Messages that the client sent. The last one is kept for the history, and decides whether the stream continues a message. */
   readonly messages?: readonly UIMessage[]
   readonly trigger?: string
   readonly messageId?: string
-  /** Whose chat it is. Default: the principal `local`. */
+  /** Owner of the chat. Default: the principal `local`. */
   readonly principal?: Principal
 }
 
@@ -37,21 +37,21 @@ export interface DurableChat {
 export interface DurableStreamsOptions {
   /** As in `holdfast()`. Default: `sqlite:.holdfast/durable-streams.db`. */
   readonly store?: HoldfastOptions['store']
-  /** Instead of `store`: an instance of yours that has `durableStreamComponent` among its components. */
+  /** Instead of `store`: your own instance that has `durableStreamComponent` among its components. */
   readonly holdfast?: Pick<Holdfast, 'chats' | 'clientFor'>
   /** Keeps the process alive until a promise settles, such as `after` of Next.js. Default: the process lives. */
   readonly waitUntil?: (promise: Promise<unknown>) => void
 }
 
-/** Whose chat a request is about. */
+/** Owner of the chat that a request concerns. */
 export interface ChatOwner {
-  /** Whose chat it is. Default: the principal `local`. */
+  /** Owner of the chat. Default: the principal `local`. */
   readonly principal?: Principal
 }
 
-/** Durable streams of one store, made by `createDurableStreams`. */
+/** Durable streams of one store, created by `createDurableStreams`. */
 export interface DurableStreams {
-  /** Reads the stream to its end, whoever listens, and returns it from the log as a response for `useChat`. */
+  /** Reads the stream to its end, whether or not anybody listens, and returns it from the log as a response for `useChat`. */
   durable(source: DurableInput, chat: DurableChat): Promise<Response>
   /** The response to a `useChat` that resumes: the newest message from its start, or 204 if there is nothing to resume. */
   resume(chatId: string, owner?: ChatOwner): Promise<Response>

@@ -20,13 +20,13 @@ function streams(): DurableStreams {
   return (shared ??= createDurableStreams())
 }
 
-/** In a route: `return durable(streamText(…), body)`. The stream is read to its end, whoever listens, and every chunk is in the log. */
+/**
+ * In a route: `return durable(streamText(…), body)`. The stream is read to its end, whether or not anybody listens, and every chunk
+ * is logged.
+ */
 export const durable: DurableStreams['durable'] = (source, chat) => streams().durable(source, chat)
 
-/**
- * Chats whose streams are durable. In a route for `GET …/{id}/stream`: `return chats.resume(id)`, which is the newest message from its start,
- * or 204.
- */
+/** Durable chats. In a route for `GET …/{id}/stream`: `return chats.resume(id)`, which is the newest message from its start, or 204. */
 export const chats: Pick<DurableStreams, 'load' | 'resume' | 'stop'> = {
   load: (chatId, owner) => streams().load(chatId, owner),
   resume: (chatId, owner) => streams().resume(chatId, owner),

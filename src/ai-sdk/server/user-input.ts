@@ -1,10 +1,10 @@
-/** The input of a durable run: what the user said, for history and for people who look at the run. */
+/** The input of a durable run: the user's message, for the history and for people who inspect the run. */
 import type { UIMessage } from 'ai'
 
-/** Files are kept by address; their data is the application's. */
+/** Files are kept by URL; the application stores their data. */
 const DATA_URL_CHARS_MAX = 256 * 1024
 
-/** Null if the client continues a message of the assistant. */
+/** Null if the client continues an assistant message. */
 export function inputOf(message: UIMessage | undefined): unknown {
   if (message?.role !== 'user') return null
   const text = message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')

@@ -1,4 +1,4 @@
-/** Applies one event to a chat: adds chunks to the message, and shows them as frames while this view is on. */
+/** Applies one event to a chat: adds chunks to the message, and sends them as frames while this view is active. */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import { actorKey } from '../../core/structure/actors.ts'
 import type { Chunk } from '../chunks.ts'
@@ -15,9 +15,9 @@ export interface EmitOptions {
   /** Default: the current one. */
   readonly step?: number
   readonly recorded?: boolean
-  /** Key of the actor whose output it is. Default: the event's. */
+  /** Key of the actor that emitted the output. Default: the event's actor. */
   readonly actor?: string
-  /** The call that it ends. */
+  /** The tool call that it ends. */
   readonly ends?: OpenTool
 }
 
@@ -48,7 +48,7 @@ export class ChatWriter {
     return this.event.actor === undefined
   }
 
-  /** The state that was given stays as it is; that of this writer is changed in place. */
+  /** Copies the given state; changes the writer's own state in place. */
   set(changes: Partial<ChatState>): void {
     this.state = this.#isOwnState ? Object.assign(this.state, changes) : { ...this.state, ...changes }
     this.#isOwnState = true
@@ -75,7 +75,7 @@ export class ChatWriter {
     this.show(chunk)
   }
 
-  /** Sends a chunk that is not part of the message's standing chunks, or repeats one that is. */
+  /** Sends a chunk that is not part of the message, or repeats one that is. */
   show(chunk: Chunk): void {
     if (this.state.visibility !== 'open') return
     const { position } = this.state
@@ -93,14 +93,14 @@ export class ChatWriter {
     if (end === 'run') this.set({ position, visibility: 'ended' })
   }
 
-  /** Ends this view without an end of the message: the client must replay it. */
+  /** Ends this view without ending the message: the client must replay it. */
   cut(): void {
     if (this.state.visibility !== 'open') return
     this.frames.push({ position: this.state.position, chunk: undefined, end: 'cut' })
     this.set({ visibility: 'ended' })
   }
 
-  /** Begins this view: the message, and the chunks that it has. */
+  /** Starts this view: the message, and its chunks so far. */
   begin(chunks: readonly StandingChunk[], given?: string): void {
     const { run, session, message } = this.state
     this.set({ visibility: 'open', position: 0 })
@@ -115,7 +115,7 @@ export class ChatWriter {
     this.emit({ type: 'start-step' })
   }
 
-  /** Begins the step that is due before the component's next output. */
+  /** Starts the step that is due before the component's next output. */
   beginDueStep(): void {
     if (!this.state.stepDue) return
     this.closeText()
@@ -137,7 +137,7 @@ export class ChatWriter {
     this.set({ text: undefined })
   }
 
-  /** A part that is not text. What the component says after it is another part. */
+  /** Adds a part that is not text. Later text of the component is another part. */
   addPart(chunk: Chunk): void {
     if (this.isOwn) {
       this.closeText()

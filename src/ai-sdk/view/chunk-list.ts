@@ -1,6 +1,6 @@
 /**
- * The chunks of a run that stand. Persistent: adding one shares the others. Deltas of one part that follow each other are one node, so
- * a long answer takes little more memory than its text.
+ * The chunks of a run that are not retracted. Persistent: adding one shares the others. Consecutive deltas of one part share a node,
+ * so a long text takes little more memory than its characters.
  */
 import {
   addPiece,
@@ -19,17 +19,17 @@ export interface StandingChunk {
   readonly log: number
   /** Key of the actor. */
   readonly actor: string
-  /** It is about recorded work. */
+  /** Whether it belongs to recorded work. */
   readonly recorded: boolean
-  /** Leg that began its message. */
+  /** Number of the answer that started its message. */
   readonly message: number
   /** Number of the step whose parts it changes. */
   readonly step: number
-  /** The call that it ends, as it was before. */
+  /** The call that it ends, in its state before. */
   readonly ends?: OpenTool | undefined
 }
 
-/** The newest, and the list before it. */
+/** The newest chunk, and the list before it. */
 export interface ChunkList {
   readonly previous: ChunkList | undefined
   /** The chunk, or the first of several deltas. */
@@ -71,7 +71,7 @@ function partOf(chunk: Chunk): string | undefined {
   return 'id' in chunk ? chunk.id : undefined
 }
 
-/** Deltas with more than their text are kept one by one. */
+/** Deltas with more than text are kept one by one. */
 function deltaOf(chunk: Chunk): string | undefined {
   if ('providerMetadata' in chunk) return undefined
   if (chunk.type === 'tool-input-delta') return chunk.inputTextDelta
@@ -96,7 +96,7 @@ export function newestChunks(
   return found.toReversed()
 }
 
-/** Newest first, and deltas of one part that follow each other as one: as cheap as the parts are few. */
+/** Newest first, with consecutive deltas of one part joined: as cheap as the parts are few. */
 export function* joinedChunks(list: ChunkList | undefined): Generator<StandingChunk, void, void> {
   for (let at = list; at !== undefined; at = at.previous) {
     const { first, deltas } = at

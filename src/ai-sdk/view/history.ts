@@ -1,4 +1,4 @@
-/** The messages of a chat, folded from its logs: the same that a client has after streaming all of them. */
+/** Folds the logs of a chat into its messages: the same that a client has after streaming all of them. */
 import type { ContentPart } from '../../core/model/conversation.ts'
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Run } from '../../core/model/run.ts'
@@ -20,29 +20,29 @@ export interface StoredUIMessage {
   readonly metadata?: unknown
 }
 
-/** What a start notes about the user message that it was made of. */
+/** What a start records about its user message. */
 export interface MessageNote {
   readonly message?: string
   readonly metadata?: unknown
-  /** The client regenerated an answer or edited a message. */
+  /** The client regenerated a response or edited a message. */
   readonly rewrites?: boolean
 }
 
-/** The metadata of a run where its `MessageNote` is. */
+/** Key of the `MessageNote` in a run's metadata. */
 export const NOTE = 'aiSdk'
 
 export interface UserMessagesState {
   readonly chat: ChatState
-  /** Of the newest message. */
+  /** The user's words before the newest message. */
   readonly words: UserWords | undefined
 }
 
-/** What the user said before a message. Linked, because states share it: a run may have thousands of messages. */
+/** The user's words before a message. A linked list, because states share it: a run may have thousands of messages. */
 interface UserWords {
-  /** The leg that began the message. */
+  /** Number of the answer that started the message. */
   readonly leg: number
   readonly parts: readonly UIMessagePart[]
-  /** Of the message before. */
+  /** The words before the previous message. */
   readonly earlier: UserWords | undefined
 }
 
@@ -59,7 +59,7 @@ export function userMessagesProjection(tools: ChatView['tools']): Projection<Use
   }
 }
 
-/** A message before its parts are built: a run may continue the last message of the one before. */
+/** A message whose parts are not built yet: a run may continue the last message of the previous run. */
 interface Draft {
   readonly id: string
   readonly role: StoredUIMessage['role']
@@ -105,7 +105,7 @@ export function joinMessages(runs: readonly RunMessages[]): readonly StoredUIMes
   return runs.reduce(addRun, [] as readonly Draft[]).map(messageOf)
 }
 
-/** Built once: runs are joined to learn their size, and again with those beside them. */
+/** Cached: runs are joined once to learn their size, and again with their neighbours. */
 const built = new WeakMap<Draft, StoredUIMessage>()
 
 function messageOf(draft: Draft): StoredUIMessage {
@@ -117,7 +117,7 @@ function messageOf(draft: Draft): StoredUIMessage {
   return message
 }
 
-/** A regenerated answer or an edited message replaces what followed it; an answered one continues. */
+/** A regenerated response or an edited message replaces what followed it; an answered one continues. */
 function addRun(before: readonly Draft[], { rewrites, drafts }: RunMessages): readonly Draft[] {
   const [first, ...rest] = drafts
   const last = before.at(-1)
@@ -127,7 +127,7 @@ function addRun(before: readonly Draft[], { rewrites, drafts }: RunMessages): re
   return [...(at < 0 ? before : before.slice(0, at)), ...drafts]
 }
 
-/** What the user said, and the answer. */
+/** The user's message and the response. */
 function pairOf(
   run: Run,
   chat: ChatState,
@@ -150,14 +150,14 @@ function pairOf(
   return [{ ...user, ...(metadata !== undefined && { metadata }) }, answer]
 }
 
-/** As the chunks of the stream give it. */
+/** The metadata, as the stream's chunks produce it. */
 function metadataOf(run: Run, { ended, message }: ChatState, leg: number, chunks: readonly Chunk[]): unknown {
   const given = chunks.flatMap((chunk) => (chunk.type === 'message-metadata' ? [chunk.messageMetadata] : []))
   const start = { holdfast: { run: run.id, session: run.session } }
   return [...given, ...(leg === message.leg && ended !== undefined ? [ended] : [])].reduce(merge, start)
 }
 
-/** Deeply, as the client does. */
+/** Merges deeply, as the client does. */
 function merge(base: unknown, over: unknown): unknown {
   if (!isRecord(base) || !isRecord(over)) return over ?? base
   const merged: Record<string, unknown> = { ...base }

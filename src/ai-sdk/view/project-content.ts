@@ -9,7 +9,7 @@ export function cite(writer: ChatWriter, { data }: LoggedEventOf<'source.cited'>
   writer.addPart({ type: 'source-url', sourceId, url, ...(title !== undefined && { title }) })
 }
 
-/** A file if it is one; otherwise its pieces as they come: sending the whole artifact with every piece would be quadratic. */
+/** Sends a file if it is complete, otherwise its pieces: sending the whole artifact with every piece would be quadratic. */
 export function addArtifact(writer: ChatWriter, { data }: LoggedEventOf<'artifact.added'>): void {
   const { mediaType, url, bytes, append = false } = data
   if (url !== undefined) return writer.addPart({ type: 'file', url, mediaType })

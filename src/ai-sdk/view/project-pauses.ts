@@ -1,4 +1,4 @@
-/** Projects questions and answers. A stream ends where its run pauses; the answer begins the next leg. */
+/** Projects questions and answers. A stream ends when its run pauses; the answer starts the next stream. */
 import type { Question, LoggedEventOf } from '../../core/model/event.ts'
 import { actorKey } from '../../core/structure/actors.ts'
 import type { ChatWriter } from './chat-writer.ts'
@@ -8,7 +8,7 @@ import { questionToolCall, decisionOf } from '../../core/structure/question-tool
 
 export function pause(writer: ChatWriter, { data: { questions }, run, index }: LoggedEventOf<'run.paused'>): void {
   writer.closeText()
-  // Results of the client that the log has not repeated by now will not come.
+  // The log will not repeat client results that it has not repeated by now.
   const tools = [...writer.state.tools].filter(([, { state }]) => state !== 'answered')
   if (tools.length < writer.state.tools.size) writer.set({ tools: new Map(tools) })
   const known = new Set(writer.state.waiting.map(({ id }) => id))
@@ -43,11 +43,11 @@ export function resume(writer: ChatWriter, { data: { answers }, run }: LoggedEve
       if (id !== undefined) answered.set(id, leg)
   writer.set({ leg, answered, waiting: [], pausedAt: undefined, stepDue: true })
   if (waiting.some((question) => questionToolCall(run, question) !== undefined)) writer.set({ hasResults: true })
-  // Calls of earlier messages that end later are shown again: a client finds only those of the current one.
+  // Calls of earlier messages that end later are shown again: a client finds only those of the current message.
   if (isNewMessage) writer.set({ message: { leg, restart: 0 }, tools: new Map() })
   const { view } = writer
   if (view.leg === leg && view.restart === 0)
-    // Those that were told of the first pause lack what others did meanwhile.
+    // Clients that saw the first pause lack what other branches did meanwhile.
     writer.begin(isNewMessage ? [] : newestChunks(chunks, ({ log }) => log > pausedAt))
   else if (isNewMessage && writer.state.visibility === 'open')
     writer.set({ visibility: 'ended', endedAt: writer.state.askedAt })

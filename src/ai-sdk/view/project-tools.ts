@@ -1,4 +1,4 @@
-/** Projects tool calls: input as it is drafted, preliminary output, result. */
+/** Projects tool calls: streamed input, preliminary output, result. */
 import type { LoggedEventOf } from '../../core/model/event.ts'
 import type { ChatWriter, EmitOptions } from './chat-writer.ts'
 import { toolCallId } from '../../core/structure/question-tool-call.ts'
@@ -28,13 +28,13 @@ export interface ToolInput {
   readonly name: string
   readonly input: unknown
   readonly recorded: boolean
-  /** Key of the actor whose call it is. Default: the event's. */
+  /** Key of the actor that made the call. Default: the event's actor. */
   readonly actor?: string
-  /** Additions to what is known of the call. */
+  /** Additional facts about the call. */
   readonly about?: Partial<OpenTool>
 }
 
-/** Shows the input of a call, unless it was shown. */
+/** Shows the input of a call, unless it was shown already. */
 export function addCall(writer: ChatWriter, id: string, { name, input, about, ...options }: ToolInput): void {
   const { index } = writer.event
   const known = writer.state.tools.get(id)

@@ -8,7 +8,7 @@ type Started = LoggedEventOf<'step.started' | 'actor.started'>
 type Ended = LoggedEventOf<`step.${'completed' | 'failed' | 'skipped'}` | `actor.${'completed' | 'failed'}`>
 
 export function startWork(writer: ChatWriter, event: Started): void {
-  // The request to a model is not a step of its own: its text and tool calls are shown.
+  // A model request is not shown as a step: its text and tool calls are shown instead.
   if (event.type === 'step.started' && event.data.kind === 'model') return
   const { step } = writer.state.work.get(idOf(event)) ?? writer.state
   show(writer, event, { step, data: dataOf(event) })

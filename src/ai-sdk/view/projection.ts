@@ -1,4 +1,7 @@
-/** Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions in words. */
+/**
+ * Projects a log to the UI message stream of the AI SDK: one assistant message per run, or several if it asks questions that are
+ * answered with text.
+ */
 import type { Failure, LoggedEvent, LoggedEventOf } from '../../core/model/event.ts'
 import type { ViewKind } from '../../core/delivery/view-cache.ts'
 import { type JsonTemplate, TemplateMemo } from '../../core/model/json-template.ts'
@@ -50,7 +53,7 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
   }
 }
 
-/** Texts that continue the open part: each is one chunk. */
+/** Texts that continue the open part: each produces one chunk. */
 function continueText(state: ChatState, stretch: TextStretch): TextsStep<ChatState, ChatFrame> | undefined {
   const { text: open, relay, visibility, position } = state
   if (open?.kind !== 'text' || open.message !== stretch.message || relay !== undefined) return undefined
@@ -183,13 +186,13 @@ function reasonOf(finish: string | undefined): FinishReason {
   return finish === 'length' || finish === 'content-filter' ? finish : 'stop'
 }
 
-/** The client ignores what follows an error; `finish` stops those that reconnect until they see it. */
+/** The client ignores everything after an error; `finish` stops clients that reconnect until they see it. */
 function fail(writer: ChatWriter, status: 'failed' | 'rejected', errorText: string): void {
   const finish: Chunk = { type: 'finish', finishReason: 'error', messageMetadata: { holdfast: { status } } }
   end(writer, [{ type: 'error', errorText }, finish])
 }
 
-/** `abort` alone says nothing to the client. */
+/** A client shows nothing for `abort` alone. */
 function cancel(writer: ChatWriter, { data: { reason } }: LoggedEventOf<'run.cancelled'>): void {
   const messageMetadata = { holdfast: { status: 'cancelled' } }
   writer.set({ ended: messageMetadata })

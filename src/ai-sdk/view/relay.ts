@@ -1,6 +1,6 @@
 /**
- * The chunks of a stream that a route made durable, shown as they came (decision 19). How it ended is said by our terminal event, so that
- * success is said only for `run.completed` (RUN-3).
+ * Relays the chunks of a stream that a route made durable (decision 19). Holdfast's terminal event reports the end, so that success
+ * is reported only for `run.completed` (RUN-3).
  */
 import type { LoggedEvent } from '../../core/model/event.ts'
 import type { Chunk } from '../chunks.ts'
@@ -11,7 +11,7 @@ type Received = Extract<LoggedEvent, { type: 'upstream.received' }>
 type Start = Extract<Chunk, { type: 'start' }>
 type Finish = Extract<Chunk, { type: 'finish' }>
 
-/** The message begins when its source says so: a source may continue a message that the client has. */
+/** The source starts the message itself: it may continue a message that the client has. */
 export function beginRelay(writer: ChatWriter): void {
   writer.set({ relay: { isVerbatim: true, hasBegun: false, isStepOpen: false } })
 }
@@ -58,7 +58,7 @@ function add(writer: ChatWriter, chunk: Chunk): void {
       return writer.emit(chunk)
     case 'finish':
       return change(writer, { finish: chunk })
-    // The run fails, and says why.
+    // The run fails, and reports the reason.
     case 'error':
     case 'abort':
       return undefined
@@ -67,7 +67,7 @@ function add(writer: ChatWriter, chunk: Chunk): void {
   }
 }
 
-/** The end of a completed run, with what the source said about it. */
+/** Ends a completed run, with the fields of the source's `finish`. */
 export function endRelay(writer: ChatWriter, { finishReason, messageMetadata }: Finish): Finish {
   const given = writer.state.relay?.finish
   if (given?.messageMetadata !== undefined)

@@ -1,6 +1,6 @@
 /**
- * Retracts output of a discarded attempt. The client can take back the parts of its current step (`reset-step`). If earlier steps are
- * concerned, its stream is cut and the message is replayed without them.
+ * Retracts output of a discarded attempt. The client can take back the parts of its current step (`reset-step`). If earlier steps
+ * are affected, its stream is cut and the message is replayed without them.
  */
 import { type DiscardedAttempt, retractedFrom, workRetractedFrom } from '../../core/structure/retraction.ts'
 import { type Chunk, toolCallOf } from '../chunks.ts'
@@ -31,7 +31,7 @@ export function retract(writer: ChatWriter, event: DiscardedAttempt): void {
   } else if (view.restart === restarts && view.leg === leg) {
     writer.begin(newestChunks(writer.state.chunks, ({ message }) => message === leg))
   }
-  // What follows is another part, so that a long text is not changed by every retraction.
+  // Later text is another part, so that a retraction does not change a long text each time.
   writer.closeText()
 }
 
@@ -42,10 +42,7 @@ interface RetractionResult {
   readonly isTextGone: boolean
 }
 
-/**
- * Looks at the chunks since `from`. Boundaries of steps stay, and so does a call whose result stands, and the end of a text whose
- * beginning does.
- */
+/** Visits the chunks since `from`. Keeps step boundaries, calls whose result is kept, and the end of a text whose beginning is kept. */
 function withoutRetracted(newest: ChunkList | undefined, event: DiscardedAttempt): RetractionResult {
   const { from } = event.data
   const since = newestChunks(newest, ({ log }) => log >= from)
@@ -90,7 +87,7 @@ function reopenTools(writer: ChatWriter, dropped: readonly StandingChunk[]): voi
   }
 }
 
-/** Work whose end is retracted but whose start stands is open again. Newest first. */
+/** Newest first: work whose end is retracted but whose start is not is open again. */
 function reopenWork(writer: ChatWriter, dropped: readonly StandingChunk[]): void {
   for (const { chunk, step } of dropped.toReversed()) {
     if (!('data' in chunk) || chunk.id === undefined || !WORK.has(chunk.type)) continue

@@ -1,29 +1,29 @@
-/** What the chat view knows of a run. Immutable: nodes and maps are shared by all checkpoints. */
+/** State of the chat view. Immutable: all checkpoints share nodes and maps. */
 import type { Question, Usage } from '../../core/model/event.ts'
 import type { TemplateMemo } from '../../core/model/json-template.ts'
 import type { Chunk } from '../chunks.ts'
 import type { ChunkList } from './chunk-list.ts'
 
 /**
- * Which stream of a run: it begins with a leg, or, if retracted output had been sent in earlier steps, with what is left of the message
- * after that restart.
+ * Identifies a stream of a run: it starts with an answer or, if retracted output had been sent in earlier steps, with the rest of
+ * the message after that restart.
  */
 export interface ViewStart {
   readonly leg: number
-  /** 0: none. */
+  /** Number of restarts. */
   readonly restart: number
 }
 
 /** A tool call without a result. */
 export interface OpenTool {
-  /** `answered`: the client has given its result; the log may repeat it. */
+  /** `answered`: the client has sent its result; the log may repeat it. */
   readonly state: 'drafting' | 'called' | 'answered'
   readonly step: number
   /** Index of the event that created its part. */
   readonly createdAt: number
   /** Index of the event that completed its input. */
   readonly calledAt?: number
-  /** The part was made for a question without a call, so its answer is its output. */
+  /** The part was made up for a question without a call, so the answer is its output. */
   readonly asks?: true
   readonly denied?: true
 }
@@ -41,7 +41,7 @@ export interface WorkData {
   readonly kind?: string
   readonly component?: string
   readonly parent?: string
-  /** Who performs the step, if it is not the run's own component. */
+  /** The actor that performs the step, if it is not the run's own component. */
   readonly actor?: string
   readonly error?: string
   readonly reason?: string
@@ -57,23 +57,23 @@ export interface OpenText {
 export interface ChatState {
   readonly run: string
   readonly session: string
-  /** Answers so far. */
+  /** Number of answers so far. */
   readonly leg: number
-  /** The leg that began the current message, and the stream that replays it. */
+  /** The answer that started the current message, and the stream that replays it. */
   readonly message: ViewStart
   /** Chunks of all messages. */
   readonly chunks: ChunkList | undefined
   readonly step: number
-  /** What the component says next begins a new step. */
+  /** The component's next output starts a new step. */
   readonly stepDue: boolean
-  /** The step has a result of a tool: a client would send the message again if it was the last one. */
+  /** The step has a tool result: a client would send the message again if it was the last one. */
   readonly hasResults: boolean
   readonly text: OpenText | undefined
   /** Of the chunks of texts. */
   readonly textTemplate: TemplateMemo
   /** Text and reasoning parts so far. */
   readonly texts: number
-  /** Characters of the component's own text that stand. */
+  /** Characters of the component's own text that are not retracted. */
   readonly textChars: number
   readonly tools: ReadonlyMap<string, OpenTool>
   /** Steps and actors that have not ended, by the id of their part. */
@@ -83,12 +83,12 @@ export interface ChatState {
   readonly pausedAt: number | undefined
   /** Index of the newest pause. */
   readonly askedAt: number
-  /** By question, and by the call that it was about: the leg that its answer began. */
+  /** By question, and by its call: the number of the answer. */
   readonly answered: ReadonlyMap<string, number>
   readonly restarts: number
   readonly finish: string | undefined
   readonly usage: Usage | undefined
-  /** Of a stream that a route made durable: how its own chunks are shown. */
+  /** Set for a stream that a route made durable. */
   readonly relay?: Relay | undefined
   /** Id of the first message, if a durable stream has named it. */
   readonly messageId?: string | undefined
@@ -98,21 +98,21 @@ export interface ChatState {
   readonly visibility: 'pending' | 'open' | 'ended'
   /** Number of the next chunk of this view. */
   readonly position: number
-  /** Index of the pause with which its message ended, if another message began. */
+  /** Index of the pause that ended its message, if another message has started. */
   readonly endedAt?: number
 }
 
 export interface Relay {
-  /** The last chunk was kept as it came: what is derived from it is not shown. */
+  /** The last chunk was relayed unchanged: events derived from it are not shown. */
   readonly isVerbatim: boolean
   readonly hasBegun: boolean
   readonly isStepOpen: boolean
-  /** The end as the source says it. It waits for our terminal event. */
+  /** The source's `finish`. It waits for Holdfast's terminal event. */
   readonly finish?: Extract<Chunk, { type: 'finish' }>
 }
 
 export interface ChatFrame {
-  /** Number of the chunk. Those that close a stream at a pause have none of their own: what follows after the answer has it. */
+  /** Number of the chunk. Chunks that close a stream at a pause share their numbers with those after the answer. */
   readonly position: number
   readonly chunk: Chunk | '[DONE]' | undefined
   /** `chunk` as JSON, if it is known. */

@@ -13,7 +13,7 @@ export function toUiParts(chunks: Iterable<Chunk>): readonly UIMessagePart[] {
   return parts.list
 }
 
-/** What chunks of durable streams may have besides those that we make. */
+/** Fields that chunks of durable streams may have besides those that Holdfast makes. */
 interface Extras {
   readonly providerMetadata?: unknown
   readonly providerExecuted?: boolean
@@ -157,14 +157,14 @@ class PartList {
     }
   }
 
-  /** Takes the parts of the current step back. */
+  /** Removes the parts of the current step. */
   #resetStep(): void {
     const kept = this.list.findLastIndex(({ type }) => type === 'step-start') + 1
     this.list.splice(kept)
     for (const [key, place] of this.#places) if (place >= kept) this.#places.delete(key)
   }
 
-  /** Replaces a part that is there, or adds it. */
+  /** Replaces an existing part, or adds it. */
   #put(key: string, part: UIMessagePart, isNew = false): void {
     const place = isNew ? undefined : this.#places.get(key)
     if (place !== undefined) this.list[place] = part

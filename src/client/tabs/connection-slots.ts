@@ -2,7 +2,7 @@
 
 /** Maximum open streams. With the polling connection, this leaves one of six connections for other requests. */
 const STREAMS_MAX = 4
-/** How long the polling connection waits for news of one run. All runs without a stream share it in turn. */
+/** How long the polling connection waits for events of one run. All runs without a stream share it, round-robin. */
 const TURN_MS = 1000
 
 export class ConnectionSlots {
@@ -49,8 +49,8 @@ export class ConnectionSlots {
   }
 
   /**
-   * Runs `work` when it is this run's turn, for at most the given time. All other runs wait meanwhile, so it must wait for
-   * nothing else: no retry delay, no slow response.
+   * Runs `work` when it is this run's turn, for at most the given time. All other runs wait meanwhile, so it must not wait for
+   * anything else: no retry delay, no slow response.
    */
   async turn<Result>(work: (ms: number) => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const name = `${this.#name}:turn`

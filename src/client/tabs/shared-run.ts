@@ -29,7 +29,7 @@ interface Reader {
   readonly inbox: Inbox
   readonly position: Position
   readonly options: FollowOptions
-  /** It was informed that the connection fails. */
+  /** The reader was told that the connection fails. */
   isInformed: boolean
 }
 
@@ -41,7 +41,7 @@ export class SharedRun {
   readonly #readers = new Set<Reader>()
   readonly #closed = new AbortController()
   #sentAt = 0
-  /** This tab reads the log for all. */
+  /** Whether this tab reads the log for all. */
   #isLeading = false
   /** Whether this tab leads, once that is known. */
   #leads: Promise<boolean> | undefined
@@ -151,7 +151,7 @@ export class SharedRun {
     } catch (cause) {
       taken.abort()
       if (this.#closed.signal.aborted) return
-      // A stolen lock rejects with an AbortError; our own requests fail with our own errors.
+      // A stolen lock rejects with an AbortError; requests fail with client errors.
       if (!(cause instanceof DOMException && cause.name === 'AbortError')) return this.#fail(cause)
       await this.#holdLead((work) => this.#slots.lead(work, this.#closed.signal))
     }
@@ -189,7 +189,7 @@ export class SharedRun {
     }
   }
 
-  /** Reads one page when it is this run's turn; true if it has the end. Waits out a failure after the turn. */
+  /** Reads one page when it is this run's turn; true if it contains the end. Waits out a failure after the turn. */
   async #pollInTurn(position: Position, options: FollowOptions, backoff: Backoff): Promise<boolean> {
     try {
       return await this.#slots.turn((ms) => this.#pollOnce(position, options, backoff, ms), options.signal!)
