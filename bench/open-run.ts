@@ -30,7 +30,7 @@ export class OpenRun {
     const created = { id, component: 'bench', session: id, owner: 'local', createdAt: TIME, updatedAt: TIME }
     const run: Run = { ...created, status: 'queued', attempt: 0 }
     const record = encodeRecord(id, 0, TIME, 'run.created', '"type":"run.created","data":{}}\n\n')
-    const { stored } = await store.create({ run, record, claim: { owner: 'bench', ttlMs: 600_000 } })
+    const { stored } = await store.create({ run, record, claim: { worker: 'bench', ttlMs: 600_000 } })
     return new OpenRun(run, store.writer(id, { epoch: stored.epoch, next: stored.next }))
   }
 

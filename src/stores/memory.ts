@@ -117,7 +117,7 @@ class MemoryStore implements Store {
 
     const entry: Entry = { run, number: ++this.#entered, records: [], first: 0, bytes: 0, epoch: 0, idempotency }
     this.#enter(entry, record)
-    if (claim !== undefined && head === undefined) this.#take(entry, claim.owner, claim.ttlMs)
+    if (claim !== undefined && head === undefined) this.#take(entry, claim.worker, claim.ttlMs)
     this.documents.touch(run)
     const created: CreateResult = { kind: 'created', stored: stored(entry) }
     this.#hint(entry, { slice: sliceOf(0, [record], false), ...(this.#isClaimable(entry) && { claimable: true }) })
@@ -198,18 +198,18 @@ class MemoryStore implements Store {
     return bytes
   }
 
-  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+  async claim(id: string, worker: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
     const entry = this.#entries.get(id)
     if (entry === undefined || !this.#isClaimable(entry, options)) return undefined
-    this.#take(entry, owner, ttlMs)
+    this.#take(entry, worker, ttlMs)
     return stored(entry)
   }
 
   /** An expired lease still belongs to its owner until another worker claims the run. */
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
-    this.#served.note(owner, this.#clock.now() + ttlMs, components)
-    const held = [...this.#entries.values()].filter((entry) => entry.lease?.owner === owner)
-    for (const entry of held) entry.lease = { owner, until: this.#clock.now() + ttlMs }
+  async renew(worker: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
+    this.#served.note(worker, this.#clock.now() + ttlMs, components)
+    const held = [...this.#entries.values()].filter((entry) => entry.lease?.worker === worker)
+    for (const entry of held) entry.lease = { worker, until: this.#clock.now() + ttlMs }
     return held.map(({ run, epoch, stop, ...entry }) => ({
       id: run.id,
       epoch,
@@ -309,9 +309,9 @@ class MemoryStore implements Store {
     this.#turns.place(entry)
   }
 
-  #take(entry: Entry, owner: string, ttlMs: number): void {
+  #take(entry: Entry, worker: string, ttlMs: number): void {
     entry.epoch += 1
-    entry.lease = { owner, until: this.#clock.now() + ttlMs }
+    entry.lease = { worker, until: this.#clock.now() + ttlMs }
   }
 
   #isClaimable({ run, lease, stop }: Entry, options: ClaimOptions = {}): boolean {

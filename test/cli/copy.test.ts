@@ -30,7 +30,7 @@ async function fill(store: Store, runs: number): Promise<void> {
   const write = async (number: number): Promise<void> => {
     const time = new Date(Date.UTC(2026, 0, 1) + number).toISOString()
     const draft = newRun(`run_${String(number).padStart(5, '0')}`, time, { session: `session-${number % 7}` })
-    const created = await store.create({ ...draft, claim: { owner: 'filler', ttlMs: 60_000 } })
+    const created = await store.create({ ...draft, claim: { worker: 'filler', ttlMs: 60_000 } })
     const runWriter = new RunWriter(store, systemClock, created.stored, [draft.record])
     runWriter.start()
     for (let text = 0; text < (number === 0 ? 1500 : 10); text++)

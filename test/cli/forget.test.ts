@@ -31,7 +31,7 @@ async function write(store: Store, owner: string, id: string, text: string, ends
     owner,
     session: `${text}-session`,
     idempotency,
-    ...(ends && { claim: { owner: 'worker', ttlMs: 60_000 } }),
+    ...(ends && { claim: { worker: 'worker', ttlMs: 60_000 } }),
   })
   const { stored } = await store.create(created)
   if (!ends) return

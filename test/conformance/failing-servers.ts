@@ -14,7 +14,7 @@ export const newRunId = (): string => `run_${++runs}`
 
 export async function startRun(store: Store, options: NewRunOptions = {}): Promise<RunWriter> {
   const draft = newRun(newRunId(), new Date().toISOString(), {
-    claim: { owner: 'worker-1', ttlMs: 600_000 },
+    claim: { worker: 'worker-1', ttlMs: 600_000 },
     ...options,
   })
   const { stored } = await store.create(draft)
@@ -89,13 +89,13 @@ export async function expectClaimedOnce(proxy: TcpProxy, store: Store, other: St
   await until('the server has it', async () => (await other.get(stored.run.id))?.epoch === 1)
   proxy.heal()
   proxy.cut()
-  expect(await claiming).toMatchObject({ epoch: 1, lease: { owner: 'worker-1' } })
+  expect(await claiming).toMatchObject({ epoch: 1, lease: { worker: 'worker-1' } })
   expect(await other.claim(stored.run.id, 'worker-2', 600_000)).toBeUndefined()
 }
 
 /** A worker whose way is blocked writes, loses its run to another, and is refused when its way is open again. */
 export async function expectRefused(proxy: TcpProxy, cutOff: Store, other: Store): Promise<void> {
-  const zombie = await startRun(cutOff, { claim: { owner: 'worker-1', ttlMs: 300 } })
+  const zombie = await startRun(cutOff, { claim: { worker: 'worker-1', ttlMs: 300 } })
   proxy.block()
   zombie.text('written by the dead')
   const refused = zombie.flush().catch((cause: unknown) => cause)

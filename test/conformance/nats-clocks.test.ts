@@ -32,7 +32,7 @@ test.each(['oldest', 'newest'] as const)(
     const [name, { address }] = [`clocks-${++names}`, servers[release]]
     const { id } = await withClock(2 * HOUR_MS, async () => {
       const ahead = await open(address, name)
-      const run = await startRun(ahead, { claim: { owner: 'ahead', ttlMs: 300 } })
+      const run = await startRun(ahead, { claim: { worker: 'ahead', ttlMs: 300 } })
       await ahead.renew('ahead', 300, ['subject'])
       return run
     })
@@ -47,7 +47,7 @@ test.each(['oldest', 'newest'] as const)(
   async (release) => {
     const [name, { address }] = [`clocks-${++names}`, servers[release]]
     const { id } = await withClock(-2 * HOUR_MS, async () =>
-      startRun(await open(address, name), { claim: { owner: 'behind', ttlMs: 60_000 } }),
+      startRun(await open(address, name), { claim: { worker: 'behind', ttlMs: 60_000 } }),
     )
     const right = await open(address, name)
     expect(await right.claim(id, 'right', 10_000)).toBeUndefined()

@@ -66,7 +66,7 @@ describe('NATS: nodes that share a server', () => {
 test('[LOG-5] NATS: a long log is read message by message by a node that has seen none of it', async () => {
   const name = newName()
   const store = await open(name)
-  const draft = newRun('run_1', new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
+  const draft = newRun('run_1', new Date().toISOString(), { claim: { worker: 'worker-1', ttlMs: 60_000 } })
   const runWriter = new RunWriter(store, systemClock, (await store.create(draft)).stored, [draft.record])
   runWriter.start()
   for (let turn = 0; turn < 700; turn++) {
@@ -103,7 +103,7 @@ test('[RUN-1] NATS: a run whose node is not known as an owner can be claimed onc
   const [name, clock] = [newName(), createFakeClock()]
   const store = await open(name, { clock, partitions: 1 })
   await store.renew('worker-1', 60_000)
-  const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
+  const draft = newRun('run_1', clock.iso(), { claim: { worker: 'worker-1', ttlMs: 10_000 } })
   const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
   runWriter.start()
   await runWriter.flush()

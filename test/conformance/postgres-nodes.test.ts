@@ -100,7 +100,7 @@ test('PostgreSQL: a name that cannot be stored is rejected, and affects no other
 test('[RUN-1] PostgreSQL: a run whose node is not in the table of owners can be claimed once its lease has expired', async () => {
   const [schema, clock] = [newSchema(), createFakeClock()]
   const store = await open(schema, { clock })
-  const draft = newRun('run_1', clock.iso(), { claim: { owner: 'worker-1', ttlMs: 10_000 } })
+  const draft = newRun('run_1', clock.iso(), { claim: { worker: 'worker-1', ttlMs: 10_000 } })
   const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
   runWriter.start()
   await runWriter.flush()
@@ -153,7 +153,7 @@ describe('PostgreSQL behind a transaction pooler', () => {
       await listening(schema, 2)
       const hints = hintsOf(there)
       const drafts = Array.from({ length: 20 }, (_, number) =>
-        newRun(`run_${number}`, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } }),
+        newRun(`run_${number}`, new Date().toISOString(), { claim: { worker: 'worker-1', ttlMs: 60_000 } }),
       )
       const runWriters = await Promise.all(
         drafts.map(

@@ -44,7 +44,7 @@ test('PostgreSQL: a queue of ten thousand runs of one owner is not read for its 
   const store = await open()
   const at = new Date().toISOString()
   for (let count = 0; count < 3; count++) {
-    const claim = { owner: 'a node', ttlMs: 60_000 }
+    const claim = { worker: 'a node', ttlMs: 60_000 }
     await store.create(newRun(`run_held_${count}`, at, { owner: 'anna', claim }))
   }
   await server.query(fill(10_000))

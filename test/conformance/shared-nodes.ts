@@ -43,7 +43,7 @@ export function testNodes({ newPlace, open, settled }: SharedPlaces): void {
     const place = newPlace()
     const [here, there] = [await open(place), await open(place)]
     for (let at = 1; at <= 10; at++) {
-      const draft = newRun(`run_${at}`, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 60_000 } })
+      const draft = newRun(`run_${at}`, new Date().toISOString(), { claim: { worker: 'worker-1', ttlMs: 60_000 } })
       const runWriter = new RunWriter(here, systemClock, (await here.create(draft)).stored, [draft.record])
       expect((await there.usage.of('owner-1')).runs).toBe(at)
       await here.documents.put({ owner: 'owner-1', collection: 'notes', id: `${at}`, body: at })

@@ -76,7 +76,7 @@ async function problemsOfRun(
 
 /** The store takes a new run, and its log is that run's alone. */
 async function problemsOfNewRun(store: Store): Promise<readonly string[]> {
-  const draft = newRun('run_new', new Date().toISOString(), { claim: { owner: 'worker-2', ttlMs: 60_000 } })
+  const draft = newRun('run_new', new Date().toISOString(), { claim: { worker: 'worker-2', ttlMs: 60_000 } })
   const { stored } = await store.create(draft)
   const writer = new RunWriter(store, systemClock, stored, [draft.record])
   writer.start()

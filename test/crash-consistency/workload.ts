@@ -17,7 +17,7 @@ function tell(step: Step): void {
 }
 
 async function start(store: Store, id: string): Promise<RunWriter> {
-  const draft = newRun(id, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 600_000 } })
+  const draft = newRun(id, new Date().toISOString(), { claim: { worker: 'worker-1', ttlMs: 600_000 } })
   const { stored } = await store.create(draft)
   tell({ did: 'append', run: id, next: 1 })
   const writer = new RunWriter(store, systemClock, stored, [draft.record])

@@ -24,7 +24,7 @@ const EVENTS = 300
 /** A run that goes on, with a log of some length. */
 async function addRun(store: Store, id: string, name: string): Promise<RunWriter> {
   const owner = ownerKey({ id: keyPrincipalId(name) })
-  const claim = { owner: 'runWriter', ttlMs: 600_000 }
+  const claim = { worker: 'runWriter', ttlMs: 600_000 }
   const made = newRun(id, new Date().toISOString(), { session: id, component: 'lab', owner, claim })
   const { stored } = await store.create(made)
   const writer = new RunWriter(store, systemClock, stored, [])

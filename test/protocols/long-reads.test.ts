@@ -36,7 +36,7 @@ afterAll(() => server.close())
 
 /** A run whose many questions were answered. */
 async function addAskingRun(store: Store): Promise<void> {
-  const claim = { owner: 'runWriter', ttlMs: 60_000 }
+  const claim = { worker: 'runWriter', ttlMs: 60_000 }
   const about = { session: 'asks', component: 'chatter', owner: localOwner, claim }
   const { stored } = await store.create(newRun('run_asks', new Date().toISOString(), about))
   const runWriter = new RunWriter(store, systemClock, stored, [])

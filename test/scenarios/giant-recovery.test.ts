@@ -44,7 +44,7 @@ function text(event: number): string {
 async function writeInterrupted(store: Store): Promise<void> {
   const draft = newRun('run_1', new Date().toISOString(), {
     component: 'long',
-    claim: { owner: 'a process that was killed', ttlMs: 1 },
+    claim: { worker: 'a process that was killed', ttlMs: 1 },
   })
   const { stored } = await store.create(draft)
   const runWriter = new RunWriter(store, systemClock, stored, [draft.record])

@@ -49,7 +49,7 @@ export class SharedStore {
       const key = request.idempotency && `${run.owner}/${request.idempotency.key}`
       this.#model.created(run.id, this.#planOf(run), run.lane, key, request.record)
       if (stored.lease !== undefined)
-        this.#model.claimed(run.id, stored.epoch, stored.lease.owner, this.#clock.now(), request.claim!.ttlMs)
+        this.#model.claimed(run.id, stored.epoch, stored.lease.worker, this.#clock.now(), request.claim!.ttlMs)
     }
     return created
   }

@@ -262,7 +262,7 @@ const views: Readonly<Record<string, View>> = {
   recovery: async (log) => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
-    const claimed = newRun(RUN, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+    const claimed = newRun(RUN, clock.iso(), { claim: { worker: 'runWriter', ttlMs: 60_000 } })
     const runWriter = new RunWriter(store, clock, (await store.create(claimed)).stored, [claimed.record])
     for (const event of log.slice(1)) runWriter.append(event)
     await runWriter.flush()

@@ -28,7 +28,7 @@ export async function addLongSession(
       session,
       component,
       owner,
-      claim: { owner: 'runWriter', ttlMs: 60_000 },
+      claim: { worker: 'runWriter', ttlMs: 60_000 },
     })
     const { stored } = await store.create(made)
     const runWriter = new RunWriter(store, systemClock, stored, [])

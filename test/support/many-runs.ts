@@ -41,7 +41,7 @@ async function addRun(store: Store, number: number, created: number, betweenEven
   const { stored } = await store.create({
     run,
     record: record(0, { type: 'run.created', data: { ...about, input: 'the sea' } }),
-    claim: { owner: 'filler', ttlMs: MINUTE_MS },
+    claim: { worker: 'filler', ttlMs: MINUTE_MS },
   })
   const writer = store.writer(run.id, { epoch: stored.epoch, next: stored.next })
   let state = run

@@ -21,7 +21,7 @@ async function storeOf(runs: readonly string[], events: () => Iterable<Event>): 
   const clock = createFakeClock()
   const store = createMemoryStore({ clock })
   for (const id of runs) {
-    const fresh = newRun(id, clock.iso(), { claim: { owner: 'test', ttlMs: 1e9 } })
+    const fresh = newRun(id, clock.iso(), { claim: { worker: 'test', ttlMs: 1e9 } })
     const { stored } = await store.create(fresh)
     const writer = new RunWriter(store, clock, stored, [])
     writer.start()

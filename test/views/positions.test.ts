@@ -18,7 +18,7 @@ describe.each(numbered.map((tested) => [tested.name, tested] as const))('view %s
     withSeed(async (random) => {
       const clock = createFakeClock()
       const store = createMemoryStore({ clock })
-      const fresh = newRun('run_x', clock.iso(), { claim: { owner: 'test', ttlMs: 1e9 } })
+      const fresh = newRun('run_x', clock.iso(), { claim: { worker: 'test', ttlMs: 1e9 } })
       const { stored: created } = await store.create(fresh)
       const writer = new RunWriter(store, clock, created, [fresh.record])
       for (const event of randomEvents(random, 'run_x', EVENTS)) writer.append(event)

@@ -24,7 +24,7 @@ interface AskingRun {
 /** A run that says something, asks and is answered, again and again. */
 async function askingRun(questions: number): Promise<AskingRun> {
   const store = createMemoryStore()
-  const about = { session: 'asks', component: 'asker', owner: localOwner, claim: { owner: 'writer', ttlMs: 60_000 } }
+  const about = { session: 'asks', component: 'asker', owner: localOwner, claim: { worker: 'writer', ttlMs: 60_000 } }
   const { stored } = await store.create(newRun('run_asks', new Date().toISOString(), about))
   const writer = new RunWriter(store, systemClock, stored, [])
   writer.start()

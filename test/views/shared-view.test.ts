@@ -45,7 +45,7 @@ async function worldOf(events: ReturnType<typeof randomEvents>, limits: Partial<
 }
 
 async function writerOn(store: Store, clock: ReturnType<typeof createFakeClock>): Promise<RunWriter> {
-  const fresh = newRun('run_x', clock.iso(), { claim: { owner: 'test', ttlMs: 1e9 } })
+  const fresh = newRun('run_x', clock.iso(), { claim: { worker: 'test', ttlMs: 1e9 } })
   const { stored } = await store.create(fresh)
   return new RunWriter(store, clock, stored, [fresh.record])
 }

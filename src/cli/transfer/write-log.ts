@@ -14,7 +14,7 @@ export async function writeLog(store: Store, { run, records }: ReadLog): Promise
     if (await isSame(store, run, records)) return 'existing'
     throw new Error(`the store has a different run ${run.id}, which is never overwritten`)
   }
-  const claim = { owner: `import of ${run.id}`, ttlMs: CLAIM_MS }
+  const claim = { worker: `import of ${run.id}`, ttlMs: CLAIM_MS }
   const { stored } = await store.create({ run: asIncomplete(run), record: records[0]!, claim })
   const writer = store.writer(run.id, { epoch: stored.epoch, next: 1 })
   for (const [index, record] of records.entries()) {

@@ -22,7 +22,7 @@ import type { Sink } from './subscription.ts'
 const clock = createFakeClock()
 
 async function writing(store: Store, id = 'run_1'): Promise<RunWriter> {
-  const made = newRun(id, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+  const made = newRun(id, clock.iso(), { claim: { worker: 'runWriter', ttlMs: 60_000 } })
   const { stored } = await store.create(made)
   const runWriter = new RunWriter(store, clock, stored, [made.record])
   runWriter.start()
@@ -109,7 +109,7 @@ test('[STO-2] [SEC-1] records in a hint are checked, and read from the log if th
 test('[SUB-2] a log that became shorter than what was delivered ends the subscription with an error', async () => {
   const [store, behind] = [createMemoryStore({ clock }), createMemoryStore({ clock })]
   await writing(store)
-  const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+  const made = newRun('run_1', clock.iso(), { claim: { worker: 'runWriter', ttlMs: 60_000 } })
   await behind.create(made)
   let current = store
   const failedOver = overriding(store, {

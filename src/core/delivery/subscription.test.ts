@@ -19,7 +19,7 @@ const clock = new ManualClock()
 
 /** A run that a test writes itself. */
 async function writing(store: Store): Promise<RunWriter> {
-  const made = newRun(RUN, clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+  const made = newRun(RUN, clock.iso(), { claim: { worker: 'runWriter', ttlMs: 60_000 } })
   const { stored } = await store.create(made)
   const runWriter = new RunWriter(store, clock, stored, [made.record])
   runWriter.start()

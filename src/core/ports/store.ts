@@ -36,7 +36,8 @@ export interface LogDamage {
 
 /** The right to append to a run's log, and its expiry. */
 export interface Lease {
-  readonly owner: string
+  /** Name of the worker that holds it; not a principal. */
+  readonly worker: string
   /** Milliseconds since 1970, by the store's clock. */
   readonly until: number
 }
@@ -71,7 +72,7 @@ export interface NewRun {
   /** Reject the run if its lane has an unfinished run. */
   readonly rejectIfBusy?: boolean
   /** Claim the run atomically, if its lane is free. */
-  readonly claim?: { readonly owner: string; readonly ttlMs: number }
+  readonly claim?: { readonly worker: string; readonly ttlMs: number }
 }
 
 export type CreateResult =
@@ -204,13 +205,13 @@ export interface Store {
    * Claims a run without a valid lease and raises its epoch. Undefined if the run is leased, paused or finished, or waits for its
    * lane. A run with a requested stop can be claimed in any unfinished state.
    */
-  claim(id: string, owner: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
+  claim(id: string, worker: string, ttlMs: number, options?: ClaimOptions): Promise<StoredRun | undefined>
   /**
    * Extends all leases of a worker, including expired ones that no other worker claimed, and returns the runs it still holds. Must
    * not queue behind other calls: leases expire if it is late. `components`: announces what the worker serves, until its leases
    * expire. Default: all.
    */
-  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]>
+  renew(worker: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]>
   /** Releases a claim. No effect if the run no longer has this epoch. */
   release(id: string, epoch: number): Promise<void>
   /**

@@ -26,7 +26,7 @@ test.each([
   async ({ events, chars, recordsPerLook }) => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
-    const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+    const made = newRun('run_1', clock.iso(), { claim: { worker: 'runWriter', ttlMs: 60_000 } })
     const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
     runWriter.start()
     for (let event = 0; event < events; event++) runWriter.text('x'.repeat(chars))
@@ -49,7 +49,7 @@ test.each([
   async ({ reason, attemptFrom }) => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })
-    const made = newRun('run_1', clock.iso(), { claim: { owner: 'runWriter', ttlMs: 60_000 } })
+    const made = newRun('run_1', clock.iso(), { claim: { worker: 'runWriter', ttlMs: 60_000 } })
     const runWriter = new RunWriter(store, clock, (await store.create(made)).stored, [made.record])
     runWriter.start()
     runWriter.append({ type: 'tool.called', data: { call: 'c', name: 'search', input: {}, key: 'search', within: '' } })

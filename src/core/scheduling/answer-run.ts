@@ -29,7 +29,7 @@ export async function answerRun(deps: AnswerParts, run: Run, runAnswers: RunAnsw
   encodeRequested({ type: 'run.resumed', data: runAnswers }, limits)
   const claimed = await claimPaused(deps, {
     id,
-    owner: dispatcher.owner,
+    worker: dispatcher.worker,
     mayTakeOver: () => dispatcher.mayTakeOver,
     check: (now) => validateAnswers(now, answers),
   })

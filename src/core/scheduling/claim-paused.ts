@@ -9,7 +9,7 @@ const LOOK_MS = 100
 
 export interface PausedClaim {
   readonly id: string
-  readonly owner: string
+  readonly worker: string
   readonly mayTakeOver: () => boolean
   /** Throws if the run no longer waits for this answer. */
   readonly check: (run: Run) => void
@@ -19,10 +19,10 @@ export interface PausedClaim {
  * Answering a paused run claims it briefly. If the claimant dies, this waits for its lease to expire and then answers. The wait is
  * bounded by two leases: after losing the store, a node takes nothing over for one lease.
  */
-export async function claimPaused(deps: NodeDeps, { id, owner, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {
+export async function claimPaused(deps: NodeDeps, { id, worker, mayTakeOver, check }: PausedClaim): Promise<StoredRun> {
   const { store, clock, limits } = deps
   for (let left = Math.ceil((2 * limits.leaseMs) / LOOK_MS); ; left--) {
-    const claimed = await store.claim(id, owner, limits.leaseMs, { paused: true, takeover: mayTakeOver() })
+    const claimed = await store.claim(id, worker, limits.leaseMs, { paused: true, takeover: mayTakeOver() })
     if (claimed !== undefined) return claimed
     const stored = await store.get(id)
     if (stored === undefined) throw new HoldfastError('not_found', `run ${id} not found`)

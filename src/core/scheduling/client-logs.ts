@@ -97,7 +97,10 @@ export class ClientLogs {
     const run = await draftRun(deps, await this.#created.next(), owner, unexecuted as never, request, 'parallel')
     quotas.takeStart(owner)
     await quotas.storeRun(owner, run.record.length)
-    const created = await deps.store.create({ ...run, claim: { owner: dispatcher.owner, ttlMs: deps.limits.leaseMs } })
+    const created = await deps.store.create({
+      ...run,
+      claim: { worker: dispatcher.worker, ttlMs: deps.limits.leaseMs },
+    })
     if (created.kind !== 'created') return created
     const log = new RunLog(deps, created.stored)
     log.append({ type: 'run.started', data: { attempt: 1 } })
@@ -224,7 +227,7 @@ export class ClientLogs {
     try {
       return await claimPaused(deps, {
         id,
-        owner: dispatcher.owner,
+        worker: dispatcher.worker,
         mayTakeOver: () => dispatcher.mayTakeOver,
         check,
       })

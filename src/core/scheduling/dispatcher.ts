@@ -16,7 +16,7 @@ import { repeatTimer } from '../runtime/timer.ts'
 
 export class Dispatcher {
   /** Name under which this node claims runs. Different after every start. */
-  readonly owner: string
+  readonly worker: string
   readonly #deps: NodeDeps
   readonly #executions: LocalExecutions
   readonly #leases: LeaseKeeper
@@ -28,11 +28,11 @@ export class Dispatcher {
 
   constructor(deps: NodeDeps, quotas: PrincipalQuotas) {
     this.#deps = deps
-    this.owner = deps.ids.unique()
+    this.worker = deps.ids.unique()
     this.#executions = new LocalExecutions(deps, quotas, () => this.#claimer.poll())
     this.#leases = new LeaseKeeper({
       ...deps,
-      owner: this.owner,
+      worker: this.worker,
       components: () => (deps.limits.maxConcurrentRuns === 0 ? [] : deps.registry.list().map(({ id }) => id)),
       executing: () => this.#executions.current(),
       renewed: (held, before) => {
@@ -40,7 +40,7 @@ export class Dispatcher {
         this.#executions.renewed(held, before)
       },
     })
-    const shared = { ...deps, owner: this.owner, executions: this.#executions, leases: this.#leases }
+    const shared = { ...deps, worker: this.worker, executions: this.#executions, leases: this.#leases }
     this.#claimer = new RunClaimer({ ...shared, quotas })
     this.#abandoned = new UnexecutedRuns(shared)
     this.#stopWatching = deps.store.watch('*', (hint) => this.#hinted(hint))
@@ -105,7 +105,7 @@ export class Dispatcher {
   /** Carries out a stop, if the run executes here or nowhere. */
   async stop(id: string, request: StopRequest): Promise<void> {
     if (await this.#executions.stop(id, request)) return
-    const claimed = await this.#deps.store.claim(id, this.owner, this.#deps.limits.leaseMs, {
+    const claimed = await this.#deps.store.claim(id, this.worker, this.#deps.limits.leaseMs, {
       paused: true,
       outOfOrder: true,
       takeover: this.mayTakeOver,

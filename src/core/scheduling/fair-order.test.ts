@@ -70,7 +70,7 @@ test('round-robin: an owner that keeps starting runs does not overtake one that 
 test('a node that loses the race for a run claims another at once', async () => {
   const kept = withoutHints(sharedStore())
   const at = new Date().toISOString()
-  await kept.create(newRun('run_1', at, { component: 'subject', claim: { owner: 'another node', ttlMs: 60_000 } }))
+  await kept.create(newRun('run_1', at, { component: 'subject', claim: { worker: 'another node', ttlMs: 60_000 } }))
   await kept.create(newRun('run_2', at, { component: 'subject' }))
   let looks = 0
   // What it is told first is what was true a moment ago.

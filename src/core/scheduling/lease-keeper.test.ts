@@ -58,7 +58,7 @@ describe('leases', () => {
       limits: { ...defaultLimits, leaseMs: 12_000 },
       logger: silentLogger,
       clock,
-      owner: 'node',
+      worker: 'node',
       components: () => [],
       executing: () => new Map(),
       renewed: () => {},

@@ -9,7 +9,7 @@ import { startTimer } from '../runtime/timer.ts'
 export type Executions = ReadonlyMap<string, { readonly epoch: number; readonly durable: number }>
 
 export interface LeaseKeeperOptions extends Pick<NodeDeps, 'store' | 'limits' | 'logger' | 'clock'> {
-  readonly owner: string
+  readonly worker: string
   /** Components that the node serves now, announced to other nodes. */
   readonly components: () => readonly string[]
   readonly executing: () => Executions
@@ -58,12 +58,12 @@ export class LeaseKeeper {
   }
 
   async #renew(): Promise<void> {
-    const { store, limits, logger, clock, owner, components, executing, renewed } = this.#options
+    const { store, limits, logger, clock, worker, components, executing, renewed } = this.#options
     const before = executing()
     const sentAt = this.#elapsed()
     let delayMs: number
     try {
-      const held = await store.renew(owner, limits.leaseMs, components())
+      const held = await store.renew(worker, limits.leaseMs, components())
       this.#gap.renewed(sentAt, this.#elapsed())
       renewed(held, before)
       delayMs = Math.max(sentAt + this.#intervalMs - this.#elapsed(), 0)

@@ -13,7 +13,7 @@ const CLAIMS_AT_ONCE = 32
 
 export interface RunClaimerOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'logger'> {
   /** Name under which this node claims. */
-  readonly owner: string
+  readonly worker: string
   readonly quotas: PrincipalQuotas
   readonly executions: LocalExecutions
   readonly leases: LeaseKeeper
@@ -117,7 +117,7 @@ export class RunClaimer {
 
   /** Claims one run; adds it to `interrupted` if it is a crash suspect. Returns false if another node has it. */
   async #claim(id: string, interrupted: StoredRun[]): Promise<boolean> {
-    const { store, limits, owner, executions, leases } = this.#options
+    const { store, limits, worker, executions, leases } = this.#options
     if (executions.draining) return true
     // The lease expired because this process was busy. No other node claimed the run, so renew the lease.
     if (executions.has(id)) {
@@ -128,7 +128,7 @@ export class RunClaimer {
     if (!executions.hasRoom || executions.gaveUp(id)) return true
     const releaseSlot = executions.reserveSlot(id)
     try {
-      const claimed = await store.claim(id, owner, limits.leaseMs, { takeover: leases.mayTakeOver })
+      const claimed = await store.claim(id, worker, limits.leaseMs, { takeover: leases.mayTakeOver })
       if (claimed === undefined) return false
       if (executions.holdIfInterrupted(claimed)) interrupted.push(claimed)
       else void executions.executeOrLog(claimed)

@@ -54,7 +54,7 @@ export class RunStarter {
       // A run that waits for others in its session needs no free slot.
       if (room === undefined || policy === 'enqueue' || policy === 'interrupt')
         leaveQueue = await this.#queue.enter(owner)
-      const claim = { owner: this.#dispatcher.owner, ttlMs: this.#deps.limits.leaseMs }
+      const claim = { worker: this.#dispatcher.worker, ttlMs: this.#deps.limits.leaseMs }
       await this.#keepCredential(draft.run, caller)
       const created = await this.#create(room === undefined ? draft : { ...draft, claim })
       if (created.kind === 'created' && created.stored.lease !== undefined) this.#execute(created.stored)

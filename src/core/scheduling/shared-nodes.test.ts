@@ -116,7 +116,7 @@ describe('on a shared store, a node', () => {
 
   test('[RUN-2] carries out the stop of a run whose only serving node is dead, though it has no room', async () => {
     const store = sharedStore()
-    const claim = { owner: 'a dead node', ttlMs: LEASE_MS }
+    const claim = { worker: 'a dead node', ttlMs: LEASE_MS }
     const draft = newRun('run_left', clock.iso(), { owner: ownerKey(localPrincipal), component: 'other', claim })
     const runWriter = new RunWriter(store, clock, (await store.create(draft)).stored, [draft.record])
     runWriter.start()

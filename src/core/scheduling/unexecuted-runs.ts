@@ -13,7 +13,7 @@ const ENDED_AT_ONCE = 20
 
 export interface UnexecutedRunsOptions extends Pick<NodeDeps, 'store' | 'registry' | 'limits' | 'clock'> {
   /** Name under which this node claims. */
-  readonly owner: string
+  readonly worker: string
   readonly executions: LocalExecutions
   readonly leases: LeaseKeeper
 }
@@ -64,12 +64,12 @@ export class UnexecutedRuns {
 
   /** Claims runs to end them without executing them. */
   async #endEach(query: ClaimableQuery): Promise<void> {
-    const { store, limits, owner, executions, leases } = this.#options
+    const { store, limits, worker, executions, leases } = this.#options
     const takeover = leases.mayTakeOver
     for (const id of await store.claimable(ENDED_AT_ONCE, { ...query, takeover })) {
       if (executions.draining) return
       if (executions.has(id)) continue
-      const claimed = await store.claim(id, owner, limits.leaseMs, { takeover })
+      const claimed = await store.claim(id, worker, limits.leaseMs, { takeover })
       if (claimed !== undefined) await executions.executeOrLog(claimed)
     }
   }

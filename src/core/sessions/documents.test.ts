@@ -209,7 +209,7 @@ describe('a session', () => {
   test('stays when one of its runs does not end in time, and can be removed later', async () => {
     const store = createMemoryStore()
     const node = openNode({ components, store, limits: { leaseMs: 150 } }) // removing waits for some of them
-    const claim = { owner: 'a worker elsewhere', ttlMs: 60_000 }
+    const claim = { worker: 'a worker elsewhere', ttlMs: 60_000 }
     const held = newRun('run_held', new Date().toISOString(), { owner: 'local', session, claim })
     await store.create(held)
     await expect(remove(node)).rejects.toMatchObject({
@@ -243,7 +243,7 @@ describe('a session', () => {
 
   test('a session whose run is removed concurrently is removed too', async () => {
     const store = createMemoryStore()
-    const claim = { owner: 'worker-1', ttlMs: 60_000 }
+    const claim = { worker: 'worker-1', ttlMs: 60_000 }
     const { stored } = await store.create(newRun('run_1', new Date().toISOString(), { owner: 'local', session, claim }))
     await removeSession({
       store,

@@ -270,7 +270,7 @@ async function setStage(limits: Partial<Limits> = {}): Promise<Stage> {
     pollIntervalMs: 1000,
     ...limits,
   }
-  const created = newRun('run-1', clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
+  const created = newRun('run-1', clock.iso(), { claim: { worker: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
   const runWriter = new RunWriter(store, clock, stored, [created.record])
   const registry = new SubscriptionRegistry(store, bounds)

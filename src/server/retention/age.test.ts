@@ -15,7 +15,7 @@ const DAY = 24 * 3_600_000
 
 async function finish(store: Store, clock: FakeClock, id: string, options: NewRunOptions = {}): Promise<void> {
   const idempotency = { key: `key-${id}`, fingerprint: 'f' }
-  const created = newRun(id, clock.iso(), { idempotency, ...options, claim: { owner: 'worker', ttlMs: 1e9 } })
+  const created = newRun(id, clock.iso(), { idempotency, ...options, claim: { worker: 'worker', ttlMs: 1e9 } })
   const runWriter = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])
   runWriter.start()
   runWriter.complete()

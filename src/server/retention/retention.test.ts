@@ -13,7 +13,7 @@ const clock = createFakeClock()
 
 /** A run that has said something of a kilobyte, and has ended or not. */
 async function run(store: Store, id: string, ended: boolean): Promise<void> {
-  const created = newRun(id, clock.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
+  const created = newRun(id, clock.iso(), { claim: { worker: 'worker', ttlMs: 1e9 } })
   const { stored } = await store.create(created)
   const runWriter = new RunWriter(store, clock, stored, [created.record])
   runWriter.start()
@@ -108,7 +108,7 @@ describe('retention: a clock that may be wrong', () => {
     const first = open()
     await watch(first, time, DAY)
     await first.close()
-    const created = newRun('run_young', time.iso(), { claim: { owner: 'worker', ttlMs: 1e9 } })
+    const created = newRun('run_young', time.iso(), { claim: { worker: 'worker', ttlMs: 1e9 } })
     const { stored } = await store.create(created)
     const runWriter = new RunWriter(store, time, stored, [created.record])
     runWriter.start()

@@ -37,7 +37,7 @@ async function finish(store: Store, owner: string, id: string, bytes: number, se
     owner,
     session,
     idempotency: { key: `key-${id}`, fingerprint: 'f' },
-    claim: { owner: 'worker', ttlMs: 1e9 },
+    claim: { worker: 'worker', ttlMs: 1e9 },
   })
   const { stored } = await store.create(created)
   const runWriter = new RunWriter(store, clock, stored, [created.record])
@@ -113,7 +113,7 @@ describe.each(stores)('%s: retention by size', (_name, open) => {
 test('retention by size: a principal over its share with unfinished runs alone affects no other, and is named', async () => {
   const store = createMemoryStore({ clock })
   await finish(store, 'anna', 'run_a', 100_000)
-  const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { owner: 'worker', ttlMs: 1e9 } })
+  const created = newRun('run_b', clock.iso(), { owner: 'bert', claim: { worker: 'worker', ttlMs: 1e9 } })
   const runWriter = new RunWriter(store, clock, (await store.create(created)).stored, [created.record])
   runWriter.start()
   for (let count = 0; count < 100; count++) runWriter.text('x'.repeat(10_000))

@@ -21,7 +21,7 @@ export class MemoryTransfer implements StoreTransfer {
 
   async workers(): Promise<readonly string[]> {
     const leases = this.#access.runs().flatMap(({ stored }) => stored.lease ?? [])
-    return [...new Set(leases.filter(({ until }) => until > this.#access.now()).map(({ owner }) => owner))]
+    return [...new Set(leases.filter(({ until }) => until > this.#access.now()).map(({ worker }) => worker))]
   }
 
   async runs(limit: number, after?: Position): Promise<readonly TransferredRun[]> {

@@ -110,7 +110,7 @@ export class Creation {
       }
     }
     await documents.touch(run)
-    const lease = claim && entered.isFirst ? { owner: claim.owner, until: now() + claim.ttlMs } : undefined
+    const lease = claim && entered.isFirst ? { worker: claim.worker, until: now() + claim.ttlMs } : undefined
     const change = { number: entered.number, epoch: lease ? 1 : 0, lease }
     return { kind: 'created', stored: stored(await this.#write({ run, idempotency }, record, change)) }
   }

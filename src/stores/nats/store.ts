@@ -62,7 +62,7 @@ export interface NatsStoreOptions {
 const CLOSE_MS = 5000
 const SWEEP_EVERY_MS = 10 * 60_000
 /** Owners without leases are removed this long after their last renewal. */
-const OWNER_KEPT_MS = 24 * 60 * 60_000
+const WORKER_KEPT_MS = 24 * 60 * 60_000
 
 export class NatsStore implements Store {
   readonly name = 'nats'
@@ -247,23 +247,23 @@ export class NatsStore implements Store {
     return all.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+  async claim(id: string, worker: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
     const known = await this.#known(id)
     const { written, current } = await this.#messages.change(
       id,
       async (before) => {
         if (before === undefined || !(await this.#isFree(before.head, options))) return undefined
         const until = this.#now() + ttlMs
-        return { change: { epoch: before.head.epoch + 1, lease: { owner, until } } }
+        return { change: { epoch: before.head.epoch + 1, lease: { worker, until } } }
       },
       { known },
     )
     return written ? this.#stored(current!) : undefined
   }
 
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
-    await this.#owners.renew({ owner, until: this.#now() + ttlMs, ...(components && { components }) })
-    return Promise.all(this.#index.heldBy(owner).map((entry) => this.#held(entry)))
+  async renew(worker: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
+    await this.#owners.renew({ owner: worker, until: this.#now() + ttlMs, ...(components && { components }) })
+    return Promise.all(this.#index.heldBy(worker).map((entry) => this.#held(entry)))
   }
 
   async release(id: string, epoch: number): Promise<void> {
@@ -275,7 +275,7 @@ export class NatsStore implements Store {
 
   async claimable(limit: number, { components, takeover = true }: ClaimableQuery = {}): Promise<readonly string[]> {
     const isTaken = (head: Head): boolean =>
-      this.#isHeld(head) || isLeftToOwner(head, takeover) || this.#alarms.isSuspended(head.id)
+      this.#isHeld(head) || isLeftToWorker(head, takeover) || this.#alarms.isSuspended(head.id)
     return this.#index.claimable(limit, this.#now(), isTaken, components)
   }
 
@@ -320,9 +320,9 @@ export class NatsStore implements Store {
 
   /** Whether a run can be claimed now, according to the servers. */
   async #isFree(head: Head, options: ClaimOptions): Promise<boolean> {
-    if (!isReady(head, this.#now(), options) || this.#isHeld(head) || isLeftToOwner(head, options.takeover))
+    if (!isReady(head, this.#now(), options) || this.#isHeld(head) || isLeftToWorker(head, options.takeover))
       return false
-    if (head.lease !== undefined && (await this.#owners.latest(head.lease.owner)) > this.#now()) return false
+    if (head.lease !== undefined && (await this.#owners.latest(head.lease.worker)) > this.#now()) return false
     if (head.stopped || options.outOfOrder || head.lane === undefined) return true
     const first = (await this.#lanes.first(head.lane, head.id)) ?? this.#index.headOfLane(head.lane)?.id
     return first === undefined || first === head.id
@@ -337,7 +337,7 @@ export class NatsStore implements Store {
 
   /** As known on this node. */
   #isHeld({ lease }: Head): boolean {
-    return lease !== undefined && Math.max(lease.until, this.#owners.until(lease.owner)) > this.#now()
+    return lease !== undefined && Math.max(lease.until, this.#owners.until(lease.worker)) > this.#now()
   }
 
   #isOver(id: string): boolean {
@@ -352,7 +352,7 @@ export class NatsStore implements Store {
   }
 
   #stored({ head, description }: CurrentRun): StoredRun {
-    return storedRun(head, description, head.lease === undefined ? 0 : this.#owners.until(head.lease.owner))
+    return storedRun(head, description, head.lease === undefined ? 0 : this.#owners.until(head.lease.worker))
   }
 
   /** Usage per owner, after this node has caught up with everything written so far. */
@@ -364,8 +364,8 @@ export class NatsStore implements Store {
   async #workers(): Promise<string[]> {
     await untilCaughtUp([...this.#logs, ...this.#states])
     const now = this.#now()
-    const holding = [...this.#index.owners()].filter((owner) =>
-      this.#index.leasesOf(owner).some((until) => until > now),
+    const holding = [...this.#index.workers()].filter((worker) =>
+      this.#index.leasesOf(worker).some((until) => until > now),
     )
     return [...new Set([...this.#owners.atWork(now), ...holding])]
   }
@@ -391,7 +391,7 @@ export class NatsStore implements Store {
         await this.#jetstream.purge(stream, subject, seq + 1)
       }
       await this.documents.sweep(before)
-      await this.#owners.sweep(this.#now() - OWNER_KEPT_MS, (owner) => this.#index.heldBy(owner).length > 0)
+      await this.#owners.sweep(this.#now() - WORKER_KEPT_MS, (worker) => this.#index.heldBy(worker).length > 0)
     } catch {
       // The next sweep tries again.
     }
@@ -405,7 +405,7 @@ export class NatsStore implements Store {
 }
 
 /** Leased, even if expired, and not to be taken over from its owner. */
-function isLeftToOwner({ lease, stopped }: Head, takeover = true): boolean {
+function isLeftToWorker({ lease, stopped }: Head, takeover = true): boolean {
   return lease !== undefined && !takeover && !stopped
 }
 

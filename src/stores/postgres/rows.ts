@@ -36,7 +36,7 @@ export function storedRun({
   first,
   next,
   epoch,
-  lease_owner: owner,
+  lease_owner: worker,
   held_until: until,
   stop,
 }: StoredRow): StoredRun {
@@ -45,7 +45,7 @@ export function storedRun({
     first,
     next,
     epoch,
-    ...(owner !== null && { lease: { owner, until: Number(until) } }),
+    ...(worker !== null && { lease: { worker, until: Number(until) } }),
     ...(stop !== null && { stop: stopOf(stop) }),
   }
 }

@@ -57,7 +57,7 @@ export interface PostgresStoreOptions {
 /** How long closing waits for pending work. */
 const CLOSE_MS = 5000
 /** Owners without leases are removed this long after their last renewal. */
-const OWNER_KEPT_MS = 24 * 60 * 60 * 1000
+const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
 /** Timeout of one renewal attempt, including its connection: less than a third of a lease. */
 const RENEW_MS = 3000
 /** How long a claim or a creation is retried while the server is unreachable. */
@@ -141,7 +141,7 @@ export class PostgresStore implements Store {
       await database.query(
         `DELETE FROM ${schema}.owners o WHERE o.until < ${schema}.clock($1) - $2::bigint
            AND NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.lease_owner = o.owner)`,
-        [options.now(), OWNER_KEPT_MS],
+        [options.now(), WORKER_KEPT_MS],
       )
       await database.query(forgetTurns(schema), [])
     } catch (cause) {
@@ -170,7 +170,7 @@ export class PostgresStore implements Store {
       idempotency?.fingerprint ?? null,
       Buffer.from(record),
       rejectIfBusy,
-      claim?.owner ?? null,
+      claim?.worker ?? null,
       claim?.ttlMs ?? null,
     ]
     const text = `SELECT * FROM ${this.#schema}.create_run($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
@@ -263,17 +263,17 @@ export class PostgresStore implements Store {
     return Number(row!.bytes)
   }
 
-  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+  async claim(id: string, worker: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
     const { paused = false, outOfOrder = false, takeover = true } = options
     const text = `SELECT * FROM ${this.#schema}.claim_run($1, $2, $3, $4, $5, $6, $7, $8)`
-    const values = [this.#now(), this.#ids.unique(), id, owner, ttlMs, paused, outOfOrder, takeover]
+    const values = [this.#now(), this.#ids.unique(), id, worker, ttlMs, paused, outOfOrder, takeover]
     // No longer than this: a run that was free at the start may be leased meanwhile, and look abandoned after an outage.
     const patienceMs = Math.min(COMMAND_MS, ttlMs / 3)
     const [row] = await this.#database.repeat<StoredRow>(() => ({ text, values }), patienceMs)
     return row && storedRun(row)
   }
 
-  async renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
+  async renew(worker: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     const rows = await this.#renewing.query<HeldRow>(
       `WITH renewed AS (
          INSERT INTO ${this.#schema}.owners (owner, until, components)
@@ -281,7 +281,7 @@ export class PostgresStore implements Store {
          ON CONFLICT (owner) DO UPDATE SET until = excluded.until, components = excluded.components)
        SELECT r.id, h.epoch, h.next, r.stop FROM ${this.#schema}.runs r JOIN ${this.#schema}.heads h ON h.id = r.id
          WHERE r.lease_owner = $1`,
-      [owner, this.#now(), ttlMs, components ?? null],
+      [worker, this.#now(), ttlMs, components ?? null],
     )
     return rows.map(leasedRun)
   }

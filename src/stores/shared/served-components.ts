@@ -9,13 +9,13 @@ interface Service {
 export class ServedComponents {
   readonly #services = new Map<string, Service>()
 
-  note(owner: string, until: number, components: readonly string[] | undefined): void {
-    this.#services.set(owner, { until, components })
+  note(worker: string, until: number, components: readonly string[] | undefined): void {
+    this.#services.set(worker, { until, components })
   }
 
   /** The components of these runs that no live worker serves. */
   without<Item>(items: Iterable<Item>, componentOf: (item: Item) => string, now: number): string[] {
-    for (const [owner, { until }] of this.#services) if (until <= now) this.#services.delete(owner)
+    for (const [worker, { until }] of this.#services) if (until <= now) this.#services.delete(worker)
     const live = [...this.#services.values()]
     if (live.some(({ components }) => components === undefined)) return []
     const served = new Set(live.flatMap(({ components }) => components ?? []))

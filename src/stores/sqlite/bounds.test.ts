@@ -18,7 +18,7 @@ async function open(path: string, options: Partial<OpenSqliteOptions> = {}): Pro
 }
 
 async function start(store: Store, id: string): Promise<RunWriter> {
-  const draft = newRun(id, new Date().toISOString(), { claim: { owner: 'worker-1', ttlMs: 600_000 } })
+  const draft = newRun(id, new Date().toISOString(), { claim: { worker: 'worker-1', ttlMs: 600_000 } })
   const { stored } = await store.create(draft)
   const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
   runWriter.start()

@@ -16,7 +16,7 @@ const FLAGS = ['--no-warnings', '--input-type=module', '-e']
 
 async function begin(store: Store, id: string): Promise<RunWriter> {
   const clock = createFakeClock()
-  const draft = newRun(id, clock.iso(), { claim: { owner: 'worker-1', ttlMs: 1000 } })
+  const draft = newRun(id, clock.iso(), { claim: { worker: 'worker-1', ttlMs: 1000 } })
   const { stored } = await store.create(draft)
   const runWriter = new RunWriter(store, clock, stored, [draft.record])
   runWriter.start()

@@ -24,7 +24,7 @@ async function open(path: string, told: string[] = []): Promise<Store> {
 
 async function write(store: Store, id: string, { texts = 5, completed = true } = {}): Promise<void> {
   const draft = newRun(id, TIME, {
-    claim: { owner: 'worker', ttlMs: 60_000 },
+    claim: { worker: 'worker', ttlMs: 60_000 },
     idempotency: { key: id, fingerprint: 'same' },
   })
   const { stored } = await store.create(draft)

@@ -137,7 +137,7 @@ export class SqliteStore implements Store {
     const active = ActiveRun.created(this.#catalog.newNumber(), head, request.record, idempotency)
     this.#active.add(active)
     if (request.claim !== undefined && this.#active.isHead(active))
-      active.claim(request.claim.owner, this.#clock.now() + request.claim.ttlMs)
+      active.claim(request.claim.worker, this.#clock.now() + request.claim.ttlMs)
     const stored = active.snapshot()
     await this.#claimed(active)
     if (stored.lease === undefined && this.#active.isHead(active))
@@ -209,23 +209,23 @@ export class SqliteStore implements Store {
     return this.#connection.ask('size')
   }
 
-  async claim(id: string, owner: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
+  async claim(id: string, worker: string, ttlMs: number, options: ClaimOptions = {}): Promise<StoredRun | undefined> {
     this.#connection.assertHealthy()
     const active = this.#active.get(id)
     const now = this.#clock.now()
     if (active === undefined || !this.#active.isClaimable(active, now, options)) return undefined
-    active.claim(owner, now + ttlMs)
+    active.claim(worker, now + ttlMs)
     const stored = active.snapshot()
     await this.#claimed(active)
     return stored
   }
 
-  renew(owner: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
+  renew(worker: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     const until = this.#clock.now() + ttlMs
-    this.#served.note(owner, until, components)
+    this.#served.note(worker, until, components)
     const renewed: LeasedRun[] = []
     for (const active of this.#active.all()) {
-      if (active.lease?.owner !== owner) continue
+      if (active.lease?.worker !== worker) continue
       active.renew(until)
       const { next = 0, stop } = active.durable ?? {}
       renewed.push({ id: active.run.id, epoch: active.epoch, next, ...(stop && { stop }) })
@@ -285,7 +285,7 @@ export class SqliteStore implements Store {
   #workers(): readonly string[] {
     const now = this.#clock.now()
     const held = [...this.#active.all()].filter((active) => active.isHeld(now))
-    return [...new Set(held.map((active) => active.lease!.owner))]
+    return [...new Set(held.map((active) => active.lease!.worker))]
   }
 
   async #transferable(limit: number, after: Position | undefined): Promise<readonly TransferredRun[]> {

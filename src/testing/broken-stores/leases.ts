@@ -42,10 +42,10 @@ export const brokenLeases: readonly BrokenStore[] = [
 
 function neverGivesStopped(store: Store): Store {
   return overriding(store, {
-    claim: async (id, owner, ttlMs, options = {}) => {
+    claim: async (id, worker, ttlMs, options = {}) => {
       const stored = await store.get(id)
       const paused = stored?.run.status === 'paused' && options.paused !== true
-      return stored?.stop !== undefined && paused ? undefined : store.claim(id, owner, ttlMs, options)
+      return stored?.stop !== undefined && paused ? undefined : store.claim(id, worker, ttlMs, options)
     },
   })
 }
@@ -65,7 +65,7 @@ function ignoresComponents(store: Store): Store {
 function ignoresTakeover(store: Store): Store {
   return overriding(store, {
     claimable: (limit, { takeover: _takeover, ...query } = {}) => store.claimable(limit, query),
-    claim: (id, owner, ttlMs, { takeover: _takeover, ...options } = {}) => store.claim(id, owner, ttlMs, options),
+    claim: (id, worker, ttlMs, { takeover: _takeover, ...options } = {}) => store.claim(id, worker, ttlMs, options),
   })
 }
 
@@ -92,27 +92,27 @@ function keepsRefusals(store: Store): Store {
 
 export function givesHeldAway(store: Store): Store {
   return overriding(store, {
-    claim: async (id, owner, ttlMs, options) => {
+    claim: async (id, worker, ttlMs, options) => {
       const stored = await store.get(id)
       if (stored?.lease !== undefined) await store.release(id, stored.epoch)
-      return store.claim(id, owner, ttlMs, options)
+      return store.claim(id, worker, ttlMs, options)
     },
   })
 }
 
 function racesClaims(store: Store): Store {
   return overriding(store, {
-    claim: async (id, owner, ttlMs, options) => {
+    claim: async (id, worker, ttlMs, options) => {
       const seen = await store.get(id)
-      const claimed = await store.claim(id, owner, ttlMs, options)
+      const claimed = await store.claim(id, worker, ttlMs, options)
       if (claimed !== undefined || seen === undefined || seen.lease !== undefined) return claimed
-      return { ...seen, epoch: seen.epoch + 1, lease: { owner, until: Infinity } }
+      return { ...seen, epoch: seen.epoch + 1, lease: { worker, until: Infinity } }
     },
   })
 }
 
 function holdsForEver(store: Store): Store {
-  return overriding(store, { claim: (id, owner, _, options) => store.claim(id, owner, 1e12, options) })
+  return overriding(store, { claim: (id, worker, _, options) => store.claim(id, worker, 1e12, options) })
 }
 
 function releasesAny(store: Store): Store {
@@ -130,10 +130,10 @@ function neverReleases(store: Store): Store {
 
 function neverRenews(store: Store): Store {
   return overriding(store, {
-    renew: async (owner) => {
+    renew: async (worker) => {
       const { runs } = await store.list({ limit: 1000 })
       return runs
-        .filter(({ lease }) => lease?.owner === owner)
+        .filter(({ lease }) => lease?.worker === worker)
         .map(({ run: { id }, epoch, next }) => ({ id, epoch, next }))
     },
   })
@@ -143,13 +143,13 @@ function renewsLost(store: Store): Store {
   const claims = new Set<string>()
   return overriding(store, {
     create: async (draft) => {
-      if (draft.claim) claims.add(`${draft.claim.owner} ${draft.run.id}`)
+      if (draft.claim) claims.add(`${draft.claim.worker} ${draft.run.id}`)
       return store.create(draft)
     },
-    renew: async (owner, ttlMs) => {
-      await store.renew(owner, ttlMs)
-      const own = [...claims].filter((claim) => claim.startsWith(`${owner} `))
-      return own.map((claim) => ({ id: claim.slice(owner.length + 1), epoch: 1, next: 2 }))
+    renew: async (worker, ttlMs) => {
+      await store.renew(worker, ttlMs)
+      const own = [...claims].filter((claim) => claim.startsWith(`${worker} `))
+      return own.map((claim) => ({ id: claim.slice(worker.length + 1), epoch: 1, next: 2 }))
     },
   })
 }
@@ -169,12 +169,12 @@ function renewsWithoutStop(store: Store): Store {
 
 function givesPausedAway(store: Store): Store {
   return overriding(store, {
-    claim: (id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, { ...options, paused: true }),
+    claim: (id, worker, ttlMs, options) => store.claim(id, worker, ttlMs, { ...options, paused: true }),
   })
 }
 
 function keepsPaused(store: Store): Store {
-  return overriding(store, { claim: (id, owner, ttlMs) => store.claim(id, owner, ttlMs) })
+  return overriding(store, { claim: (id, worker, ttlMs) => store.claim(id, worker, ttlMs) })
 }
 
 function neverWakes(store: Store): Store {
@@ -231,13 +231,13 @@ function stopsFinished(store: Store): Store {
 
 export function ignoresLanes(store: Store): Store {
   return overriding(store, {
-    claim: (id, owner, ttlMs, options) => store.claim(id, owner, ttlMs, { ...options, outOfOrder: true }),
+    claim: (id, worker, ttlMs, options) => store.claim(id, worker, ttlMs, { ...options, outOfOrder: true }),
   })
 }
 
 function neverOutOfOrder(store: Store): Store {
   return overriding(store, {
-    claim: (id, owner, ttlMs, { paused = false } = {}) => store.claim(id, owner, ttlMs, { paused }),
+    claim: (id, worker, ttlMs, { paused = false } = {}) => store.claim(id, worker, ttlMs, { paused }),
   })
 }
 
@@ -246,8 +246,8 @@ function claimsOnCreate(store: Store): Store {
     create: async (draft) => {
       const created = await store.create(draft)
       if (created.kind !== 'created' || !draft.claim || created.stored.lease) return created
-      const { owner, ttlMs } = draft.claim
-      const claimed = await store.claim(draft.run.id, owner, ttlMs, { outOfOrder: true })
+      const { worker, ttlMs } = draft.claim
+      const claimed = await store.claim(draft.run.id, worker, ttlMs, { outOfOrder: true })
       return { kind: 'created', stored: claimed ?? created.stored }
     },
   })

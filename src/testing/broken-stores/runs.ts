@@ -118,7 +118,7 @@ function forgetsClaims(store: Store): Store {
     create: async ({ claim, ...rest }) => {
       const created = await store.create(rest)
       if (created.kind !== 'created' || claim === undefined) return created
-      const lease = { owner: claim.owner, until: Infinity }
+      const lease = { worker: claim.worker, until: Infinity }
       return { kind: 'created', stored: { ...created.stored, epoch: 1, lease } }
     },
   })

@@ -94,7 +94,7 @@ async function unheldKeepsLane(trial: Trial): Promise<void> {
 
 async function createsUnclaimed(trial: Trial): Promise<void> {
   const first = await trial.start(LANE)
-  const claim = { owner: 'worker-2', ttlMs: TTL_MS }
+  const claim = { worker: 'worker-2', ttlMs: TTL_MS }
   const created = await trial.store.create(trial.newRun({ ...LANE, claim }))
   expect(created).toMatchObject({ kind: 'created', stored: { epoch: 0, next: 1 } })
   expect(created.stored.lease).toBeUndefined()
@@ -122,7 +122,7 @@ async function takesOutOfOrder(trial: Trial): Promise<void> {
   const [second, third] = (await createInLane(trial, 2)) as [string, string]
   expect(await trial.store.claim(executing.id, 'worker-2', TTL_MS, { outOfOrder: true }), 'it is held').toBeUndefined()
   const claim = await trial.store.claim(second, 'worker-2', TTL_MS, { outOfOrder: true })
-  expect(claim).toMatchObject({ epoch: 1, lease: { owner: 'worker-2' } })
+  expect(claim).toMatchObject({ epoch: 1, lease: { worker: 'worker-2' } })
   expect(await trial.store.claim(second, 'worker-3', TTL_MS, { outOfOrder: true })).toBeUndefined()
   const ending = new RunWriter(trial.store, trial.clock, claim!, await readRecords(trial.store, second))
   ending.cancel()

@@ -1,4 +1,4 @@
-/** Leases and stop requests: one owner at a time, by the injected clock, fenced by epochs. */
+/** Leases and stop requests: one worker at a time, by the injected clock, fenced by epochs. */
 import { expect } from 'vitest'
 import { isFinished } from '../../core/model/run.ts'
 import { recordOf, RunWriter } from '../fixtures.ts'
@@ -9,7 +9,7 @@ import { TTL_MS, type Trial } from './trial.ts'
 export const leasesSection: ConformanceSection = {
   name: 'leases',
   cases: [
-    { name: 'a claim leases the run to one owner until it expires', run: claims },
+    { name: 'a claim leases the run to one worker until it expires', run: claims },
     { name: '[LOG-4] of 20 concurrent claims, one succeeds', run: claimsOnce },
     { name: '[LOG-4] an expired lease can be taken over, which raises the epoch', run: expires },
     { name: "[LOG-4] not one record of a zombie's is readable after the takeover", run: refusesZombie },
@@ -20,7 +20,7 @@ export const leasesSection: ConformanceSection = {
     { name: '[RUN-1] a refused append is reported even if nobody awaits it', run: tellsRefusal },
     { name: 'a released run can be claimed at once', run: releases },
     { name: 'only the holder can release', run: releasesOnlyOwn },
-    { name: 'renewing extends all leases of an owner and of nobody else', run: renews },
+    { name: 'renewing extends all leases of a worker and of no other', run: renews },
     {
       name: 'renewing returns the epoch, log length and stop request of each lease',
       run: renewsWithFacts,
@@ -42,7 +42,7 @@ export const leasesSection: ConformanceSection = {
       run: listsStoppedOfAny,
     },
     { name: 'an expired lease is not claimed without takeover', run: leavesLeased },
-    { name: 'a component is unserved while no live owner serves it', run: tellsUnserved },
+    { name: 'a component is unserved while no live worker serves it', run: tellsUnserved },
     { name: '[RUN-2] the first stop request wins', run: keepsFirstStop },
     {
       name: '[RUN-2] a run with a stop request can be claimed even if paused or out of order',
@@ -56,7 +56,7 @@ export const leasesSection: ConformanceSection = {
 async function claims(trial: Trial): Promise<void> {
   const { run } = await trial.create()
   const claim = (await trial.store.claim(run.id, 'worker-1', TTL_MS))!
-  const lease = { owner: 'worker-1', until: trial.clock.now() + TTL_MS }
+  const lease = { worker: 'worker-1', until: trial.clock.now() + TTL_MS }
   expect(claim).toEqual({ run, first: 0, next: 1, epoch: 1, lease })
   expect(await trial.store.get(run.id)).toEqual(claim)
   trial.clock.advance(TTL_MS - 1)
@@ -85,7 +85,7 @@ async function expires(trial: Trial): Promise<void> {
   trial.clock.advance(2)
   expect(await trial.store.claimable(10)).toEqual([runWriter.id])
   const claim = (await trial.store.claim(runWriter.id, 'worker-2', TTL_MS))!
-  const lease = { owner: 'worker-2', until: trial.clock.now() + TTL_MS }
+  const lease = { worker: 'worker-2', until: trial.clock.now() + TTL_MS }
   expect(claim).toEqual({ run: runWriter.run, first: 0, next: 3, epoch: 2, lease })
   expect(await trial.store.claimable(10)).toEqual([])
 }
@@ -141,29 +141,29 @@ async function releasesOnlyOwn(trial: Trial): Promise<void> {
   trial.expireLeases()
   const second = await trial.takeOver(first.id)
   for (const epoch of [first.epoch, second.epoch + 1, 0]) await trial.store.release(first.id, epoch)
-  expect((await trial.store.get(first.id))?.lease?.owner).toBe('worker-2')
+  expect((await trial.store.get(first.id))?.lease?.worker).toBe('worker-2')
   expect(await trial.store.claim(first.id, 'worker-3', TTL_MS)).toBeUndefined()
   await trial.store.release('run_nobody', 1)
 }
 
 async function renews(trial: Trial): Promise<void> {
   const own = [await trial.start(), await trial.start()].map((runWriter) => runWriter.id)
-  const other = await trial.start({ claim: { owner: 'worker-2', ttlMs: TTL_MS } })
+  const other = await trial.start({ claim: { worker: 'worker-2', ttlMs: TTL_MS } })
   for (let round = 0; round < 5; round++) {
     trial.clock.advance(TTL_MS - 1)
     expect((await renewed(trial, 'worker-1')).toSorted()).toEqual(own)
   }
   const until = trial.clock.now() + TTL_MS
   for (const id of own) {
-    expect(await trial.store.get(id)).toMatchObject({ epoch: 1, lease: { owner: 'worker-1', until } })
+    expect(await trial.store.get(id)).toMatchObject({ epoch: 1, lease: { worker: 'worker-1', until } })
     expect(await trial.store.claim(id, 'worker-2', TTL_MS)).toBeUndefined()
   }
   expect(await trial.store.claimable(10)).toEqual([other.id])
   expect(await trial.store.renew('worker-3', TTL_MS)).toEqual([])
 }
 
-async function renewed(trial: Trial, owner: string): Promise<string[]> {
-  return (await trial.store.renew(owner, TTL_MS)).map(({ id }) => id)
+async function renewed(trial: Trial, worker: string): Promise<string[]> {
+  return (await trial.store.renew(worker, TTL_MS)).map(({ id }) => id)
 }
 
 async function renewsWithFacts(trial: Trial): Promise<void> {
@@ -188,7 +188,7 @@ async function renewsOnlyHeld(trial: Trial): Promise<void> {
   await trial.takeOver(lost.id)
   expect(await renewed(trial, 'worker-1')).toEqual([kept.id])
   expect(await renewed(trial, 'worker-2')).toEqual([lost.id])
-  expect((await trial.store.get(lost.id))?.lease?.owner).toBe('worker-2')
+  expect((await trial.store.get(lost.id))?.lease?.worker).toBe('worker-2')
   expect(await trial.store.claimable(10)).toEqual([released.id])
 }
 
@@ -290,7 +290,7 @@ async function listsClaimable(trial: Trial): Promise<void> {
   const waiting: string[] = []
   for (const state of states) {
     trial.clock.advance(1)
-    const runWriter = state === 'waiting' ? undefined : await trial.start({ claim: { owner: state, ttlMs: TTL_MS } })
+    const runWriter = state === 'waiting' ? undefined : await trial.start({ claim: { worker: state, ttlMs: TTL_MS } })
     if (state === 'paused') runWriter?.pause()
     if (state === 'finished') runWriter?.complete()
     await runWriter?.flush()
@@ -335,7 +335,7 @@ async function listsStoppedOfAny(trial: Trial): Promise<void> {
 
 async function leavesLeased(trial: Trial): Promise<void> {
   const leased = await trial.start()
-  const draft = trial.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS } })
+  const draft = trial.newRun({ claim: { worker: 'worker-1', ttlMs: TTL_MS } })
   await trial.store.create(draft) // claimed, but not started yet
   const released = await trial.start()
   await trial.store.release(released.id, released.epoch)

@@ -181,7 +181,7 @@ async function countsPending(trial: Trial): Promise<void> {
 
 async function changesWithRecord(trial: Trial): Promise<void> {
   const draft = trial.newRun({ metadata: { 'naïve key': [1, null, { deep: '🙂' }] }, protocol: 'native', lane: 'lane' })
-  const { stored } = await trial.store.create({ ...draft, claim: { owner: 'worker-1', ttlMs: TTL_MS } })
+  const { stored } = await trial.store.create({ ...draft, claim: { worker: 'worker-1', ttlMs: TTL_MS } })
   const runWriter = new RunWriter(trial.store, trial.clock, stored, [draft.record])
   const before = (await trial.store.get(runWriter.id))!
   const steps: readonly (() => void)[] = [

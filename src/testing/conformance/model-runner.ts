@@ -93,7 +93,7 @@ async function create(world: ModelRunner, command: Commands['create']): Promise<
     rejectIfBusy,
     ...(lane && { lane }),
     ...(key && { idempotency: { key, fingerprint } }),
-    ...(worker && { claim: { owner: worker, ttlMs: LEASE_MS } }),
+    ...(worker && { claim: { worker: worker, ttlMs: LEASE_MS } }),
   })
   const expected = world.model.create(draft)
   const actual = await world.trial.store.create(draft)

@@ -46,7 +46,7 @@ export class Model {
     const created: ModelRun = { run, records: [record], pending: [], first: 0, epoch: 0, idempotency }
     this.runs.push(created)
     this.documents.touch(run)
-    if (claim !== undefined && head === undefined) this.claim(created, claim.owner, claim.ttlMs)
+    if (claim !== undefined && head === undefined) this.claim(created, claim.worker, claim.ttlMs)
     return { kind: 'created', run: created }
   }
 
@@ -80,14 +80,14 @@ export class Model {
     return lease !== undefined && lease.until > this.#now()
   }
 
-  claim(run: ModelRun, owner: string, ttlMs: number): void {
+  claim(run: ModelRun, worker: string, ttlMs: number): void {
     run.epoch += 1
-    run.lease = { owner, until: this.#now() + ttlMs }
+    run.lease = { worker, until: this.#now() + ttlMs }
   }
 
-  renew(owner: string, ttlMs: number): string[] {
-    const own = this.runs.filter((run) => run.lease?.owner === owner)
-    for (const run of own) run.lease = { owner, until: this.#now() + ttlMs }
+  renew(worker: string, ttlMs: number): string[] {
+    const own = this.runs.filter((run) => run.lease?.worker === worker)
+    for (const run of own) run.lease = { worker, until: this.#now() + ttlMs }
     return own.map((run) => run.run.id)
   }
 

@@ -51,8 +51,8 @@ async function createsAtomically(trial: Trial): Promise<void> {
 }
 
 async function createsClaimed(trial: Trial): Promise<void> {
-  const { stored } = await trial.store.create(trial.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS } }))
-  expect(stored).toMatchObject({ epoch: 1, next: 1, lease: { owner: 'worker-1', until: trial.clock.now() + TTL_MS } })
+  const { stored } = await trial.store.create(trial.newRun({ claim: { worker: 'worker-1', ttlMs: TTL_MS } }))
+  expect(stored).toMatchObject({ epoch: 1, next: 1, lease: { worker: 'worker-1', until: trial.clock.now() + TTL_MS } })
   expect(await trial.store.get(stored.run.id)).toEqual(stored)
   expect(await trial.store.claim(stored.run.id, 'worker-2', TTL_MS)).toBeUndefined()
   expect(await trial.store.claimable(10)).toEqual([])

@@ -188,7 +188,7 @@ async function admitsUnfinished(trial: Trial): Promise<void> {
   expect(await trial.store.queued()).toBe(1)
   for (const { run } of [queued, running]) {
     const claim = await trial.store.claim(run.id, 'worker-1', TTL_MS)
-    expect(claim).toMatchObject({ run, epoch: EPOCH + 1, lease: { owner: 'worker-1' } })
+    expect(claim).toMatchObject({ run, epoch: EPOCH + 1, lease: { worker: 'worker-1' } })
   }
   const runWriter = await trial.takeOver(paused.run.id, 'worker-1', { paused: true })
   runWriter.resume()

@@ -41,7 +41,7 @@ export class Trial {
 
   /** Creates, claims and starts a run; its first two records are durable. */
   async start(options: NewRunOptions = {}): Promise<RunWriter> {
-    const draft = this.newRun({ claim: { owner: 'worker-1', ttlMs: TTL_MS }, ...options })
+    const draft = this.newRun({ claim: { worker: 'worker-1', ttlMs: TTL_MS }, ...options })
     const created = await this.store.create(draft)
     assert(created.kind === 'created', `a run without a known key is created, not ${created.kind}`)
     assert(created.stored.lease !== undefined, `run ${draft.run.id} is claimed when it is created`)
@@ -59,8 +59,8 @@ export class Trial {
   }
 
   /** Claims a run, which must be claimable, and continues its log. */
-  async takeOver(id: string, owner = 'worker-2', options: ClaimOptions = {}): Promise<RunWriter> {
-    const claim = await this.store.claim(id, owner, TTL_MS, options)
+  async takeOver(id: string, worker = 'worker-2', options: ClaimOptions = {}): Promise<RunWriter> {
+    const claim = await this.store.claim(id, worker, TTL_MS, options)
     assert(claim !== undefined, `run ${id} can be claimed`)
     return new RunWriter(this.store, this.clock, claim, await readRecords(this.store, id))
   }

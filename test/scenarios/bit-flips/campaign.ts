@@ -40,7 +40,7 @@ export async function makeSpecimens(folder: string): Promise<Specimens> {
   const write = async (id: string, number: number): Promise<void> => {
     const draft = newRun(id, TIME, {
       owner: ownerOf(id),
-      claim: { owner: 'worker', ttlMs: 60_000 },
+      claim: { worker: 'worker', ttlMs: 60_000 },
       idempotency: { key: `key of ${id}`, fingerprint: 'same' },
       metadata: { note: `metadata of ${id}`.repeat(10) },
     })

@@ -22,7 +22,7 @@ import { type Note, OWNERS } from './notes.ts'
 const HANDS = 4
 /** Finished runs beyond it are removed first of all: each life is checked whole. */
 const RUNS_MAX = 60
-const CLAIM = { owner: 'hand', ttlMs: 60_000 }
+const CLAIM = { worker: 'hand', ttlMs: 60_000 }
 
 function note(what: Note): void {
   writeSync(1, `${JSON.stringify(what)}\n`)

@@ -102,17 +102,17 @@ export class NatsRunIndex {
     return first
   }
 
-  heldBy(owner: string): readonly Entry[] {
-    return [...(this.#held.get(owner) ?? [])]
+  heldBy(worker: string): readonly Entry[] {
+    return [...(this.#held.get(worker) ?? [])]
   }
 
-  owners(): Iterable<string> {
+  workers(): Iterable<string> {
     return this.#held.keys()
   }
 
   /** Expiry times of the leases that a worker holds. */
-  leasesOf(owner: string): number[] {
-    return [...(this.#held.get(owner) ?? [])].map(({ head }) => head.lease!.until)
+  leasesOf(worker: string): number[] {
+    return [...(this.#held.get(worker) ?? [])].map(({ head }) => head.lease!.until)
   }
 
   /** In claim order. */
@@ -192,9 +192,9 @@ export class NatsRunIndex {
     const { head } = entry
     this.#turns.place(entry)
     if (head.lane !== undefined) put(this.#lanes, head.lane, entry, !isFinished(head.status))
-    if (before?.lease !== undefined && before.lease.owner !== head.lease?.owner)
-      put(this.#held, before.lease.owner, entry, false)
-    if (head.lease !== undefined) put(this.#held, head.lease.owner, entry, true)
+    if (before?.lease !== undefined && before.lease.worker !== head.lease?.worker)
+      put(this.#held, before.lease.worker, entry, false)
+    if (head.lease !== undefined) put(this.#held, head.lease.worker, entry, true)
   }
 }
 

@@ -68,7 +68,7 @@ export function encodeHead(head: Head): string {
     n: head.next,
     f: head.first || undefined,
     e: head.epoch,
-    h: head.lease && [head.lease.owner, head.lease.until],
+    h: head.lease && [head.lease.worker, head.lease.until],
     q: head.stopped ? 1 : undefined,
     d: head.described || undefined,
     db: head.descriptionBytes || undefined,
@@ -127,7 +127,7 @@ export function decodeHead(text: string): Head {
     next: encoded.n,
     first: encoded.f ?? 0,
     epoch: encoded.e,
-    lease: encoded.h && { owner: encoded.h[0], until: encoded.h[1] },
+    lease: encoded.h && { worker: encoded.h[0], until: encoded.h[1] },
     stopped: encoded.q === 1,
     described: encoded.d ?? 0,
     descriptionBytes: encoded.db ?? 0,
@@ -161,7 +161,7 @@ export function storedRun(head: Head, { run, stop }: Description, heldUntil: num
     first,
     next,
     epoch,
-    ...(lease && { lease: { owner: lease.owner, until: Math.max(lease.until, heldUntil) } }),
+    ...(lease && { lease: { worker: lease.worker, until: Math.max(lease.until, heldUntil) } }),
     ...(stop && { stop }),
   }
 }

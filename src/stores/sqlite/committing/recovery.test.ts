@@ -11,7 +11,7 @@ import { openSqliteStore } from '../index.ts'
 import { migrate } from '../tables/schema.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
-const CLAIM = { owner: 'worker-1', ttlMs: 60_000 }
+const CLAIM = { worker: 'worker-1', ttlMs: 60_000 }
 
 async function open(path: string, warnings: string[] = []): Promise<Store> {
   const store = await openSqliteStore({

@@ -22,7 +22,7 @@ async function opened(path: string): Promise<Store> {
 async function withFinished(texts: number): Promise<{ store: Store; records: string }> {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
-  const draft = newRun('run_1', TIME, { claim: { owner: 'worker', ttlMs: 60_000 } })
+  const draft = newRun('run_1', TIME, { claim: { worker: 'worker', ttlMs: 60_000 } })
   const { stored } = await store.create(draft)
   const runWriter = new RunWriter(store, systemClock, stored, [draft.record])
   runWriter.start()

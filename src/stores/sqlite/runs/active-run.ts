@@ -168,9 +168,9 @@ export class ActiveRun {
     if (isRowChanged) this.#isDirty = true
   }
 
-  claim(owner: string, until: number): void {
+  claim(worker: string, until: number): void {
     this.#epoch++
-    this.#lease = { owner, until }
+    this.#lease = { worker, until }
   }
 
   renew(until: number): void {
