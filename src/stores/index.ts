@@ -1,4 +1,4 @@
-/** `holdfast/stores`: for authors of stores. The types of the `Store` interface, and the functions that our own stores are made of. */
+/** `holdfast/stores`: for authors of stores. The types of the `Store` interface, and the building blocks of Holdfast's own stores. */
 export { Hints } from '../core/delivery/hints.ts'
 export { assertReadable } from '../core/model/cursor.ts'
 export { HoldfastError, storeUnavailable } from '../core/model/errors.ts'

@@ -205,7 +205,7 @@ class MemoryStore implements Store {
     return stored(entry)
   }
 
-  /** An expired lease still belongs to its owner until another worker claims the run. */
+  /** An expired lease still belongs to its worker until another worker claims the run. */
   async renew(worker: string, ttlMs: number, components?: readonly string[]): Promise<readonly LeasedRun[]> {
     this.#served.note(worker, this.#clock.now() + ttlMs, components)
     const held = [...this.#entries.values()].filter((entry) => entry.lease?.worker === worker)

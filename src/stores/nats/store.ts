@@ -61,7 +61,7 @@ export interface NatsStoreOptions {
 /** How long closing waits for pending work. */
 const CLOSE_MS = 5000
 const SWEEP_EVERY_MS = 10 * 60_000
-/** Owners without leases are removed this long after their last renewal. */
+/** Workers without leases are removed this long after their last renewal. */
 const WORKER_KEPT_MS = 24 * 60 * 60_000
 
 export class NatsStore implements Store {
@@ -404,7 +404,7 @@ export class NatsStore implements Store {
   }
 }
 
-/** Leased, even if expired, and not to be taken over from its owner. */
+/** Whether the run is leased, even if expired, and must not be taken over from its worker. */
 function isLeftToWorker({ lease, stopped }: Head, takeover = true): boolean {
   return lease !== undefined && !takeover && !stopped
 }

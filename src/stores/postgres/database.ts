@@ -42,7 +42,7 @@ const RETRY_MAX_MS = 1000
 const CONNECT_MS = 10_000
 /** Extra time that the client waits beyond the server's own timeout before it drops the connection. */
 const GRACE_MS = 2000
-/** What the pool says when none of its connections became free; opening one that takes too long reads differently. */
+/** Error message of the pool when no connection became free; a slow connect has a different message. */
 const POOL_TIMEOUT = 'timeout exceeded when trying to connect'
 /** Minimum time for an attempt, even if the caller's deadline is near. */
 const ATTEMPT_MIN_MS = 500

@@ -7,7 +7,7 @@ import { HoldfastError, detailOf, storeUnavailable } from '../../core/model/erro
  */
 export type FailureKind = 'unsent' | 'undone' | 'unknown' | 'refused'
 
-/** This node has more to ask than its connections carry. It says nothing about the server. */
+/** This node has more statements than its connections can carry. It says nothing about the server. */
 export class ConnectionsBusyError extends Error {}
 
 /** Serialization failure, deadlock, lock timeout: the server guarantees that nothing was committed. */
@@ -43,7 +43,7 @@ export function storeError(cause: unknown, retryAfterMs: number): HoldfastError 
   return storeUnavailable(`the database failed: ${detailOf(cause)}`, { cause, retryAfterMs })
 }
 
-/** The server did not answer. */
+/** Whether the server did not reply. */
 export function isSilence(cause: unknown): boolean {
   return sqlStateOf(cause) === undefined
 }

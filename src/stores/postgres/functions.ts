@@ -119,9 +119,9 @@ END $$;`
 }
 
 /**
- * Appends the records of many runs, each fenced by its epoch and index (LOG-1, LOG-3, LOG-4). A part that does not fit is
- * skipped whole and reported with the current head. A commit that is sent again because its reply was lost finds its own name
- * on the heads that it wrote.
+ * Appends the records of many runs, each fenced by its epoch and index (LOG-1, LOG-3, LOG-4). A part whose epoch or index does not
+ * match is skipped as a whole and reported with the current head. A commit that is sent again because its reply was lost finds its
+ * own name on the heads that it wrote.
  */
 function append(schema: string): string {
   return `

@@ -1,7 +1,7 @@
 /**
- * Group commit: one statement with the records of many runs, sent when the previous one is acknowledged. The batch size so
- * adapts to the load, and a lone event waits only for its own tick of the event loop. Runs are spread over two commit streams, so that
- * one commit is prepared here while the server works on the other.
+ * Group commit: one statement with the records of many runs, sent when the previous one is acknowledged. The batch size therefore
+ * adapts to the load, and a lone event waits only for its own tick of the event loop. Runs are spread over two commit streams, so
+ * that one commit is prepared here while the server works on the other.
  */
 import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import type { Slice } from '../../core/model/record.ts'

@@ -41,7 +41,7 @@ export async function migrated(pg: Pg, config: ClientConfig, schema: string): Pr
   }
 }
 
-/** Says which version was there before, 0 for none. */
+/** Returns the previous version, 0 if there were no tables. */
 async function migrate(session: Session, schema: string): Promise<number> {
   await checkServer(session)
   // If the schema is current, no DDL rights and no lock are needed.

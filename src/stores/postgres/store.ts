@@ -56,7 +56,7 @@ export interface PostgresStoreOptions {
 
 /** How long closing waits for pending work. */
 const CLOSE_MS = 5000
-/** Owners without leases are removed this long after their last renewal. */
+/** Workers without leases are removed this long after their last renewal. */
 const WORKER_KEPT_MS = 24 * 60 * 60 * 1000
 /** Timeout of one renewal attempt, including its connection: less than a third of a lease. */
 const RENEW_MS = 3000

@@ -1,4 +1,4 @@
-/** Table definitions. The schema name must be validated before. */
+/** Table definitions. The schema name must be validated by the caller. The columns `lease_owner` and the table `owners` name workers. */
 
 /** Runs without a lease, except those that wait for an answer without a timeout. */
 const UNHELD = "NOT finished AND lease_owner IS NULL AND (status <> 'paused' OR stop IS NOT NULL OR wake IS NOT NULL)"

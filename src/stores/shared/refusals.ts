@@ -1,4 +1,4 @@
-/** Why a store refuses a read or a batch, in the same words in every store. */
+/** Refusals of reads and batches, with the same messages in every store. */
 import { HoldfastError } from '../../core/model/errors.ts'
 
 export function noRun(id: string): HoldfastError {

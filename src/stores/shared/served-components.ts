@@ -2,7 +2,7 @@
 
 interface Service {
   readonly until: number
-  /** Undefined: the worker did not say, so it may serve all. */
+  /** Undefined: the worker reported none, so it may serve all. */
   readonly components: readonly string[] | undefined
 }
 

@@ -36,7 +36,7 @@ function putting(path: string): string {
     }`
 }
 
-test('[LOG-2] a document that was answered is there after the process was killed', async () => {
+test('[LOG-2] SQLite: an acknowledged document survives a kill of the process', async () => {
   const path = temporaryDatabase()
   let answered = 0
   for (let round = 1; round <= 3; round++) {
@@ -60,7 +60,7 @@ test('[LOG-2] a document that was answered is there after the process was killed
   }
 })
 
-test('a command that comes in the turn in which a compaction is due is not lost', async () => {
+test('SQLite: a command that arrives in the tick in which a compaction is due is not lost', async () => {
   const timers = vi.spyOn(globalThis, 'setTimeout')
   onTestFinished(() => timers.mockRestore())
   const store = await openSqliteStore({ path: temporaryDatabase() })
@@ -83,7 +83,7 @@ test('a command that comes in the turn in which a compaction is due is not lost'
   expect(await store.get('run_finished')).toBeUndefined()
 })
 
-test('a session that was removed is not made again by what its runs still do', async () => {
+test('SQLite: a removed session is not created again by its remaining runs', async () => {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
   const runWriter = await begin(store, 'run_1')

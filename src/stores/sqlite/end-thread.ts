@@ -1,4 +1,4 @@
-/** Lets a worker thread end: nothing keeps it alive any more. */
+/** Closes a worker thread's port, so that the thread can end. */
 import type { MessagePort } from 'node:worker_threads'
 
 export function endThread(port: MessagePort): void {

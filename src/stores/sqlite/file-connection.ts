@@ -30,13 +30,13 @@ export interface FileConnectionOptions {
 }
 
 export interface FileConnectionListener extends Omit<CommitListener, 'failed'> {
-  /** The file was opened or reopened. The listener replaces all it knows of the file. */
+  /** Called when the file was opened or reopened. The listener must replace everything it knows of the file. */
   opened(thread: CommittingThreadHandle, opening: OpenResult): void
-  /** A commit failed. The listener drops changes that are not durable. */
+  /** Called when a commit failed. The listener must drop changes that are not durable. */
   failed(cause: HoldfastError): void
-  /** The disk stalls: writes do not finish. */
+  /** Called when the disk stalls: writes do not finish. */
   stalled(cause: HoldfastError): void
-  /** The file was reopened and takes writes again. */
+  /** Called when the file was reopened and accepts writes again. */
   reopened(): void
 }
 

@@ -282,7 +282,7 @@ describe('[LOG-2] commits that a file has lost', () => {
   })
 })
 
-test('a file without checksums opens, is served, and gets them as it changes', async () => {
+test('SQLite: a file without checksums opens, is served, and gets checksums as it changes', async () => {
   const path = temporaryDatabase()
   {
     using database = new DatabaseSync(path)

@@ -164,7 +164,7 @@ export class SqliteStore implements Store {
 
   async #remove(id: string): Promise<boolean> {
     this.#connection.assertHealthy()
-    // It can be read until the removal is durable, and is kept here so that nothing more is written of it.
+    // It can be read until the removal is durable. It is kept here so that nothing more is written to it.
     const active = await this.#catalog.load(id)
     const stored = active?.view()
     if (active === undefined || stored === undefined) return false
@@ -281,7 +281,7 @@ export class SqliteStore implements Store {
     return this.#connection.close()
   }
 
-  /** Owners of leases in this process: there are no others. */
+  /** Workers with leases in this process: there are no others. */
   #workers(): readonly string[] {
     const now = this.#clock.now()
     const held = [...this.#active.all()].filter((active) => active.isHeld(now))

@@ -120,7 +120,7 @@ describe('[LOG-2] SQLite: a database file in use', () => {
   })
 })
 
-test('a write-ahead log that a foreign reader pins is warned of with the reason, until the reader is gone', async () => {
+test('SQLite: a write-ahead log that another program keeps from being checkpointed causes a warning until that program ends its read', async () => {
   const path = temporaryDatabase()
   const told: string[] = []
   const tell = (_fields: object, message: string): void => void told.push(message)
@@ -156,7 +156,7 @@ test('a write-ahead log that a foreign reader pins is warned of with the reason,
   expect(told).toEqual([warning, 'the write-ahead log can be checkpointed again'])
 })
 
-test('a read of the file is answered while a write waits for the disk', async () => {
+test('SQLite: reads succeed while a write waits for the disk', async () => {
   const path = temporaryDatabase()
   const before = await openSqliteStore({ path })
   await create(before, 'run-1')

@@ -16,12 +16,12 @@ export class JetStreamError extends Error {
     this.code = err_code
   }
 
-  /** There is no such message. */
+  /** Whether the error says that there is no such message. */
   get isNoMessage(): boolean {
     return this.code === NO_MESSAGE
   }
 
-  /** There is no such stream, or this server does not know it yet. */
+  /** Whether the error says that there is no such stream, or that this server does not know it yet. */
   get isNoStream(): boolean {
     return this.code === NO_STREAM
   }

@@ -71,7 +71,7 @@ export class Alarms {
       this.#logger.warn({ stream, reason, times: this.#diverged }, 'a NATS replica differs from its leader')
   }
 
-  /** A message on one of our subjects that Holdfast did not write. */
+  /** Reports a message on one of Holdfast's subjects that Holdfast did not write. */
   foreign(subject: string, reason: string): void {
     if (isPowerOfTwo(++this.#unreadable))
       this.#logger.warn(
@@ -80,7 +80,7 @@ export class Alarms {
       )
   }
 
-  /** The cluster includes a server of an unsupported version. */
+  /** Reports a server of an unsupported version. */
   server(fault: string): void {
     if (this.#servers.has(fault) || this.#servers.size >= STREAMS_MAX) return
     this.#servers.add(fault)

@@ -76,7 +76,7 @@ export class LossDetector {
 
   async #checkStream(follower: Follower): Promise<void> {
     const { jetstream, index, addressOf, barriers, alarms } = this.#options
-    const { address, seen } = follower // read before the stream's state: it may grow meanwhile
+    const { address, seen } = follower // read before the state of the stream, which may grow meanwhile
     const { stream } = address
     const { first_seq: first, last_seq: last } = await jetstream.state(stream)
     const isBack = last < seen || (await this.#isReplaced(follower))

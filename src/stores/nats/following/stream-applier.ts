@@ -92,7 +92,7 @@ export class StreamApplier {
       hints.give({ run: nextInLane.id, next: nextInLane.head.next, claimable: true })
   }
 
-  /** The known state of a run is invalid. Followers find out by reading on. */
+  /** Invalidates the known state of a run. Followers find out when they read on. */
   retract(id: string): void {
     this.#options.messageIndex.forget(id)
     this.#options.hints.give({ run: id, next: Infinity })

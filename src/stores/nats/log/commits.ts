@@ -78,7 +78,7 @@ export class Commits {
   }
 }
 
-/** A batch that does not fit is refused as a whole (LOG-1, LOG-3, LOG-4). */
+/** Refuses a batch as a whole if epoch or index do not match (LOG-1, LOG-3, LOG-4). */
 function expectToFit({ writer: { id, epoch }, first }: Part, current: CurrentRun | undefined): void {
   if (current === undefined) throw noRun(id)
   const { head } = current

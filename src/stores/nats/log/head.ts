@@ -153,7 +153,7 @@ export function keptBytesOf({ keptBytes, bytes = 0 }: Pick<Head, 'keptBytes' | '
   return keptBytes ?? bytes
 }
 
-/** `heldUntil`: until when the lease owner has renewed. */
+/** `heldUntil`: time until which the worker has renewed its leases. */
 export function storedRun(head: Head, { run, stop }: Description, heldUntil: number): StoredRun {
   const { first, next, epoch, lease } = head
   return {

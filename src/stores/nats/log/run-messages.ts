@@ -186,8 +186,8 @@ export class RunMessages {
     let isFresh = false
     let isCertain = false
     /**
-     * The earliest message after which one of ours may have been written unnoticed. Set after every refusal, even without a
-     * lost reply: after a network partition a message may be delivered twice, and the second copy refused first.
+     * The earliest message after which a message of this node may have been written unnoticed. Set after every refusal, even without
+     * a lost reply: after a network partition a message may be delivered twice, and the second copy refused first.
      */
     let refusedAfter: number | undefined
     for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -301,7 +301,7 @@ export class RunMessages {
     return encodeBack(await this.messageIndex.last(id, tip, listedAt(ordinal), this.#loadFrom(id)))
   }
 
-  /** Finds our message by its name among those after a position. */
+  /** Finds this node's message by its name among those after a position. */
   async #own(id: string, tip: Tip, after: number, name: string): Promise<Tip | undefined> {
     if (tip.head.name === name) return tip
     const load = this.#loadFrom(id)

@@ -1,6 +1,6 @@
 /**
- * Workers and the end of their leases. A lease names its worker, so a renewal is one message however many runs the worker
- * holds.
+ * Workers and the expiry of their leases. A lease names its worker, so a renewal is one message however many runs the worker holds.
+ * Stored messages and subjects call a worker `owner`.
  */
 import { ServedComponents } from '../../shared/served-components.ts'
 import type { Layout, SubjectAddress } from '../layout.ts'

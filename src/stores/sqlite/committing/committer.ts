@@ -49,7 +49,7 @@ export class Committer {
   readonly #quarantined: QuarantinedRun[] = []
   #highestNumber: number
   readonly #record: CommitRecord
-  /** Findings of opening. */
+  /** Problems found while opening. */
   readonly warnings: readonly string[]
   readonly lost: LostCommits | undefined
 
@@ -64,7 +64,7 @@ export class Committer {
     this.identity = reopen ?? identityOf(path)!
     this.#instance = new FileInstance(database, token)
     const openedBefore = this.#instance.current()
-    // Before the log is read: earlier owners can write nothing from here on.
+    // Before the log is read: earlier owners of the file can no longer write.
     if (reopen === undefined) this.#instance.take()
     this.#begin = database.prepare('BEGIN IMMEDIATE')
     this.#commit = database.prepare('COMMIT')

@@ -1,6 +1,4 @@
-/**
- * What the committing thread runs: the only writer of the database file. Its stalls (sync, checkpoint) never block a stream.
- */
+/** Code of the committing thread, the only writer of the database file. Its stalls (sync, checkpoint) never block a stream. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { endThread } from '../end-thread.ts'
 import { damageOr } from '../file/sqlite-errors.ts'

@@ -121,7 +121,7 @@ export class GroupCommit {
     return this.#creating
   }
 
-  /** The disk stalls: rejects waiting commands. Their effects may still become durable. */
+  /** Rejects waiting commands because the disk stalls. Their effects may still become durable. */
   stall(cause: unknown): void {
     for (const { controls } of [...this.#underWay, { controls: this.#controls }])
       for (const { reject } of controls) reject(cause)
@@ -285,7 +285,7 @@ export class GroupCommit {
     const compact = more && last !== 'all' ? 'ready' : 'all'
     this.#compactTimer = setTimeout(
       () => {
-        // Requests of this very turn go first: a compaction carries no commands.
+        // Requests of this tick go first: a compaction carries no commands.
         if (this.#underWay.length === 0 && this.failure === undefined && !this.#hasWork()) this.#compact(compact)
       },
       more ? COMPACT_READY_MS : COMPACT_ALL_MS,

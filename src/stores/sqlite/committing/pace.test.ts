@@ -55,7 +55,7 @@ test('SQLite commit pacing: a commit is delayed by some milliseconds only while 
   expect(delayAfter(pace, loop, 0)).toBe(0)
 })
 
-test('the times of the process tell an event loop that waits from one that does not', async () => {
+test('SQLite commit pacing: an idle event loop is distinguished from a busy one', async () => {
   const before = performance.eventLoopUtilization().idle
   await until('the loop was idle', () => performance.eventLoopUtilization().idle > before)
   const idle = performance.eventLoopUtilization().idle

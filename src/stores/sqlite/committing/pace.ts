@@ -29,12 +29,12 @@ export class Pace {
     this.#loop = loop
   }
 
-  /** A commit starts. */
+  /** Notes the start of a commit. */
   started(): void {
     this.#startedAt = this.#loop.now()
   }
 
-  /** Milliseconds until the next one should start. */
+  /** Milliseconds until the next commit should start. */
   wait(): number {
     const now = this.#loop.now()
     this.#measure(now)

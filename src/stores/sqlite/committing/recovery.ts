@@ -1,5 +1,5 @@
 /**
- * LogRecovery: moves records that an earlier process left in the log into segments, so that there is one location to read from.
+ * Log recovery: moves records that an earlier process left in the log into segments, so that there is one location to read from.
  * Processes the log in bounded windows, each one transaction, so it takes time in proportion to the log.
  *
  * Every entry is verified: its run must exist, its records must name that run, and they must be contiguous with the run's log.

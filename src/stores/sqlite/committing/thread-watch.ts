@@ -42,7 +42,7 @@ export class ThreadWatch {
     const { isWaiting } = this.#thread
     const stall = this.#answers.check()
     if (stall !== undefined) this.#listener.stalled(stall)
-    if (isWaiting) return // a commit checks by itself
+    if (isWaiting) return // a commit performs the check itself
     this.#thread.check((reply) => {
       if (reply.kind === 'failed') this.#listener.failed(reply)
       if (reply.kind === 'checked') this.#listener.pinned(reply.pinnedBytes)

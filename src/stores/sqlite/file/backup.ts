@@ -17,7 +17,7 @@ import { damagedFileError, damageOr } from './sqlite-errors.ts'
 export interface CopyReport {
   readonly runs: number
   readonly bytes: number
-  /** Damage of single runs and documents, which the copy has too: all others are sound. */
+  /** Damage of single runs and documents, which the copy has too. All others are intact. */
   readonly damage: Pick<Examination, 'problems' | 'problemCount'>
 }
 

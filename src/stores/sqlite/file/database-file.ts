@@ -99,8 +99,8 @@ function createDatabase(path: string): void {
 const HEADER_BYTES = 100
 
 /**
- * Runs before SQLite opens the file: SQLite would take an empty file for a new database, notice a truncated one only when a
- * reader reaches the missing part, and switch another program's file to our journal mode.
+ * Runs before SQLite opens the file: SQLite would take an empty file for a new database, notice a truncated one only when a reader
+ * reaches the missing part, and switch another program's file to Holdfast's journal mode.
  */
 function checkFile(path: string): void {
   const stats = statSync(path)

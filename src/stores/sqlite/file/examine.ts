@@ -28,7 +28,7 @@ export function examineFile(database: DatabaseSync, path: string): Examination {
   return walk.examination
 }
 
-/** Checks the checksums of what a file holds, and that nothing is missing. For a file of the current schema. */
+/** Verifies the checksums of a file and that nothing is missing. For a file of the current schema. */
 export function examineContents(database: DatabaseSync, path: string): Examination {
   const walk = new Walk(database, path)
   walk.contents()

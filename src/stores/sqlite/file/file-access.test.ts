@@ -83,19 +83,24 @@ test('SQLite: a file in place of the directory is reported', async () => {
 })
 
 // Root may write anywhere, so another user tries; only root can become another user.
-test.skipIf(process.getuid?.() !== 0)('a directory that is read-only is called that, with what to do', async () => {
-  const folder = temporaryFolder()
-  const url = new URL('./file-access.ts', import.meta.url)
-  const program = `import { accessSync } from 'node:fs'
+test.skipIf(process.getuid?.() !== 0)(
+  'SQLite: a read-only directory is reported as such, with what to do',
+  async () => {
+    const folder = temporaryFolder()
+    const url = new URL('./file-access.ts', import.meta.url)
+    const program = `import { accessSync } from 'node:fs'
     const { assertWritable } = await import(${JSON.stringify(url.href)})
     process.setuid(65534)
     try { assertWritable(${JSON.stringify(join(folder, 'runs.db'))}) } catch (error) { process.stdout.write(error.message) }`
-  chmodSync(folder, 0o755)
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    '--no-warnings',
-    '--input-type=module',
-    '-e',
-    program,
-  ])
-  expect(stdout).toBe(`${folder} is not writable: permission denied; change its permissions or choose another --store`)
-})
+    chmodSync(folder, 0o755)
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--no-warnings',
+      '--input-type=module',
+      '-e',
+      program,
+    ])
+    expect(stdout).toBe(
+      `${folder} is not writable: permission denied; change its permissions or choose another --store`,
+    )
+  },
+)

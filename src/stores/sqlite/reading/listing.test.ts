@@ -10,7 +10,7 @@ const LISTINGS = 100
 /** One that looked at the runs of others took more than ten times as long. */
 const RATIO_MAX = 4
 
-test('a listing takes no longer for what other owners have under the same names, which would tell that they have it', async () => {
+test('SQLite listing: its duration does not reveal runs of other owners with the same names', async () => {
   const store = await openSqliteStore({ path: temporaryDatabase() })
   onTestFinished(() => store.close())
   const at = new Date().toISOString()

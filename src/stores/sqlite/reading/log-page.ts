@@ -7,7 +7,7 @@ import { damageIn, type Reader } from './reader.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
 import { isCorrupt } from '../file/sqlite-errors.ts'
 
-/** What a reader must know of the run. */
+/** The facts about a run that a reader needs. */
 export interface LogHead {
   readonly number: number
   readonly first: number
@@ -36,7 +36,7 @@ export interface LogPage {
   readonly found?: { readonly damage: LogDamage; readonly isLasting: boolean }
 }
 
-/** Memory for the bytes of a page; undefined if they need memory of their own. */
+/** Provides memory for the bytes of a page; undefined if they need memory of their own. */
 export type Allocate = (bytes: number) => Uint8Array | undefined
 
 export function readPage(reader: Reader, request: PageRequest, allocate?: Allocate): LogPage {

@@ -1,6 +1,6 @@
 /**
- * Shared memory for pages of the reading thread. A page that is released is used again, so that catching up allocates nothing: V8
- * would mark the whole heap every few megabytes of new buffers. V8 does not count shared memory, so it is bounded here.
+ * Shared memory for pages of the reading thread. Released pages are reused, so that catching up allocates nothing: V8 would mark the
+ * whole heap every few megabytes of new buffers. V8 does not count shared memory, so it is bounded here.
  */
 import type { Slice } from '../../../core/model/record.ts'
 
@@ -13,11 +13,11 @@ const PAGE_BYTES_MAX = 1024 * 1024
 
 export class PageMemory {
   #bytes = 0
-  /** Last in, first out: what was used last may still be in the processor's cache. */
+  /** LIFO: the buffer used last may still be in the processor's cache. */
   readonly #spare: SharedArrayBuffer[] = []
   readonly #collected = new FinalizationRegistry<number>((bytes) => (this.#bytes -= bytes))
 
-  /** A buffer for a page of at most so many bytes; undefined if there is no room for another. */
+  /** A buffer for a page of at most `bytes` bytes; undefined if the limit is reached. */
   take(bytes: number): SharedArrayBuffer | undefined {
     if (bytes > PAGE_BYTES_MAX) return undefined
     const found = this.#spare.findLastIndex((buffer) => buffer.byteLength === bytes)
@@ -29,13 +29,13 @@ export class PageMemory {
     return buffer
   }
 
-  /** Nobody reads or writes the buffer any more. */
+  /** Returns a buffer that is no longer used. */
   give(buffer: SharedArrayBuffer): void {
-    if (this.#spare.length >= SPARE_MAX) this.#spare.shift() // its size may have gone out of use
+    if (this.#spare.length >= SPARE_MAX) this.#spare.shift() // its size may no longer be requested
     this.#spare.push(buffer)
   }
 
-  /** A slice whose bytes are in a buffer, which is given back when the slice is released. */
+  /** A slice whose bytes are in a shared buffer, which is returned when the slice is released. */
   sliceIn(buffer: SharedArrayBuffer, bytes: number, slice: Slice): Slice {
     let isReleased = false
     const release = (): void => {

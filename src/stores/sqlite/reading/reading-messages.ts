@@ -8,7 +8,7 @@ export const READY = 'ready'
 export interface ReadingRequest {
   readonly name: keyof Readings
   readonly args: readonly unknown[]
-  /** Shared memory for the bytes of a page. Those that do not fit are transferred. */
+  /** Shared memory for the bytes of a page. Larger pages are transferred. */
   readonly into?: SharedArrayBuffer
 }
 
@@ -20,7 +20,7 @@ export interface ReadingFault {
 }
 
 export type Reading =
-  /** `shared`: the bytes of the page are the first so many of `into`. */
+  /** `shared`: number of bytes at the start of `into` that are the page. */
   { readonly result: unknown; readonly shared?: number } | { readonly fault: ReadingFault }
 
 /** One per request, in the same order. */

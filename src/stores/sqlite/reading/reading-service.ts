@@ -1,4 +1,4 @@
-/** Answers read requests in a thread, through a connection of its own that the first request opens. */
+/** Serves read requests in a thread, through a connection of its own that the first request opens. */
 import { isMarkedAsUntransferable } from 'node:worker_threads'
 import { isHoldfastError, messageOf } from '../../../core/model/errors.ts'
 import type { Allocate, LogPage, PageRequest } from './log-page.ts'
@@ -6,7 +6,7 @@ import { Reader } from './reader.ts'
 import type { Reading, ReadingFault, ReadingReply, ReadingRequest } from './reading-messages.ts'
 import { type Readings, readingsOf } from './readings.ts'
 
-/** Smaller pages are transferred: they need less memory than a shared buffer has. */
+/** Smaller pages are transferred: they need less memory than a shared buffer. */
 const SHARED_BYTES_MIN = 16 * 1024
 const NO_BYTES = new Uint8Array(0)
 

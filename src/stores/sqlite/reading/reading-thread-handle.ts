@@ -100,7 +100,7 @@ export class ReadingThreadHandle {
     })
   }
 
-  /** The disk stalls below the stand-in. Requests that have the thread are watched here. */
+  /** The disk stalls below the stand-in. Requests that the thread has are watched here. */
   standInStalled(reason: string): void {
     if (!this.#isReady) this.#rejectAll(reason)
   }
@@ -128,7 +128,7 @@ export class ReadingThreadHandle {
     this.#worker ??= this.#started()
   }
 
-  /** Shared memory only goes to the thread itself: the stand-in may be asked for the same page. */
+  /** Shared memory is only passed to the thread itself: the stand-in may get a request for the same page. */
   #post(asked: readonly PendingReading[]): void {
     for (const one of asked) {
       if (one.name !== 'page') continue
@@ -140,7 +140,7 @@ export class ReadingThreadHandle {
     this.#worker!.postMessage(requestsOf(asked))
   }
 
-  /** What the stand-in has not replied to is asked again: it may wait for a commit. */
+  /** Sends requests again that the stand-in has not replied to: it may be waiting for a commit. */
   #ready(): void {
     this.#isReady = true
     for (const asked of this.#underWay) this.#post(asked)
@@ -196,7 +196,7 @@ export class ReadingThreadHandle {
     for (const [place, reading] of reply.entries()) {
       const { into, resolve, reject } = asked[place]!
       const shared = 'shared' in reading ? reading.shared : undefined
-      if (into !== undefined && shared === undefined) this.#memory.give(into) // the thread is done with it
+      if (into !== undefined && shared === undefined) this.#memory.give(into) // the thread no longer uses it
       if ('fault' in reading) reject(errorOf(reading.fault))
       else resolve((shared === undefined ? reading.result : this.#pageIn(into!, shared, reading.result)) as never)
     }

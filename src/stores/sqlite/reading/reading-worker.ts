@@ -1,6 +1,6 @@
 /**
- * What the reading thread runs: reads durable data through its own connection, so that a read that the disk does not finish blocks neither
- * the event loop nor commits.
+ * Code of the reading thread: reads durable data through its own connection, so that a read that the disk does not finish blocks
+ * neither the event loop nor commits.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { endThread } from '../end-thread.ts'

@@ -75,21 +75,24 @@ async function untilShared(store: Store): Promise<Slice> {
   return shared
 }
 
-test.runIf(process.platform === 'linux')('the first reads after opening are not made by the event loop', async () => {
-  const { store, records } = await withFinished(3000)
-  const before = bytesReadHere()
-  expect(await wholeLog(store, PAGE_BYTES)).toBe(records)
-  expect(records.length).toBeGreaterThan(2 * PAGE_BYTES)
-  // It reads what wakes it up, and this figure; a disk that stalls would stop it at the first page of the file.
-  expect(bytesReadHere() - before).toBeLessThan(PAGE_BYTES)
-})
+test.runIf(process.platform === 'linux')(
+  'SQLite: the first reads after opening do not run on the event loop',
+  async () => {
+    const { store, records } = await withFinished(3000)
+    const before = bytesReadHere()
+    expect(await wholeLog(store, PAGE_BYTES)).toBe(records)
+    expect(records.length).toBeGreaterThan(2 * PAGE_BYTES)
+    // It reads what wakes it up, and this figure; a disk that stalls would stop it at the first page of the file.
+    expect(bytesReadHere() - before).toBeLessThan(PAGE_BYTES)
+  },
+)
 
 /** Bytes that system calls of this thread have read so far, from whatever. */
 function bytesReadHere(): number {
   return Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))![1])
 }
 
-test('[SUB-2] a log that is trimmed or removed while it is read is not taken for a damaged one', async () => {
+test('[SUB-2] SQLite: a log that is trimmed or removed during a read is not reported as damaged', async () => {
   const { store } = await withFinished(500)
   const read = (after: number): Promise<string> =>
     store.read('run_1', after, PAGE_BYTES).then(
@@ -113,7 +116,7 @@ test('[SUB-2] a log that is trimmed or removed while it is read is not taken for
   expect(store.health()).toEqual({ ok: true })
 })
 
-test('[RUN-3] starts with one id, or with one idempotency key, at the same moment are one run', async () => {
+test('[RUN-3] SQLite: concurrent starts with one id or one idempotency key create one run', async () => {
   const store = await opened(temporaryDatabase())
   const idempotency = { key: 'key', fingerprint: 'same' }
   const created = await Promise.all(

@@ -14,7 +14,7 @@ function downgrade(path: string): void {
   database.close()
 }
 
-test('[STO-1] a file of the schema before opens although the text of a run is damaged, and lists the others by version', async () => {
+test('[STO-1] SQLite: a file of the previous schema opens although a run’s JSON is damaged, and lists the others by version', async () => {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
   for (const id of ['run_1', 'run_2', 'run_3']) await store.create(newRun(id, at, { version: '2.0' }))
@@ -31,7 +31,7 @@ test('[STO-1] a file of the schema before opens although the text of a run is da
   expect(await again.remove('run_2')).toBe(true)
 })
 
-test('a listing by version looks at no runs of other versions', async () => {
+test('SQLite: a listing by version reads no runs of other versions', async () => {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
   await store.create(newRun('run_1', at, { version: '2.0' }))

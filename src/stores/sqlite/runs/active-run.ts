@@ -19,7 +19,7 @@ export interface Idempotency {
   readonly fingerprint: string
 }
 
-/** What a commit takes of a run. */
+/** The changes of a run that one commit takes. */
 export interface TakenWork {
   readonly revision: number
   readonly text: string
@@ -51,10 +51,10 @@ export class ActiveRun {
   #lease: Lease | undefined
   #stop: StopRequest | undefined
   #damage: LogDamage | undefined
-  /** A commit takes the run away: it takes nothing more. */
+  /** The run is being removed: it accepts nothing more. */
   #isRemoved = false
 
-  /** Counts what was accepted: records and changes of the row. */
+  /** Counts accepted records and row changes. */
   #revision = 0
   /** Text of accepted records that no commit has taken yet. */
   #text = ''
@@ -152,7 +152,7 @@ export class ActiveRun {
     return isFinished(this.#run.status)
   }
 
-  /** Accepts a record, and what it makes of the run. */
+  /** Accepts a record, with the changed run if it changes it. */
   append(record: string, change: Run | undefined): void {
     this.#text += record
     this.#textCount++
@@ -162,7 +162,7 @@ export class ActiveRun {
     if (this.finished || change.status === 'paused') this.#lease = undefined
   }
 
-  /** What was accepted counts as a revision, which can be waited for. */
+  /** Counts the accepted change as a revision, which callers can await. */
   revise(isRowChanged: boolean): void {
     this.#revision++
     if (isRowChanged) this.#isDirty = true
@@ -207,7 +207,7 @@ export class ActiveRun {
     this.#onFailed = callback
   }
 
-  /** Gives all that was accepted since the last time to a commit. */
+  /** Passes everything accepted since the last call to a commit. */
   take(): TakenWork {
     const count = this.#textCount
     const taken: TakenWork = {
@@ -228,13 +228,13 @@ export class ActiveRun {
     return taken
   }
 
-  /** A commit is through: what it took may be seen. */
+  /** Makes the changes of a durable commit visible. */
   commit({ next, changed }: Pick<TakenWork, 'next' | 'changed'>): void {
     if (changed === undefined) this.#durable!.next = next
     else this.#durable = { ...changed }
   }
 
-  /** Whether it is leased at a moment. */
+  /** Whether it is leased at a time. */
   isHeld(now: number): boolean {
     return this.#lease !== undefined && this.#lease.until > now
   }
@@ -299,7 +299,7 @@ export class ActiveRun {
     for (const waiter of waiters) if (waiter.revision <= revision) waiter.resolve()
   }
 
-  /** The disk stalls. Accepted changes may still become durable. */
+  /** Rejects impatient waits because the disk stalls. Accepted changes may still become durable. */
   stall(cause: unknown): void {
     const waiters = this.#waiters
     this.#waiters = waiters.filter(({ patient }) => patient)

@@ -1,6 +1,6 @@
 /**
- * All runs of the store, as memory and the file together have them: what is being executed or written is in memory, and its state
- * there is the latest; everything else is read from the file. Runs that turn out to be damaged are quarantined.
+ * All runs of the store, from memory and the file. Runs that are being executed or written are in memory, and their state there is
+ * the latest; all others are read from the file. Runs that turn out to be damaged are quarantined.
  */
 import { assertReadable } from '../../../core/model/cursor.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
@@ -32,7 +32,7 @@ export class RunCatalog {
   readonly active = new ActiveRunIndex()
   readonly damage: DamageRegister
   readonly #connection: FileConnection
-  /** Called when the lane of a run gets another head because that run was set apart. */
+  /** Called when a lane gets another head because its first run was quarantined. */
   readonly #onQuarantined: (active: ActiveRun) => void
   #highestNumber = 0
 
@@ -42,7 +42,7 @@ export class RunCatalog {
     this.#onQuarantined = onQuarantined
   }
 
-  /** The file was opened, perhaps again. */
+  /** Called when the file was opened or reopened. */
   opened(thread: CommittingThreadHandle, { highestNumber, damagedRuns, unfinished }: OpenResult): void {
     this.#highestNumber = highestNumber
     this.active.clear()
@@ -101,7 +101,7 @@ export class RunCatalog {
     return pageOf(known!, sliceWithin(sliceBefore(tail.after(after), known!.next), maxBytes))
   }
 
-  /** From the file. */
+  /** Reads a page from the file. */
   async #page(request: PageRequest): Promise<Slice | undefined> {
     const { id, after } = request
     const { head, slice, found } = await this.#connection.ask('page', request)
@@ -115,7 +115,7 @@ export class RunCatalog {
     throw damageError(id, damage)
   }
 
-  /** Finds the run that already has a new run's idempotency key. Throws if the new run's id is taken. */
+  /** Finds the run that already has a new run's idempotency key. Throws if the new run's id exists. */
   async checkCreation({ id, owner }: Run, key: string | undefined): Promise<KeyedRun | undefined> {
     const { isTaken, known } = await this.#connection.ask('checkCreation', id, owner, key)
     if (isTaken || (known === undefined && this.active.get(id) !== undefined))
@@ -123,7 +123,7 @@ export class RunCatalog {
     return this.#toKeyedRun(known)
   }
 
-  /** One of those whose creation is not durable yet. */
+  /** Finds a run among those whose creation is not durable yet. */
   creating(owner: string, key: string): KeyedRun | undefined {
     for (const active of this.#connection.commits.creating()) {
       if (active.run.owner !== owner || active.idempotency?.key !== key) continue
@@ -163,7 +163,7 @@ export class RunCatalog {
     return this.active.get(stored.run.id)?.view() ?? stored
   }
 
-  /** Nobody reads or claims the run from now on. */
+  /** Quarantines a run: it is neither read nor claimed from now on. */
   quarantine({ id, damage }: QuarantinedRun): void {
     this.damage.found(id, damage)
     const active = this.active.get(id)
@@ -180,7 +180,7 @@ export class RunCatalog {
     if (!isFailed) void commits.quarantine(found).catch(() => {}) // it will be found again
   }
 
-  /** The row of a run is damaged: it is quarantined, once. */
+  /** Quarantines a run with a damaged row, once. */
   #quarantineIfDamaged<Row extends NumberedRun | undefined>(found: Row): Row {
     if (found?.isLost && !found.isMarked && !this.damage.has(found.stored.run.id))
       this.#quarantineForGood({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })

@@ -74,7 +74,7 @@ export class SqliteWriter implements LogWriter {
     return active
   }
 
-  /** A refused writer stays refused. */
+  /** The first refusal is final. */
   #refuse(reason: HoldfastError): unknown {
     this.#lost ??= reason
     return this.#lost

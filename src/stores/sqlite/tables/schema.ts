@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { USAGE_MIGRATION } from './usage-schema.ts'
 
-/** Marks a SQLite file as ours: "HFST". */
+/** Marks a SQLite file as Holdfast's: "HFST". */
 export const APPLICATION_ID = 0x48465354
 
 /** Version of a run's component. Null for damaged JSON, which must not prevent changing or removing the row. */
@@ -94,7 +94,7 @@ const migrations: readonly string[] = [
 
 export const SCHEMA_VERSION: number = migrations.length
 
-/** Migrates our own or a new file to this version; an earlier `target` creates a file as that version left it. */
+/** Migrates a new or existing Holdfast file to this version; an earlier `target` creates a file as that version left it. */
 export function migrate(database: DatabaseSync, path: string, target: number = SCHEMA_VERSION): void {
   const version = pragma(database, 'user_version')
   const application = pragma(database, 'application_id')
@@ -109,7 +109,7 @@ export function migrate(database: DatabaseSync, path: string, target: number = S
   }
 }
 
-/** The schema version of one of our files. */
+/** The schema version of a Holdfast file. */
 export function schemaVersionOf(database: DatabaseSync, path: string): number {
   const version = pragma(database, 'user_version')
   checkVersion(pragma(database, 'application_id'), version, path)
