@@ -7,7 +7,7 @@ const kills = readParts<KillPart>(KILLS_LOG)
 const seeds = readParts<SimulationPart>(SIMULATION_LOG)
 const part = { at: '2026-11-18T02:00:00.000Z', commit: '01234567', minutes: 1, load: 2 }
 
-test('campaigns: the page and the sentence of the README are what the logs say', () => {
+test('campaigns: the page and the sentence of the README match the logs', () => {
   expect(readFileSync(CAMPAIGNS_PAGE, 'utf8'), 'run node scripts/campaigns-page.ts').toBe(pageOf(kills, seeds))
   const readme = readFileSync(README, 'utf8')
   expect(readme, 'run node scripts/campaigns-page.ts').toBe(withSentence(readme, sentenceOf(kills)))

@@ -30,7 +30,7 @@ async function entriesOf(store: Store, cursor = '', signal = never) {
 }
 
 describe('assistant-stream store', () => {
-  test('any bytes come back as they were: no text, half a character, nothing, a megabyte', async () => {
+  test('any bytes are read back unchanged: no text, half a character, nothing, a megabyte', async () => {
     const { store } = open()
     await store.acquire('a')
     const large = new Uint8Array(1_500_000).map((_, index) => index % 251)
@@ -114,7 +114,7 @@ describe('assistant-stream store', () => {
     await expect(store.append('a', new Uint8Array([1]))).rejects.toMatchObject({ code: 'finalized' })
   })
 
-  test('what was written is there when the store is opened again', async () => {
+  test('written chunks survive a reopen of the store', async () => {
     const store = `sqlite:${temporaryDatabase()}`
     const first = createResumableStreamStore({ store })
     await first.acquire('a')
@@ -128,12 +128,12 @@ describe('assistant-stream store', () => {
     expect(await second.acquire('a')).toBe('consumer')
   })
 
-  test('invalid ids, and options that are unknown or exclude each other, are refused', async () => {
+  test('invalid ids, unknown options, and options that cannot be combined are refused', async () => {
     const { store } = open()
     for (const id of ['', 'a b', 'ü', 'x'.repeat(257)])
       await expect(store.acquire(id)).rejects.toMatchObject({ code: 'invalid-id' })
     const create = (options: object) => () => createResumableStreamStore(options)
     expect(create({ client: {} })).toThrow('unknown option client')
-    expect(create({ store: 'memory:', holdfast: { runs: {} } })).toThrow('exclude each other')
+    expect(create({ store: 'memory:', holdfast: { runs: {} } })).toThrow('cannot be combined')
   })
 })

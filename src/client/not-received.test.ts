@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isNeverConnected, isTurnedAway } from './not-received.ts'
 
-test('a request is safe to resend if its connection was refused or its host was not resolved', () => {
+test('client: a request is safe to resend if its connection was refused or its host was not resolved', () => {
   expect(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].map(isNeverConnected)).toEqual([true, true, true])
   expect(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', undefined].map(isNeverConnected)).toEqual([
     false,
@@ -11,7 +11,7 @@ test('a request is safe to resend if its connection was refused or its host was 
   ])
 })
 
-test('a request is safe to resend if the server was too busy for it, and not after other errors', () => {
+test('client: a request is safe to resend if the server was too busy for it, and not after other errors', () => {
   expect([429, 503].map(isTurnedAway)).toEqual([true, true])
   expect([408, 500, 502, 504].map(isTurnedAway)).toEqual([false, false, false, false])
 })

@@ -113,7 +113,7 @@ test('[RUN-1] a node announces the components that it discovers to the other nod
   expect(announced.at(-1)).toEqual(['local', 'remote'])
 })
 
-test('an unknown component is looked for although the wall clock was set back an hour', async () => {
+test('component sources: an unknown component is discovered although the wall clock was set back an hour', async () => {
   const clock = new ManualClock()
   let asked = 0
   const upstream: ComponentSource = { ...source(), discover: () => Promise.resolve(asked++ === 0 ? [] : [remote]) }

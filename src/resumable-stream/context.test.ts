@@ -268,10 +268,10 @@ describe('resumable-stream', () => {
     expect(sources().size).toBe(0)
   })
 
-  test('options that are not known, or exclude each other, are refused', () => {
+  test('unknown options, and options that cannot be combined, are refused', () => {
     const create = (options: object) => () => createResumableStreamContext({ waitUntil: null, ...options })
     expect(create({ publisher: {} })).toThrow('unknown option publisher')
     expect(create({ waitUntil: 'later' })).toThrow('waitUntil must be a function')
-    expect(create({ store: 'memory:', holdfast: { runs: {} } })).toThrow('exclude each other')
+    expect(create({ store: 'memory:', holdfast: { runs: {} } })).toThrow('cannot be combined')
   })
 })

@@ -149,7 +149,7 @@ describe('TanStack AI durability', () => {
     }
   })
 
-  test('what was written is there when the store is opened again', async () => {
+  test('written chunks survive a reopen of the store', async () => {
     const store = `sqlite:${temporaryDatabase()}`
     const first = createStreamDurability({ store })
     const adapter = first.adapter({ runId: 'r' })

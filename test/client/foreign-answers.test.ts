@@ -152,7 +152,7 @@ test('client: a proxy’s status becomes an error with what was received', async
   const client = createClient({ url: 'http://127.0.0.1:1', fetch: async () => page() })
   await expect(client.components.list()).rejects.toMatchObject({
     status: 413,
-    message: '/components: answered with 413, text/html, "<html>Request too large</html>"',
+    message: '/components: the server responded with 413, text/html, "<html>Request too large</html>"',
   })
 })
 

@@ -161,7 +161,7 @@ test('sessions.follow: the stream survives lost connections', async () => {
   )
 })
 
-test('session events: pages, and refusals of cursors that are none', async () => {
+test('session events: pages are served, and invalid cursors are refused', async () => {
   const { client, server } = await serve(createMemoryStore())
   const run = await start(client, 'text 3')
   await run.result()

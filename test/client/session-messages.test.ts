@@ -35,7 +35,7 @@ function page(client: Client, kept: { id?: string | undefined }): SessionStore {
   return store
 }
 
-test('sessions.messages: the turns of a session in order, with their texts, tool calls and results', async () => {
+test('sessions.messages: the messages of a session in order, with their texts, tool calls and results', async () => {
   const client = await serve()
   await run(client, 'say one; tool search 1; say two')
   await run(client, 'tool search fail; say three')
@@ -86,7 +86,7 @@ test('useSession: stops its runs, and reports a start that was refused', async (
   expect(shown.state()).toMatchObject({ isBusy: false, problem: { code: expect.any(String) as string } })
 })
 
-test('[LOG-1] useSession: the server is killed during a turn, and the conversation is shown to its end', async () => {
+test('[LOG-1] useSession: the server is killed during a run, and the conversation is shown to its end', async () => {
   const options = {
     store: temporaryDatabase(),
     command: ['serve', join(import.meta.dirname, 'long-run.ts')],

@@ -99,7 +99,7 @@ test('[LOG-5] NATS: a long log is read message by message by a node that has see
   expect(await readRecords(await open(name), 'run_1')).toEqual(successor.records)
 })
 
-test('[RUN-1] NATS: a run whose node is not known as an owner can be claimed once its lease has expired', async () => {
+test('[RUN-1] NATS: a run whose node has never renewed can be claimed once its lease has expired', async () => {
   const [name, clock] = [newName(), createFakeClock()]
   const store = await open(name, { clock, partitions: 1 })
   await store.renew('worker-1', 60_000)

@@ -14,7 +14,7 @@ async function open(schema: string, requestTimeoutMs: number) {
   return store
 }
 
-test('a statement that takes longer than requestTimeoutMs is ended by statement_timeout', async () => {
+test('PostgreSQL: a statement that takes longer than requestTimeoutMs is ended by statement_timeout', async () => {
   const store = await open('slow', 500)
   await server.query(
     `CREATE OR REPLACE FUNCTION slow.clock(p_now bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
@@ -26,7 +26,7 @@ test('a statement that takes longer than requestTimeoutMs is ended by statement_
   await expect(renewed).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('a statement that waits for a lock is ended by lock_timeout, long before requestTimeoutMs', async () => {
+test('PostgreSQL: a statement that waits for a lock is ended by lock_timeout, long before requestTimeoutMs', async () => {
   const store = await open('locked', 600_000)
   const locker = new pg.Client({ connectionString: server.url })
   await locker.connect()
@@ -40,7 +40,7 @@ test('a statement that waits for a lock is ended by lock_timeout, long before re
   expect(await store.get('run_none')).toBeUndefined()
 })
 
-test('a statement for which no connection is free fails, and the server does not count as unreachable', async () => {
+test('PostgreSQL: a statement for which no connection is free fails, and the server does not count as unreachable', async () => {
   const locker = new pg.Client({ connectionString: server.url })
   await locker.connect()
   onTestFinished(() => locker.end())

@@ -89,7 +89,7 @@ function own(value: unknown, task: string, context: string): unknown {
   return JSON.parse(text.replaceAll('57.05"', '57.05Z"')) as unknown
 }
 
-test('gateway, A2A 1.0: a client gets every update with all fields, and so does who asks for the task', async () => {
+test('gateway, A2A 1.0: a client gets every update with all fields, and so does one that gets the task', async () => {
   const { url } = await gateway('1.0', played)
   const frames = await stream(url, '1.0', hello)
   const { id, contextId } = frames[0]!['task'] as { id: string; contextId: string }
@@ -147,7 +147,7 @@ test('gateway, A2A: the agent gets the parts, metadata and extensions of the cli
   expect(agent.requests[0]!.params['message']).toMatchObject({ parts, metadata: { lang: 'en' }, extensions: ['urn:y'] })
 })
 
-test('gateway, A2A: an agent that answers with a message is answered for with that message', async () => {
+test('gateway, A2A: the reply of an agent that replies with a message is passed on', async () => {
   const message = { messageId: 'r1', role: 'ROLE_AGENT', parts: [{ text: 'hi' }, { data: { n: 1 } }], x_message: 1 }
   const { url } = await gateway('1.0', [{ message }], [{ message }])
   expect(await stream(url, '1.0', hello)).toEqual([{ message }])

@@ -91,7 +91,7 @@ test.for(chats.filter((file) => !FAILED.test(file)))(
 )
 
 test.for(chats.filter((file) => FAILED.test(file)))(
-  'gateway, corpus: [RUN-3] a chat client gets %s up to its error, and then our error instead of its success',
+  'gateway, corpus: [RUN-3] a chat client gets %s up to its error, and then Holdfast’s error instead of its success',
   async (file) => {
     const sent = framesIn(textOf(file))
     const isContent = ({ data }: SentFrame) => {

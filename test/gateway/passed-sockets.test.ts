@@ -75,7 +75,7 @@ test('gateway, WebSockets: messages pass both ways, with the upstream’s key an
   await until('the upstream’s side is closed', () => far.state.open === 0)
 })
 
-test('gateway, WebSockets: what the upstream refuses is refused, and one that is gone is unavailable', async () => {
+test('gateway, WebSockets: a refusal of the upstream is passed on, and an unreachable upstream is unavailable', async () => {
   const far = await startSocketUpstream()
   const server = await serve(far.url)
   expect(await refusal(connect(server, '/upstream/openai/other'))).toBe(403)
@@ -117,7 +117,7 @@ test('[SEC-2] gateway, WebSockets: count as streams of their principal, and beyo
   await once(connect(server, '/upstream/openai/echo', key), 'message')
 })
 
-test('gateway, WebSockets: end with the server', async () => {
+test('gateway, WebSockets: connections are closed when the server shuts down', async () => {
   const far = await startSocketUpstream()
   const server = await serve(far.url)
   const socket = connect(server, '/upstream/openai/echo')

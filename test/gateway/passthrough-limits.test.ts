@@ -61,7 +61,7 @@ test('gateway, passthrough: a large body waits for an upstream that does not rea
   expect(bytes).toBe(pieces * MIB)
 })
 
-test('gateway, passthrough: what the upstream has read of a body is not kept until it answers', async () => {
+test('gateway, passthrough: the part of a body that the upstream has read is not kept in memory', async () => {
   const pieces = 96
   let bytes = 0
   let hasAll = false
@@ -123,7 +123,7 @@ test('gateway, passthrough: a client that does not read slows the upstream down,
   expect((await heldMegabytes()) - before).toBeLessThan(64)
 })
 
-test('gateway, passthrough: a compressed answer is passed as it is', async () => {
+test('gateway, passthrough: a compressed response is passed on unchanged', async () => {
   const packed = gzipSync('kelp')
   const url = await gatewayTo((_request, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed)
@@ -134,7 +134,7 @@ test('gateway, passthrough: a compressed answer is passed as it is', async () =>
   expect(await response.text()).toBe('kelp')
 })
 
-test('gateway, passthrough: an upstream that is silent for 120 seconds is cut, and not before', async () => {
+test('gateway, passthrough: an upstream that is silent for 120 seconds is disconnected, and not before', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   let say = (_text: string): void => {}
@@ -160,7 +160,7 @@ test('gateway, passthrough: an upstream that is silent for 120 seconds is cut, a
   expect(await end).toBe('cut')
 })
 
-test('gateway, passthrough: a body that is sent slowly is no silence', async () => {
+test('gateway, passthrough: a body that is sent slowly does not count as silence', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   let bytes = 0

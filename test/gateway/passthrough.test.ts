@@ -65,7 +65,7 @@ describe('gateway, passthrough', () => {
       expect(response.headers.get(name)).toBeNull()
   })
 
-  test('streams answers, and hangs up when the client does', async () => {
+  test('streams responses, and disconnects when the client does', async () => {
     const echo = await startEcho()
     const server = await serve([upstream.agentos(echo.url, { passthrough: 'prefix' })])
     const leaving = new AbortController()
@@ -80,7 +80,7 @@ describe('gateway, passthrough', () => {
     expect(await whole).toBe('data: one\n\ndata: two\n\n')
   })
 
-  test('at the root: our routes first, then the upstream’s; never its runs', async () => {
+  test('at the root: Holdfast’s routes first, then the upstream’s; never its run routes', async () => {
     const echo = await startEcho()
     const server = await serve([
       upstream.agentos(echo.url, { passthrough: 'root' }),

@@ -66,7 +66,7 @@ function own(events: readonly object[], id: unknown): unknown {
 
 const idOf = (events: readonly Json[]): unknown => (events[0]?.['response'] as Json | undefined)?.['id']
 
-test('gateway, Responses: a client gets every event with all fields and unknown types, and so does who retrieves it', async () => {
+test('gateway, Responses: a client gets every event with all fields and unknown types, and so does one that retrieves the response', async () => {
   const { provider, url, client } = await setUp('background')
   const { events, ended } = await stream(url, { reasoning: { effort: 'low' }, x_option: 1 })
   await until('the upstream has the request', () => provider.generations.length === 1)
@@ -87,7 +87,7 @@ test('gateway, Responses: a client gets every event with all fields and unknown 
   expect(retrieved).toMatchObject({ usage: { total_tokens: 10 } })
 })
 
-test('gateway, Responses: a stream that breaks is resumed after its last event, without a doubled piece', async () => {
+test('gateway, Responses: a stream that breaks is resumed after its last event, without duplicates', async () => {
   const { provider, url } = await setUp('background')
   const { events, ended } = await stream(url)
   await until('the upstream has the request', () => provider.generations.length === 1)
@@ -165,7 +165,7 @@ test('gateway, Responses: a stop cancels the response upstream', async () => {
   expect(provider.last.status).toBe('cancelled')
 })
 
-test('[RUN-1] gateway, Responses: after a restart of the gateway the same response is re-attached', async () => {
+test('[RUN-1] gateway, Responses: after a restart the gateway reconnects to the same response', async () => {
   const provider = await openResponsesProvider()
   const path = temporaryDatabase()
   const quick = { limits: { leaseMs: 1000 } }

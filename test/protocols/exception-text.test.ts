@@ -45,7 +45,7 @@ test('an exception of an agent is shown with its message in every protocol', asy
 })
 
 test.each([`text 1; throw ${RAW}`, `text 1; tool look; throw ${RAW}`])(
-  'with redact.exceptions every protocol says that there was one, and its id: %s',
+  'redact.exceptions: every protocol reports that there was an exception, and its id: %s',
   async (script) => {
     const shown = await shownOf(script, { exceptions: true })
     for (const [protocol, text] of shown) {
@@ -56,14 +56,14 @@ test.each([`text 1; throw ${RAW}`, `text 1; tool look; throw ${RAW}`])(
   },
 )
 
-test('with redact.exceptions a failure that an agent reports itself is shown', async () => {
+test('redact.exceptions: a failure that an agent reports itself is shown', async () => {
   const shown = await shownOf('text 1; fail teapot short and stout', { exceptions: true })
   for (const [protocol, text] of shown) expect(text, protocol).toContain('short and stout')
 })
 
 const rpc = (method: string, params: object): object => ({ jsonrpc: '2.0', id: 1, method, params })
 
-test('an exception of the server is told as an id alone in every protocol, and the log has both', async () => {
+test('an exception of the server is reported as an id only in every protocol, and the log has both', async () => {
   const kept = createMemoryStore()
   const broken = (): never => {
     throw new TypeError(RAW)

@@ -131,16 +131,19 @@ const sockets: Readonly<Record<string, (caller: Caller, runs: readonly string[])
     },
   }
 
-test.each(Object.entries(sockets))('[SEC-2] %s: what streams hold of long runs is bounded', async (_name, follow) => {
-  const keys = join(temporaryFolder(), 'keys.json')
-  const [key = ''] = await createKeys(keys, ['anna'])
-  const store = createMemoryStore()
-  const runs = ['run_a1', 'run_a2', 'run_a3', 'run_a4']
-  for (const id of runs) await addRun(store, id, 'anna')
-  const grpcPort = await freePort()
-  const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
-  const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { default: 'lab', grpcPort } })
-  const told = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
-  await until('a stream is ended', () => told().some((text) => TOO_MUCH.test(text)))
-  expect(told().filter((text) => TOO_MUCH.test(text))).toHaveLength(1)
-})
+test.each(Object.entries(sockets))(
+  '[SEC-2] %s: the memory that streams of long runs use is bounded',
+  async (_name, follow) => {
+    const keys = join(temporaryFolder(), 'keys.json')
+    const [key = ''] = await createKeys(keys, ['anna'])
+    const store = createMemoryStore()
+    const runs = ['run_a1', 'run_a2', 'run_a3', 'run_a4']
+    for (const id of runs) await addRun(store, id, 'anna')
+    const grpcPort = await freePort()
+    const limits = { maxHeldViewBytes: 3.5 * (await heldBytesOf(store, 'run_a1')) }
+    const { url } = await serveNative({ store, auth: { keys }, limits, a2a: { default: 'lab', grpcPort } })
+    const told = await follow({ url, grpc: `127.0.0.1:${grpcPort}`, key }, runs)
+    await until('a stream is ended', () => told().some((text) => TOO_MUCH.test(text)))
+    expect(told().filter((text) => TOO_MUCH.test(text))).toHaveLength(1)
+  },
+)

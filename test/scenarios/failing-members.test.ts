@@ -24,7 +24,7 @@ const told: readonly [string, RegExp][] = [
   ['wrong-input', /^member said: failed: invalid input for tool act/],
   ['unknown-tool', /^member said: failed: there is no tool "act-of-god"/],
   ['approval-throws', /^member said: failed: .*nobody knows/],
-  ['endless', /^member failed: the model still called tools in turn 4/],
+  ['endless', /^member failed: the model still called tools in request 4/],
 ]
 
 test('[RUN-1] [EVT-1] team: the leader learns how the tool of each member failed, and the run continues', async () => {

@@ -22,7 +22,7 @@ const unexecuted = agent({
   },
 })
 
-test('execute: false leaves runs to a worker of the same store, and streams what it does', async () => {
+test('mount: execute: false leaves runs to a worker of the same store, and streams their events', async () => {
   const hf = holdfast({ components: [unexecuted], store: postgres.url, execute: false, protocols: ['native'] })
   onTestFinished(() => hf.close())
   const run = await hf.runs.start({ component: 'echo', input: 'elsewhere' })

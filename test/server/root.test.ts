@@ -8,7 +8,7 @@ import { serveNative } from '../protocols/native/serve.ts'
 const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 
 describe('the root of a server', () => {
-  test('redirects a browser to the console, and tells other clients what is served where', async () => {
+  test('redirects a browser to the console, and lists the protocols for other clients', async () => {
     const { url } = await serveNative({ basePath: '/agents', protocols: ['native', 'openai', 'console'] })
     const redirected = await fetch(`${url}/`, { headers: browser, redirect: 'manual' })
     expect([redirected.status, redirected.headers.get('location')]).toEqual([302, '/agents/console'])

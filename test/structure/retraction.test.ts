@@ -294,7 +294,7 @@ test.each(['structure', 'transcript', 'console', 'AgentOS', 'A2A', 'recovery'])(
 )
 
 describe('the rule of what is retracted', () => {
-  test.each(Object.entries(views))('%s asks the one rule of what is retracted', async (_, view) => {
+  test.each(Object.entries(views))('%s uses the shared retraction rule', async (_, view) => {
     const log = logged(eventsOf(cases[0]!))
     const shown = await view(log)
     rule.isBroken = true

@@ -69,7 +69,7 @@ test('a saved structure of an unknown version is rejected', () => {
   expect(() => RunStructure.restore(saved)).toThrow('the structure has version 2')
 })
 
-test('what the deltas of a long text add to a saved structure is a few bytes each', () => {
+test('each delta of a long text adds only a few bytes to a saved structure', () => {
   const structure = new RunStructure()
   const deltas = Array.from({ length: 10_000 }, () => ({ type: 'text.delta', data: { text: 'word ' } }))
   for (const event of asLogged(deltas)) structure.apply(event)

@@ -154,7 +154,7 @@ const ends = [
   ['resume', ['run.completed', undefined], 'half done'],
 ] as const
 
-test('[RUN-1] AI SDK agent: a run whose process dies within a leg fails, or restarts if configured', async () => {
+test('[RUN-1] AI SDK agent: a run whose process dies between two questions fails, or restarts if configured', async () => {
   for (const [recovery, end, said] of ends) {
     let asked = 0
     const model = scriptedModel({ script: () => (++asked === 1 ? halfAnswer() : 'half done') })

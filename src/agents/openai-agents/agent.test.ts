@@ -185,7 +185,7 @@ const ends = [
   ['resume', ['run.completed', undefined], 'done'],
 ] as const
 
-test('[RUN-1] OpenAI Agents: a run whose process dies within a leg fails, or restarts if configured', async () => {
+test('[RUN-1] OpenAI Agents: a run whose process dies between two questions fails, or restarts if configured', async () => {
   for (const [recovery, end, said] of ends) {
     const model = new ScriptedModel((_request, turn) => (turn === 1 ? new Promise<Said>(() => {}) : 'done'))
     const world = new World(subject(new Agent({ name: 'Clerk', model }), { recovery }))

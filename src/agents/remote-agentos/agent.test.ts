@@ -229,7 +229,7 @@ describe('remote AgentOS: failures', () => {
     await until('the run was cancelled there', () => paths.some((path) => path.includes('/cancel')))
   })
 
-  test('a run that stays RUNNING there without events fails after a few looks', async () => {
+  test('a run that stays RUNNING there without events fails after a few polls', async () => {
     const asked: string[] = []
     const server = createServer((incoming, outgoing) => {
       const path = incoming.url!.replace(/\?.*/, '').replace(/run_\w+/, 'R')
@@ -247,7 +247,7 @@ describe('remote AgentOS: failures', () => {
     expect(asked.filter((path) => path.endsWith('/resume'))).toHaveLength(3)
   })
 
-  test('a component that does not exist, and a server that does not respond', async () => {
+  test('a missing component and a server that does not respond fail the run', async () => {
     const failureOf = async (component: Component) => dataOf(await logOf(component), 'run.failed')[0]!.error
     expect(await failureOf(remote('nobody'))).toMatchObject({ code: 'upstream_http_error', details: { status: 404 } })
     const absent = remote('story', { url: 'http://127.0.0.1:1', retries: 1 })

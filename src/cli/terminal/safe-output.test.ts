@@ -21,7 +21,7 @@ test('terminal: control sequences in untrusted text are shown, not executed', ()
   expect(written).toEqual([SHOWN, SHOWN])
 })
 
-test('terminal: our own colours stay, and a pipe gets the original text', () => {
+test('terminal: Holdfast’s own colours stay, and a pipe gets the original text', () => {
   const { bold, dim, red, green, yellow, cyan } = styleOf({ isTTY: true, write: () => {} }, {})
   const ours = bold('b') + dim('d') + red('r') + green('g') + yellow('y') + cyan('c\n')
   expect(coloured(ours)).toBe(ours)

@@ -37,7 +37,7 @@ test('[SEC-2] storage quota: a principal far from its quota is measured again af
   await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })
 })
 
-test('[SEC-2] a start counts at once, before the store is asked again', async () => {
+test('[SEC-2] storage quota: a start counts at once, before the store is measured again', async () => {
   const { quota } = open()
   await quota.admitRun('anna', MAX)
   await expect(quota.admitRun('anna', 0)).rejects.toMatchObject({ code: 'quota_exceeded' })

@@ -23,7 +23,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   fc.constant<Event>({ type: 'text.completed', data: { message: 'm1' } }),
 )
 
-test('a fold by batches sees the events of the log, whatever their texts and however many it takes at once', () => {
+test('fold batches: all events of the log are folded, whatever their texts and the batch size', () => {
   fc.assert(
     fc.property(fc.array(event, { minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 40 }), (list, atOnce) => {
       const timeOf = (index: number): string => new Date(index * 7).toISOString()
@@ -52,7 +52,7 @@ test('a fold by batches sees the events of the log, whatever their texts and how
   )
 })
 
-test('texts that follow each other are folded together, up to another message or event', () => {
+test('fold batches: consecutive texts are folded together, up to another message or event', () => {
   const list: Event[] = [
     { type: 'text.delta', data: { text: 'a' } },
     { type: 'text.delta', data: { text: 'b "c"' } },

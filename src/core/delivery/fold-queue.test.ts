@@ -61,7 +61,7 @@ describe('folds of long logs', () => {
     expect(queue).toMatchObject({ active: 3, queued: 8 })
   })
 
-  test('[SEC-2] owners that wait take turns', async () => {
+  test('[SEC-2] waiting folds start round-robin between owners', async () => {
     const { queue } = queueWith({ maxConcurrentFolds: 2 })
     const log: string[] = []
     const first = [proceed(queue, 'zoe', log), proceed(queue, 'yves', log)]
@@ -72,7 +72,7 @@ describe('folds of long logs', () => {
     expect(log.slice(2)).toEqual(['anna', 'bert'])
   })
 
-  test('without authentication everybody is one owner, which may have all slots', async () => {
+  test('without authentication all callers are one owner, which may use all slots', async () => {
     const { queue } = queueWith({ maxConcurrentFolds: 4 })
     for (let count = 0; count < 10; count++) proceed(queue, localOwner)
     await settled()
@@ -95,7 +95,7 @@ describe('folds of long logs', () => {
     expect(await refusalOf(proceed(queue, 'carl').proceeds)).toEqual({ code: 'unavailable', retryAfterMs: 1000 })
   })
 
-  test('[SEC-2] one that waits too long is refused, and takes no slot later', async () => {
+  test('[SEC-2] a fold that waits too long is refused, and takes no slot later', async () => {
     const { queue, timers } = queueWith({ maxConcurrentFolds: 2 })
     const first = proceed(queue, 'anna')
     const second = proceed(queue, 'anna')
@@ -107,7 +107,7 @@ describe('folds of long logs', () => {
     expect(queue).toMatchObject({ active: 0, queued: 0 })
   })
 
-  test('one that starts stops its timer, and one that pauses gives its slot to the next', async () => {
+  test('a fold that starts stops its timer, and one that pauses passes its slot to the next', async () => {
     const { queue, timers } = queueWith({ maxConcurrentFolds: 2 })
     const first = proceed(queue, 'anna')
     const second = proceed(queue, 'anna')

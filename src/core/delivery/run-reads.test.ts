@@ -21,7 +21,7 @@ async function countingReads() {
   return { reads: new RunReads(overriding(store, { read }), RUN), counts }
 }
 
-test('readers that join in one turn at the same place share one read, whose memory none of them gives back', async () => {
+test('run reads: readers that ask for the same position in one tick share one read, and none releases its memory', async () => {
   const { reads, counts } = await countingReads()
   const slices = await Promise.all(Array.from({ length: 100 }, () => reads.together(-1, PAGE)))
   expect(counts.reads).toBe(1)
@@ -30,7 +30,7 @@ test('readers that join in one turn at the same place share one read, whose memo
   expect(slices[0]!.release).toBeUndefined()
 })
 
-test('a reader alone gets memory that it can give back, and a read that has begun is not joined', async () => {
+test('run reads: a single reader can release the memory, and a read that has started is not shared', async () => {
   const { reads, counts } = await countingReads()
   const first = reads.together(-1, PAGE)
   await new Promise((resolve) => setImmediate(resolve))
@@ -39,7 +39,7 @@ test('a reader alone gets memory that it can give back, and a read that has begu
   expect(counts).toEqual({ reads: 2, released: 2 })
 })
 
-test('readers at other places, or of other sizes, read for themselves', async () => {
+test('run reads: readers at different positions or with different sizes do not share a read', async () => {
   const { reads, counts } = await countingReads()
   await Promise.all([reads.together(-1, PAGE), reads.together(-1, 2 * PAGE), reads.together(0, PAGE)])
   expect(counts.reads).toBe(3)

@@ -476,7 +476,7 @@ describe('[SUB-2] the service rejects a cursor', () => {
   })
 })
 
-test('the lag is that of the subscription furthest behind, and 0 when all are caught up', async () => {
+test('subscriptions: lag is that of the slowest one, and 0 when all are caught up', async () => {
   const store = createMemoryStore({ clock })
   const runWriter = await writing(store)
   const registry = openRegistry(store)
@@ -537,7 +537,7 @@ describe('waitForMore', () => {
   })
 })
 
-test('a feed does not poll a store that has not answered its last poll', async () => {
+test('subscriptions: a store that has not responded to the last poll is not polled again', async () => {
   const store = createMemoryStore({ clock })
   let asked = 0
   let answer = Promise.withResolvers<void>()

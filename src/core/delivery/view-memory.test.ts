@@ -10,7 +10,7 @@ function memoryOf(maxHeldViewBytes: number) {
   return { memory, ended, hold }
 }
 
-test('what subscribers share is counted once, until the last of them is gone', () => {
+test('view memory: a state that subscribers share is counted once, until the last one releases it', () => {
   const { memory, hold } = memoryOf(1000)
   const view = {}
   const holders = ['a', 'b', 'c'].map((name) => hold('anna', name))
@@ -22,7 +22,7 @@ test('what subscribers share is counted once, until the last of them is gone', (
   expect(memory.bytes).toBe(0)
 })
 
-test('[SEC-2] the principal that holds most loses its largest, whoever asks for more', () => {
+test('[SEC-2] view memory: above the limit, the principal that uses most loses its largest stream', () => {
   const { memory, ended, hold } = memoryOf(100)
   hold('anna', 'anna 1').update({ view: {}, sharedBytes: 0, ownBytes: 30 })
   hold('anna', 'anna 2').update({ view: {}, sharedBytes: 0, ownBytes: 40 })
@@ -33,7 +33,7 @@ test('[SEC-2] the principal that holds most loses its largest, whoever asks for 
   expect(memory.bytes).toBe(65)
 })
 
-test('[SEC-2] what many share is freed by ending all of them', () => {
+test('[SEC-2] view memory: a shared state is freed by ending all of its subscribers', () => {
   const { memory, ended, hold } = memoryOf(100)
   const view = {}
   for (const name of ['a', 'b', 'c']) hold('anna', name).update({ view, sharedBytes: 90, ownBytes: 0 })
@@ -42,7 +42,7 @@ test('[SEC-2] what many share is freed by ending all of them', () => {
   expect(memory.bytes).toBe(20)
 })
 
-test('[SEC-2] a state that is larger than all may be is refused as too large', () => {
+test('[SEC-2] view memory: a state larger than the limit is refused as too large', () => {
   const { memory, ended, hold } = memoryOf(100)
   const holder = hold('anna', 'giant')
   holder.update({ view: {}, sharedBytes: 0, ownBytes: 101 })

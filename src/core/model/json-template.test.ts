@@ -11,7 +11,7 @@ const builds: readonly ((text: string, number: number) => object)[] = [
   (text, number) => ({ text, number, again: number }),
 ]
 
-test('JSON by a template is that of JSON.stringify, wherever the text and the number stand', () => {
+test('JSON template: the result equals JSON.stringify, wherever the text and the number are', () => {
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', '"', '\\', '\u0000text\u0000', '\ud800'))
   fc.assert(
     fc.property(fc.constantFrom(...builds), fc.array(fc.tuple(text, fc.nat())), (build, values) => {
@@ -22,7 +22,7 @@ test('JSON by a template is that of JSON.stringify, wherever the text and the nu
   )
 })
 
-test('a value that has the marks of the template itself is serialized as it is', () => {
+test('JSON template: a value that contains the placeholders is serialized without the template', () => {
   const marks = { name: '\u0000text\u0000', number: 9_007_199_254_740_881 }
   const build = (text: string, number: number): object => ({ ...marks, text, at: number })
   expect(jsonTemplate(build).json('"a"', 7)).toBe(JSON.stringify(build('a', 7)))

@@ -37,14 +37,14 @@ describe('ids', () => {
   })
 })
 
-test('the system clock returns the time of the system', () => {
+test('system clock: now() is the time of the system', () => {
   const before = Date.now()
   const now = systemClock.now()
   expect(now).toBeGreaterThanOrEqual(before)
   expect(now).toBeLessThanOrEqual(Date.now())
 })
 
-test('a timer formats each moment as ISO time, also one before the last', () => {
+test('ISO timer: each time is formatted, also one before the last', () => {
   const iso = isoTimer()
   for (const moment of [0, 0, 1, 0, 1_767_225_600_000, 1_767_225_600_000]) {
     expect(iso(moment)).toBe(new Date(moment).toISOString())

@@ -131,7 +131,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
     }
     const log = await world.worker(world.components, limits).endedWithin(id, 3)
     expect(log.at(-1)).toMatchObject({
-      data: { error: { code: 'interrupted', message: 'the run was interrupted 3 times' } },
+      data: { error: { code: 'interrupted', message: 'the run was interrupted 3 times, which is the limit' } },
     })
     expect(defaultLimits.maxInterruptions).toBe(100)
   })

@@ -25,8 +25,8 @@ function suspect(id: string, interruptions = 0, concurrency?: number): StoredRun
   return { run: { id, ...(concurrency !== undefined && { suspect: { interruptions, concurrency } }) } } as StoredRun
 }
 
-describe('[RUN-6] suspects', () => {
-  test('a suspect that executed for the time of crashGroup makes room for the next', () => {
+describe('[RUN-6] crash suspects', () => {
+  test('a suspect that executed for suspectMs frees a slot for the next', () => {
     const { clock, started, suspects } = watched()
     suspects.add([suspect('a'), suspect('b')])
     clock.advance(SUSPECT_MS - 1)
@@ -35,7 +35,7 @@ describe('[RUN-6] suspects', () => {
     expect(started).toEqual(['a', 'b'])
   })
 
-  test('each interruption without progress makes the time of crashGroup four times as long', () => {
+  test('each interruption without progress multiplies suspectMs by four', () => {
     const { clock, started, suspects } = watched()
     suspects.add([suspect('a', 2, 2), suspect('b', 2, 2)])
     clock.advance(16 * SUSPECT_MS - 1)
@@ -44,7 +44,7 @@ describe('[RUN-6] suspects', () => {
     expect(started).toEqual(['a', 'b'])
   })
 
-  test('a suspect that makes progress makes room at the next look', () => {
+  test('progress frees a slot at the next poll', () => {
     const { clock, started, progressed, suspects } = watched()
     suspects.add([suspect('a', 2, 2), suspect('b', 2, 2)])
     progressed.add('a')
@@ -52,7 +52,7 @@ describe('[RUN-6] suspects', () => {
     expect(started).toEqual(['a', 'b'])
   })
 
-  test('the least suspected start first', () => {
+  test('those with the fewest interruptions start first', () => {
     const { started, suspects } = watched()
     suspects.add([suspect('often', 2, 2), suspect('once', 1, 8), suspect('fresh')])
     expect(started).toEqual(['once'])
@@ -60,7 +60,7 @@ describe('[RUN-6] suspects', () => {
     expect(started).toEqual(['once', 'often'])
   })
 
-  test('beside a suspect that must execute alone, none is started, however little suspected it is', () => {
+  test('no other suspect is started beside one that must execute alone', () => {
     const { started, suspects } = watched()
     suspects.add([suspect('alone', 2, 2)])
     suspects.add(['a', 'b', 'c', 'd'].map((id) => suspect(id)))

@@ -178,7 +178,7 @@ describe('[RUN-5] a diverged run, whose code no longer matches its log,', () => 
   test.each<[string, (context: RunContext) => Promise<unknown>, string]>([
     ['ends', async () => 'nothing', 'the agent ended'],
     ['throws', () => Promise.reject(new TypeError('a defect')), 'the agent failed (a defect) and ended'],
-  ])('is detected when the code %s without asking for what the log has', async (_, work, said) => {
+  ])('is detected when the code %s without requesting what the log has', async (_, work, said) => {
     const bank = new Bank()
     const { id, node, question } = await diverged(bank, bank.agent(work))
     expect(question.prompt).toContain(`${said} without requesting tool pay of event 2 again`)

@@ -212,7 +212,10 @@ describe('[RUN-6] after an outage beyond the bound', () => {
     await world.clock.pass(LEASE_MS)
     for (const id of world.ids) {
       const { run } = await world.nodes[1]!.get(id)
-      expect(run.error).toMatchObject({ code: 'interrupted', message: 'the run was interrupted 2 times' })
+      expect(run.error).toMatchObject({
+        code: 'interrupted',
+        message: 'the run was interrupted 2 times, which is the limit',
+      })
     }
   })
 })

@@ -22,7 +22,7 @@ test.each([
   { events: 4000, chars: 5, recordsPerLook: 64 },
   { events: 200, chars: 20_000, recordsPerLook: 1 },
 ])(
-  'recording: within one page of a log, the clock is looked at every $recordsPerLook records of $chars characters',
+  'recording: within one page of a log, the clock is checked every $recordsPerLook records of $chars characters',
   async ({ events, chars, recordsPerLook }) => {
     const clock = createFakeClock()
     const store = createMemoryStore({ clock })

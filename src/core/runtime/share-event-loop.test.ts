@@ -41,7 +41,7 @@ test('shareEventLoop: concurrent loops alternate', async () => {
   expect(order.join('')).toBe('abcabcabc')
 })
 
-test('requests of one burst take turns with other work, in their order', async () => {
+test('paceRequests: the requests of a burst are handled in order, and other work in between', async () => {
   const order: string[] = []
   const request = async (name: string): Promise<void> => {
     const turn = paceRequests()

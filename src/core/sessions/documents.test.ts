@@ -109,7 +109,7 @@ describe('the documents of a principal', () => {
   })
 })
 
-test('folded text ignores case and composition', () => {
+test('caseFolded: case and composed letters make no difference', () => {
   expect(caseFolded('ÜBER')).toBe(caseFolded('über'))
   expect(caseFolded('ΟΔΟΣ')).toBe(caseFolded('οδος'))
   expect(caseFolded('Straße')).toBe(caseFolded('STRASSE'))

@@ -171,7 +171,7 @@ describe('artifacts', () => {
   })
 })
 
-test('a snapshot does not change with later events', () => {
+test('run structure: later events do not change a snapshot', () => {
   const structure = structureOf([started, said('a')])
   const before = structure.entries()
   const copy = JSON.stringify(before)

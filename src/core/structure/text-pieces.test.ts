@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { withSeed } from '../../../test/support/with-seed.ts'
 import { addPiece, piecesOf, retractPieces, textFrom, type TextPiece, type TextPieces } from './text-pieces.ts'
 
-test('a text in pieces equals a plain list of pieces, through additions and retractions at random', () =>
+test('text pieces: random additions and retractions give the same text as a plain list', () =>
   withSeed((random) => {
     let pieces: TextPieces | undefined
     let plain: TextPiece[] = []

@@ -1,4 +1,4 @@
-/** The defects of FastA2A's streaming, in the order in which its code was read, and what the reviews of its pull request 43 found. */
+/** Regression tests for defects of FastA2A's streaming, and for the review findings of its pull request 43. Titles state what holds here. */
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
 import { createMemoryStore } from '../../../src/stores/memory.ts'
@@ -25,13 +25,13 @@ import { until } from '../../support/until.ts'
 /** Longer than any test. */
 const NEVER_MS = 24 * 3600 * 1000
 
-describe('defects of FastA2A', () => {
-  test('1: a lazily registered subscriber misses the events of a fast worker', async () => {
+describe('A2A, where FastA2A was defective:', () => {
+  test('a subscriber of a fast task gets every event (FastA2A 1: late registration)', async () => {
     const server = await serveA2a()
     expect(assembled(await drained(stream(server.agent(), 'say all')))).toEqual({ answer: 'all' })
   })
 
-  test('2: a late subscriber misses earlier events, and hangs if it missed the end', async () => {
+  test('a late subscriber gets earlier events too, and one of an ended task is refused (FastA2A 2)', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'say before; sleep 300; say " after"')
     await until('it spoke', async () => texts(await getTask(server.agent(), id))['answer'] !== undefined)
@@ -40,7 +40,7 @@ describe('defects of FastA2A', () => {
     expect((await rpc(server.agent(), 'SubscribeToTask', { id })).error?.code).toBe(-32004)
   })
 
-  test('3: one slow client blocks the publishers of every task', async () => {
+  test('a client that does not read delays no other task (FastA2A 3)', async () => {
     const server = await serveA2a()
     const slow = stream(server.agent(), 'big 4096; big 4096; big 4096', {}, { stalled: true })
     await slow.answered
@@ -48,7 +48,7 @@ describe('defects of FastA2A', () => {
     slow.cut()
   })
 
-  test('4: a reader that disconnects fails the task', async () => {
+  test('a reader that disconnects does not fail the task (FastA2A 4)', async () => {
     const server = await serveA2a()
     const opened = stream(server.agent(), 'text 50 every 2', {}, { cutAfter: 3 })
     await opened.ended
@@ -63,19 +63,19 @@ describe('defects of FastA2A', () => {
   test.each([
     ['reject no', 'REJECTED'],
     ['ask Go?', 'INPUT_REQUIRED'],
-  ])('5: the stream of a task that is asked to %s never ends', async (script, state) => {
+  ])('the stream of the script "%s" ends with the state %s (FastA2A 5)', async (script, state) => {
     const server = await serveA2a()
     expect(states(await drained(stream(server.agent(), script))).at(-1)).toBe(state)
   })
 
-  test('6: a worker that only returns its result never produces an event', async () => {
+  test('an agent that only returns its result still produces an artifact and an end (FastA2A 6)', async () => {
     const server = await serveA2a()
     const updates = await drained(stream(server.agent('echo'), 'hello'))
     expect(updates.some(({ artifactUpdate }) => artifactUpdate?.artifact.artifactId === 'output')).toBe(true)
     expect(states(updates).at(-1)).toBe('COMPLETED')
   })
 
-  test('7: storing and publishing are two steps, and a crash between them loses the event', async () => {
+  test('an event whose notification is lost is delivered from the log (FastA2A 7)', async () => {
     const store = createMemoryStore()
     // No hint arrives, as after a crash between commit and hint: the stream reads the log.
     const server = await serveA2a({
@@ -85,13 +85,13 @@ describe('defects of FastA2A', () => {
     expect(assembled(await drained(stream(server.agent(), 'text 3')))).toHaveProperty('answer')
   })
 
-  test('8: a message is emitted in the stream of a task', async () => {
+  test('the stream of a task contains no message event (FastA2A 8)', async () => {
     const server = await serveA2a()
     const updates = await drained(stream(server.agent(), 'text 1; ask Go?'))
     expect(updates.filter((update) => update.message !== undefined)).toEqual([])
   })
 
-  test('9: an artifact is always sent whole', async () => {
+  test('a long artifact is sent in chunks (FastA2A 9)', async () => {
     const server = await serveA2a()
     const chunks = (await drained(stream(server.agent(), 'artifact report 200'))).filter(
       (update) => update.artifactUpdate,
@@ -101,7 +101,7 @@ describe('defects of FastA2A', () => {
     expect(chunks.at(-1)!.artifactUpdate!.lastChunk).toBe(true)
   })
 
-  test('10: subscribers that come and go during a broadcast break the others', async () => {
+  test('subscribers that come and go do not affect the others (FastA2A 10)', async () => {
     const server = await serveA2a()
     const { id } = await begin(server.agent(), 'text 200 every 2')
     const steady = subscribe(server.agent(), id)
@@ -109,7 +109,7 @@ describe('defects of FastA2A', () => {
     expect(assembled(await drained(steady))).toEqual(texts(await getTask(server.agent(), id)))
   })
 
-  test('11: a worker that fails records it and notifies nobody', async () => {
+  test('a failed task sends its error to the stream (FastA2A 11)', async () => {
     const server = await serveA2a()
     const last = (await drained(stream(server.agent(), 'throw boom'))).at(-1)!
     expect(last.statusUpdate?.status).toMatchObject({
@@ -118,21 +118,21 @@ describe('defects of FastA2A', () => {
     })
   })
 
-  test('12: a read with a history length truncates what is stored, and 0 is ignored', async () => {
+  test('a read with historyLength 0 returns no history, and the stored history stays complete (FastA2A 12)', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'text 1')
     expect((await getTask(server.agent(), id, { historyLength: 0 })).history).toBeUndefined()
     expect((await getTask(server.agent(), id)).history).toHaveLength(1)
   })
 
-  test('13: timestamps are local and have no zone', async () => {
+  test('timestamps are in UTC, with a zone (FastA2A 13)', async () => {
     const server = await serveA2a()
     const updates = await drained(stream(server.agent(), 'text 1'))
     const times = updates.flatMap(({ statusUpdate }) => statusUpdate?.status.timestamp ?? [])
     expect(times.filter((time) => /\.\d{3}Z$/.test(time))).toHaveLength(2)
   })
 
-  test('14: a send waits for other tasks, and a cancel for the run that it should stop', async () => {
+  test('a send does not wait for other tasks, and a cancel stops a hanging one (FastA2A 14)', async () => {
     const server = await serveA2a()
     const hanging = await Promise.all([1, 2, 3].map(() => begin(server.agent(), 'hang')))
     expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
@@ -142,13 +142,13 @@ describe('defects of FastA2A', () => {
       })
   })
 
-  test('15: the task that a message names is ignored, and every send creates a new one', async () => {
+  test('a message that names a task continues that task (FastA2A 15)', async () => {
     const server = await serveA2a()
     const { id } = await send(server.agent(), 'ask Go?; text 1')
     expect((await send(server.agent(), 'yes', { taskId: id })).id).toBe(id)
   })
 
-  test('16: only the process that runs a task can stream it', async () => {
+  test('a server streams tasks that another server executes (FastA2A 16)', async () => {
     const store = createMemoryStore()
     const kept = overriding(store, { close: () => Promise.resolve() })
     const one = await serveA2a({ store: kept })
@@ -157,7 +157,7 @@ describe('defects of FastA2A', () => {
     expect(assembled(await drained(subscribe(other.agent(), id)))).toEqual(texts(await getTask(one.agent(), id)))
   })
 
-  test('17: a value that cannot be serialized ends the response without an error', async () => {
+  test('an unserializable value fails the task, and the stream says so (FastA2A 17)', async () => {
     const server = await serveA2a()
     const opened = stream(server.agent(), 'text 1; circular')
     expect(states(await drained(opened)).at(-1)).toBe('FAILED')
@@ -165,7 +165,7 @@ describe('defects of FastA2A', () => {
     expect((await getTask(server.agent(), seen(opened)[0]!.task!.id)).status.state).toBe('TASK_STATE_FAILED')
   })
 
-  test('18: a quiet stream sends no heartbeat', async () => {
+  test('an idle stream sends heartbeats (FastA2A 18)', async () => {
     const server = await serveA2a({ limits: { heartbeatIntervalMs: 50 } })
     const opened = stream(server.agent(), 'hang')
     const beats = (): number => opened.frames.filter((frame) => frame.toString() === ':\n\n').length
@@ -175,7 +175,7 @@ describe('defects of FastA2A', () => {
   })
 })
 
-describe('findings of the reviews of pull request 43', () => {
+describe('FastA2A pull request 43', () => {
   test('A2A: a stream watches its task before it first reads it, so a fast worker is not missed and no poll is needed [O-9]', async () => {
     const store = createMemoryStore()
     const isRead = Promise.withResolvers<void>()

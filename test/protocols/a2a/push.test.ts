@@ -51,7 +51,7 @@ async function deadLetters(url: string, headers: Record<string, string> = {}): P
   return ((await answer.json()) as DeadLetters).deadLetters
 }
 
-test('push: a look for deliveries that takes longer than the interval between looks starts no timer in the past', async () => {
+test('push: a slow poll does not schedule a timer in the past', async () => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)
   process.on('warning', note)
@@ -233,7 +233,7 @@ function nodeOf({ service }: A2aServer, parts: Partial<PushParts> = {}): Pushes 
   return node
 }
 
-test('push: one of several nodes delivers', async () => {
+test('push: of several nodes, exactly one delivers', async () => {
   const server = await serveA2a({ a2a: idle })
   const nodes = [nodeOf(server), nodeOf(server)]
   const receivers = await Promise.all([receive(), receive(), receive()])

@@ -246,7 +246,7 @@ describe('A2A: a subscription', () => {
     }
   })
 
-  test('is exact also if the store is slow (adversity: slow store)', async () => {
+  test('is exact also if the store is slow', async () => {
     const store = createMemoryStore()
     // The slowness is the fault, and of any length.
     const slow = overriding(store, {
@@ -281,7 +281,7 @@ describe('A2A: a subscription', () => {
     expect((await rpc(server.agent(), 'SubscribeToTask', { id: 'nope' })).error?.code).toBe(-32001)
   })
 
-  test('a thousand subscribers at once all get the same updates (adversity: 1000 subscribers)', async () => {
+  test('a thousand subscribers at once all get the same updates', async () => {
     const { gated, open } = gatedAgent(200)
     const server = await serveA2a({ components: [gated] })
     const { id } = await begin(server.agent('gated'), 'go')
@@ -344,7 +344,7 @@ test('A2A: the bytes of a stream grow in proportion to its events', async () => 
   expect(assembled(seen(long))).toEqual(texts(await getTask(server.agent(), seen(long)[0]!.task!.id)))
 })
 
-test('A2A: a reader that disconnects at the last event affects no other, and the task has ended (adversity: gone at the end)', async () => {
+test('A2A: a reader that disconnects at the last event affects no other, and the task has ended', async () => {
   const server = await serveA2a()
   const opened = stream(server.agent(), 'text 1', {}, { cutAfter: 5 })
   expect(await opened.ended).toBe('cut')
@@ -352,7 +352,7 @@ test('A2A: a reader that disconnects at the last event affects no other, and the
   expect((await send(server.agent(), 'text 1')).status.state).toBe('TASK_STATE_COMPLETED')
 })
 
-test('A2A: a store that fails briefly while a task works: the task ends, and every delivered event is in it (adversity: store error) [LOG-2]', async () => {
+test('A2A: a store that fails briefly while a task works: the task ends, and every delivered event is in it [LOG-2]', async () => {
   const store = createMemoryStore()
   let failures = 1
   const failing = overriding(store, {
@@ -378,7 +378,7 @@ test('A2A: a store that fails briefly while a task works: the task ends, and eve
   expect(failures).toBeLessThan(1)
 })
 
-test('A2A: a server that is killed while a task works: another process resumes it, and a subscriber loses nothing (adversity: kill) [RUN-1]', async () => {
+test('A2A: a server that is killed while a task works: another process resumes it, and a subscriber loses nothing [RUN-1]', async () => {
   const path = temporaryDatabase()
   const first = await startServer({ store: path })
   const { id } = await begin(`${first.url}/a2a/lab-resume`, 'text 400 every 5')
@@ -395,7 +395,7 @@ test('A2A: a server that is killed while a task works: another process resumes i
   await second.kill()
 })
 
-test('A2A: an unserializable value fails the task with a stored error, and the task can be read (adversity: unserializable payload) [EVT-1]', async () => {
+test('A2A: an unserializable value fails the task with a stored error, and the task can be read [EVT-1]', async () => {
   const server = await serveA2a()
   const opened = stream(server.agent(), 'text 2; circular; text 2')
   const updates = await drained(opened)
@@ -406,7 +406,7 @@ test('A2A: an unserializable value fails the task with a stored error, and the t
   expect(texts(task)).toEqual(assembled(updates))
 })
 
-test('A2A: the task is sent once, first, whatever an agent emits about itself (adversity: second task event)', async () => {
+test('A2A: the task is sent once, first, whatever an agent emits about itself', async () => {
   const custom = (name: string, value: unknown) => ({ type: 'custom.emitted', data: { name, value } }) as const
   const insistent = agent<unknown>({
     id: 'insistent',

@@ -216,7 +216,7 @@ describe('AG-UI: a run that asks', () => {
     const { runs } = await server.service.list(localPrincipal)
     const { subscriber } = record()
     const resume = [{ interruptId: `${runs[0]!.run.id}:q1`, status: 'resolved' as const, payload: 1 }]
-    await expect(client.runAgent({ resume }, subscriber)).rejects.toThrow('answers no question that is open')
+    await expect(client.runAgent({ resume }, subscriber)).rejects.toThrow('does not answer an open question')
   })
 })
 

@@ -257,7 +257,7 @@ describe('AI SDK: a run that asks', () => {
     expect(chat.status).toBe('ready')
     expect(chat.finished).toHaveLength(1)
     await chat.sendMessage()
-    expect(chat.error?.message).toBe('the message answers no question that is open')
+    expect(chat.error?.message).toBe('the message does not answer an open question: reload the chat')
   })
 })
 
@@ -336,7 +336,7 @@ const endings: readonly Ending[] = [
   { how: 'a cut connection', chunks: ['cut'], status: 'error', finished: { ...told, isError: true } },
 ]
 
-test.each(endings)('AI SDK: what its client concludes from $how', async ({ chunks, status, finished, last }) => {
+test.each(endings)('AI SDK: the chat has the expected state after $how', async ({ chunks, status, finished, last }) => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const chunk of [...half, ...chunks]) if (chunk !== 'cut') response.write(`data: ${JSON.stringify(chunk)}\n\n`)
@@ -358,7 +358,7 @@ test.each([
   ['Safari', 'Load failed', true],
   ['Node', 'terminated', false],
 ])(
-  'AI SDK: what its client concludes from a connection that broke, in the words of %s',
+  'AI SDK: the chat treats a broken connection as such, with the error text of %s',
   async (_, message, isDisconnect) => {
     const bytes = half.map((chunk) => new TextEncoder().encode(`data: ${JSON.stringify(chunk)}\n\n`))
     const body = new ReadableStream<Uint8Array>({

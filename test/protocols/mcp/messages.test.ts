@@ -48,7 +48,7 @@ test('MCP: GET without a cursor is not allowed, and with one of another server i
   expect(foreign).toMatchObject({ status: 400, body: { error: { data: { code: 'cursor_invalid' } } } })
 })
 
-test('MCP: an answer to a question that does not fit is refused by HTTP, and one to no question ignored', async () => {
+test('MCP: an answer that does not match its question is refused by HTTP status, and one without a question is ignored', async () => {
   const server = await serveChats()
   const task = { ...tool, _meta: {}, arguments: { input: 'ask Which town?' }, task: {} }
   await call(server, 'POST', '/mcp', { body: request('tools/call', task) })

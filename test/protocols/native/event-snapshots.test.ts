@@ -196,8 +196,8 @@ describe('native: the end of a log', () => {
   test.each([
     ['tail=-1', 'tail'],
     ['tail=x', 'tail'],
-    ['tail=1&after=2', 'after and tail exclude each other'],
-    ['snapshot=1&tail=1', 'tail and snapshot exclude each other'],
+    ['tail=1&after=2', 'after and tail cannot be combined'],
+    ['snapshot=1&tail=1', 'tail and snapshot cannot be combined'],
     ['snapshot=yes', 'snapshot'],
   ])('[SUB-2] %s is rejected', async (query, detail) => {
     const server = await serveNative()

@@ -27,7 +27,7 @@ interface Chunk {
   readonly usage?: object
 }
 
-describe('#12422: a crash was reported as a normal stop', () => {
+describe('OpenAI: a crash is never reported as a normal stop (hermes #12422)', () => {
   test('[O-6] an agent that throws at once results in an error, no stop, no usage and no [DONE]', async () => {
     const server = await serveOpenAi()
     const { text } = await raw(
@@ -86,7 +86,7 @@ describe('#12422: a crash was reported as a normal stop', () => {
   })
 })
 
-test('#22496: a failure without streaming was a success with the error as its text', async () => {
+test('OpenAI: a failed chat completion without streaming has an error status (hermes #22496)', async () => {
   const server = await serveOpenAi()
   const failed = clientOf(server).chat.completions.create({
     model: 'lab',
@@ -95,7 +95,7 @@ test('#22496: a failure without streaming was a success with the error as its te
   await expect(failed).rejects.toMatchObject({ status: 502, code: 'agent_failed' })
 })
 
-test('#102921: a failed response without streaming had the status completed', async () => {
+test('OpenAI: a failed response without streaming has the status failed (hermes #102921)', async () => {
   const server = await serveOpenAi()
   const client = clientOf(server)
   await expect(client.responses.create({ model: 'lab', input: 'text 1; throw boom' })).rejects.toMatchObject({
@@ -106,7 +106,7 @@ test('#102921: a failed response without streaming had the status completed', as
   expect(response).toMatchObject({ status: 'failed', error: { code: 'agent_failed', message: 'boom' } })
 })
 
-test('#32086: a model that broke off in the middle was reported as a clean stop', async () => {
+test('OpenAI: a model that breaks off in the middle is reported as an error (hermes #32086)', async () => {
   const broken = modelAgent({
     id: 'broken',
     retries: 0,
@@ -124,7 +124,7 @@ test('#32086: a model that broke off in the middle was reported as a clean stop'
   expect((framesIn(text).at(-1) as Chunk).error).toBeDefined()
 })
 
-test('#31449: an answer that was returned and not streamed was lost', async () => {
+test('OpenAI: an output that is returned and not streamed is delivered (hermes #31449)', async () => {
   const quiet = agent({
     id: 'quiet',
     async *run() {
@@ -138,7 +138,7 @@ test('#31449: an answer that was returned and not streamed was lost', async () =
   expect((await client.responses.create({ model: 'quiet', input: 'hi' })).output_text).toBe('All at once.')
 })
 
-describe('#100705: tool progress broke strict clients, and #6972: it polluted the content', () => {
+describe('OpenAI: tool progress does not break strict clients or pollute the content (hermes #100705, #6972)', () => {
   const script = 'text 1; tool search; tool lookup fail; custom note; state s; step s; text 1'
 
   test.each([{}, { 'holdfast-progress': 'tools' }])(
@@ -167,7 +167,7 @@ describe('#100705: tool progress broke strict clients, and #6972: it polluted th
   )
 })
 
-test('#85016: a disconnecting client ended the run', async () => {
+test('OpenAI: a client that disconnects does not end the run (hermes #85016)', async () => {
   const server = await serveOpenAi()
   const gone = new AbortController()
   const left = clientOf(server).responses.create(
@@ -184,7 +184,7 @@ test('#85016: a disconnecting client ended the run', async () => {
   expect(response).toMatchObject({ status: 'completed', output_text: expect.stringContaining('[3]') as string })
 })
 
-test('#103262: subscribers stole events from each other, and #118138: a late one got nothing', async () => {
+test('OpenAI: concurrent and late subscribers all get every event (hermes #103262, #118138)', async () => {
   const server = await serveOpenAi()
   const { id } = await clientOf(server).responses.create({ model: 'lab', input: 'text 20 every 5', background: true })
   const address = `/v1/responses/${id}?stream=true`
@@ -195,7 +195,7 @@ test('#103262: subscribers stole events from each other, and #118138: a late one
   expect(framesIn(late.text)).toEqual(framesIn(one.text))
 })
 
-test('#84207: a stop looked like a failure, and #84139: a second stop changed the outcome', async () => {
+test('OpenAI: a stop ends as cancelled, and a second one changes nothing (hermes #84207, #84139)', async () => {
   const server = await serveOpenAi()
   const asked = raw(server, '/v1/chat/completions', chat('text 2; hang', { stream: true }))
   const { id } = await untilRun(server, 4)
@@ -210,7 +210,7 @@ test('#84207: a stop looked like a failure, and #84139: a second stop changed th
   expect(await runsOf(server)).toMatchObject([{ status: 'cancelled' }])
 })
 
-test('#15561 and #90436: a run with output was completed although its result was a failure', async () => {
+test('OpenAI: a run with output that fails is reported as failed (hermes #15561, #90436)', async () => {
   const server = await serveOpenAi()
   for (const script of ['text 3; fail no luck', 'text 3; reject no']) {
     const { text } = await raw(server, '/v1/responses', { model: 'lab', input: script, stream: true })
@@ -220,13 +220,13 @@ test('#15561 and #90436: a run with output was completed although its result was
   }
 })
 
-test('#53567: an exception while an event was written led to a finish without an error', async () => {
+test('OpenAI: an event that cannot be written ends the stream with an error (hermes #53567)', async () => {
   const server = await serveOpenAi()
   const { text } = await raw(server, '/v1/chat/completions', chat('text 2; getter; text 1', { stream: true }))
   expect((framesIn(text).at(-1) as Chunk).error).toMatchObject({ code: 'unserializable' })
 })
 
-test('#88400: a lost response led to a second run', async () => {
+test('OpenAI: a retry after a lost response does not start a second run (hermes #88400)', async () => {
   const server = await serveOpenAi()
   const body = { model: 'lab', input: 'text 2', background: true }
   const key = { 'idempotency-key': 'once' }
@@ -237,14 +237,14 @@ test('#88400: a lost response led to a second run', async () => {
   expect(await runsOf(server)).toHaveLength(1)
 })
 
-test('#7901: nothing was sent while a tool was working', async () => {
+test('OpenAI: heartbeats are sent while a tool works (hermes #7901)', async () => {
   const server = await serveOpenAi({ limits: { heartbeatIntervalMs: 30 } })
   const { text } = await raw(server, '/v1/chat/completions', chat('text 1; tool search 2000; text 1', { stream: true }))
   const meanwhile = text.slice(text.indexOf('[0]'), text.indexOf('[1]'))
   expect(meanwhile.match(/^: ping$/gm)!.length).toBeGreaterThan(1)
 })
 
-test('#112361: a streamed run could not be streamed again after a restart', async () => {
+test('OpenAI: a run can be streamed again after a restart (hermes #112361)', async () => {
   const path = temporaryDatabase()
   const before = await serveOpenAi({ store: await openSqliteStore({ path }) })
   const { id } = await clientOf(before).responses.create({ model: 'lab', input: 'text 3; tool search' })
@@ -255,7 +255,7 @@ test('#112361: a streamed run could not be streamed again after a restart', asyn
   expect(framesIn((await raw(after, address)).text)).toEqual(framesIn(text))
 })
 
-test('#61788: a slow subscriber lost the end', async () => {
+test('OpenAI: a slow subscriber gets the end (hermes #61788)', async () => {
   const server = await serveOpenAi({ limits: { subscriberStallTimeoutMs: 60_000 } })
   const response = await fetch(`${server.base}/responses`, {
     method: 'POST',
