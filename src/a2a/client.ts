@@ -48,8 +48,8 @@ export interface A2aClientOptions {
   /** Delay before the first retry; doubles each time. Default: 250. */
   readonly retryDelayMs?: number
   /**
-   * Reconnects a stream that is silent for this long. Not a failure, because official servers send no heartbeats. Default:
-   * 45,000.
+   * Reconnects a stream that is silent for this long. Not a failure, because official servers send no heartbeats.
+   * Default: 45,000.
    */
   readonly idleTimeoutMs?: number
   /** Poll interval for a task that cannot be streamed. Default: 2,000. */

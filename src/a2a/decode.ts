@@ -30,7 +30,7 @@ export class Decoder {
   sent(value: unknown): SendResult {
     const update = this.update(value)
     if ('task' in update || 'message' in update) return update
-    throw new ProtocolError('the agent answered with neither a task nor a message')
+    throw new ProtocolError('the agent replied with neither a task nor a message')
   }
 
   /** Decodes a stream event; throws for anything else. */

@@ -43,14 +43,16 @@ export class HoldfastAgent extends HttpAgent {
       method: 'POST',
       headers: this.headers,
     })
-    if (!response.ok) throw new Error(`the server answered ${response.status} to a stop: ${await response.text()}`)
+    if (!response.ok)
+      throw new Error(`the server responded with status ${response.status} to a stop: ${await response.text()}`)
     const { stopped } = (await response.json()) as { readonly stopped: readonly string[] }
     return stopped
   }
 
   override async getCapabilities(): Promise<AgentCapabilities> {
     const response = await this.fetch(this.url, { method: 'GET', headers: this.headers })
-    if (!response.ok) throw new Error(`the server answered ${response.status} to a request for capabilities`)
+    if (!response.ok)
+      throw new Error(`the server responded with status ${response.status} to a request for capabilities`)
     return (await response.json()) as AgentCapabilities
   }
 

@@ -221,7 +221,8 @@ export class RunHandle {
   #positionFor(kind: 'events' | 'text', { after, tail, types, actors }: EventsOptions): Position {
     const selects = types !== undefined || actors !== undefined
     const selection = selects ? { selection: { types, actors } } : {}
-    if (after !== undefined && tail !== undefined) throw new TypeError('after and tail exclude each other')
+    if (after !== undefined && tail !== undefined)
+      throw new TypeError('after and tail cannot be combined: pass one of them')
     if (after === 'end' || tail !== undefined)
       return { run: this.id, cursor: -1, start: { tail: checkedTail(tail ?? 0) }, ...selection }
     return { run: this.id, cursor: after === undefined ? this.#from[kind] : checkCursor(after), ...selection }

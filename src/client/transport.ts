@@ -241,15 +241,18 @@ async function refusal(response: Response, { path, run }: Request, watchdog: Wat
   const body = parseJson(text)
   const { code, detail, retryable, requestId, details } = isFields(body) ? body : {}
   if (typeof detail !== 'string' && STAND_INS.includes(status)) return foreignAnswer(response, path, run, text)
-  return new ApiError(typeof detail === 'string' ? detail : `${path}: answered with ${responseText(response, text)}`, {
-    status,
-    run,
-    code: typeof code === 'string' ? code : `http_${status}`,
-    retryable: typeof retryable === 'boolean' ? retryable : isTransientStatus(status),
-    requestId: typeof requestId === 'string' ? requestId : undefined,
-    details,
-    retryAfterMs: retryAfter(headers.get('retry-after')),
-  })
+  return new ApiError(
+    typeof detail === 'string' ? detail : `${path}: the server responded with ${responseText(response, text)}`,
+    {
+      status,
+      run,
+      code: typeof code === 'string' ? code : `http_${status}`,
+      retryable: typeof retryable === 'boolean' ? retryable : isTransientStatus(status),
+      requestId: typeof requestId === 'string' ? requestId : undefined,
+      details,
+      retryAfterMs: retryAfter(headers.get('retry-after')),
+    },
+  )
 }
 
 /** Seconds, or a date. */

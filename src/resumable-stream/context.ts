@@ -127,7 +127,7 @@ function checkContextOptions(options: CreateResumableStreamContextOptions): void
   if (options.waitUntil !== null && typeof options.waitUntil !== 'function')
     throw wrong('waitUntil must be a function that takes a promise, or null')
   if (options.store !== undefined && options.holdfast !== undefined)
-    throw wrong('store and holdfast exclude each other')
+    throw wrong('store and holdfast cannot be combined: pass one of them')
 }
 
 function checkSkip(skipCharacters = 0): number {

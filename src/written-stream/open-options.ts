@@ -37,7 +37,8 @@ export function openStreams(
   for (const name of Object.keys(options))
     if (!names.includes(name)) throw wrong(`unknown option ${name}: use ${names.join(', ')}`)
   const { store, holdfast, keyPrefix = component.id } = options
-  if (store !== undefined && holdfast !== undefined) throw wrong('store and holdfast exclude each other')
+  if (store !== undefined && holdfast !== undefined)
+    throw wrong('store and holdfast cannot be combined: pass one of them')
   const own =
     holdfast === undefined ? streamInstance(component, store ?? `sqlite:.holdfast/${component.id}.db`) : undefined
   const { runs } = holdfast ?? own!

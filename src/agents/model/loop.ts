@@ -53,7 +53,7 @@ function cutShort(call: ModelToolCall, finish: string): ModelToolCall {
 function endless(maxSteps: number, calls: readonly ModelToolCall[]): WorkError {
   return new WorkError({
     code: 'agent_failed',
-    message: `the model still called tools in turn ${maxSteps}, the last one allowed: raise maxSteps`,
+    message: `the model still called tools in request ${maxSteps}, the last one allowed: raise maxSteps`,
     details: { reason: 'max_steps', maxSteps, tools: calls.map(({ name }) => name) },
   })
 }

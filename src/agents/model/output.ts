@@ -36,7 +36,7 @@ export async function checkOutput({ sdk, output }: OutputOptions, value: unknown
 function mismatch({ finish, text }: ModelTurn, issues: readonly SchemaIssue[]): WorkError {
   return new WorkError({
     code: 'invalid_output',
-    message: `the model's answer does not match the output schema: ${issuesText(issues)}`,
+    message: `the model's response does not match the output schema: ${issuesText(issues)}`,
     details: { issues, finish, text: text.slice(0, MISMATCH_CHARS_MAX) },
   })
 }

@@ -298,7 +298,8 @@ async function* answerInPieces(
   if (received !== undefined) return yield* taskOutput.message(received)
   const { sent } = await sendAgain()
   if (!('answer' in sent)) {
-    const message = 'the remote agent answered with a message; sent again after a crash, it answered with a task'
+    const message =
+      'the remote agent replied with a message, but with a task when the message was sent again after a crash'
     throw new WorkError({ code: 'agent_failed', message })
   }
   yield* taskOutput.message(sent.answer)

@@ -71,7 +71,7 @@ export class AgentOsClient {
     const response = await request({ url, headers: await headersFrom(headers), signal, timeoutMs })
     if (response.status === 404) return undefined
     if (!response.ok)
-      throw new RemoteError(`cannot read the remote run: the server answered ${response.status}`, {
+      throw new RemoteError(`cannot read the remote run: the server responded with status ${response.status}`, {
         code: 'upstream_http_error',
         status: response.status,
       })

@@ -68,7 +68,7 @@ async function* run(settings: Settings, input: unknown, context: RunContext): As
     if (output.calls.length === 0 || isForwarded(input)) return output.text === '' ? undefined : output.text
     body = { ...body, messages: [...body.messages, ...(await resultsOf(output, context))] }
   }
-  throw new Error(`the upstream asked for tools more than ${TURNS_MAX} times in one run`)
+  throw new Error(`the upstream requested tool results more than ${TURNS_MAX} times in one run`)
 }
 
 /** Asks the caller for the results of its tools, and adds them to the conversation. */

@@ -228,7 +228,7 @@ class StoredResponse {
     if (response.status === 404) throw lost('the upstream does not know the response any more')
     if (response.status === 429 || response.status >= 500) {
       await response.body?.cancel()
-      throw new RemoteError(`the upstream answered ${response.status}`, {
+      throw new RemoteError(`the upstream responded with status ${response.status}`, {
         code: 'upstream_http_error',
         status: response.status,
       })

@@ -113,7 +113,7 @@ function checkDurableOptions(options: DurableStreamsOptions): void {
   for (const name of Object.keys(options))
     if (!NAMES.has(name)) throw wrong(`unknown option ${name}: use ${[...NAMES].join(', ')}`)
   if (options.store !== undefined && options.holdfast !== undefined)
-    throw wrong('store and holdfast exclude each other')
+    throw wrong('store and holdfast cannot be combined: pass one of them')
 }
 
 function checkChat(chat: DurableChat): DurableChat {

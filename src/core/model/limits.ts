@@ -49,8 +49,8 @@ export interface Limits {
   /** Burst size of `maxRequestsPerSecond`. Default: 5,000. */
   readonly maxRequestBurst: number
   /**
-   * Maximum average requests per second per address on this node, without a verified credential. 0 disables the limit. Default:
-   * 1,000.
+   * Maximum average requests per second per address on this node, without a verified credential. 0 disables the limit.
+   * Default: 1,000.
    */
   readonly maxRequestsPerAddress: number
   /** Burst size of `maxRequestsPerAddress`. Default: 5,000. */
@@ -160,8 +160,8 @@ export interface Limits {
   /** Age at which finished runs are removed, with their idempotency keys and idle sessions. 0 keeps them forever. Default: 0. */
   readonly retainRunsMs: number
   /**
-   * Maximum size of the store. Above it, retention trims the oldest runs of the largest owners first. 0 disables the limit. Default:
-   * 0.
+   * Maximum size of the store. Above it, retention trims the oldest runs of the largest owners first. 0 disables the limit.
+   * Default: 0.
    */
   readonly maxRetainedBytes: number
 }

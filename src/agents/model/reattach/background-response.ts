@@ -92,7 +92,7 @@ export class BackgroundResponse {
         refusal = answer
         throw new WorkError({
           code: 'agent_failed',
-          message: `the provider answered ${answer.status}`,
+          message: `the provider responded with status ${answer.status}`,
           retryable: true,
         })
       }

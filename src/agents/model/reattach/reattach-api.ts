@@ -144,7 +144,7 @@ async function refusal(id: string, response: Response): Promise<Error> {
   const { status } = response
   const body = (await response.text()).slice(0, 500)
   if (status === 408 || status === 409 || status === 429 || status >= 500)
-    return new Error(`the provider answered ${status}: ${body}`)
+    return new Error(`the provider responded with status ${status}: ${body}`)
   if (status === 400 || status === 404 || status === 410) return goneFailure(id, `${status}: ${body}`)
   return failure(`the provider refused to return the response (${status}): ${body}`, false, { status, response: id })
 }

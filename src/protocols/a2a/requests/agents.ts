@@ -79,7 +79,7 @@ export class Agents {
   /** The agent at the root of the server. */
   default(): Agent {
     const id = this.#defaultId
-    if (id === undefined) throw new HoldfastError('not_found', 'no agent is served here')
+    if (id === undefined) throw new HoldfastError('not_found', 'this server serves no agent')
     return this.get(id)
   }
   has(id: string): boolean {

@@ -144,7 +144,10 @@ async function continueRun(
   )
   if (Object.keys(answers).length === 0) {
     if (state.waiting.length === 0 && state.answered.size > 0) return attach(threads, stored, body)
-    throw new HoldfastError('conflict', 'the request answers no question that is open')
+    throw new HoldfastError(
+      'conflict',
+      'the request does not answer an open question: attach to the run to see what it asks',
+    )
   }
   try {
     await threads.service.answer(principal, id, answers)

@@ -92,7 +92,11 @@ export class ChatService extends SessionRuns {
   ): Promise<ChatStream> {
     const { state, index } = await this.state(stored, tools)
     const start = leg === undefined ? state.message : { leg, restart: 0 }
-    if (start.leg > state.leg) throw new HoldfastError('not_found', `run ${stored.run.id} has no leg ${start.leg}`)
+    if (start.leg > state.leg)
+      throw new HoldfastError(
+        'not_found',
+        `run ${stored.run.id} has no stream ${start.leg}: it was answered ${state.leg} times`,
+      )
     const view = this.view(stored, { ...start, tools })
     const { state: shown } = await view.current(stored.next)
     const position = positionIn(shown, startIndex, start.restart > 0 || isCut(shown, state))

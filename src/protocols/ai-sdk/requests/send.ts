@@ -99,7 +99,8 @@ async function continueRun(chats: ChatService, request: SendRequest, last: UiMes
   const answers = state.waiting.length === 0 ? undefined : answersFrom(id, state.waiting, given)
   if (answers !== undefined) return { stream: await answer(chats, request, stored, answers, state.leg + 1), session }
   const leg = legOf(state.answered, given)
-  if (leg === undefined) throw new HoldfastError('conflict', 'the message answers no question that is open')
+  if (leg === undefined)
+    throw new HoldfastError('conflict', 'the message does not answer an open question: reload the chat')
   return { stream: await chats.stream(stored, { leg, tools }), session }
 }
 
@@ -112,12 +113,12 @@ async function askingRun(
   if (named !== undefined) {
     const stored = await chats.run(principal, component, named.run)
     if (body.id === undefined || stored.run.session === body.id) return stored
-    throw new HoldfastError('not_found', `the message ${id} is not one of this chat`)
+    throw new HoldfastError('not_found', `message ${id} not found in this chat`)
   }
   const waiting = body.id === undefined ? [] : await chats.unfinished(principal, component, body.id)
   const paused = waiting.find(({ run }) => run.status === 'paused')
   if (paused !== undefined) return paused
-  throw new HoldfastError('conflict', 'the message answers no question that is open')
+  throw new HoldfastError('conflict', 'the message does not answer an open question: reload the chat')
 }
 
 function legOf(answered: ReadonlyMap<string, number>, { approvals, results }: Resolutions): number | undefined {

@@ -39,9 +39,13 @@ export function decideAppend(request: AppendRequest, state: StreamState, next: n
   const { content, producer, closes, seq } = request
   const known = producer && state.producers.get(producer.id)
   if (known !== undefined && producer!.epoch < known.epoch)
-    throw streamError('forbidden', `epoch ${producer!.epoch} is over: the producer is at ${known.epoch}`, {
-      'producer-epoch': String(known.epoch),
-    })
+    throw streamError(
+      'forbidden',
+      `epoch ${producer!.epoch} is stale: the current epoch of the producer is ${known.epoch}`,
+      {
+        'producer-epoch': String(known.epoch),
+      },
+    )
   if (known !== undefined && producer!.epoch === known.epoch && producer!.seq <= known.seq)
     return unchanged({ tail: state.tail, isDuplicate: true, isClosed: state.isClosed, producer: known })
   if (state.isClosed) {

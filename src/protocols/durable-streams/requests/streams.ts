@@ -97,7 +97,7 @@ export class ClientStreams {
     const key = keyOf(config.name)
     const facts = await factsOf(this.#service, principal, key)
     if (facts?.deleted === true)
-      throw streamError('conflict', 'the name is taken until the forks of the stream are deleted')
+      throw streamError('conflict', 'the name is reserved until the forks of the deleted stream are deleted')
     const parent = config.fork?.parent
     const draft = { component: STREAM_COMPONENT, key, metadata: { stream: config }, protocol: 'durable-streams' }
     const until = this.#untilOf(config)

@@ -22,7 +22,7 @@ export function readStart(call: Call, run: string): EventsStart {
   const { query } = call
   const asked = STARTS.filter((name) => (query.get(name) ?? '') !== '')
   if (asked.length > 1)
-    throw new HoldfastError('invalid_request', `${asked.join(' and ')} exclude each other: say once where to start`)
+    throw new HoldfastError('invalid_request', `${asked.join(' and ')} cannot be combined: pass one of them`)
   // Takes precedence over the URL, because a reconnecting browser updates only the header.
   const header = call.request.headers['last-event-id']
   const sent = Array.isArray(header) ? header[0] : header
