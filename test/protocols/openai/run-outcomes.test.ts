@@ -1,4 +1,4 @@
-/** Defects of hermes-agent's API server, each by its number: what happened there does not happen here. */
+/** Outcomes of runs: failures, stops, retries and reconnects. Each test names the issue of hermes-agent that it guards against. */
 import { streamText } from 'ai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import OpenAI from 'openai'

@@ -1,4 +1,4 @@
-/** Defects of the servers that this protocol comes from, each as a test that would have caught it. */
+/** Outcomes and events of runs that the servers this protocol comes from got wrong. */
 import { describe, expect, test } from 'vitest'
 import { parallel, step, workflow } from '../../../src/agents/workflow/index.ts'
 import { agent } from '../../../src/agents/agent.ts'
