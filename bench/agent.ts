@@ -13,7 +13,7 @@ export interface Work {
   readonly stampEvery: number
 }
 
-/** The work in a run's input, which is text in protocols that know nothing else. */
+/** Parses the work in a run's input, which some protocols pass as text. */
 export function workIn(input: unknown): Work {
   if (typeof input === 'string') return JSON.parse(input) as Work
   const { messages } = input as { readonly messages?: readonly { readonly content: unknown }[] }

@@ -136,7 +136,7 @@ function serversOf(name: StoreName, { storeServers, replicas }: Machines): numbe
   return name === 'nats' ? storeServers : replicas
 }
 
-/** What every node is sent about an event of another: on NATS the header of its message, on PostgreSQL a line of a notice. */
+/** Bytes that every node receives per event of another node: on NATS the header of its message, on PostgreSQL a line of a notice. */
 function hintBytes({ stores, recordBytes }: Measured, name: StoreName): number {
   if (name === 'nats') return Math.max(0, stores.nats.storedBytes - recordBytes)
   return name === 'postgres' ? NOTICE_BYTES : 0

@@ -27,7 +27,7 @@ export function capacityTable(measured: Measured, demand: Demand, machines: Mach
   return markdown([`${show(demand.runs)} runs`, ...storeNames], rows)
 }
 
-/** How many runs a cell, and a node in it, can have before something runs out; the lowest number of each is the limit. */
+/** Maximum runs of a cell, and of a node in it, by resource; the lowest number of each is the limit. */
 export function boundsTable(measured: Measured, demand: Demand, machines: Machines): string {
   const rows = storeNames.flatMap((store) => boundsOf(store, capacityOf(measured, { ...demand, store }, machines)))
   return markdown(['store', 'limit of', 'bottleneck', 'reached at (runs)'], rows)

@@ -9,7 +9,7 @@ import { markdown, show } from './figures.ts'
 import { fanOut } from './scenarios/fan-out.ts'
 import { saturated } from './scenarios/saturated.ts'
 
-/** About 0.7 of what a busy machine measures; an idle one measures more. */
+/** About 0.7 of the ratio on a busy machine; an idle one measures more. */
 const FLOORS: ReadonlyMap<string, number> = new Map([
   ['saturated, one per turn: deliveries per CPU-second, of A', 0.65],
   ['saturated, eight per turn: deliveries per CPU-second, of A', 0.45],

@@ -24,9 +24,9 @@ export type StartProtocol = 'native' | 'agentos' | 'chat' | 'ai-sdk' | 'a2a'
 
 export interface Load {
   readonly runs: number
-  /** Of the subscribers to a separately started run. Default: native. */
+  /** Protocol of the subscribers to a separately started run. Default: native. */
   readonly protocol?: FollowProtocol
-  /** Of runs with one subscriber. Default: native. */
+  /** Protocol of runs with one subscriber. Default: native. */
   readonly startProtocol?: StartProtocol
   /** If more than one, they follow a separately started run. */
   readonly subscribersPerRun: number

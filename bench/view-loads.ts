@@ -47,7 +47,7 @@ function startedLoad(startProtocol: StartProtocol, runs: number, work: Work): Lo
   return { runs, subscribersPerRun: 1, startProtocol, retold: true, work }
 }
 
-/** Deliveries per CPU-second, of those by native subscribers: the median of all rounds. */
+/** Deliveries per CPU-second relative to native subscribers: the median of all rounds. */
 async function ofNative<Protocol extends string>(
   bench: Bench,
   protocols: readonly Protocol[],

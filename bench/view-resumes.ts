@@ -1,4 +1,4 @@
-/** Resumes near the end of a very long run, and what they cost others. */
+/** Measures resumes near the end of a very long run, and their effect on other runs. */
 import { join } from 'node:path'
 import type { Bench } from './bench.ts'
 import { atMost, type Figure, median, show } from './figures.ts'
@@ -17,7 +17,7 @@ const LATER = 200
 const WARM_UP_EVENTS = 5000
 const WARM_UPS = 20
 
-/** A run in a database, and how many events it has. */
+/** A run in a database, with its number of events. */
 interface LongRun {
   readonly id: string
   readonly events: number
@@ -27,7 +27,7 @@ interface ResumeCosts {
   /** CPU-seconds of the first resume near the end. */
   readonly cold: number
   readonly later: number
-  /** Of many at once on a server that has not seen the run. */
+  /** CPU-seconds of many concurrent resumes on a server that has not seen the run. */
   readonly together: number
 }
 
@@ -155,7 +155,7 @@ function asked({ id: run, events }: LongRun, protocol: FollowProtocol, subscribe
   return { run, protocol, from: events - 2 - MISSED, to: events - 2, subscribers }
 }
 
-/** Mean of many, one after the other. */
+/** Mean of many sequential resumes. */
 async function later(bench: Bench, server: ServerProcess, run: LongRun, protocol: FollowProtocol): Promise<number> {
   const client = await bench.client()
   const all = await cpuSeconds(server, async () => {

@@ -1,8 +1,8 @@
-/** docs/comparison/speed.md and its plots from what the bench of peers has measured. */
+/** Generates docs/comparison/speed.md and its plots from the measurements of the peers. */
 export interface PeerFigures {
   readonly title: string
   readonly versions: string
-  /** Medians of the rounds; null where the server cannot do it, or a client did not get every word. */
+  /** Medians of the rounds; null if the server cannot do it, or a client did not get every word. */
   readonly figures: ReadonlyMap<string, number | null>
   readonly problems: ReadonlyMap<string, string>
 }
@@ -37,7 +37,7 @@ function cell(peer: PeerFigures, figure: string): string {
   return peer.problems.has(figure) ? 'incomplete' : '–'
 }
 
-/** The figures, and which of them are incomplete. */
+/** The table of figures, with a mark for incomplete ones. */
 export function speedTable(peers: readonly PeerFigures[]): string {
   const head = COLUMNS.map(({ title, unit }) => `${title} (${unit})`)
   const rows = peers.map(

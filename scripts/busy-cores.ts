@@ -1,4 +1,4 @@
-/** How many cores are busy, measured over a moment. Unlike the load average it knows nothing of earlier minutes. */
+/** Measures the number of busy cores at this moment. Unlike the load average, it does not include earlier minutes. */
 import { cpus } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 

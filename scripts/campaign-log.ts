@@ -19,9 +19,9 @@ export interface KillPart extends CampaignPart {
   readonly kills: number
   readonly runs: number
   readonly records: number
-  /** What was lost, doubled or changed, with the seed; absent if nothing was. */
+  /** What was lost, duplicated or changed, with the seed; absent if nothing was. */
   readonly violation?: string
-  /** Why the part came to no verdict, such as a time limit on a busy machine; none of its kills are claimed. */
+  /** Why the part has no verdict, such as a timeout on a busy machine; none of its kills are counted. */
   readonly unfinished?: string
 }
 
@@ -51,7 +51,7 @@ export function addPart(path: string, part: KillPart | SimulationPart): void {
   appendFileSync(path, `${JSON.stringify(part)}\n`)
 }
 
-/** Everything that is the same for all campaigns. `begun` is of `performance.now()`. */
+/** Fields that all campaigns share. `begun`: a `performance.now()`. */
 export function partSince(begun: number): CampaignPart {
   return {
     at: new Date().toISOString(),

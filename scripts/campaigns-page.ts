@@ -12,7 +12,7 @@ const number = (value: number): string => Math.round(value).toLocaleString('en-U
 const sum = <Item>(items: readonly Item[], of: (item: Item) => number): number =>
   items.reduce((total, item) => total + of(item), 0)
 
-/** What each scenario of `npm run kills` does. */
+/** Description of each scenario of `npm run kills`. */
 export const SCENARIOS = {
   sqlite: 'SQLite: a server with clients that start, follow, answer and stop runs',
   upkeep: 'SQLite: a process that writes, deletes, trims, sweeps, backs up and copies',
@@ -97,7 +97,7 @@ function commitsOf(parts: readonly { readonly commit: string }[]): string {
   return [...new Set(parts.map(({ commit }) => commit))].join(' ')
 }
 
-/** The sentence that the README has. */
+/** The sentence for the README. */
 export function sentenceOf(parts: readonly KillPart[]): string {
   const wrong = parts.filter(({ violation }) => violation !== undefined).length
   const kills = (...scenarios: readonly Scenario[]): string =>

@@ -9,7 +9,7 @@ export interface CommandOptions {
   readonly timeoutMs?: number
 }
 
-/** A failed check, as opposed to a defect of the script. */
+/** A failed check, as opposed to a bug in the script. */
 export class Failure extends Error {
   override readonly name = 'Failure'
 }

@@ -1,11 +1,11 @@
-/** docs/comparison/faults.md from what the judge has seen. */
+/** Generates docs/comparison/faults.md from the judge's verdicts. */
 export interface Verdict {
   readonly fault: string
   readonly verdict: 'ok' | 'honest' | 'lost' | 'doubled' | 'lied' | 'hung'
   readonly words: number
-  /** What the client is told. */
+  /** The message for the client. */
   readonly said: string
-  /** Whether the server was still there afterwards. */
+  /** Whether the server still responded afterwards. */
   readonly survived: boolean
 }
 

@@ -1,4 +1,4 @@
-/** How each peer is installed and started for the judge; `{port}`, `{model}` and `{folder}` are filled in by it. */
+/** Installation and start of each peer for the judge, which fills in `{port}`, `{model}` and `{folder}`. */
 import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
@@ -13,19 +13,19 @@ export interface PeerStart {
   readonly command: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Ends what was started beside it. */
+  /** Stops other processes that were started for it. */
   readonly close?: () => void
-  /** Processes that do a part of its work. */
+  /** Other processes that do part of its work. */
   readonly beside?: readonly number[]
 }
 
 export interface Peer {
   readonly name: string
-  /** With what was configured. */
+  /** Name, with its configuration. */
   readonly title: string
-  /** Installs what it needs. */
+  /** Installs its packages. */
   start(): Promise<PeerStart>
-  /** Of the packages under test. */
+  /** Versions of the packages under test. */
   versions(): string
 }
 
@@ -135,7 +135,7 @@ const langgraph = pythonPeer(
   ['langgraph-api', 'langgraph-cli'],
   (python) => {
     const cwd = join(cache, 'langgraph')
-    rmSync(cwd, { recursive: true, force: true }) // with the runs of earlier campaigns
+    rmSync(cwd, { recursive: true, force: true }) // removes the runs of earlier campaigns
     cpSync(join(programs, 'langgraph'), cwd, { recursive: true })
     const langgraphCli = join(python, '../langgraph')
     return {
@@ -162,7 +162,7 @@ function besideRedis(peer: Peer, settings: Readonly<Record<string, string>> = {}
   }
 }
 
-/** Redis is not what dies: it lives as long as the judge. */
+/** Redis is not killed: it runs as long as the judge. */
 async function startRedis(): Promise<{ readonly port: number; readonly pid: number; readonly close: () => void }> {
   await ensureAptPackage('redis-server', REDIS)
   const port = await freePort()
@@ -171,7 +171,7 @@ async function startRedis(): Promise<{ readonly port: number; readonly pid: numb
   return { port, pid: child.pid, close: () => void child.kill() }
 }
 
-/** What a word costs without storage. */
+/** Baseline: the cost of a word without storage. */
 export const plain = nodePeer('plain', 'plain node:http (keeps nothing)', [])
 
 export const peers: readonly Peer[] = [

@@ -10,7 +10,7 @@ import { type Token, tokenize } from './tokens.ts'
 type Declared = string
 
 interface Module {
-  /** What names stand for in this file: its own declarations, and what it imports. */
+  /** Meaning of names in this file: its own declarations and its imports. */
   readonly names: ReadonlyMap<string, Declared>
   /** What it exports, by name. Re-exports lead to where the name is exported. */
   readonly exports: ReadonlyMap<string, Declared>
@@ -97,7 +97,7 @@ class Modules {
     return declaration !== undefined && DOCUMENTED_KINDS.has(declaration.kind) && !declaration.isDocumented
   }
 
-  /** Types of this package that a declaration names; of a class that is no value, those of its instances. */
+  /** Types of this package that a declaration names. For a class that is not exported as a value, those of its instances. */
   *typesIn(user: Declared, isValue: boolean): Generator<Declared> {
     const [file, name] = split(user)
     const { declarations, names } = this.at(file)

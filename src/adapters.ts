@@ -1,6 +1,7 @@
 /**
- * `holdfast/adapters`: agents that were written for something else, as components: AI SDK, OpenAI Agents SDK, LangGraph, a program, or another
- * server. What each needs is installed by its user. Agents that you write for Holdfast are `agent()` of `holdfast`.
+ * `holdfast/adapters`: makes components of agents written for something else: AI SDK, OpenAI Agents SDK, LangGraph, a program, or
+ * another server. Users install the packages that an adapter needs. For agents that you write for Holdfast, use `agent()` of
+ * `holdfast`.
  */
 export { aiAgent, type AiAgentDefinition } from './agents/ai-agent/agent.ts'
 export type { AnyAgent as AiSdkAgent } from './agents/ai-agent/stream.ts'

@@ -1,4 +1,4 @@
-/** What mounting costs an application that starts: Express with one agent, and the same application without it. */
+/** Cost of mounting at startup: Express with one agent, and the same application without it. */
 import { join } from 'node:path'
 import type { Scenario } from '../bench.ts'
 import { atMost, median, show } from '../figures.ts'

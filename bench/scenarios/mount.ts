@@ -1,4 +1,4 @@
-/** Mounted instances against the server of their own: the same runs and subscribers, in node:http and in Hono. */
+/** Mounted instances compared with a standalone server: the same runs and subscribers, in node:http and in Hono. */
 import type { Scenario, ServerKind } from '../bench.ts'
 import { atLeast, atMost, median, show } from '../figures.ts'
 import { interleaved, type Measurements } from '../measure.ts'

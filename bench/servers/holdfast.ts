@@ -10,7 +10,7 @@ import { takeCommands } from './control.ts'
 const [address, mode] = process.argv.slice(2)
 const gate = new Gate()
 boundYoungGeneration() // as `holdfast serve` does
-/** What the guard adds to every event, to show that it notices. */
+/** Microseconds that the guard adds to every event, to prove that it detects a slowdown. */
 const slowUs = Number(process.env['HOLDFAST_BENCH_SLOW_US'] ?? 0)
 const component = agent<unknown>({ id: 'bench', run: (input) => slowed(produce(workIn(input), gate)) })
 const store = await openStore(configOptions.store.parse(address!))

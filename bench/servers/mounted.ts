@@ -1,4 +1,4 @@
-/** Holdfast mounted in a server of somebody else, with the same agent and store: `node` in node:http, `hono` by web requests. */
+/** Holdfast mounted in another server, with the same agent and store: `node` in node:http, `hono` by web requests. */
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'

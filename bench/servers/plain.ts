@@ -1,6 +1,6 @@
 /**
- * The baselines: the same agent behind plain `node:http`, with the same frames and no persistence.
- * `each` writes every event separately (A); `joined` batches the events of one event-loop turn (B).
+ * The baselines: the same agent behind plain `node:http`, with the same frames and no persistence. `each` writes every event
+ * separately (A); `joined` batches the events of one tick of the event loop (B).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

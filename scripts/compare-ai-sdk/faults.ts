@@ -1,4 +1,4 @@
-/** What a user of `useChat` sees on the page when something breaks, and after a reload of the page. */
+/** Simulates what a user of `useChat` sees when something breaks, and after a reload of the page. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DefaultChatTransport, type UIMessage } from 'ai'
@@ -19,7 +19,7 @@ export interface World {
   readonly model: ScriptedModel
 }
 
-/** What is on the page, as a phrase. Bold: the user takes it for something else than what happened, or gets no end. */
+/** The content of the page, as a phrase. Bold: the user is misled, or gets no end. */
 export type Fault = (world: World) => Promise<readonly string[]>
 
 class Page {
@@ -48,7 +48,7 @@ class Page {
     return new Set(this.chat.messages.flatMap((message) => (message.role === 'assistant' ? wordsIn(message) : []))).size
   }
 
-  /** The network fails: nobody tells the server why. */
+  /** Simulates a network failure: the server does not learn the reason. */
   disconnect(): void {
     this.#connection.abort(new TypeError('network error'))
   }
@@ -57,7 +57,7 @@ class Page {
     for (let waited = 0; waited < PATIENCE_MS && !isReached(); waited += 20) await sleep(20)
   }
 
-  /** Until the page says that the answer has ended, or the user gives up. */
+  /** Waits until the page shows that the response has ended, or the user gives up. */
   async untilSettled(): Promise<void> {
     await Promise.race([this.#answer, sleep(PATIENCE_MS)])
   }

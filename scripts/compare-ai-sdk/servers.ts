@@ -66,7 +66,7 @@ export async function startServer(side: Side, model: string): Promise<RunningSer
   const filled = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]))
   const start = async () => {
     const [, ...args] = command.map(fill)
-    // What a server logs about the faults is not what its users see.
+    // Hides the server's log of the faults, which users do not see either.
     const child = spawn(process.execPath, args, { cwd, env: { ...process.env, ...filled }, stdio: 'ignore' })
     await untilReady(url)
     return child

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 
 const CODE_POINTS = 0x110000
-/** No characters of their own. */
+/** Surrogates are not characters of their own. */
 const SURROGATES = { first: 0xd800, count: 0x800 }
 
 export const anyCharacter: fc.Arbitrary<string> = fc
@@ -16,7 +16,7 @@ function characterAt(place: number): string {
   return String.fromCodePoint(place < SURROGATES.first ? place : place + SURROGATES.count)
 }
 
-/** Throws for what is not one character, as fast-check expects. */
+/** Throws unless the text is one character, as fast-check expects. */
 function placeOf(text: unknown): number {
   const code = typeof text === 'string' ? text.codePointAt(0) : undefined
   const place = code === undefined || code < SURROGATES.first ? code : code - SURROGATES.count

@@ -15,7 +15,7 @@ export type TestAnswers = Readonly<Record<string, unknown>> | ((question: Questi
 
 /** Options of `runToEnd`. */
 export interface RunToEndOptions {
-  /** Default: none; a run that asks fails the test. */
+  /** Default: none; a run that asks a question fails the test. */
   readonly answers?: TestAnswers
   /** Replaces the model of every model agent and team in the run, such as `scriptedModel({ script })`. */
   readonly model?: LanguageModel
@@ -29,12 +29,12 @@ export interface RunToEndOptions {
 /** Result of `runToEnd`. */
 export interface EndedRun<Output = unknown> {
   readonly status: RunStatus
-  /** Of `run.completed`. */
+  /** Output of `run.completed`. */
   readonly output: Output | undefined
-  /** Of `run.failed`. */
+  /** Error of `run.failed`. */
   readonly error: Failure | undefined
   readonly events: readonly LoggedEvent[]
-  /** What the run said, without retracted output. */
+  /** Text of the run, without retracted output. */
   readonly text: string
   /** Every tool call, in the order of their starts. */
   readonly toolCalls: readonly TestToolCall[]

@@ -33,7 +33,8 @@ const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d
 export function readLifetime(request: HttpRequest): Lifetime {
   const ttl = header(request, 'stream-ttl')
   const expiresAt = header(request, 'stream-expires-at')
-  if (ttl !== undefined && expiresAt !== undefined) throw wrong('Stream-TTL and Stream-Expires-At cannot be combined: send one of them')
+  if (ttl !== undefined && expiresAt !== undefined)
+    throw wrong('Stream-TTL and Stream-Expires-At cannot be combined: send one of them')
   if (ttl !== undefined) return { ttl: wholeNumber('Stream-TTL', ttl) }
   if (expiresAt === undefined) return {}
   if (!RFC_3339.test(expiresAt) || Number.isNaN(Date.parse(expiresAt)))
