@@ -1,4 +1,4 @@
-/** What the pages of chat.test.ts talk to. */
+/** Components of the server for the pages of chat.test.ts. */
 import { agent } from '../../src/agents/agent.ts'
 import { labComponents } from '../../src/agents/lab/kinds.ts'
 import { clerk } from '../protocols/agentos/components.ts'

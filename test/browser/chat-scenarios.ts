@@ -1,4 +1,4 @@
-/** What happens to pages and servers while a chat streams. The page of every front end ends with the text of the log. */
+/** Faults of pages and servers while a chat streams. The page of every front end must end with the text of the log. */
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { INSTALL_MS } from '../support/apt.ts'
@@ -21,7 +21,7 @@ export interface FrontEnd {
   readonly script: string
   /** Of the page's address. Default: none. */
   readonly query?: string
-  /** What a person does after the connection was lost and the server is back. Default: nothing, the page reconnects. */
+  /** Action of a person after the server is back. Default: none, the page reconnects by itself. */
   readonly afterLoss?: (page: Page) => Promise<void>
   /** Messages of an answer after a reload. */
   readonly messagesAfterReload: number

@@ -1,4 +1,4 @@
-/** What the tabs of the test run: follows runs, and keeps what it is given where the test can see it. */
+/** Page of the tabs test: follows runs, and stores their events for the test. */
 import { type ClientOptions, createClient, type LoggedEvent } from '../../src/client/index.ts'
 
 export interface TabsPage {

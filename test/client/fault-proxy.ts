@@ -1,10 +1,10 @@
-/** Stands between a client and a server and does what networks and proxies do, as a seed decides. */
+/** A proxy that injects faults of networks and proxies, chosen by a seed. */
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Random } from '../support/random.ts'
 
-/** What becomes of one answer. */
+/** Faults of one response. */
 export interface Fault {
   /** Instead of passing the request on. */
   readonly instead?: 'nothing' | '502' | '429' | '503' | 'page'
@@ -50,7 +50,7 @@ export function drawFault(random: Random): Fault {
 }
 
 export interface FaultProxyOptions {
-  /** What happens to a request; nothing where none is given. */
+  /** Fault of a request. Default: none. */
   readonly draw?: (request: IncomingMessage) => Fault
   /** Told of a request that the server did not take, or left without an answer. */
   readonly onAway?: (request: IncomingMessage) => void

@@ -1,4 +1,4 @@
-/** What a stream of a session delivers, compared with the logs of its runs. */
+/** Compares the stream of a session with the logs of its runs. */
 import { expect } from 'vitest'
 import type { Client, LoggedEvent, SessionStream } from '../../src/client/index.ts'
 

@@ -1,4 +1,4 @@
-/** What the tests of failing servers have in common: runs that are written while something breaks. */
+/** Helpers for tests of failing servers: runs that are written while something breaks. */
 import { expect } from 'vitest'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'

@@ -6,11 +6,11 @@ import type { StoreTarget } from '../../src/testing/stores.ts'
 
 export interface Reopening extends Pick<StoreTarget, 'name' | 'leasesSurviveReopen'> {
   readonly open: (options: { readonly clock: Clock }) => Store
-  /** What a process sees of the store that is kept. */
+  /** The view of one process on the store. */
   readonly handle: (store: Store, handle: { readonly isFirst: boolean }) => Store
   /** The process that has a handle dies. */
   readonly kill?: (handle: Store) => void
-  /** What the next process does before anything else. */
+  /** Called when the next process opens the store. */
   readonly recover?: (store: Store) => Promise<void>
 }
 

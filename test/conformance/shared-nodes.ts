@@ -1,4 +1,4 @@
-/** What nodes are to each other, whatever store they share: each shared store runs these tests. */
+/** Tests of nodes that share a store; every shared store runs them. */
 import { expect, test } from 'vitest'
 import { agent } from '../../src/agents/agent.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'

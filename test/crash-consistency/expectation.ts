@@ -1,4 +1,4 @@
-/** What a store must hold after a crash, by what it had acknowledged before. */
+/** The content that a store must have after a crash, from what it had acknowledged before. */
 import { isHoldfastError } from '../../src/core/model/errors.ts'
 import { systemClock } from '../../src/core/ports/clock.ts'
 import type { Store } from '../../src/core/ports/store.ts'
@@ -23,7 +23,7 @@ interface Acknowledged {
   removal?: 'begun' | 'done'
 }
 
-/** What a store that crashed after these steps has to hold. */
+/** The expected content of a store that crashed after these steps. */
 export class Expectation {
   readonly #runs = new Map<string, Acknowledged>()
 
@@ -36,7 +36,7 @@ export class Expectation {
     else known.removal ??= 'begun'
   }
 
-  /** What is wrong with the store at this path: empty if nothing is. */
+  /** Problems of the store at this path; empty if there are none. */
   async problemsOf(path: string, records: Records): Promise<readonly string[]> {
     const store = await openSqliteStore({ path }).catch((cause: unknown) => `it does not open: ${String(cause)}`)
     if (typeof store === 'string') return [store]

@@ -1,6 +1,6 @@
 /**
- * What is traced: a store that is written, trimmed, emptied and compacted. Before each command and after its acknowledgement it prints
- * a line, so that the trace has both in order with the writes and syncs of the store. Arguments: the database, a file for the records.
+ * The traced program: writes, trims, empties and compacts a store. Before each command and after its acknowledgement it prints a
+ * line, so that the trace has both in order with the writes and syncs of the store. Arguments: the database, a file for the records.
  */
 import { writeFileSync, writeSync } from 'node:fs'
 import { systemClock } from '../../src/core/ports/clock.ts'

@@ -14,7 +14,7 @@ export function fuzzSeconds(inTests: number): number {
   return given === undefined ? inTests : Number(given)
 }
 
-/** What a test that fuzzes for so long needs: shrinking takes longer than finding. */
+/** Timeout of a test that fuzzes for this long: shrinking takes longer than finding. */
 export function fuzzTimeoutMs(seconds: number): number {
   return seconds * 3000 + 300_000
 }

@@ -141,7 +141,7 @@ function query(route: FuzzedRoute): fc.Arbitrary<[string, string][]> {
   return fc.array(fc.tuple(name, fc.oneof(position, text)), { maxLength: 4 })
 }
 
-/** What a header can hold when Node's client sends it. */
+/** Characters that Node's client can send in a header. */
 const headerText = text.map((value) => value.replaceAll(/[^\u0020-\u007e\u00a0-\u00ff]/g, '').slice(0, 2000))
 
 const headers: fc.Arbitrary<Record<string, string>> = fc.dictionary(

@@ -87,7 +87,7 @@ async function report(ended: Promise<void>): Promise<void> {
   process.send!(measured)
 }
 
-/** What passed requests are sent to: it has no agents, and answers everything else. */
+/** Upstream of passed requests: it has no agents, and responds to everything else. */
 async function startUpstream(): Promise<number> {
   const other = createHttpServer((request, response) => {
     request.resume().on('end', () => {

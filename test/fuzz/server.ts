@@ -29,7 +29,7 @@ export class FuzzedServer {
     return this.#starting
   }
 
-  /** What the server measured and logged while `work` was under way. Throws a `Crash` when it did not survive. */
+  /** Measurements and logs of the server during `work`. Throws a `Crash` if it did not survive. */
   async measured(work: (ready: Ready) => Promise<void>): Promise<Measured> {
     const ready = await this.ready()
     this.#send('begin')

@@ -61,7 +61,7 @@ async function make(path: string, copy: string): Promise<MadeRun[]> {
   return made
 }
 
-/** What a node that starts on this database gives out of each run. */
+/** What a node that starts on this database returns for each run. */
 async function read(path: string, runs: readonly string[]): Promise<Record<string, string>> {
   const { server, store } = await open(path)
   try {

@@ -1,11 +1,11 @@
-/** What must hold for every input, whatever it is. */
+/** Invariants that must hold for every input. */
 import type { Ready } from './messages.ts'
 import type { FuzzedServer } from './server.ts'
 
 /** No input may hold the event loop for longer, in CPU time. */
 const TURN_MS_MAX = 100
 
-/** A collection of garbage may fall into any turn, but not into the same one each time. */
+/** A garbage collection may fall into any tick, but not into the same one each time. */
 const ROUNDS = 3
 
 /** Not 503, which reports overload, nor 501 and 507, which report missing features and space. */

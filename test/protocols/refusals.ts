@@ -1,4 +1,4 @@
-/** One way to start a run in each protocol, and what an answer to it says. */
+/** One way to start a run in each protocol, and how its refusal looks. */
 import type { ServiceError } from '@grpc/grpc-js'
 import { status as codes } from '@grpc/grpc-js'
 import { onTestFinished } from 'vitest'

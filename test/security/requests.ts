@@ -1,10 +1,10 @@
-/** How to call any route about one run, so that authorized callers succeed. */
+/** Builds a request for any route about one run, such that authorized callers succeed. */
 import { toConversationId, toResponseId } from '../../src/protocols/openai/wire/ids.ts'
 import { toStreamToken } from '../../src/protocols/mcp/wire/tokens.ts'
 import type { Route } from '../../src/http/routing/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 
-/** What a route can be about. */
+/** Resources that a route can be about. */
 export interface Subject {
   readonly run: string
   readonly session: string
@@ -39,7 +39,7 @@ export function pathFor({ method, path }: Route, { run, session, component, conf
   const filled = path.replace(/\{(\w+)\*?\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
   )
-  // What to do with a task stands behind its id.
+  // The action on a task follows its id.
   if (method === 'POST' && path.endsWith('/tasks/{id}')) return `${filled}:cancel`
   if (path.endsWith('/frames')) return `${filled}?as=native`
   return /^\/(agents|teams|workflows)\//.test(path) ? `${filled}?session_id=${session}` : filled

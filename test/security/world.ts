@@ -28,7 +28,7 @@ const PATIENT: Partial<Limits> = {
   maxWebhooksPerPrincipal: 1_000_000,
 }
 
-/** What alice says and hears: nobody else may ever see it. */
+/** Texts of alice's runs: nobody else may ever see them. */
 export const SECRET = 'the-secret-of-alice'
 
 /** Callers that must get nothing but 401. Those whose credential ends have used it before. */
@@ -92,7 +92,7 @@ export async function openWorld(): Promise<World> {
   const { url: echoUrl } = await startEcho()
   const source = upstream.agentos(echoUrl, { passthrough: 'prefix' })
   const server = await serveA2a({ auth, a2a: { grpcPort }, components: [source], limits: PATIENT })
-  // What remembers a valid credential must forget it when it ends.
+  // Caches of valid credentials must drop them when they end.
   for (const ending of ['expired token', 'expired key', 'revoked key'] as const)
     expect((await call({ url: server.url, token: tokens[ending]! }, 'GET', '/runs')).status, ending).toBe(200)
   await revokeKey(keys, 'revoked', clock)

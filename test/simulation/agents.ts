@@ -4,7 +4,7 @@ import { WorkError } from '../../src/core/ports/component.ts'
 import { type Model, textsOf } from './model.ts'
 import type { Op } from './plan.ts'
 
-/** What agents do besides calling their context: it takes time, and ends with the node. */
+/** Work of agents outside of their context: it takes time, and ends with the node. */
 export interface AgentWorld {
   readonly model: Model
   /** Under which the node claims its runs. */

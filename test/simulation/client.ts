@@ -42,7 +42,7 @@ export class Client {
     return this.#finished && this.#repeated && this.#stopped && this.#subscribers.every(({ isDone }) => isDone)
   }
 
-  /** What it still waits for, for people to read. */
+  /** Description of what it waits for, for reports. */
   unfinished(): string[] {
     if (this.isDone) return []
     const missing = this.#subscribers.filter(({ isDone }) => !isDone).map((subscriber) => subscriber.state())

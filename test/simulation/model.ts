@@ -1,6 +1,7 @@
 /**
- * What must be true, written from docs/invariants.md, docs/events.md and docs/recovery.md and from no code: it shares nothing with the core or a
- * store. It observes every operation of the shared store as it happens, and everything that clients receive.
+ * The reference model: the invariants, written from docs/invariants.md, docs/events.md and docs/recovery.md and not from code. It
+ * shares nothing with the core or a store. It observes every operation of the shared store as it happens, and everything that
+ * clients receive.
  */
 import type { Op, RunPlan } from './plan.ts'
 
@@ -338,7 +339,7 @@ export class Model {
       throw this.violation('RUN-5', `run ${id}: the question ${prompt} got the answer ${JSON.stringify(value)}`)
   }
 
-  /** What somebody is shown of a log. */
+  /** A reader's view of a log. */
   shown(id: string, first: number, text: string, count: number, isClosed: boolean): void {
     const run = this.of(id)
     if (first + count > run.records.length)

@@ -24,7 +24,7 @@ export class SimNode {
   isCutOff = false
   isDraining = false
   process: SimProcess | undefined
-  /** What came while the process was stopped with SIGSTOP, in order. */
+  /** Messages that arrived while the process was stopped with SIGSTOP, in order. */
   #held: (() => void)[] | undefined
   #starts = 0
 

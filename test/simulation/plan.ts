@@ -1,4 +1,4 @@
-/** What a seed stands for: nodes, runs with their scripts, and faults. It is data, so that a failing one can be made smaller. */
+/** The plan of a seed: nodes, runs with their scripts, and faults. It is data, so that a failing plan can be shrunk. */
 import type { BusyPolicy, Recovery } from '../../src/core/ports/component.ts'
 import { Random } from '../support/random.ts'
 

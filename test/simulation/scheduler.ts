@@ -13,7 +13,7 @@ export interface Scheduled {
   act: (() => void) | undefined
 }
 
-/** Steps after which the runtime gets a turn of its real event loop: for signals, and to report unhandled rejections. */
+/** Number of steps after which the runtime gets a tick of its real event loop: for signals, and to report unhandled rejections. */
 const REAL_TURN_STEPS = 4096
 
 export interface TraceLine {

@@ -1,4 +1,4 @@
-/** Many seeds on several threads. Ranges are handed out in order, so that what is done is one range as well. */
+/** Simulates many seeds on several threads. Ranges are handed out in order, so that the completed seeds are one range too. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { PlanSize } from './plan.ts'

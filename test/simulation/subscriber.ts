@@ -89,7 +89,7 @@ export class Subscriber {
       for (const event of events(slice)) {
         const projected = this.#projection.apply(state, event)
         state = projected.state
-        // What the client has already is folded and not sent.
+        // Frames that the client already has are folded and not sent.
         for (const frame of projected.frames) if (count++ >= this.#frames.length) this.#frames.push(textOf(frame))
       }
     }

@@ -4,12 +4,12 @@ import { dirname, join, normalize } from 'node:path'
 import { type ImportedModule, importsOf } from '../../scripts/imports.ts'
 
 /**
- * What each part may import besides itself. Under `x/*` every file or folder of x is a part of its own: siblings are
- * strangers. A folder name alone stands for all that is in it, and `type:` for types only.
+ * Allowed imports of each part, besides itself. Under `x/*` every file or folder of x is a part of its own: siblings are strangers.
+ * A folder name alone stands for all that is in it, and `type:` for types only.
  */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   core: ['core/structure'],
-  // What a log means, for every part that shows one: servers, clients and pages.
+  // The structure of a log, for every part that shows one: servers, clients and pages.
   'core/structure': ['type:core'],
   sse: [],
   client: ['sse', 'type:core', 'core/structure'],
@@ -36,7 +36,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   'agents/*': ['core', 'agents/shared'],
   'stores/shared': ['core'],
   'stores/*': ['core', 'stores/shared'],
-  // What both ends say is described once, for the client and the server.
+  // Shared between client and server, so that the protocol is described once.
   'protocols/a2a': ['core', 'sse', 'http', 'a2a'],
   'ai-sdk/server': ['core', 'mount', 'ai-sdk'],
   'protocols/ai-sdk': ['core', 'sse', 'http', 'ai-sdk'],

@@ -1,4 +1,4 @@
-/** What a long run of a scenario counted, for `npm run kills`, which adds it to the log of campaigns. */
+/** Counts of a long scenario, for `npm run kills`, which adds them to the campaign log. */
 import { appendFileSync } from 'node:fs'
 
 /** Names the file that takes the counts, one JSON object per line. */

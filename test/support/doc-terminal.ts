@@ -1,4 +1,4 @@
-/** What a reader of the docs has: terminals to type into, and a project folder with `holdfast` in it. */
+/** The environment of a reader of the docs: terminals to type into, and a project folder with `holdfast` in it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'

@@ -3,7 +3,7 @@ import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf
 import { setImmediate } from 'node:timers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** CPU milliseconds of the longest event-loop turn during `work`. */
+/** CPU milliseconds of the longest tick of the event loop during `work`. */
 export async function longestTurnMs(work: () => Promise<unknown>): Promise<number> {
   return (await turnsOf(work)).longestMs
 }
@@ -18,8 +18,8 @@ interface Turn {
 const TURN_MIN_MS = 0.5
 
 /**
- * CPU milliseconds of the longest event-loop turn during `work`, and of all of them. Collections of the whole heap are taken off: when
- * one comes, and what it costs, depends on everything that the process holds.
+ * CPU milliseconds of the longest tick of the event loop during `work`, and of all ticks. Collections of the whole heap are taken
+ * off: when one comes, and what it costs, depends on everything that the process holds.
  */
 export async function turnsOf(work: () => Promise<unknown>): Promise<{ longestMs: number; totalMs: number }> {
   const turns: Turn[] = []
@@ -42,7 +42,7 @@ export async function turnsOf(work: () => Promise<unknown>): Promise<{ longestMs
   } finally {
     isOver = true
     look()
-    await nextTurn() // collections are reported a turn later
+    await nextTurn() // collections are reported a tick later
     collections.push(...observer.takeRecords().filter(isOfWholeHeap))
     observer.disconnect()
   }

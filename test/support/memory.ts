@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose_gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Buffers are freed one turn after their owners. */
+/** Buffers are freed one tick after their owners. */
 const ROUNDS = 4
 
 /** Live heap and buffers, in MB. */

@@ -15,7 +15,7 @@ export async function textOf(stream: ReadableStream<string> | null | undefined):
   return text
 }
 
-/** What a stream delivers before its error, and the error. Throws if it ends without one. */
+/** The output of a stream before its error, and the error. Throws if it ends without one. */
 export async function untilError(
   stream: ReadableStream<string> | null | undefined,
 ): Promise<{ readonly text: string; readonly error: unknown }> {

@@ -1,4 +1,4 @@
-/** What axe finds on a page as it is shown: light and dark, wide and narrow. */
+/** Runs axe on a page: light and dark, wide and narrow. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { AxeResults } from 'axe-core'

@@ -7,7 +7,7 @@ export const WITHIN = { withinMs: 180_000, everyMs: 50 }
 
 export interface ConsolePage {
   readonly page: Page
-  /** What the browser complained about. */
+  /** Errors that the browser reported. */
   readonly complaints: string[]
 }
 

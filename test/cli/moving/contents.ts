@@ -1,4 +1,4 @@
-/** All that a store keeps, as a value that can be compared. */
+/** The whole content of a store, as a value that can be compared. */
 import { lastOf } from '../../../src/core/model/record.ts'
 import type { Store } from '../../../src/core/ports/store.ts'
 

@@ -17,7 +17,7 @@ export function openHouse(address: string): Promise<Store> {
   return openStore(configOptions.store.parse(address))
 }
 
-/** What is in a house that nobody is in. */
+/** Content of a store that no process has open. */
 export async function contentsIn(address: string): Promise<Contents> {
   const store = await openHouse(address)
   try {

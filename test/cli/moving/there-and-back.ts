@@ -1,4 +1,4 @@
-/** A move of a store with all that it can hold, from SQLite into another store and back, and what clients find there. */
+/** Copies a store with every kind of content from SQLite into another store and back, and checks what clients find there. */
 import { expect } from 'vitest'
 import {
   answerRun,
@@ -77,7 +77,7 @@ async function inhabit(house: string): Promise<Known> {
   return { completed, trimmed, paused, queued, running, log }
 }
 
-/** What clients of the old house find in the new one. */
+/** Checks that clients of the source store find everything in the target. */
 async function goOn(house: string, known: Known): Promise<void> {
   const server = await serveHouse(house)
   const resumed = followRun(server, known.completed, { after: 10 })

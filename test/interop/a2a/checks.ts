@@ -1,4 +1,4 @@
-/** What our client must be able to do with the agent in `python/agent.py`. */
+/** Checks of Holdfast's client against the agent in `python/agent.py`. */
 import { A2aClient, type A2aClientOptions, textOf } from '../../../src/a2a/index.ts'
 import { collected, cutting, taskOf, textsOf, textOfUpdates } from './seen.ts'
 

@@ -1,4 +1,4 @@
-/** What a consumer of our client receives, over a network that cuts streams at any point. */
+/** Records what a consumer of Holdfast's client receives over a network that cuts streams at any point. */
 import { type SendResult, type Task, textOf, type TaskUpdate } from '../../../src/a2a/index.ts'
 
 export async function collected(updates: AsyncIterable<TaskUpdate>, into: TaskUpdate[] = []): Promise<TaskUpdate[]> {

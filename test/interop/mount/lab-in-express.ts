@@ -1,4 +1,4 @@
-/** What `npm start -- --lab` serves, inside Express at /api/agents. */
+/** Serves the components of `npm start -- --lab` inside Express at /api/agents. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'

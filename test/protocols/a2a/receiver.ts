@@ -22,9 +22,9 @@ export interface ReceiverOptions {
 export interface Receiver {
   readonly url: string
   readonly port: number
-  /** All that came, in order. */
+  /** All received requests, in order. */
   readonly received: readonly Received[]
-  /** What was taken: answered with 200. */
+  /** Requests that got a 200. */
   readonly taken: readonly Received[]
   close(): Promise<void>
 }

@@ -149,7 +149,7 @@ export function subscribe(url: string, id: string, options: OpenOptions = {}): E
   return open(url, 'SubscribeToTask', { id }, options)
 }
 
-/** What has come on a stream so far, without the envelopes of JSON-RPC. */
+/** Events of a stream so far, without the envelopes of JSON-RPC. */
 export function seen({ frames }: EventStream): SeenUpdate[] {
   const updates: SeenUpdate[] = []
   const event = ({ data, id }: { data: string; id?: string | undefined }): void => {
@@ -160,7 +160,7 @@ export function seen({ frames }: EventStream): SeenUpdate[] {
   return updates
 }
 
-/** All that comes until the stream ends. */
+/** All events until the stream ends. */
 export async function drained(opened: EventStream): Promise<SeenUpdate[]> {
   await opened.ended
   return seen(opened)
@@ -189,7 +189,7 @@ function textOf(parts: readonly { readonly text?: string }[]): string {
   return parts.map(({ text = '' }) => text).join('')
 }
 
-/** All that an official client gives. */
+/** All events of an official client. */
 export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const found: Item[] = []
   for await (const item of items) found.push(item)

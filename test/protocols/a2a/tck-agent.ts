@@ -1,4 +1,4 @@
-/** The agent that the official compatibility kit (a2aproject/a2a-tck) tests: it does what the beginning of a message's id says. */
+/** The agent for the official compatibility kit (a2aproject/a2a-tck): the prefix of a message's id selects its behaviour. */
 import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
 import { createEvent } from '../../../src/core/ports/component.ts'
 import { agent } from '../../../src/agents/agent.ts'
@@ -15,7 +15,7 @@ const LINGER_MS = 4_500
 
 type Behaviour = (context: RunContext) => AsyncGenerator<Emission, unknown, void>
 
-/** The first whose name begins the id; longer names come first. */
+/** The first behaviour whose name is a prefix of the id; longer names come first. */
 const behaviours: readonly (readonly [string, Behaviour])[] = [
   ['tck-artifact-file-url', say(createEvent('artifact.added', { ...file, url: 'https://example.com/output.txt' }))],
   ['tck-artifact-file', say(createEvent('artifact.added', { ...file, bytes: Buffer.from('file content') }))],
@@ -92,7 +92,7 @@ async function* chunks(): AsyncGenerator<Emission, unknown, void> {
   return undefined
 }
 
-/** Whatever the answer's id says is done next; so it may be asked again. */
+/** The answer's id selects the next behaviour, so it may ask again. */
 async function* ask(context: RunContext, otherwise?: Behaviour): AsyncGenerator<Emission, unknown, void> {
   const answer = await context.ask({ prompt: 'More input, please', details: { a2a: { answer: 'message' } } })
   return yield* behaviourOf(answer as SentMessage, otherwise)(context)

@@ -1,4 +1,4 @@
-/** Stands between a client and a server, cuts connections on purpose, and writes down what was asked for. */
+/** A proxy that cuts connections on purpose, and records the requests. */
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -54,7 +54,7 @@ function pass(answer: IncomingMessage, outgoing: ServerResponse, cutAfter: numbe
     const end = cutAfter === undefined ? text.length : endOfEvents(text, cutAfter)
     outgoing.write(text.slice(sent, end))
     sent = Math.max(sent, end)
-    // What has been written must be out before the connection dies.
+    // Written bytes must be sent before the connection dies.
     if (cutAfter !== undefined && end < text.length) setTimeout(() => outgoing.destroy(), 20)
   })
   answer.on('end', () => outgoing.end())

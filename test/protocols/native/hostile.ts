@@ -1,4 +1,4 @@
-/** Bounds that hostile input reaches, and the question whether the server minds. */
+/** Limits that hostile input reaches, and checks that the server stays healthy. */
 import { expect } from 'vitest'
 import { call } from '../../support/http.ts'
 import type { NativeServer } from './serve.ts'

@@ -1,4 +1,4 @@
-/** HTTP by hand: bytes to a port, and the bytes that come back. */
+/** Raw HTTP: sends bytes to a port, and reads the bytes that come back. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'

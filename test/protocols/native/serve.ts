@@ -50,7 +50,7 @@ const single = agent<unknown>({
 
 const extraComponents: readonly Component[] = [echo, surveyor, approver, single]
 
-/** What a test would otherwise wait for. */
+/** Short timeouts, so that tests need not wait. */
 export const quickLimits: Partial<Limits> = {
   retryDelayMs: 20,
   longPollTimeoutMs: 10_000,

@@ -1,4 +1,4 @@
-/** What answers look like to a test. */
+/** Expected shapes of responses. */
 import type { RunShape } from '../../../src/protocols/native/wire/shapes.ts'
 
 export interface Problem {

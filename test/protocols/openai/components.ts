@@ -1,4 +1,4 @@
-/** What the tests of this protocol serve beside the lab: agents on scripted models, and one that is given little time. */
+/** Components for the tests of this protocol besides the lab: agents on scripted models, and one with a short timeout. */
 import type { Component } from '../../../src/core/ports/component.ts'
 import { labAgent } from '../../../src/agents/lab/agent.ts'
 import { modelAgent } from '../../../src/agents/model/agent.ts'

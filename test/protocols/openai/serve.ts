@@ -10,7 +10,7 @@ import { serveInProcess } from '../../support/in-process.ts'
 import { until } from '../../support/until.ts'
 import { forecaster, forecasters, hurried } from './components.ts'
 
-/** What a test would otherwise wait for. */
+/** Short timeouts, so that tests need not wait. */
 const quickLimits: Partial<Limits> = { retryDelayMs: 20, longPollTimeoutMs: 10_000, stopGraceMs: 50, drainTimeoutMs: 0 }
 
 export interface OpenAiServer extends Server {

@@ -1,4 +1,4 @@
-/** Every way in which the official JavaScript clients ask for an answer, in one form: the text that came, and what was raised. */
+/** Every way in which the official JavaScript clients request a response, with one result type: the text, and the error. */
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateText, streamText, type LanguageModel } from 'ai'
@@ -12,7 +12,7 @@ export interface Got {
   readonly text: string
   /** How the program learned of the failure: an exception, an error part, or a status. */
   readonly raised: unknown
-  /** What the client says about the end. */
+  /** The client's finish reason. */
   readonly finish: unknown
 }
 
@@ -40,7 +40,7 @@ interface Seen {
   finish: unknown
 }
 
-/** Whatever is thrown is what was raised. */
+/** Converts anything thrown to the error. */
 function way(name: string, streams: boolean, act: (asked: Asked, seen: Seen) => Promise<unknown>): Way {
   return {
     name,

@@ -19,7 +19,7 @@ const SUFFIXES = ['', '-wal', '-commits'] as const
 export interface Specimen {
   readonly path: string
   readonly known: Known
-  /** What an undamaged store says. */
+  /** Results of an undamaged store. */
   readonly contents: Contents
 }
 
@@ -119,9 +119,9 @@ export interface Verdict {
   readonly missing: readonly string[]
   /** Answers as an earlier commit would have given them. */
   readonly older: readonly string[]
-  /** What the store logged or its health says. */
+  /** Logs and health of the store. */
   readonly told: readonly string[]
-  /** What the doctor says before the store is opened. */
+  /** Findings of the doctor before the store is opened. */
   readonly doctor: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** What a store says of everything that it should have. Each answer is a text, so that two of them can be compared. */
+/** Reads everything that a store should have. Each result is a text, so that two can be compared. */
 import { isHoldfastError } from '../../../src/core/model/errors.ts'
 import type { Store } from '../../../src/core/ports/store.ts'
 

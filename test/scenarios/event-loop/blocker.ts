@@ -1,4 +1,4 @@
-/** Blocks the thread of the server. */
+/** An agent that blocks the thread of the server. */
 import { agent } from '../../../src/agents/agent.ts'
 
 export const blocker = agent({

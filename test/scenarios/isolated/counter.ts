@@ -1,4 +1,4 @@
-/** Counts, and resumes where it was after a crash. */
+/** An agent that counts, and resumes where it was after a crash. */
 import { agent } from '../../../src/agents/agent.ts'
 
 export const counter = agent({

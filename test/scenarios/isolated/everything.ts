@@ -1,4 +1,4 @@
-/** Uses all that a context has. Served both isolated and not, to compare the logs. */
+/** An agent that uses everything in its context. Served both isolated and not, to compare the logs. */
 import { agent } from '../../../src/agents/agent.ts'
 import { fromCheck, fromJsonSchema } from '../../../src/core/schema/json-schema.ts'
 import { createEvent, WorkError } from '../../../src/core/ports/component.ts'

@@ -1,4 +1,4 @@
-/** Says a key in two pieces; `refused` has rules of its own, which cannot leave the thread. */
+/** An agent that emits a key in two pieces; `refused` has its own redaction rules, which cannot leave the thread. */
 import { agent } from '../../../src/agents/agent.ts'
 
 export const keyholder = agent<unknown>({

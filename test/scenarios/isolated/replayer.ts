@@ -1,4 +1,4 @@
-/** Shows whether it repeats output that its log already has: before and after it. */
+/** An agent that shows whether it is replaying, before and after output that its log already has. */
 import { agent } from '../../../src/agents/agent.ts'
 
 export const replayer = agent<unknown>({

@@ -1,4 +1,4 @@
-/** What a server is given to serve. */
+/** The components of the server under test. */
 import { isolated } from '../../../src/agents/isolated/component.ts'
 
 export const counter = await isolated(new URL('./counter.ts', import.meta.url))

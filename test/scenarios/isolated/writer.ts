@@ -1,4 +1,4 @@
-/** Never waits: notes in a file how far it has come, and yields. */
+/** An agent that never waits: records its progress in a file, and yields. */
 import { appendFileSync } from 'node:fs'
 import { agent } from '../../../src/agents/agent.ts'
 

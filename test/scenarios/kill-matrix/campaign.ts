@@ -1,4 +1,4 @@
-/** All cases of a kind on one server, which is killed when each of them stands in its phase, and started again. */
+/** Runs all cases of a kind on one server, kills it when each of them has reached its phase, and restarts it. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { call, FINISHED, followRun, getRun, startRun } from '../../support/http.ts'

@@ -3,7 +3,7 @@ import type { Component, Recovery, UncertainPolicy } from '../../../src/core/por
 import { kinds } from './kinds.ts'
 import { type Phase, Scene } from './scene.ts'
 
-/** What somebody decides about a tool call that may have had its effect. */
+/** The decision about a tool call that may have had its effect. */
 export type Decision = 'retry' | 'result' | 'fail'
 
 export interface Case {

@@ -1,4 +1,4 @@
-/** What the servers of the matrix serve. */
+/** The components of the matrix servers. */
 import type { Component } from '../../../src/core/ports/component.ts'
 import { casesOf, componentOf } from './cases.ts'
 import { kinds } from './kinds.ts'

@@ -11,7 +11,7 @@ import { publishing } from './flow.ts'
 import { brief, program, PROGRAM_PHASES, worker } from './program.ts'
 import type { Phase, Scene } from './scene.ts'
 
-/** What all kinds are declared with. */
+/** Options that all kinds share. */
 export type Declared = Pick<Component, 'id' | 'recovery' | 'onUncertainTool'>
 
 export interface Kind {
@@ -23,7 +23,7 @@ export interface Kind {
 
 const LEFT_ANSWERED = '"type":"actor.completed","actor":{"component":"left-member"'
 
-/** What a watcher has seen by the time of the kill, where the phase alone does not say so. */
+/** What a watcher has seen at the time of the kill, if the phase alone does not determine it. */
 export const seenBefore: Partial<Record<Phase, readonly string[]>> = {
   text: ['"text":"two "'],
   parallel: ['"name":"left","output"'],
@@ -58,7 +58,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   },
 }
 
-/** A script, turn by turn. Each request to the model is a side effect as well: it is paid for. */
+/** The responses of a scripted model, in order. Each model request is a side effect too: it is paid for. */
 function scripted(
   scene: Scene,
   name: string,

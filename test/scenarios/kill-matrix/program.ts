@@ -1,9 +1,9 @@
-/** Everything that an agent can do, once, one thing after the other: it is a run of its own, a member of a team, a step. */
+/** A program that does everything an agent can do, once: as a run of its own, as a member of a team, and as a step. */
 import type { Component, Emission, RunContext } from '../../../src/core/ports/component.ts'
 import { agent } from '../../../src/agents/agent.ts'
 import type { Phase, Scene } from './scene.ts'
 
-/** Where the program can be cut off. */
+/** Phases in which the program can be killed. */
 export const PROGRAM_PHASES: readonly Phase[] = [
   'start',
   'between',

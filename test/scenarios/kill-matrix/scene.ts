@@ -1,7 +1,7 @@
-/** What a component of the matrix does besides its work: records each side effect on disk, and waits at the point where it will be killed. */
+/** Instrumentation of the matrix components: records each side effect on disk, and waits at the point where the process is killed. */
 import { appendFileSync } from 'node:fs'
 
-/** Where a component may stand still. */
+/** Points at which a component may wait. */
 export type Phase =
   /** Before the first token. */
   | 'start'

@@ -31,7 +31,7 @@ export function evidenceOf(run: Watched, log: Buffer, journal: readonly Note[]):
   }
 }
 
-/** What is wrong with a run, if anything is. `whole` is the same work without a kill. */
+/** The problem of a run, if any. `whole`: the same work without a kill. */
 export function complaintsOf(evidence: Evidence, whole: Evidence): string[] {
   const { run } = evidence
   const complaints = [...keysDiffer(evidence), ...outcomeOf(evidence, whole)]
@@ -83,7 +83,7 @@ function isDone({ effects }: Evidence, expected: Readonly<Record<string, number>
   )
 }
 
-/** What was finished is done once; what was cut off is done once more for each time. */
+/** Finished work must be done once; interrupted work once more for each interruption. */
 function sameEffects({ effects }: Evidence, whole: Evidence, repeated: readonly string[]): string[] {
   return differences(countsOf(effects), countsOf([...whole.effects, ...repeated.map((did) => ({ did }))]))
 }

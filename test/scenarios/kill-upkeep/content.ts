@@ -1,4 +1,4 @@
-/** What every run of the campaign writes, as a function of its id: parent and child know each record without telling it. */
+/** The records of every run of the campaign, as a function of its id: parent and child know each record without exchanging it. */
 import { reduce, type Run } from '../../../src/core/model/run.ts'
 import type { Event } from '../../../src/core/model/event.ts'
 import { newRun, recordOf } from '../../../src/testing/fixtures.ts'

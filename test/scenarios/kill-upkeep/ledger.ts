@@ -1,4 +1,4 @@
-/** What the store has acknowledged, and what it was asked for without an answer; and whether a file agrees with that. */
+/** Tracks what the store has acknowledged and what it was asked for without a reply, and checks a file against it. */
 import { isFinished } from '../../../src/core/model/run.ts'
 import type { Store, StoredRun } from '../../../src/core/ports/store.ts'
 import { recordAt } from './content.ts'

@@ -1,4 +1,4 @@
-/** What a child process says before it asks the store for something, and after the store has acknowledged it. */
+/** Messages of a child process before it sends a command to the store, and after the store has acknowledged it. */
 
 export type Note =
   | { readonly kind: 'opened' }

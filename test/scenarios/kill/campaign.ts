@@ -16,7 +16,7 @@ interface Start {
   readonly script: Script
 }
 
-/** What one connection brought of a run's log. */
+/** Events of a run's log over one connection. */
 export interface Sighting {
   readonly after: number
   readonly bytes: Buffer
@@ -26,7 +26,7 @@ export interface Sighting {
 export interface AcceptedRun extends Start {
   readonly id: string
   readonly sightings: Sighting[]
-  /** Where the client that follows the run to its end stands. */
+  /** Position of the client that follows the run to its end. */
   cursor: number
   followed: boolean
   finished: boolean

@@ -1,4 +1,4 @@
-/** What the runs of the campaign do: every kind of work that a kill can cut through. */
+/** Scripts of the campaign's runs: every kind of work that a kill can interrupt. */
 
 /** A lab script, and how many numbered texts stand when all of it was performed. */
 export interface Script {
@@ -6,7 +6,7 @@ export interface Script {
   readonly texts: number
   /** Never ends by itself. */
   readonly hangs?: true
-  /** How it ends when nothing interrupts it, if not as completed. */
+  /** Outcome without interruptions, if not completed. */
   readonly failure?: 'agent_failed'
   readonly rejected?: true
 }

@@ -11,10 +11,10 @@ import { withSeed } from '../../support/with-seed.ts'
 /** `HOLDFAST_TEST_NODE_RUNS=500 HOLDFAST_TEST_NODE_KILLS=12` is the whole storm. */
 const RUNS = Number(process.env['HOLDFAST_TEST_NODE_RUNS'] ?? 120)
 const REPLACEMENTS = Number(process.env['HOLDFAST_TEST_NODE_KILLS'] ?? 5)
-/** What a storm may take on a machine whose cores are busy: the runs, and for each death the start of a node. */
+/** Time limit of a storm on a busy machine: the runs, and for each death the start of a node. */
 export const STORM_MS = 420_000 + REPLACEMENTS * 12_000
 
-/** Where nothing was hit by the deaths, the rest says little. */
+/** If the deaths hit nothing, the rest proves little. */
 export interface Outcome {
   /** Runs that went on after the death of their node and were completed. */
   readonly recovered: number

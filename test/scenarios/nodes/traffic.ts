@@ -33,7 +33,7 @@ export interface Followed {
   readonly component: (typeof components)[number]
   readonly script: Script
   readonly session: string | undefined
-  /** All that the client was given, over all its connections. */
+  /** Events that the client received over all its connections. */
   readonly seen: readonly LoggedEvent[]
 }
 
@@ -45,7 +45,7 @@ export interface Following<End = Followed> {
 
 export interface FollowingState {
   readonly number: number
-  /** What its client does now. */
+  /** What its client is doing now. */
   does: string
   id?: string
   events: number

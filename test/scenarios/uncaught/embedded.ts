@@ -1,4 +1,4 @@
-/** A program of somebody else that has a server in it. */
+/** A program of a third party that embeds a server. */
 import { createServer } from '../../../src/server/create-server.ts'
 import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { asker, blunderer, counter, outsider, poker } from './agents.ts'

@@ -14,7 +14,7 @@ import { Connection, openNode, readEvents, type TestNode } from '../node.ts'
 import { answerTo, type Node, type Program, receipt } from './program.ts'
 
 const LEASE_MS = 150
-/** How long new work waits for what is recorded: longer than all that a program may do in between. */
+/** How long new work waits for recorded work: longer than everything a program may do in between. */
 const REPLAY_WAIT_MS = 60
 /** Time that passes between two looks at a run. */
 const LOOK_MS = 10
