@@ -1,10 +1,10 @@
 /**
- * Frames as a stream sends them. Some frames repeat all that a run has said, so those of one page of the log can be much larger than
- * the page: then they are encoded part by part, when the client has taken what came before (SUB-1).
+ * Encoded frames of a stream. Some frames repeat the whole text of a run, so the frames of one page of the log can be much larger than
+ * the page: they are then encoded part by part, as the client reads (SUB-1).
  */
 
 export interface Encoding<Frame> {
-  /** Encodings with the same key give the same text. */
+  /** Encodings with the same key produce the same text. */
   readonly key: string
   encode(frame: Frame): string
 }
@@ -12,7 +12,7 @@ export interface Encoding<Frame> {
 /** Bytes, a text, or a text in parts. */
 export type Encoded = Uint8Array | string | EncodedParts
 
-/** Characters after which a part ends. The frames of a page are rarely longer. */
+/** Size at which a part ends, in characters. The frames of a page are rarely longer. */
 const PART_CHARS = 4 * 1024 * 1024
 
 export class EncodedParts {
@@ -60,7 +60,7 @@ function* restOf<Frame>(
   if (text !== '') yield text
 }
 
-/** One after another. */
+/** The parts, in order. */
 export function joinEncoded(...encoded: readonly Encoded[]): string | EncodedParts {
   const isShort = encoded.every((each) => !(each instanceof EncodedParts))
   return isShort ? [...textsOf(...encoded)].join('') : new EncodedParts(textsOf(...encoded))
@@ -68,7 +68,7 @@ export function joinEncoded(...encoded: readonly Encoded[]): string | EncodedPar
 
 const decoder = new TextDecoder()
 
-/** The texts of which it consists. */
+/** Its parts, as texts. */
 export function* textsOf(...encoded: readonly Encoded[]): Generator<string, void, void> {
   for (const each of encoded)
     if (typeof each === 'string') yield each

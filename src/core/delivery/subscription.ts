@@ -20,7 +20,7 @@ export interface Sink {
   readonly copiesRecords?: boolean
   /** View state that the sink references now. */
   readonly held?: HeldState | undefined
-  /** It had no room for all of the last slice, and goes on with the rest before it calls `resume`. */
+  /** Whether part of the last slice is unsent: the sink sends it before it calls `resume`. */
   readonly hasUnsent?: boolean
   /** Accepts a slice. Returns false if it has no room for another until `resume` is called. */
   write(slice: Slice): boolean
@@ -49,7 +49,7 @@ export class Subscription {
   /** The next page, which the store reads while the sink consumes the current one. */
   #ahead: Promise<Slice | undefined> | undefined
   #isReadAheadLoaded = false
-  /** The sink has the terminal event, but has not sent it. */
+  /** The sink has the terminal event but has not sent it yet. */
   #isAtEnd = false
   /** Reading has paused and the log may have changed, so the next read also checks the record at the cursor. */
   #hasPaused = true

@@ -96,7 +96,7 @@ export class RunLog {
     return event
   }
 
-  /** Adds events that are redacted already: all of them, or none if one of them cannot be encoded. */
+  /** Appends redacted events: all of them, or none if one cannot be encoded. */
   appendTogether(events: readonly Event[]): void {
     const encoded = events.map((event) => encodeEvent(event, this.bounds))
     for (const [at, event] of events.entries()) this.#add(event, encoded[at]!)

@@ -73,13 +73,13 @@ export type StepKind =
   | 'router'
   | 'workflow'
 
-/** A run that continues an earlier one from a position in its conversation, instead of following it. */
+/** Set for a run that branches from an earlier one at a position in its conversation, instead of following it. */
 export interface Branch {
-  /** The run that it continues. Its messages up to that position are part of this run's input. */
+  /** Id of the earlier run. Its messages up to that position are part of this run's input. */
   readonly from: string
-  /** Session history ends before this run. */
+  /** Id of the run before which session history ends. */
   readonly before: { readonly createdAt: string; readonly id: string }
-  /** Once it has ended other than failed, the history of later runs contains this run and not the one that it continues. */
+  /** Replaces the earlier run in the history of later runs, once this run has ended and not failed. */
   readonly replaces?: true
 }
 

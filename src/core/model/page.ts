@@ -12,17 +12,17 @@ export function comesBefore(a: Position, b: Position): boolean {
 /** Sorts before all run ids; appended to an id, sorts right after it. */
 const LEAST_CHARACTER = '!'
 
-/** A position after which a listing begins with this run. */
+/** The position that makes a listing start with this run. */
 export function justBefore({ createdAt, id }: Position): Position {
   return { createdAt, id: `${id}${LEAST_CHARACTER}` }
 }
 
-/** A position after which a listing begins with the newest run created at this time. */
+/** The position that makes a listing start with the newest run created at this time. */
 export function beginningOf(createdAt: string): Position {
   return { createdAt, id: LEAST_CHARACTER }
 }
 
-/** Of several positions the one from which a listing has the fewest runs. Undefined if there is none. */
+/** Of several positions, the one whose listing has the fewest runs. Undefined if there is none. */
 export function oldestOf(positions: readonly Position[]): Position | undefined {
   return positions.toSorted((a, b) => (comesBefore(a, b) ? 1 : -1))[0]
 }

@@ -29,15 +29,15 @@ interface ClientLogDraft {
 }
 
 interface Decision<Result> {
-  /** All of them are appended, or none. */
+  /** Appended all together, or not at all. */
   readonly events: readonly Event[]
-  /** What to tell the writer once they are durable. */
+  /** Returned to the writer once the events are durable. */
   readonly result: Result
-  /** What is appended for an event of which redaction has changed something. Throws to refuse. Default: the redacted event. */
+  /** The event to append if redaction changed it. Throws to refuse. Default: the redacted event. */
   readonly afterRedaction?: (redacted: Event, given: Event) => Event
 }
 
-/** Throws to refuse. */
+/** Decides the append from the state. Throws to refuse. */
 type Decide<State, Result> = (state: State, next: number) => Decision<Result>
 
 interface Pending {
@@ -57,9 +57,9 @@ interface ClientLogsParts {
 
 /** Maximum appends to one log that wait on this node. */
 export const PENDING_MAX = 1000
-/** Bytes of one owner's appends that wait on this node: they are in memory. */
+/** Maximum bytes of one owner's appends that wait on this node, in memory. */
 export const PENDING_BYTES_MAX = 32 * 1024 * 1024
-/** Appends under one claim, which must end before its lease, and their bytes. */
+/** Maximum appends under one claim, which must end before its lease expires, and their bytes. */
 const BATCH_MAX = 100
 const BATCH_BYTES_MAX = 8 * 1024 * 1024
 
@@ -69,7 +69,7 @@ export class ClientLogs {
   readonly #parts: ClientLogsParts
   readonly #created: CreationTime
   readonly #pending = new Map<string, Pending[]>()
-  /** Bytes that wait, by owner. */
+  /** Bytes of waiting appends, by owner. */
   readonly #pendingBytes = new Map<string, number>()
 
   constructor(parts: ClientLogsParts) {
@@ -80,7 +80,7 @@ export class ClientLogs {
   /** Throws if the caller may not create such logs. */
   async permitCreate(principal: Principal, component: string): Promise<void> {
     await this.#parts.access.requireStart(principal, component)
-    // No upstream takes part in a log of a client, so an invented credential would never be found out.
+    // No upstream checks the credential of a client-written log, so an invented one would never be detected.
     if (principal.unverified !== undefined)
       throw new HoldfastError('forbidden', 'no upstream has accepted your credential yet: start a run first')
   }
@@ -209,7 +209,7 @@ export class ClientLogs {
     await this.#removeSession(claimed.run)
   }
 
-  /** A log has a session of its own. */
+  /** Each log has its own session. */
   async #removeSession({ owner, session }: StoredRun['run']): Promise<void> {
     const { store } = this.#parts.deps
     const { runs } = await store.list({ owner, session, limit: 1 })

@@ -22,7 +22,7 @@ export interface StartCommand {
   readonly metadata?: Readonly<Record<string, unknown>>
   readonly protocol: string
   readonly idempotencyKey?: string
-  /** It continues an earlier run of the caller from a position in its conversation. Default: it follows the session's earlier runs. */
+  /** Branches from an earlier run of the caller at a position in its conversation. Default: follows the session's earlier runs. */
   readonly branch?: Branch
   /** Overrides the component's policy. */
   readonly onBusySession?: BusyPolicy

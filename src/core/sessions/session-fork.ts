@@ -1,17 +1,17 @@
-/** Forks of sessions: a fork begins with the runs that its origin had at that moment. Logs never change, so nothing is copied. */
+/** Forks of sessions: a fork starts with the runs that its origin had at that moment. Logs are immutable, so nothing is copied. */
 import type { Document } from '../model/document.ts'
 import type { Position } from '../model/page.ts'
 
 export interface ForkOrigin {
   readonly session: string
-  /** Last run of the origin that the fork has; absent if the origin had none. */
+  /** Last run of the origin that the fork includes; absent if the origin had none. */
   readonly last?: Position
 }
 
-/** Forks of forks of forks: how many origins are looked at. */
+/** Maximum chain of forks. */
 const FORKS_MAX = 8
 
-/** Where a session was forked; undefined if it is no fork. Holdfast 0.2 kept it among the facts of AgentOS. */
+/** Origin of a forked session; undefined if it is not a fork. Holdfast 0.2 stored it in the AgentOS fields. */
 export function forkOrigin({ body }: Pick<Document, 'body'>): ForkOrigin | undefined {
   const { forkedFrom, agentos } = (body ?? {}) as { forkedFrom?: ForkOrigin; agentos?: { forkedFrom?: ForkOrigin } }
   return forkedFrom ?? agentos?.forkedFrom
@@ -20,7 +20,7 @@ export function forkOrigin({ body }: Pick<Document, 'body'>): ForkOrigin | undef
 export interface Ancestor {
   /** Id of the session. */
   readonly id: string
-  /** The last of its runs that count. Default: all. */
+  /** Its last run that is included. Default: all are. */
   readonly last?: Position
 }
 

@@ -37,7 +37,7 @@ export async function sessionHistory(
   return exchanges.toReversed().flat()
 }
 
-/** Newest first: of the session and of those that it was forked from, without runs that others replace. */
+/** Runs of the session and its origins, newest first, without replaced runs. */
 async function earlierRuns(
   store: Store,
   run: Run,

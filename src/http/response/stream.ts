@@ -108,7 +108,7 @@ export class Stream implements Sink {
   /** When the client last made progress while bytes are unsent. */
   #fullSince: number | undefined
   #unsent = 0
-  /** What is left of a slice whose frames do not fit into one write, and the index of its last record. */
+  /** The unsent rest of a slice whose frames exceed one write, and the index of its last record. */
   #rest: { readonly parts: EncodedParts; readonly last: number } | undefined
   #closed = false
 
@@ -171,7 +171,7 @@ export class Stream implements Sink {
     return room
   }
 
-  /** Returns false if there is more when the client has read. */
+  /** Returns false if more remains to be sent once the client has read. */
   #putRest(): boolean {
     const rest = this.#rest
     if (rest === undefined) return true

@@ -21,7 +21,7 @@ const FRAMES_PER_QUESTION = 4
 const HELD_MB_MAX = 24
 
 async function addAskingRun(store: Store): Promise<string> {
-  const about = { session: 'asks', component: 'lab', owner: localOwner, claim: { owner: 'writer', ttlMs: 600_000 } }
+  const about = { session: 'asks', component: 'lab', owner: localOwner, claim: { worker: 'writer', ttlMs: 600_000 } }
   const { stored } = await store.create(newRun('run_asks', new Date().toISOString(), about))
   const writer = new RunWriter(store, systemClock, stored, [])
   writer.start()

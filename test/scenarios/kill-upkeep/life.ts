@@ -84,7 +84,7 @@ class Life {
 
   async #goOn(): Promise<void> {
     const id = take(this.#open, this.#random)!
-    const stored = await this.#store.claim(id, CLAIM.owner, CLAIM.ttlMs)
+    const stored = await this.#store.claim(id, CLAIM.worker, CLAIM.ttlMs)
     if (stored !== undefined) await this.#write(stored)
   }
 

@@ -42,7 +42,7 @@ export interface PushDeliveryParts {
 
 /** Another node took over the delivery, or it was removed. */
 class DeliveryLostError extends Error {}
-/** The receiver rejected it, or this node has no room for it. A retry is scheduled. */
+/** The receiver rejected the notification, or this node has no capacity for it. A retry is scheduled. */
 class DeliveryPostponedError extends Error {}
 
 export class PushDelivery {
@@ -160,7 +160,7 @@ export class PushDelivery {
     signal.throwIfAborted()
     const notification = notificationOf(frame, await this.#config())
     if (notification === undefined) return
-    // Others may fold while the receiver takes its time.
+    // Releases the fold slot while the receiver responds.
     fold.pause()
     try {
       const sent = signer === undefined ? notification : await signNotification(notification, signer, clock.now())
@@ -183,7 +183,7 @@ export class PushDelivery {
     throw new DeliveryLostError()
   }
 
-  /** This node reads too many long runs: no fault of the receiver. */
+  /** Whether this node reads too many long runs, which does not count as a failure of the receiver. */
   async #postpone(): Promise<void> {
     const { limits, clock } = this.#parts
     await this.#note({ due: clock.now() + retryDelayMs(this.#delivery.failures, limits) }, 'release')

@@ -1,17 +1,17 @@
-/** `/continue` of a run: where in its conversation, and with what else. The rules are those of agno. */
+/** Parses `/continue` of a run: the position in its conversation, and additional input. Follows agno's rules. */
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { Message } from '../view/messages.ts'
 import { wholeCountOf } from '../view/messages.ts'
 import { type Fields, switchField, textField } from './fields.ts'
 
 export interface Continuation {
-  /** A number counts the messages that are kept. */
+  /** A number is the number of messages to keep. */
   readonly from: 'end' | 'last_user' | number
   readonly fork: boolean
   readonly regenerate: boolean
-  /** The regenerated answer takes the place of the original one. */
+  /** The regenerated response replaces the original one. */
   readonly replaces: boolean
-  /** Another message of the user, after those that are kept. */
+  /** A new user message after the kept ones. */
   readonly text: string | undefined
 }
 
@@ -42,7 +42,7 @@ function positionIn(fields: Fields): Continuation['from'] {
   )
 }
 
-/** How many messages of the run are kept. */
+/** Number of messages of the run to keep. */
 export function keptCount({ from, regenerate }: Continuation, messages: readonly Message[]): number {
   if (regenerate) return beforeLastAnswer(messages)
   if (from === 'end') return messages.length
@@ -57,7 +57,7 @@ export function inRange(count: number, length: number): number {
   return count
 }
 
-/** Tool calls and their results are kept: only the answer is written again. */
+/** Keeps tool calls and their results: only the final response is generated again. */
 function beforeLastAnswer(messages: readonly Message[]): number {
   const last = messages.findLastIndex(({ shown }) => shown.role !== 'assistant' || shown.tool_calls !== undefined)
   return wholeCountOf(messages, last + 1)

@@ -55,7 +55,7 @@ async function getCheckpoint(call: Call, os: AgentOs, family: Family): Promise<v
 
 const PREVIEW_CHARS_MAX = 120
 
-/** `count`: of the messages before it, by which `continue_from` names it. */
+/** `count`: number of messages before it, the value of `continue_from`. */
 function checkpoint(state: State, messages: readonly Message[], count: number, ordinal?: number): object {
   const last = messages[count - 1]?.shown
   const isLatest = count === messages.length

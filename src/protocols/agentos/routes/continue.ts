@@ -45,7 +45,7 @@ export async function continueRun(call: Call, os: AgentOs, family: Family): Prom
   await respondRun(call, os, component, continued, modes, next)
 }
 
-/** A run of the session, or one that the session has from where it was forked. */
+/** A run of the session, or of the sessions that it was forked from. */
 async function runToContinue(
   { principal, params }: Call,
   os: AgentOs,
@@ -72,12 +72,12 @@ const NOT_PAUSED: Readonly<Record<RunStatus, string>> = {
 
 interface BranchRequest {
   readonly run: Run
-  /** Of the new run. */
+  /** Id of the new run. */
   readonly session: string
   readonly wishes: Continuation
 }
 
-/** A log never changes, so continuing a run means another run whose input contains the messages that are kept. */
+/** Logs are immutable, so continuing a run starts another run whose input contains the kept messages. */
 async function branchOff(
   call: Call,
   os: AgentOs,
@@ -93,7 +93,7 @@ async function branchOff(
   if (told.length === 0 || told.at(-1)!.role === 'assistant')
     throw new HoldfastError('conflict', `${NOT_PAUSED[run.status]}: send an input, or regenerate=true`)
   const input = await inputFor(component, { messages: told, caller: {}, continues: true })
-  // A component that takes no conversation gets what precedes its input from its session.
+  // A component that accepts no conversations gets the earlier messages from its session.
   const isFollowUp = wishes.from === 'end' && !wishes.regenerate && !isConversation(input)
   const { agentos: _agentos, ...metadata } = run.metadata ?? {}
   const { run_id: _runId, ...own } = ownMetadata(run.metadata)

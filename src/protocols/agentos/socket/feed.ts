@@ -11,7 +11,7 @@ import type { Frame } from '../view/frame-writer.ts'
 
 /** The message of a frame, which all sockets share. */
 const messages = new WeakMap<Frame, string>()
-/** Longer messages are built for each socket: a pause repeats all that was said, and a page may have many. */
+/** Longer messages are built per socket: a pause repeats the whole content, and a page may have many. */
 const SHARED_CHARS_MAX = 16 * 1024
 
 function messageOf(frame: Frame): string {
@@ -29,7 +29,7 @@ export class SocketFeed implements Sink {
   readonly #cursor: FollowCursor
   readonly #onClose: () => void
   readonly #resume = (): void => this.#goOn()
-  /** Frames of the last slice that have not been sent. */
+  /** Unsent frames of the last slice. */
   #rest: FollowedFrames | undefined
   #subscription: Subscription | undefined
   #closed = false
@@ -71,7 +71,7 @@ export class SocketFeed implements Sink {
     }
   }
 
-  /** Returns false if it goes on when there is room. */
+  /** Returns false if it continues when there is room. */
   #sendRest(): boolean {
     const rest = this.#rest
     for (let index = rest?.begin ?? 0; rest !== undefined && index <= rest.end; index++) {

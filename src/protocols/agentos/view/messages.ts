@@ -20,7 +20,7 @@ export interface ShownMessage {
 
 export interface Message {
   readonly shown: ShownMessage
-  /** The same for a model. */
+  /** The same message for a model. */
   readonly told: ToldMessage
 }
 
@@ -68,7 +68,7 @@ export function conversationOf(speaker: Speaker): Message[] {
   return messages
 }
 
-/** The messages of an input: one, or the conversation that it contains. */
+/** The messages of an input: one, or a whole conversation. */
 function inputMessages(input: unknown): (readonly [Draft, ToldMessage])[] {
   const given = userInputOf(input)
   if (given === undefined) return []
@@ -157,7 +157,7 @@ export function isWholeAt(messages: readonly Message[], count: number): boolean 
   return wholeCountOf(messages, count) === count
 }
 
-/** The greatest number of messages, up to `count`, in which every tool call has its result. */
+/** The largest number of messages, up to `count`, in which every tool call has its result. */
 export function wholeCountOf(messages: readonly Message[], count: number): number {
   const results = new Set(messages.slice(0, count).map(({ shown }) => shown.tool_call_id))
   const open = messages

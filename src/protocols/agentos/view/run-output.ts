@@ -31,7 +31,7 @@ export function runOutput(state: State, replaced = false): Output {
 
 const LINEAGE = ['forked_from_run_id', 'forked_from_message_index', 'regenerated_from'] as const
 
-/** What run it continues, from which message. */
+/** The run it continues, and from which message. */
 function lineageOf({ metadata }: State): Output {
   const own = ownMetadata(metadata)
   return Object.fromEntries(LINEAGE.flatMap((name) => (own[name] === undefined ? [] : [[name, own[name]]])))
@@ -133,7 +133,7 @@ export function previewedRun(state: State, replaced = false): Output {
   }
 }
 
-/** Input with files is shown by its text, a conversation by the last message of its user. */
+/** Input with files is shown by its text, a conversation by its last user message. */
 export function inputText(input: unknown): string {
   const given = userInputOf(input)
   if (given === undefined) return 'null'

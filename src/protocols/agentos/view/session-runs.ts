@@ -21,7 +21,7 @@ export interface RunsQuery<Shown> {
   readonly show: Show<Shown>
 }
 
-/** Renders a run. `replaced`: another run regenerated its answer and takes its place in the session. */
+/** Renders a run. `replaced`: another run regenerated its response and replaces it in the session. */
 export type Show<Shown> = (state: State, replaced: boolean) => Shown
 
 export interface RunExcerpts<Shown> {
@@ -72,7 +72,7 @@ export function respondRuns({ response }: Call, { runs, whole }: RunExcerpts<obj
 }
 
 interface ListedRuns extends RunExcerpts<Run> {
-  /** Ids of runs whose answers others regenerated. */
+  /** Ids of runs whose responses were regenerated. */
   readonly replaced: ReadonlySet<string>
 }
 
@@ -109,7 +109,7 @@ async function listRuns(
   return { runs: found.slice(0, most), whole: whole && found.length <= most, replaced }
 }
 
-/** Of the newest runs of a session: those whose answers others regenerated. A regeneration that failed replaces nothing. */
+/** The runs among the newest of a session whose responses were regenerated. A failed regeneration replaces nothing. */
 async function replacedIn(
   os: AgentOs,
   principal: Principal,
@@ -123,7 +123,7 @@ async function replacedIn(
   )
 }
 
-/** Whether another run regenerated a run's answer, as a session sees it. */
+/** Whether another run of the session regenerated a run's response. */
 export async function isReplaced(os: AgentOs, principal: Principal, session: string, run: Run): Promise<boolean> {
   for await (const { id, last } of lineage(os, principal, session)) {
     if ((await replacedIn(os, principal, id, last)).includes(run.id)) return true
@@ -164,7 +164,7 @@ export async function runOf(
   return { state, replaced: await isReplaced(os, principal, session.id, run) }
 }
 
-/** Whether a run belongs to a session, or to what the session was forked from. */
+/** Whether a run belongs to a session or to one of its origins. */
 export async function isRunOf(os: AgentOs, principal: Principal, session: string, run: Run): Promise<boolean> {
   for await (const { id, last } of lineage(os, principal, session))
     if (run.session === id && (last === undefined || !comesBefore(run, last))) return true

@@ -109,7 +109,7 @@ export interface RunExcerpt {
   readonly messages: readonly object[]
 }
 
-/** A run that another one replaces says nothing. */
+/** A replaced run has no messages in its session. */
 export function excerptOf(state: State, replaced: boolean): RunExcerpt {
   const root = rootOf(state)
   return {

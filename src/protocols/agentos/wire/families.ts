@@ -92,7 +92,7 @@ export const statusNames: Readonly<Record<RunStatus, string>> = {
   cancelled: 'CANCELLED',
 }
 
-/** Status of a run whose answer another run regenerated. */
+/** Status of a run whose response was regenerated. */
 const REPLACED = 'REGENERATED'
 
 export function statusName(status: RunStatus, replaced: boolean): string {

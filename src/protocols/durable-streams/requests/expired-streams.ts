@@ -1,4 +1,4 @@
-/** Removes the streams whose lifetime is over, also those that nobody asks for. */
+/** Removes expired streams, even if no request touches them. */
 import type { Document } from '../../../core/model/document.ts'
 import { principalOf } from '../../../core/model/principal.ts'
 import type { Clock } from '../../../core/ports/clock.ts'
@@ -62,7 +62,7 @@ export class ExpiredStreams {
     if (removed > 0) this.#parts.logger.info({ streams: removed }, 'removed expired streams')
   }
 
-  /** Returns whether the document is gone too. */
+  /** Returns whether the document was removed too. */
   async #remove({ owner, id: key }: Document): Promise<boolean> {
     const principal = principalOf(owner)
     try {

@@ -1,4 +1,4 @@
-/** Makes an append of which redaction has removed something one that readers and writers of the stream can still use. */
+/** Repairs an append that redaction has changed, so that readers and writers of the stream can still use it. */
 import type { Event } from '../../../core/model/event.ts'
 import { appendedIn, appendEvent, type ProducerTurn } from '../view/stream-state.ts'
 import type { Content } from '../wire/content.ts'
@@ -11,7 +11,7 @@ export function redactedAppend(redacted: Event, given: Event): Event {
   return appended === undefined ? redacted : appendEvent({ ...appended, content: stillJson(appended.content) })
 }
 
-/** What later appends are compared with. */
+/** The value that later appends are compared with. */
 function turnOf(event: Event): string {
   const { seq, producer } = appendedIn(event) ?? { producer: closingTurnOf(event) }
   return JSON.stringify([seq, producer])
@@ -22,7 +22,7 @@ function closingTurnOf(event: Event): ProducerTurn | undefined {
   return (output as { readonly producer?: ProducerTurn } | undefined)?.producer
 }
 
-/** What stands for a number or a key may be no JSON: the message becomes a string with its text. */
+/** A replaced number or key may make the message invalid JSON: it then becomes a string with its text. */
 function stillJson(content: Content): Content {
   if (!('json' in content)) return content
   return { json: content.json.map((message) => (isJson(message) ? message : JSON.stringify(message))) }

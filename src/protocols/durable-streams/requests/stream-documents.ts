@@ -3,13 +3,13 @@ import { HoldfastError, isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 
-/** One document per stream that has something to note. */
+/** Collection with one document per stream that needs one. */
 export const STREAMS = 'durable-stream'
 
 export interface StreamFacts {
   /** Last access, in milliseconds since 1970. Only for streams with a TTL. */
   readonly at?: number
-  /** When its lifetime is over unless it is accessed, in milliseconds since 1970. Only of streams with a lifetime. */
+  /** When it expires unless it is accessed, in milliseconds since 1970. Only for streams with a lifetime. */
   readonly until?: number
   /** Number of existing forks. */
   readonly forks?: number
@@ -51,7 +51,7 @@ export async function changeFacts(
   throw new HoldfastError('unavailable', 'the stream is being changed by others: try again', { retryAfterMs: 1000 })
 }
 
-/** Accesses are noted twenty times in a lifetime, so the last one may be that much later than the noted one. */
+/** Accesses are recorded twenty times per lifetime, so the last one may be that much later than the recorded one. */
 export const LATEST_SHARE = 1.05
 
 /** Records an access, at most twenty times per TTL. A credential that may not write does not extend the TTL. */

@@ -101,7 +101,7 @@ export class ClientStreams {
     const parent = config.fork?.parent
     const draft = { component: STREAM_COMPONENT, key, metadata: { stream: config }, protocol: 'durable-streams' }
     const until = this.#untilOf(config)
-    // Before the stream: whatever is left of an interrupted creation is found when the time is over.
+    // Before the stream: the remains of an interrupted creation are then found when they expire.
     if (until !== undefined)
       await changeFacts(this.#service, principal, key, (known) => ({ ...known, until }), { withinQuota: true })
     const created = await clientLogs.create(principal, draft)
