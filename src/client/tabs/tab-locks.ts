@@ -1,6 +1,6 @@
 /**
- * How long a leader keeps its lock after the end. Broadcasts and locks travel apart: the other tabs hear of the end before one of
- * them gets the lock, and would connect.
+ * How long a leader keeps its lock after the end. Broadcasts and locks are delivered separately: without the delay, another tab could
+ * get the lock before it hears of the end, and would connect.
  */
 export const LINGER_MS = 1000
 
