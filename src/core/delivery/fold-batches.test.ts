@@ -82,7 +82,16 @@ test('fold batches: consecutive texts are folded together, up to another message
 })
 
 test('the JSON of a text is that of JSON.stringify, however the log has it', () => {
-  const written = ['"a \\/ b"', '"\\u0041"', '"\\u00e9\\n"', '"\\\\/"', '"plain"', '"\\"q\\" \\\\u0041"', '"\\ud83d"', '"é"']
+  const written = [
+    '"a \\/ b"',
+    '"\\u0041"',
+    '"\\u00e9\\n"',
+    '"\\\\/"',
+    '"plain"',
+    '"\\"q\\" \\\\u0041"',
+    '"\\ud83d"',
+    '"é"',
+  ]
   const records = written.map((json, index) =>
     encodeRecord(RUN, index, TIME, 'text.delta', `"type":"text.delta","data":{"text":${json}}}\n\n`),
   )

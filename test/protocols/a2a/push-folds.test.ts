@@ -22,7 +22,7 @@ const ONE_FOLD_EACH = { maxReadBytes: 2048, maxConcurrentFolds: 2, maxQueuedFold
 
 /** A run that goes on, with a long log. */
 async function addRunning(store: Store, id: string, owner: string): Promise<void> {
-  const claim = { owner: 'runWriter', ttlMs: 600_000 }
+  const claim = { worker: 'runWriter', ttlMs: 600_000 }
   const { stored } = await store.create(
     newRun(id, new Date().toISOString(), { session: id, component: 'lab', owner, claim }),
   )
