@@ -132,7 +132,7 @@ export {
   type Usage,
   type WorkMarks,
 } from './core/model/event.ts'
-export type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from './core/model/document.ts'
+export type { Document, DocumentDraft, DocumentPage, DocumentPosition, DocumentQuery, Documents } from './core/model/document.ts'
 export { defaultLimits, type Limits } from './core/model/limits.ts'
 export type { PatternRedaction, Redaction, RedactHook, RedactOptions, Span } from './core/redaction/redaction.ts'
 export { redactions } from './core/redaction/redactions.ts'

@@ -84,8 +84,10 @@ export interface SessionInfo {
 export interface SessionPage {
   /** Newest first. */
   readonly sessions: readonly SessionInfo[]
-  /** Total number, on all pages. */
+  /** Number of sessions that match, on all pages. */
   readonly total: number
+  /** Cursor of the next page, if there is one. */
+  readonly cursor?: string
 }
 
 /** Which sessions `sessions.list` returns. */
@@ -93,9 +95,10 @@ export interface SessionFilter {
   readonly component?: string
   /** Matches part of the name. */
   readonly name?: string
-  /** Starts at 1. */
-  readonly page?: number
+  /** Sessions per page. Default: 50. */
   readonly limit?: number
+  /** Cursor from the previous page. */
+  readonly cursor?: string
 }
 
 /** What to run. */
@@ -115,6 +118,7 @@ export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[]
   /** The component's version that last executed the run. */
   readonly version?: string
+  /** Runs per page. Default: 50. */
   readonly limit?: number
   /** Cursor from the previous page. */
   readonly cursor?: string

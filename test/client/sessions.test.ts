@@ -32,7 +32,9 @@ test('client.sessions lists, gets, renames and deletes the caller’s sessions',
   expect(renamed).toMatchObject({ id: 'a/b ü?', name: 'Kelp forests', component: 'lab' })
   expect(await alice.sessions.get('a/b ü?')).toEqual(renamed)
   expect(await alice.sessions.list({ name: 'kelp' })).toEqual({ sessions: [renamed], total: 1 })
-  const pages = [await alice.sessions.list({ limit: 3 }), await alice.sessions.list({ limit: 3, page: 2 })]
+  const first = await alice.sessions.list({ limit: 3 })
+  const pages = [first, await alice.sessions.list({ limit: 3, cursor: first.cursor! })]
+  expect(pages.map(({ cursor }) => typeof cursor)).toEqual(['string', 'undefined'])
   expect(pages.map(({ total }) => total)).toEqual([4, 4])
   expect(pages.map(({ sessions }) => sessions.map(({ id }) => id))).toEqual([['other', 'a/b ü?', 'second'], ['first']])
   await alice.sessions.delete('a/b ü?')

@@ -1,5 +1,5 @@
 /** The documents of one principal, for protocols: validates names and sizes. */
-import type { Document, DocumentDraft, DocumentPage, DocumentQuery, Documents } from '../model/document.ts'
+import type { Document, DocumentDraft, DocumentPage, DocumentPosition, DocumentQuery, Documents } from '../model/document.ts'
 import { HoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'
@@ -10,7 +10,11 @@ import type { BodyBefore } from '../access/storage-quota.ts'
 
 export type OwnedDraft = Omit<DocumentDraft, 'owner'>
 
-export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit'> & { readonly limit?: number }
+/** A query for the documents of one owner. Default: `limit: 50`. */
+export type OwnedQuery = Omit<DocumentQuery, 'owner' | 'limit' | 'after'> & {
+  readonly limit?: number
+  readonly after?: Omit<DocumentPosition, 'owner'>
+}
 
 /** Changes to a document. Absent fields stay unchanged. */
 export type DocumentChanges = Pick<Partial<DocumentDraft>, 'label' | 'title' | 'body'>
@@ -114,10 +118,12 @@ export class OwnedDocuments {
     return this.#documents.remove(this.#owner, collection, id)
   }
 
-  async list(query: OwnedQuery): Promise<DocumentPage> {
+  async list({ after, ...query }: OwnedQuery): Promise<DocumentPage> {
     await shareEventLoop()
     this.#checks.require('read')
-    return listWithin(this.#documents, { limit: LIMIT, ...query, owner: this.#owner }, this.#limits)
+    const owner = this.#owner
+    const owned = { limit: LIMIT, ...query, owner, ...(after && { after: { ...after, owner } }) }
+    return listWithin(this.#documents, owned, this.#limits)
   }
 
   /** The body as JSON. */

@@ -53,9 +53,8 @@ export class MemoryDocuments implements Documents {
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
-    const { offset = 0, limit } = query
-    const found = listDocuments(this.#documents.values(), query)
-    return { documents: found.slice(offset, offset + limit).map(toDocument), total: found.length }
+    const { items, ...page } = listDocuments(this.#documents.values(), query)
+    return { documents: items.map(toDocument), ...page }
   }
 
   /**

@@ -3,6 +3,7 @@ import {
   type Document,
   type DocumentDraft,
   type DocumentPage,
+  documentPosition,
   type DocumentQuery,
   type Documents,
   caseFolded,
@@ -72,24 +73,30 @@ export class PostgresDocuments implements Documents {
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
-    const { order = 'created', ascending = false, offset = 0, limit } = query
+    const { order = 'created', ascending = false, after, offset = 0, limit } = query
     const { where, values } = filterOf(query)
-    const places = [order === 'updated' ? 'updated' : 'created', 'id', 'owner']
-      .map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`)
-      .join(', ')
+    const sortKey = [order, 'id', 'owner']
+    const sorting = sortKey.map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`).join(', ')
+    const parameters: unknown[] = [...values]
+    const parameter = (value: unknown): string => `$${parameters.push(value)}`
+    const onPage = after
+      ? `${where} AND (${sortKey.join(', ')}) ${ascending ? '>' : '<'} (${[after.time, after.id, after.owner].map(parameter).join(', ')})`
+      : where
     const documents = `${this.#schema.name}.documents`
     // One statement, so that page and total are from the same snapshot. The total is returned even if the page is empty.
     const text = `SELECT page.*, counted.total::integer FROM (SELECT count(*) AS total FROM ${documents} WHERE ${where}) counted
       LEFT JOIN (
-        SELECT ${DOCUMENT_COLUMNS}, row_number() OVER (ORDER BY ${places}) AS place FROM ${documents} WHERE ${where}
-        ORDER BY ${places} LIMIT $${values.length + 1} OFFSET $${values.length + 2}
+        SELECT ${DOCUMENT_COLUMNS}, row_number() OVER (ORDER BY ${sorting}) AS place FROM ${documents} WHERE ${onPage}
+        ORDER BY ${sorting} LIMIT ${parameter(limit + 1)} OFFSET ${parameter(offset)}
       ) page ON true ORDER BY page.place`
-    const rows = await this.#schema.database.query<DocumentRow & { id: string | null; total: number }>(text, [
-      ...values,
-      limit,
-      offset,
-    ])
-    return { documents: rows.filter(({ id }) => id !== null).map(documentOf), total: rows[0]!.total }
+    const rows = await this.#schema.database.query<DocumentRow & { id: string | null; total: number }>(text, parameters)
+    const documentsAndNext = rows.filter(({ id }) => id !== null).map(documentOf)
+    const last = documentsAndNext.length > limit ? documentsAndNext[limit - 1] : undefined
+    return {
+      documents: documentsAndNext.slice(0, limit),
+      total: rows[0]!.total,
+      ...(last && { next: documentPosition(last, order) }),
+    }
   }
 
   async #put(statement: string, values: readonly unknown[]): Promise<Document | undefined> {

@@ -23,6 +23,7 @@ interface Line<Item> {
   lastTurn: number
 }
 
+/** Orders the unfinished runs of a store as `Store.claimable` requires. */
 export class FairOrder<Item extends OrderedRun> {
   readonly #lines = new Map<string, Line<Item>>()
   /** Started runs that need a worker, now or later. Excludes runs that wait for an answer without a timeout. */

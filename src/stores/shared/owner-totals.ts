@@ -1,10 +1,12 @@
 /** Running usage totals per owner, for stores that count in memory. */
 import { type OwnerUsage, storedBytes } from '../../core/model/storage-usage.ts'
 
+/** Amounts to add to an owner's usage; negative for what was removed. */
 export type UsageChange = Partial<Omit<OwnerUsage, 'owner'>>
 
 const NOTHING = { runs: 0, logBytes: 0, documents: 0, documentBytes: 0 }
 
+/** Totals of every owner that stores anything. */
 export class OwnerTotals {
   readonly #totals = new Map<string, OwnerUsage>()
 

@@ -6,11 +6,13 @@ interface Service {
   readonly components: readonly string[] | undefined
 }
 
+/** Remembers the components that each worker serves, and finds those that no worker serves (`Store.unserved`). */
 export class ServedComponents {
   readonly #services = new Map<string, Service>()
 
-  note(worker: string, until: number, components: readonly string[] | undefined): void {
-    this.#services.set(worker, { until, components })
+  /** Call this with every renewal. `components` undefined: the worker serves all. */
+  note(owner: string, until: number, components: readonly string[] | undefined): void {
+    this.#services.set(owner, { until, components })
   }
 
   /** The components of these runs that no live worker serves. */

@@ -10,6 +10,7 @@ export const brokenDocumentListings: readonly BrokenStore[] = withFaults('docume
   ['lists documents newest first only', asking((query) => ({ ...query, ascending: false }))],
   ['lists documents of the same time in any order', ignoresTies],
   ['ignores the offset', asking((query) => ({ ...query, offset: 0 }))],
+  ['ignores the position', asking(({ after: _, ...query }) => query)],
   ['takes the length of the page for the total', countsPage],
   ['ignores labels', asking(({ label: _, ...query }) => query)],
   ['searches with wildcards', searching((title, part) => wildcards(part).test(title))],

@@ -1,6 +1,6 @@
 /** Document listings: order, filters, search, and totals. */
 import { expect } from 'vitest'
-import type { DocumentQuery } from '../../core/model/document.ts'
+import { documentPosition, type DocumentQuery } from '../../core/model/document.ts'
 import { current, draft } from './documents.ts'
 import type { ConformanceSection } from './target.ts'
 import type { Trial } from './trial.ts'
@@ -11,6 +11,7 @@ export const documentListingSection: ConformanceSection = {
     { name: 'documents are listed newest first by default, or in the requested order', run: keepsOrder },
     { name: 'documents of the same time are ordered by id, then owner', run: breaksTies },
     { name: 'pages of any size return every document once', run: givesEveryDocumentOnce },
+    { name: 'the next page starts at the position that a page returns, also after later puts', run: startsAfterPosition },
     { name: 'the total counts all matches, regardless of the page', run: countsMatches },
     { name: 'filters apply alone and combined', run: filters },
     { name: 'a search matches part of a title, ignoring case', run: searches },
@@ -73,6 +74,27 @@ async function givesEveryDocumentOnce(trial: Trial): Promise<void> {
     }
     expect(paged).toEqual(all)
   }
+}
+
+async function startsAfterPosition(trial: Trial): Promise<void> {
+  await putMany(trial, ['f', 'b', 'g', 'a'])
+  for (const owner of ['owner-2', 'owner-1']) await trial.store.documents.put(draft({ id: 'tie', owner, body: owner }))
+  for (const order of ['created', 'updated'] as const) {
+    for (const ascending of [true, false]) {
+      const query = { collection: 'notes', order, ascending }
+      const { documents: all } = await trial.store.documents.list({ ...query, limit: 100 })
+      for (const [index, document] of all.entries()) {
+        const after = documentPosition(document, order)
+        const { documents, total, next } = await trial.store.documents.list({ ...query, after, limit: 2 })
+        expect(documents, JSON.stringify({ order, ascending, after })).toEqual(all.slice(index + 1, index + 3))
+        expect(total).toBe(all.length)
+        expect(next).toEqual(index + 3 < all.length ? documentPosition(documents[1]!, order) : undefined)
+      }
+    }
+  }
+  const { next } = await trial.store.documents.list({ collection: 'notes', limit: 3 })
+  await putMany(trial, ['newer-1', 'newer-2'])
+  expect(await idsOf(trial, { ...(next && { after: next }) })).toEqual(['g', 'b', 'f'])
 }
 
 async function countsMatches(trial: Trial): Promise<void> {

@@ -1,6 +1,6 @@
 /** Documents of the model test: expected state, and the commands that put, remove and list. */
 import { expect } from 'vitest'
-import { type Document, type DocumentDraft, sessionDocument, SESSIONS } from '../../core/model/document.ts'
+import { type Document, type DocumentDraft, documentPosition, sessionDocument, SESSIONS } from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Commands } from './model-commands.ts'
 import type { ModelRunner } from './model-runner.ts'
@@ -76,5 +76,8 @@ export async function listDocuments({ trial, model }: ModelRunner, command: Comm
     offset,
     limit,
   })
-  expect(page).toEqual({ documents: matching.slice(offset, offset + limit), total: matching.length })
+  const documents = matching.slice(offset, offset + limit)
+  const last = offset + limit < matching.length ? documents.at(-1) : undefined
+  const next = last && documentPosition(last, order)
+  expect(page).toEqual({ documents, total: matching.length, ...(next && { next }) })
 }

@@ -310,7 +310,8 @@ describe('OpenAPI: real responses', () => {
     const list = (query: string): Promise<Response> =>
       expectDeclared(server, 'GET /native/sessions', `/native/sessions${query}`)
     await list('?component=lab&limit=1')
-    await list('?page=0') // 400
+    await list('?limit=1')
+    await list('?cursor=none') // 400
     await expectDeclared(server, GET_SESSION, '/native/sessions/s')
     await expectDeclared(server, `${GET_SESSION}/events`, '/native/sessions/s/events')
     await expectDeclared(server, `${GET_SESSION}/events`, '/native/sessions/s/events?after=-') // 400

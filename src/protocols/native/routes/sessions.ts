@@ -1,6 +1,7 @@
 /** `/native/sessions`: lists, shows, renames and removes sessions. `/sessions` is AgentOS's (decision 16). */
 import { type Document, SESSIONS } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
+import { cursorOf, positionOf } from '../../../core/model/page.ts'
 import type { Service } from '../../../core/service.ts'
 import { readJson } from '../../../http/request/body.ts'
 import { jsonBytes, respondEmpty, respondJson } from '../../../http/response/respond.ts'
@@ -25,18 +26,17 @@ async function serveSessionEvents(call: Call, service: Service): Promise<void> {
 }
 
 const LIMIT = 50
-const PAGES_MAX = 1_000_000_000
 
 async function listSessions(call: Call, service: Service): Promise<void> {
   const { query } = call
   const component = query.get('component')
   const name = query.get('name')
   const limit = readNumber(query, 'limit', service.limits.maxPageDocuments, 1, LIMIT)
-  const page = readNumber(query, 'page', PAGES_MAX, 1, 1)
-  const { documents, total } = await service.documents(call.principal).list({
+  const cursor = query.get('cursor')
+  const { documents, total, next } = await service.documents(call.principal).list({
     collection: SESSIONS,
-    offset: (page - 1) * limit,
     limit,
+    ...(cursor !== null && { after: sessionPositionOf(cursor) }),
     ...(component !== null && { label: component }),
     ...(name !== null && name !== '' && { title: name }),
   })
@@ -47,7 +47,13 @@ async function listSessions(call: Call, service: Service): Promise<void> {
       'too_large',
       `the ${limit} sessions of a page have more than ${maxResponseBytes} bytes; lower limit`,
     )
-  respondJson(call.response, 200, { sessions, total })
+  const nextCursor = next && cursorOf({ createdAt: next.time, id: next.id })
+  respondJson(call.response, 200, { sessions, total, ...(nextCursor !== undefined && { cursor: nextCursor }) })
+}
+
+function sessionPositionOf(cursor: string): { readonly time: string; readonly id: string } {
+  const { createdAt: time, id } = positionOf(cursor)
+  return { time, id }
 }
 
 async function getSession(call: Call, service: Service): Promise<void> {

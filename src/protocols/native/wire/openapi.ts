@@ -329,10 +329,10 @@ const paths = {
         query('component', text, 'Only sessions whose first run is of this component.'),
         query('name', text, 'Only sessions whose name contains this, in any case.'),
         query('limit', count, 'Sessions on a page. Default: 50.'),
-        query('page', count, 'Number of the page. Default: 1.'),
+        query('cursor', text, 'The cursor of the previous page.'),
       ],
       responses: {
-        200: json('A page.', list('sessions', 'Session', { total }, ['sessions', 'total'])),
+        200: json('A page.', list('sessions', 'Session', { total, cursor: text }, ['sessions', 'total'])),
         ...problems(400, 413),
       },
     },

@@ -93,11 +93,9 @@ export class NatsDocuments implements Documents {
   }
 
   async list(query: DocumentQuery): Promise<DocumentPage> {
-    const { offset = 0, limit } = query
     await this.#options.caughtUp()
-    const found = listDocuments(this.#known.values(), query)
-    const page = await this.#open(found.slice(offset, offset + limit))
-    return { documents: page, total: found.length }
+    const { items, ...page } = listDocuments(this.#known.values(), query)
+    return { documents: await this.#open(items), ...page }
   }
 
   /** All documents, ordered by name. */

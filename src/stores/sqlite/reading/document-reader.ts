@@ -34,19 +34,24 @@ export class DocumentReader {
   /** Damaged documents are counted but skipped. */
   list(query: DocumentQuery): DocumentPage {
     const { where, values } = filterOf(query)
-    const { order = 'created', ascending = false, offset = 0, limit } = query
-    const direction = ascending ? 'ASC' : 'DESC'
-    const places = [order === 'updated' ? 'updated' : 'created', 'id', 'owner']
-      .map((column) => `${column} ${direction}`)
-      .join(', ')
+    const { order = 'created', ascending = false, after, offset = 0, limit } = query
+    const sortKey = [order, 'id', 'owner']
+    const sorting = sortKey.map((column) => `${column} ${ascending ? 'ASC' : 'DESC'}`).join(', ')
+    const onPage = after ? `${where} AND (${sortKey.join(', ')}) ${ascending ? '>' : '<'} (?, ?, ?)` : where
+    const position = after ? [after.time, after.id, after.owner] : []
     // One transaction, so that page and total are from the same snapshot.
     this.#database.exec('BEGIN')
     try {
       const rows = this.#database
-        .prepare(`SELECT * FROM documents WHERE ${where} ORDER BY ${places} LIMIT ? OFFSET ?`)
-        .all(...values, limit, offset)
+        .prepare(`SELECT * FROM documents WHERE ${onPage} ORDER BY ${sorting} LIMIT ? OFFSET ?`)
+        .all(...values, ...position, limit + 1, offset)
       const { total } = this.#database.prepare(`SELECT count(*) AS total FROM documents WHERE ${where}`).get(...values)!
-      return { documents: rows.flatMap((row) => documentIn(row) ?? []), total: Number(total) }
+      const last = rows.length > limit ? rows[limit - 1] : undefined
+      return {
+        documents: rows.slice(0, limit).flatMap((row) => documentIn(row) ?? []),
+        total: Number(total),
+        ...(last && { next: { time: String(last[order]), id: String(last['id']), owner: String(last['owner']) } }),
+      }
     } finally {
       this.#database.exec('COMMIT')
     }
