@@ -24,36 +24,36 @@ export type {
 export { fromJsonSchema } from './core/schema/json-schema.ts'
 export { isolated, type IsolatedOptions } from './agents/isolated/component.ts'
 export {
-  type AnyStep,
-  type Choice,
-  type Choose,
+  type AnyWorkflowStep,
+  type RouterChoice,
+  type RouterFunction,
   type ComponentStep,
   condition,
   type ConditionNode,
-  type Confirmation,
+  type StepConfirmation,
   type ConnectedSteps,
-  type Decide,
-  type FirstInput,
+  type ConditionFunction,
+  type FirstStepInput,
   type WorkflowContext,
   type FunctionStep,
-  type InputOf,
-  type LastOutput,
+  type StepInput,
+  type LastStepOutput,
   loop,
   type LoopDefinition,
   type LoopContext,
   type LoopNode,
-  type NameOf,
-  type OnError,
-  type OutputOf,
-  type OutputsByName,
+  type StepName,
+  type StepErrorPolicy,
+  type StepOutput,
+  type StepOutputs,
   parallel,
   type ParallelNode,
-  type QuestionOptions,
-  type Review,
+  type StepQuestionOptions,
+  type StepReview,
   router,
   type RouterNode,
   type SequenceNode,
-  type SharedInput,
+  type SharedStepInput,
   step,
   type StepContext,
   type StepFunction,
@@ -134,7 +134,13 @@ export {
 } from './core/model/event.ts'
 export type { Document, DocumentDraft, DocumentPage, DocumentPosition, DocumentQuery, Documents } from './core/model/document.ts'
 export { defaultLimits, type Limits } from './core/model/limits.ts'
-export type { PatternRedaction, Redaction, RedactHook, RedactOptions, Span } from './core/redaction/redaction.ts'
+export type {
+  PatternRedaction,
+  Redaction,
+  RedactHook,
+  RedactOptions,
+  RedactionSpan,
+} from './core/redaction/redaction.ts'
 export { redactions } from './core/redaction/redactions.ts'
 export type { Run, RunStatus } from './core/model/run.ts'
 export type { Store, StoredRun } from './core/ports/store.ts'

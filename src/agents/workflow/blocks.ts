@@ -13,20 +13,20 @@ import {
   nodesOf,
 } from './checks.ts'
 import type {
-  AnyStep,
-  Choice,
-  Choose,
+  AnyWorkflowStep,
+  RouterChoice,
+  RouterFunction,
   ConnectedSteps,
-  FirstInput,
+  FirstStepInput,
   WorkflowContext,
-  InputOf,
-  LastOutput,
+  StepInput,
+  LastStepOutput,
   LoopContext,
   LoopNode,
-  NameOf,
-  OutputOf,
-  OutputsByName,
-  SharedInput,
+  StepName,
+  StepOutput,
+  StepOutputs,
+  SharedStepInput,
   StepContext,
   StepFunction,
   StepNode,
@@ -86,12 +86,12 @@ export function step(definition: Omit<StepNode, 'type' | 'kind'>): WorkflowStep<
 }
 
 /** All branches get the same input; the output is an object keyed by their names. */
-export function parallel<const Name extends string, const Branches extends readonly AnyStep[]>(definition: {
+export function parallel<const Name extends string, const Branches extends readonly AnyWorkflowStep[]>(definition: {
   readonly name: Name
   readonly branches: Branches
   /** Branches that run concurrently. Default: 8. */
   readonly concurrency?: number
-}): WorkflowStep<SharedInput<Branches[number]>, OutputsByName<Branches>, Name> {
+}): WorkflowStep<SharedStepInput<Branches[number]>, StepOutputs<Branches>, Name> {
   const { name, concurrency = CONCURRENCY } = definition
   checkName('a parallel block', name)
   const what = `parallel ${JSON.stringify(name)}`
@@ -109,16 +109,16 @@ export interface LoopDefinition<Name, Body> {
   readonly maxIterations?: number
 }
 
-export type Decide<In, Facts> = (input: In, facts: Facts) => boolean | Promise<boolean>
+export type ConditionFunction<In, Facts> = (input: In, facts: Facts) => boolean | Promise<boolean>
 
 /** Repeats its body. `until` checks the output after each iteration; `while` also checks the input before the first. */
-export function loop<const Name extends string, Body extends AnyStep>(
+export function loop<const Name extends string, Body extends AnyWorkflowStep>(
   definition: LoopDefinition<Name, Body> &
     (
-      | { readonly until: Decide<OutputOf<Body>, LoopContext> }
-      | { readonly while: Decide<InputOf<Body> | OutputOf<Body>, WorkflowContext> }
+      | { readonly until: ConditionFunction<StepOutput<Body>, LoopContext> }
+      | { readonly while: ConditionFunction<StepInput<Body> | StepOutput<Body>, WorkflowContext> }
     ),
-): WorkflowStep<InputOf<Body>, OutputOf<Body>, Name> {
+): WorkflowStep<StepInput<Body>, StepOutput<Body>, Name> {
   const { name, maxIterations = ITERATIONS } = definition
   checkName('a loop', name)
   const what = `loop ${JSON.stringify(name)}`
@@ -129,7 +129,10 @@ export function loop<const Name extends string, Body extends AnyStep>(
     checkFunction(`until of ${what}`, definition.until)
     return { type: 'loop', name, body, maxIterations, ends: definition.until as LoopNode['ends'] }
   }
-  const goesOn: Decide<unknown, WorkflowContext> = definition.while as Decide<unknown, WorkflowContext>
+  const goesOn: ConditionFunction<unknown, WorkflowContext> = definition.while as ConditionFunction<
+    unknown,
+    WorkflowContext
+  >
   checkFunction(`until or while of ${what}`, goesOn)
   const ends = async (output: unknown, facts: WorkflowContext): Promise<boolean> => !(await goesOn(output, facts))
   return { type: 'loop', name, body, maxIterations, begins: goesOn, ends }
@@ -138,14 +141,14 @@ export function loop<const Name extends string, Body extends AnyStep>(
 /** Runs `do` or `else` depending on `when`. Without `else`, the input passes through. */
 export function condition<
   const Name extends string,
-  Do extends AnyStep,
-  Else extends AnyStep = WorkflowStep<unknown, InputOf<Do>>,
+  Do extends AnyWorkflowStep,
+  Else extends AnyWorkflowStep = WorkflowStep<unknown, StepInput<Do>>,
 >(definition: {
   readonly name: Name
-  readonly when: Decide<InputOf<Do>, WorkflowContext>
+  readonly when: ConditionFunction<StepInput<Do>, WorkflowContext>
   readonly do: Do
   readonly else?: Else
-}): WorkflowStep<InputOf<Do> & InputOf<Else>, OutputOf<Do> | OutputOf<Else>, Name> {
+}): WorkflowStep<StepInput<Do> & StepInput<Else>, StepOutput<Do> | StepOutput<Else>, Name> {
   const { name, when } = definition
   checkName('a condition', name)
   const what = `condition ${JSON.stringify(name)}`
@@ -154,19 +157,19 @@ export function condition<
   return {
     type: 'condition',
     name,
-    when: when as Decide<unknown, WorkflowContext>,
+    when: when as ConditionFunction<unknown, WorkflowContext>,
     do: nodeOf(what, 'do', definition.do),
     ...(definition.else !== undefined && { else: nodeOf(what, 'else', definition.else) }),
   }
 }
 
 /** Runs one of several branches, or with `multiple` several in sequence, chosen by a function or a person. */
-export function router<const Name extends string, const Choices extends readonly AnyStep[]>(definition: {
+export function router<const Name extends string, const Choices extends readonly AnyWorkflowStep[]>(definition: {
   readonly name: Name
   readonly choices: Choices
-  readonly choose: Choose<SharedInput<Choices[number]>, NameOf<Choices[number]>> | 'ask' | Choice
+  readonly choose: RouterFunction<SharedStepInput<Choices[number]>, StepName<Choices[number]>> | 'ask' | RouterChoice
   readonly multiple?: boolean
-}): WorkflowStep<SharedInput<Choices[number]>, OutputOf<Choices[number]>, Name> {
+}): WorkflowStep<SharedStepInput<Choices[number]>, StepOutput<Choices[number]>, Name> {
   const { name, choose, multiple = false } = definition
   checkName('a router', name)
   const what = `router ${JSON.stringify(name)}`
@@ -175,14 +178,14 @@ export function router<const Name extends string, const Choices extends readonly
   if (typeof choose === 'object' && choose !== null) return { type: 'router', name, choices, choose, multiple }
   if (choose === 'ask') return { type: 'router', name, choices, choose: { prompt: `${name}: which way?` }, multiple }
   checkFunction(`choose of ${what}`, choose)
-  return { type: 'router', name, choices, choose: choose as Choose, multiple }
+  return { type: 'router', name, choices, choose: choose as RouterFunction, multiple }
 }
 
 /** A sequence; each step gets the previous one's output. */
-export function steps<const Name extends string, const Items extends readonly AnyStep[]>(
+export function sequence<const Name extends string, const Items extends readonly AnyWorkflowStep[]>(
   name: Name,
   items: Items & ConnectedSteps<Items>,
-): WorkflowStep<FirstInput<Items>, LastOutput<Items>, Name> {
+): WorkflowStep<FirstStepInput<Items>, LastStepOutput<Items>, Name> {
   checkName('a sequence', name)
   return { type: 'sequence', name, steps: nodesOf(`steps ${JSON.stringify(name)}`, 'steps', items) }
 }

@@ -16,29 +16,29 @@ export interface StepContext extends RunContext, WorkflowContext {
 }
 
 /** How a failure is handled after the last attempt: end the workflow, skip the step, or ask a person. */
-export type OnError = 'fail' | 'skip' | 'ask'
+export type StepErrorPolicy = 'fail' | 'skip' | 'ask'
 
 /** Options of every question that a step asks. */
-export interface QuestionOptions {
+export interface StepQuestionOptions {
   readonly prompt: string
   /** Timeout for the answer; then the run fails. */
   readonly timeoutMs?: number
 }
 
 /** A question before a step: may it run? */
-export interface Confirmation extends QuestionOptions {
+export interface StepConfirmation extends StepQuestionOptions {
   /** Effect of a refusal. Default: `skip`. */
   readonly onReject?: 'skip' | 'fail'
 }
 
 /** A question before a step, whose answer the step gets. */
-export interface StepQuestion extends QuestionOptions {
+export interface StepQuestion extends StepQuestionOptions {
   /** JSON schema of the answer. */
   readonly schema?: unknown
 }
 
 /** A question after a step: is its output accepted? Feedback runs the step again. */
-export interface Review extends QuestionOptions {
+export interface StepReview extends StepQuestionOptions {
   /** How often the step runs before a rejection fails it. Default: 3. */
   readonly rounds?: number
 }
@@ -56,13 +56,13 @@ export interface StepOptions {
   /** Timeout of one attempt, including waits for people inside it. Default: none. */
   readonly timeoutMs?: number
   /** Default: `fail`. */
-  readonly onError?: OnError
+  readonly onError?: StepErrorPolicy
   /** A person must agree before the step runs. Default: no confirmation. */
-  readonly confirm?: string | Confirmation
+  readonly confirm?: string | StepConfirmation
   /** A question to ask before the step runs. Default: none. */
   readonly question?: string | StepQuestion
   /** A person must accept the step's output, and may edit it or send it back. Default: no review. */
-  readonly review?: string | Review
+  readonly review?: string | StepReview
 }
 
 /** A function. An async generator emits under its own actor, and its return value is the output. */
@@ -128,17 +128,17 @@ export interface RouterNode {
   readonly type: 'router'
   readonly name: string
   readonly choices: readonly Node[]
-  readonly choose: Choose | Choice
+  readonly choose: RouterFunction | RouterChoice
   readonly multiple: boolean
 }
 
-export type Choose<In = unknown, Name extends string = string> = (
+export type RouterFunction<In = unknown, Name extends string = string> = (
   input: In,
   context: WorkflowContext,
 ) => Name | readonly Name[] | Promise<Name | readonly Name[]>
 
 /** A person chooses. */
-export type Choice = QuestionOptions
+export type RouterChoice = StepQuestionOptions
 
 /** A sequence of `steps` in a workflow's structure. */
 export interface SequenceNode {
@@ -155,40 +155,47 @@ export type WorkflowStep<In = unknown, Out = unknown, Name extends string = stri
 
 /** A component acts as a step named after its id. Its output type is unknown to the compiler. */
 // oxlint-disable-next-line typescript/no-explicit-any -- any step, whatever it takes
-export type AnyStep = WorkflowStep<any, any> | Component<any>
+export type AnyWorkflowStep = WorkflowStep<any, any> | Component<any>
 
-// oxlint-disable-next-line typescript/no-explicit-any -- not contravariant in the output type
-export type InputOf<Item> = Item extends Component<infer In> ? In : Item extends TypedStep<infer In, any> ? In : unknown
+export type StepInput<Item> =
+  // oxlint-disable-next-line typescript/no-explicit-any -- not contravariant in the output type
+  Item extends Component<infer In> ? In : Item extends TypedStep<infer In, any> ? In : unknown
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a component's output type is unknown
-export type OutputOf<Item> = Item extends Component<any> ? any : Item extends TypedStep<any, infer Out> ? Out : never
+export type StepOutput<Item> = Item extends Component<any> ? any : Item extends TypedStep<any, infer Out> ? Out : never
 
 /** Input of the first and output of the last item. */
-export type FirstInput<Items extends readonly unknown[]> = InputOf<Items[0]>
-export type LastOutput<Items extends readonly unknown[]> = Items extends readonly [...unknown[], infer Last]
-  ? OutputOf<Last>
-  : OutputOf<Items[number]>
+export type FirstStepInput<Items extends readonly unknown[]> = StepInput<Items[0]>
+export type LastStepOutput<Items extends readonly unknown[]> = Items extends readonly [...unknown[], infer Last]
+  ? StepOutput<Last>
+  : StepOutput<Items[number]>
 
 /** The same list if each step accepts the previous one's output; otherwise the expected type. */
-export type ConnectedSteps<Items extends readonly unknown[], Given = FirstInput<Items>> = number extends Items['length']
+export type ConnectedSteps<
+  Items extends readonly unknown[],
+  Given = FirstStepInput<Items>,
+> = number extends Items['length']
   ? Items
   : Items extends readonly [infer Head, ...infer Tail]
-    ? readonly [[Given] extends [InputOf<Head>] ? Head : WorkflowStep<Given>, ...ConnectedSteps<Tail, OutputOf<Head>>]
+    ? readonly [
+        [Given] extends [StepInput<Head>] ? Head : WorkflowStep<Given>,
+        ...ConnectedSteps<Tail, StepOutput<Head>>,
+      ]
     : readonly []
 
 /** The input type that several steps share. */
-export type SharedInput<Item> = (Item extends unknown ? (input: InputOf<Item>) => void : never) extends (
+export type SharedStepInput<Item> = (Item extends unknown ? (input: StepInput<Item>) => void : never) extends (
   input: infer In,
 ) => void
   ? In
   : never
 
 /** Outputs by name. A skipped branch is missing, so a branch that may be skipped should have an optional type. */
-export type OutputsByName<Items extends readonly unknown[]> = {
-  readonly [Item in Items[number] as NameOf<Item>]: OutputOf<Item>
+export type StepOutputs<Items extends readonly unknown[]> = {
+  readonly [Item in Items[number] as StepName<Item>]: StepOutput<Item>
 }
 
-export type NameOf<Item> = Item extends { readonly type: string; readonly name: infer Name extends string }
+export type StepName<Item> = Item extends { readonly type: string; readonly name: infer Name extends string }
   ? Name
   : Item extends { readonly id: string }
     ? string

@@ -2,7 +2,7 @@
 import { type AskOptions, type RunContext, WorkError } from '../../core/ports/component.ts'
 import type { Failure } from '../../core/model/event.ts'
 import { ASKED_AGAIN_MAX } from './bounds.ts'
-import type { Choice, Confirmation, Review, StepQuestion } from './definition.ts'
+import type { RouterChoice, StepConfirmation, StepReview, StepQuestion } from './definition.ts'
 import { orAborted } from './position.ts'
 
 /** The step or router that asks, with ledger keys for its questions. */
@@ -17,7 +17,7 @@ export type Approval = { readonly approved: true } | { readonly approved: false;
 
 export function confirm(
   asker: QuestionContext,
-  { prompt, timeoutMs }: Confirmation,
+  { prompt, timeoutMs }: StepConfirmation,
   input: unknown,
 ): Promise<Approval> {
   const schema = oneOf({ type: 'boolean' }, object({ approved: { type: 'boolean' }, reason: TEXT }, 'approved'))
@@ -42,7 +42,7 @@ export type Verdict =
   | { readonly action: 'edit'; readonly output: unknown }
   | { readonly action: 'reject'; readonly feedback?: string }
 
-export function review(asker: QuestionContext, { prompt, timeoutMs }: Review, details: object): Promise<Verdict> {
+export function review(asker: QuestionContext, { prompt, timeoutMs }: StepReview, details: object): Promise<Verdict> {
   const schema = oneOf(
     { enum: ['accept', 'reject'] },
     object({ action: { const: 'accept' } }, 'action'),
@@ -61,7 +61,7 @@ export function review(asker: QuestionContext, { prompt, timeoutMs }: Review, de
 /** Names of the chosen branches, in the order chosen. */
 export function choose(
   asker: QuestionContext,
-  { prompt, timeoutMs }: Choice,
+  { prompt, timeoutMs }: RouterChoice,
   details: { readonly choices: readonly string[]; readonly multiple: boolean; readonly input: unknown },
 ): Promise<readonly string[]> {
   const { choices, multiple } = details

@@ -5,18 +5,18 @@ import type { Component } from '../../core/ports/component.ts'
 import type { ValueSchema } from '../../core/ports/schema.ts'
 import { checkOnly } from '../../core/schema/json-schema.ts'
 import { checkSize, isComponent, nodesOf } from './checks.ts'
-import type { AnyStep, ConnectedSteps, FirstInput, Node } from './definition.ts'
+import type { AnyWorkflowStep, ConnectedSteps, FirstStepInput, Node } from './definition.ts'
 import { runSequence } from './run-sequence.ts'
 import { Outbox } from './outbox.ts'
 import { positionOf } from './position.ts'
 
 /** Options of `workflow`. */
-export interface WorkflowDefinition<Items extends readonly AnyStep[]> extends Omit<
-  Component<FirstInput<Items>>,
+export interface WorkflowDefinition<Items extends readonly AnyWorkflowStep[]> extends Omit<
+  Component<FirstStepInput<Items>>,
   'kind' | 'run' | 'input'
 > {
   /** Schema of the input; the first step gets what it returns. Default: that of the first step. */
-  readonly input?: ValueSchema<unknown, FirstInput<Items>>
+  readonly input?: ValueSchema<unknown, FirstStepInput<Items>>
   readonly steps: Items & ConnectedSteps<Items>
 }
 
@@ -27,15 +27,15 @@ export interface Workflow<Input = unknown> extends Component<Input> {
   readonly steps: readonly Node[]
 }
 
-const RULES: OptionRules<WorkflowDefinition<readonly AnyStep[]>> = {
+const RULES: OptionRules<WorkflowDefinition<readonly AnyWorkflowStep[]>> = {
   ...componentRules,
   steps: aList,
 }
 
 /** Defines a workflow. Its output is its last step's. Default recovery: `resume`. */
-export function workflow<const Items extends readonly AnyStep[]>(
+export function workflow<const Items extends readonly AnyWorkflowStep[]>(
   definition: WorkflowDefinition<Items>,
-): Workflow<FirstInput<Items>> {
+): Workflow<FirstStepInput<Items>> {
   const { input, ...rest } = definition
   const what = `workflow ${definition.id}`
   checkOptions(what, definition, RULES)

@@ -1,5 +1,5 @@
 /** Payment card numbers: known issuers and lengths, with a valid check digit, in one piece or in groups. */
-import type { Redaction, Span } from './redaction.ts'
+import type { Redaction, RedactionSpan } from './redaction.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19
@@ -22,7 +22,7 @@ export const cardNumbers: Redaction = {
   name: 'card-number',
   maxChars: CHARS_MAX,
   find(text) {
-    const spans: Span[] = []
+    const spans: RedactionSpan[] = []
     for (const { 0: run, index } of text.matchAll(/\d+(?:[ -]\d+)*/g))
       if (run.length >= DIGITS_MIN && !isPartOfWord(text, index, index + run.length)) spans.push(...cardsIn(run, index))
     return spans
@@ -41,13 +41,13 @@ function isPartOfWord(text: string, start: number, end: number): boolean {
   return /(?:[A-Za-z_]|\d\.)$/.test(text.slice(Math.max(start - 2, 0), start)) || /[A-Za-z_]/.test(text[end] ?? '')
 }
 
-/** Finds cards in a run of digits. Cards consist of whole groups of digits. */
-function cardsIn(run: string, offset: number): Span[] {
+/** Cards are made of whole groups of digits. */
+function cardsIn(run: string, offset: number): RedactionSpan[] {
   const groups = [...run.matchAll(/\d+/g)].map(({ 0: digits, index }) => ({ digits, start: offset + index }))
-  const spans: Span[] = []
+  const spans: RedactionSpan[] = []
   for (let first = 0; first < groups.length; first++) {
     let digits = ''
-    let card: { readonly last: number; readonly span: Span } | undefined
+    let card: { readonly last: number; readonly span: RedactionSpan } | undefined
     for (let last = first; last < groups.length; last++) {
       const group = groups[last]!
       digits += group.digits

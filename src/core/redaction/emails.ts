@@ -1,5 +1,5 @@
 /** E-mail addresses: a local part, and a domain with a dot. */
-import type { Redaction, Span } from './redaction.ts'
+import type { Redaction, RedactionSpan } from './redaction.ts'
 
 const LOCAL_CHARS_MAX = 64
 const DOMAIN_CHARS_MAX = 253
@@ -12,7 +12,7 @@ export const emails: Redaction = {
   name: 'email',
   maxChars: CHARS_MAX,
   find(text) {
-    const spans: Span[] = []
+    const spans: RedactionSpan[] = []
     for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
       const start = walk(text, at, -1, LOCAL, LOCAL_CHARS_MAX)
       const domain = text.slice(at + 1, walk(text, at + 1, 1, DOMAIN, DOMAIN_CHARS_MAX))

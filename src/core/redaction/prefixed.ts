@@ -1,5 +1,5 @@
 /** Secrets with a known prefix and a known alphabet. Both searches take linear time. */
-import type { Redaction, Span } from './redaction.ts'
+import type { Redaction, RedactionSpan } from './redaction.ts'
 
 export interface PrefixedSecret {
   readonly name: string
@@ -46,7 +46,7 @@ export function prefixed(secret: PrefixedSecret): Redaction {
     name,
     maxChars: CHARS_MAX,
     find(text) {
-      const spans: Span[] = []
+      const spans: RedactionSpan[] = []
       scan(text, (start, from, end) => {
         const chars = end - from < min ? 0 : accept(text.slice(start, end))
         if (chars > 0) spans.push({ start, end: start + chars })

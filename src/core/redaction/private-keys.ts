@@ -1,5 +1,5 @@
 /** Private keys in PEM, also truncated ones and with escaped line breaks. */
-import type { Redaction, Span } from './redaction.ts'
+import type { Redaction, RedactionSpan } from './redaction.ts'
 
 /** An RSA key of 16,384 bits has about 12,700. */
 const CHARS_MAX = 16_384
@@ -12,7 +12,7 @@ export const privateKeys: Redaction = {
   name: 'private-key',
   maxChars: CHARS_MAX,
   find(text) {
-    const spans: Span[] = []
+    const spans: RedactionSpan[] = []
     for (let at = text.indexOf(BEGIN); at >= 0; at = text.indexOf(BEGIN, at)) {
       const body = endOf(HEADER, text, at)
       const end =

@@ -3,8 +3,8 @@ import { HoldfastError } from '../model/errors.ts'
 import type { Event } from '../model/event.ts'
 import { hideException } from './exceptions.ts'
 
-/** A part of a text: UTF-16 units from `start` up to, not including, `end`. */
-export interface Span {
+/** A stretch of a text: UTF-16 units from `start` up to, not including, `end`. */
+export interface RedactionSpan {
   readonly start: number
   readonly end: number
 }
@@ -13,7 +13,7 @@ export interface Span {
 export interface Redaction {
   /** Name in the replacement, `[redacted:NAME]`. */
   readonly name: string
-  readonly find: (text: string) => Iterable<Span>
+  readonly find: (text: string) => Iterable<RedactionSpan>
   /**
    * Offset of the last part of a text that later text could turn into a match or a longer match; the length of the text if there is
    * none. Default: the last `maxChars - 1` characters.
