@@ -233,8 +233,10 @@ export class LocalExecutions {
     } finally {
       this.#starting.delete(id)
     }
-    // A stop may have come while the run was starting. If the store cannot be read now, the next poll finds the stop.
-    await this.#checkStop(id, live.execution).catch((cause: unknown) => this.logFailure(id, cause))
+    // A stop may have been requested while the run was starting. If the store is unavailable now, the next renewal reports the stop.
+    await this.#checkStop(id, live.execution).catch((cause: unknown) =>
+      this.#deps.logger.warn({ run: id, err: cause }, 'failed to check a starting run for a stop request'),
+    )
   }
 
   logFailure(run: string, cause: unknown): void {
