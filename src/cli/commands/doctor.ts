@@ -11,7 +11,7 @@ import type { Environment } from '../../server/config/options.ts'
 
 export const doctor = defineCommand({
   operands: [],
-  about: `Checks versions, store, disk, port, server and network path, and says what is wrong and how to fix it. It changes
+  about: `Checks versions, store, disk, port, server and network path, and reports problems with their fixes. It changes
 nothing. If a run is running, it also checks that events arrive without delay. The exit code is 1 if something is wrong.`,
   examples: [
     { command: 'holdfast doctor --url https://agents.example.com', description: 'including proxies on the way' },

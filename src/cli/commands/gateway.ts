@@ -106,7 +106,7 @@ export const gateway: Command = {
   about: `Serves the agents, teams, workflows and models of other servers through every protocol: their streams can be resumed, shared and
 read by slow clients, and outlive connections and restarts of this process. The servers are not changed; clients get another base URL.
 
-What an upstream serves is discovered at start and every 30 seconds. An upstream that is down does not prevent the start: GET
+Components of upstreams are discovered at startup and every 30 seconds. An upstream that is down does not prevent startup: GET
 /health names it. With FILE, the components of a module are served too.`,
   examples: [
     { command: 'holdfast gateway --upstream agentos=http://localhost:8000', description: 'in front of an agno server' },
