@@ -68,6 +68,13 @@ describe('holdfast(): runs in process', () => {
     expect((await hf.runs.list()).runs.map(({ id }) => id)).toEqual([run.id])
   })
 
+  test('hf.client lists sessions and components of the principal local', async () => {
+    const hf = mount()
+    await (await hf.client.runs.start({ component: 'echo', input: 'hi', session: 's' })).result()
+    expect((await hf.client.sessions.list()).sessions.map(({ id }) => id)).toEqual(['s'])
+    expect((await hf.client.components.list()).map(({ id }) => id)).toContain('echo')
+  })
+
   test('[SEC-1] belong to the principal that they were started for', async () => {
     const hf = mount({ protocols: ['openai'], authenticate: () => null })
     const alice = hf.clientFor({ id: 'alice' })

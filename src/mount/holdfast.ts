@@ -29,11 +29,13 @@ export interface Holdfast {
   readonly node: NodeHandler
   /** Serves WebSockets on an HTTP server, and ignores those of others. Returns a function that detaches it. */
   attach(server: HttpServer): () => void
-  /** Runs in process, as the principal `local`. The same as `runs` of `holdfast/client`. */
+  /** A client in process that acts as the principal `local`: the interface of `holdfast/client`, without a network. */
+  readonly client: Client
+  /** The same as `client.runs`. */
   readonly runs: Runs
   /** An in-process client that acts as a principal of your application. */
   clientFor(principal: Principal): Client
-  /** AI SDK chats: history for server-rendered pages, and streams for your own routes. */
+  /** Chats of the AI SDK: history for server-rendered pages, and streams for your own routes. */
   readonly chats: Chats
   /** Opens the store and resumes interrupted runs now, instead of with the first request. Throws if it cannot. */
   ready(): Promise<void>
@@ -92,6 +94,7 @@ export function holdfast(options: HoldfastOptions): Holdfast {
       server.on('upgrade', listener)
       return () => void server.off('upgrade', listener)
     },
+    client: local,
     runs: local.runs,
     clientFor,
     chats: chatsOf({
