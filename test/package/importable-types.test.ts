@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { undocumentedExports, unimportableTypes } from '../../scripts/reachable-types.ts'
 import { temporaryFolder } from '../support/temporary.ts'
@@ -27,6 +27,10 @@ function tsc(cwd: string, ...flags: readonly string[]): string {
 beforeAll(() => {
   const written = ['--emitDeclarationOnly', '--declarationMap', 'false', '--outDir', installed]
   expect(tsc(root, '-p', 'tsconfig.build.json', ...written)).toBe('')
+  mkdirSync(join(project, 'node_modules/@types'))
+  for (const name of ['@types/node', 'jose'])
+    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
+  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
 })
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
@@ -49,10 +53,6 @@ test('package: every type that is reachable from an exported one is exported by 
 test('package: the types of holdfast, its client and agents need no optional package, also where libraries are checked', () => {
   const types = { '.': { types: './index.d.ts' }, './client': { types: './client/index.d.ts' } }
   writeFileSync(join(installed, 'package.json'), JSON.stringify({ name: 'holdfast', type: 'module', exports: types }))
-  mkdirSync(join(project, 'node_modules/@types'))
-  for (const name of ['@types/node', 'jose'])
-    symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
-  writeFileSync(join(project, 'package.json'), '{"type":"module"}')
   writeFileSync(
     join(project, 'agents.ts'),
     `import { agent, holdfast } from 'holdfast'
@@ -67,6 +67,21 @@ agent({ id: 'both', model: 'openai/gpt-5', async *run() {} })
   )
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--types', 'node']
   expect(tsc(project, ...flags, '--skipLibCheck', 'false', 'agents.ts')).toBe('')
+})
+
+test('package: the memory store compiles outside of the repository, against holdfast/stores alone', () => {
+  const types = { './stores': { types: './stores/index.d.ts' } }
+  writeFileSync(join(installed, 'package.json'), JSON.stringify({ name: 'holdfast', type: 'module', exports: types }))
+  const folder = join(project, 'own-store')
+  const files = ['memory.ts', 'memory/documents.ts', 'memory/transfer.ts', 'memory/usage.ts', 'memory/writer.ts']
+  for (const file of [...files, 'shared/refusals.ts', 'shared/document-listing.ts']) {
+    const source = readFileSync(join(root, 'src/stores', file), 'utf8')
+    const foreign = /from '[./]+(?:core\/[^']+|shared\/(?!refusals|document-listing)[^']+)'/g
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), source.replaceAll(foreign, "from 'holdfast/stores'"))
+  }
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2024', '--lib', 'es2024,esnext']
+  expect(tsc(project, ...flags, '--types', 'node', '--allowImportingTsExtensions', join(folder, 'memory.ts'))).toBe('')
 })
 
 test('reachable types: what signatures name is found across files, aliases and imports; constructors of types are not signatures', () => {
