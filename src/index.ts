@@ -132,7 +132,14 @@ export {
   type Usage,
   type WorkMarks,
 } from './core/model/event.ts'
-export type { Document, DocumentDraft, DocumentPage, DocumentPosition, DocumentQuery, Documents } from './core/model/document.ts'
+export type {
+  Document,
+  DocumentDraft,
+  DocumentPage,
+  DocumentPosition,
+  DocumentQuery,
+  Documents,
+} from './core/model/document.ts'
 export { defaultLimits, type Limits } from './core/model/limits.ts'
 export type {
   PatternRedaction,

@@ -182,7 +182,7 @@ export function router<const Name extends string, const Choices extends readonly
 }
 
 /** A sequence; each step gets the previous one's output. */
-export function sequence<const Name extends string, const Items extends readonly AnyWorkflowStep[]>(
+export function steps<const Name extends string, const Items extends readonly AnyWorkflowStep[]>(
   name: Name,
   items: Items & ConnectedSteps<Items>,
 ): WorkflowStep<FirstStepInput<Items>, LastStepOutput<Items>, Name> {

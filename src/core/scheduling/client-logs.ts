@@ -123,7 +123,9 @@ export class ClientLogs {
     const waitingBytes = this.#pendingBytes.get(run.owner) ?? 0
     if ((waiting?.length ?? 0) >= PENDING_MAX || (waitingBytes > 0 && waitingBytes + bytes > PENDING_BYTES_MAX)) {
       const retryAfterMs = this.#parts.deps.limits.retryDelayMs
-      throw new HoldfastError('rate_limited', `too many appends to stream ${id} are pending: retry later`, { retryAfterMs })
+      throw new HoldfastError('rate_limited', `too many appends to stream ${id} are pending: retry later`, {
+        retryAfterMs,
+      })
     }
     this.#countPending(run.owner, bytes)
     try {

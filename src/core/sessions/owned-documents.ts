@@ -1,5 +1,12 @@
 /** The documents of one principal, for protocols: validates names and sizes. */
-import type { Document, DocumentDraft, DocumentPage, DocumentPosition, DocumentQuery, Documents } from '../model/document.ts'
+import type {
+  Document,
+  DocumentDraft,
+  DocumentPage,
+  DocumentPosition,
+  DocumentQuery,
+  Documents,
+} from '../model/document.ts'
 import { HoldfastError, messageOf } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { shareEventLoop } from '../runtime/share-event-loop.ts'

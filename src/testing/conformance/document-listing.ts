@@ -11,7 +11,10 @@ export const documentListingSection: ConformanceSection = {
     { name: 'documents are listed newest first by default, or in the requested order', run: keepsOrder },
     { name: 'documents of the same time are ordered by id, then owner', run: breaksTies },
     { name: 'pages of any size return every document once', run: givesEveryDocumentOnce },
-    { name: 'the next page starts at the position that a page returns, also after later puts', run: startsAfterPosition },
+    {
+      name: 'the next page starts at the position that a page returns, also after later puts',
+      run: startsAfterPosition,
+    },
     { name: 'the total counts all matches, regardless of the page', run: countsMatches },
     { name: 'filters apply alone and combined', run: filters },
     { name: 'a search matches part of a title, ignoring case', run: searches },

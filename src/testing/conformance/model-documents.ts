@@ -1,6 +1,12 @@
 /** Documents of the model test: expected state, and the commands that put, remove and list. */
 import { expect } from 'vitest'
-import { type Document, type DocumentDraft, documentPosition, sessionDocument, SESSIONS } from '../../core/model/document.ts'
+import {
+  type Document,
+  type DocumentDraft,
+  documentPosition,
+  sessionDocument,
+  SESSIONS,
+} from '../../core/model/document.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Commands } from './model-commands.ts'
 import type { ModelRunner } from './model-runner.ts'
