@@ -602,3 +602,43 @@ function codeOf(act: () => unknown): string | undefined {
   }
   return undefined
 }
+
+/** Sends what it has of a slice in parts. */
+class PartListener extends Listener {
+  hasUnsent = false
+
+  override write(slice: Slice): boolean {
+    super.write(slice)
+    this.hasUnsent = slice.closed
+    return !slice.closed
+  }
+}
+
+describe('[SUB-1] a subscription of a sink that sends the terminal event in parts', () => {
+  async function openEnded(): Promise<{ readonly listener: PartListener; readonly subscription: Subscription }> {
+    const store = createMemoryStore({ clock })
+    const runWriter = await writing(store)
+    runWriter.complete()
+    await runWriter.flush()
+    const listener = new PartListener()
+    const subscription = openRegistry(store).open(RUN, -1, listener)
+    await polls()
+    expect(listener.hasUnsent).toBe(true)
+    return { listener, subscription }
+  }
+
+  test('ends when the last part is sent', async () => {
+    const { listener, subscription } = await openEnded()
+    expect([listener.ended, subscription.closed]).toEqual([undefined, false])
+    listener.hasUnsent = false
+    subscription.resume()
+    expect([listener.ended, subscription.closed]).toEqual(['finished', true])
+  })
+
+  test('can be ended before, as by the end of a credential', async () => {
+    const { listener, subscription } = await openEnded()
+    subscription.fail(new Error('revoked'))
+    expect(listener.code).toContain('revoked')
+    expect(subscription.closed).toBe(true)
+  })
+})
