@@ -37,7 +37,12 @@ async function make(target: Target, component: string, state: SubjectState): Pro
   const { body } = await call<{ data?: { id: string }[] }>(target, 'POST', `/v1/conversations/${session}/items`, {
     body: { items: [{ role: 'user', content: 'kelp' }] },
   })
-  await call(target, 'PUT', `/v1/stream/kelp-${run}`, { body: ['kelp'] })
+  // Its answer has the type of the stream, and no body.
+  await fetch(`${target.url}/v1/stream/kelp-${run}`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+    body: '["kelp"]',
+  })
   const { body: share } = await call<{ id: string }>(target, 'POST', `/runs/${run}/shares`, { body: {} })
   return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none', share: share.id }
 }

@@ -73,7 +73,7 @@ test('[SEC-2] Durable Streams: a principal over its quota can read and delete a 
   const path = join(temporaryFolder(), 'keys.json')
   const [anna = ''] = await createKeys(path, ['anna'])
   const clock = sweepingClock()
-  const limits = { maxDocumentsPerPrincipal: 2 }
+  const limits = { maxStoredBytesPerPrincipal: 5000 }
   const { url } = await serveInProcess({ store: createMemoryStore(), clock, limits, auth: { keys: path } })
   const ask = (name: string, init: RequestInit): Promise<Response> =>
     fetch(`${url}/v1/stream/${name}`, {
@@ -82,9 +82,9 @@ test('[SEC-2] Durable Streams: a principal over its quota can read and delete a 
     })
   const lifetime = { 'stream-ttl': '3600' }
   expect((await ask('one', { method: 'PUT', body: 'kept', headers: lifetime })).status).toBe(201)
-  expect((await ask('two', { method: 'PUT', headers: lifetime })).status).toBe(201)
+  expect((await ask('two', { method: 'PUT', body: 'x'.repeat(5000), headers: lifetime })).status).toBe(201)
   expect((await ask('three', { method: 'PUT', headers: lifetime })).status).toBe(507)
-  clock.pass(1_800_000)
+  clock.pass(1_800_000) // an access is noted again
   const read = await ask('one', {})
   expect([read.status, await read.text()]).toEqual([200, 'kept'])
   for (const name of ['one', 'two']) expect((await ask(name, { method: 'DELETE' })).status).toBe(204)
