@@ -18,6 +18,7 @@ export class Subjects {
 
   /** A request for this path has succeeded: runs that it names are not what they were. */
   changed(path: string): void {
+    if (path.startsWith('/v1/stream/')) return // a run's own stream is only read
     for (const [key, { run, session }] of this.#made) {
       const tail = run.slice(run.indexOf('_') + 1)
       if (path.includes(tail) || path.includes(session)) this.#made.delete(key)
