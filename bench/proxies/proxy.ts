@@ -5,8 +5,8 @@ import type { Usage } from '../messages.ts'
 
 export interface Proxy {
   readonly port: number
-  usage(): Promise<Usage>
-  stop(): Promise<void>
+  readonly usage: () => Promise<Usage>
+  readonly stop: () => Promise<void>
 }
 
 /** Usage of a program that is not ours, by its process id, to the kernel's tick. Linux only. */

@@ -12,7 +12,7 @@ const START_MS = 30_000
 export interface NginxProcess {
   readonly port: number
   readonly pid: number
-  stop(): Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 /** `locations`: what its server contains. `folder`: for its files. Installs nginx on Debian if it is missing. */

@@ -96,11 +96,15 @@ function said(words: number, total: number): string {
   return words === total ? 'all words' : `${words} of ${total} words`
 }
 
-/** A restarted server is slow to answer for the first time, which is no fault. */
-async function restart(upstream: Upstream): Promise<void> {
-  await upstream.kill()
+/** A server that has just started is slow to answer for the first time, which is no fault. */
+export async function startWarm(upstream: Upstream): Promise<void> {
   await upstream.start()
   await look(directly(upstream), upstream, 'words 1')
+}
+
+async function restart(upstream: Upstream): Promise<void> {
+  await upstream.kill()
+  await startWarm(upstream)
 }
 
 async function leaveAndResume(side: Side, upstream: Upstream, awayMs = 1500): Promise<Cell> {

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { freePort } from '../../support/free-port.ts'
 import { root, Served } from '../served.ts'
 import { Tally } from '../tally.ts'
-import { type Cell, type Fault, faults } from './faults.ts'
+import { type Cell, type Fault, faults, startWarm } from './faults.ts'
 import { startModelServer } from './model-server.ts'
 import { oddStreams, readOdd, startOddServer } from './odd-streams.ts'
 import { flagsOf, followPage } from './page.ts'
@@ -86,7 +86,7 @@ function found(row: Row): void {
 }
 
 async function tried(upstream: Upstream): Promise<void> {
-  await upstream.start()
+  await startWarm(upstream)
   const gateway = await gatewayTo(upstream)
   try {
     for (const fault of faults.filter((each) => isWanted(upstream, each))) {
