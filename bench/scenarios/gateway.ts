@@ -141,9 +141,12 @@ async function idle(bench: Bench): Promise<Figure> {
   return atMost('gateway: memory per idle stream, of a run of its own', 1.5, median(ratios))
 }
 
+function silent(runs: number): Load {
+  return { ...chats({ events: 1, perTurn: 1, intervalMs: 0 }), runs }
+}
+
 async function bytesPerStream(bench: Bench, server: ServerProcess): Promise<number> {
   const client = await bench.client()
-  const silent = (runs: number): Load => ({ ...chats({ events: 1, perTurn: 1, intervalMs: 0 }), runs })
   await client.open(server.port, silent(RUNS))
   const before = await residentBytes()
   await client.open(server.port, silent(IDLE_STREAMS))

@@ -40,7 +40,7 @@ async function startAgno(ids: readonly string[], { pageMax = 100, status = 200 }
     response.writeHead(state.status).end(JSON.stringify({ data, meta }))
   })
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-  const stop = (): void => void http.close().closeAllConnections()
+  const stop = (): void => http.close().closeAllConnections()
   onTestFinished(stop)
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, requests, state, stop }
 }

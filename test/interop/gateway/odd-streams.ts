@@ -1,5 +1,5 @@
 /** An OpenAI-compatible server whose answers are odd, read by the official client directly and through the gateway. */
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import OpenAI from 'openai'
 import type { Cell } from './faults.ts'
 
@@ -89,19 +89,20 @@ export async function startOddServer(port: number): Promise<OddServer> {
     }
     const body: Buffer[] = []
     request.on('data', (piece: Buffer) => body.push(piece))
-    request.on('end', async () => {
-      const { model } = JSON.parse(Buffer.concat(body).toString()) as { model: string }
-      const { pieces, isCut = false } = oddStreams[Number(model.slice('odd-'.length))]!
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      response.socket?.setNoDelay(true)
-      for (const piece of pieces)
-        await new Promise<void>((resolve) => response.write(piece, () => setImmediate(resolve)))
-      if (isCut) response.destroy()
-      else response.end()
-    })
+    request.on('end', () => void play(response, Buffer.concat(body).toString()))
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return { url: `http://127.0.0.1:${port}/v1`, close: () => server.close().closeAllConnections() }
+}
+
+async function play(response: ServerResponse, body: string): Promise<void> {
+  const { model } = JSON.parse(body) as { model: string }
+  const { pieces, isCut = false } = oddStreams[Number(model.slice('odd-'.length))]!
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  response.socket?.setNoDelay(true)
+  for (const piece of pieces) await new Promise<void>((resolve) => response.write(piece, () => setImmediate(resolve)))
+  if (isCut) response.destroy()
+  else response.end()
 }
 
 function modelOf(number: number): string {

@@ -27,15 +27,13 @@ export function sessionRoutes(os: AgentOs): Route[] {
     { method: 'GET', path: '/sessions', handle: (call) => listSessions(call, os) },
     { method: 'POST', path: '/sessions', handle: (call) => createSession(call, os) },
     { method: 'DELETE', path: '/sessions', handle: (call) => removeSessions(call, os) },
-    ...[
-      one(os, 'GET', '', getSession),
-      one(os, 'PATCH', '', patchSession),
-      one(os, 'DELETE', '', removeSession),
-      one(os, 'POST', '/rename', renameSession),
-      one(os, 'GET', '/runs', listSessionRuns),
-      one(os, 'GET', '/runs/{run}', getSessionRun),
-      one(os, 'GET', '/run-previews', previewSessionRuns),
-    ],
+    one(os, 'GET', '', getSession),
+    one(os, 'PATCH', '', patchSession),
+    one(os, 'DELETE', '', removeSession),
+    one(os, 'POST', '/rename', renameSession),
+    one(os, 'GET', '/runs', listSessionRuns),
+    one(os, 'GET', '/runs/{run}', getSessionRun),
+    one(os, 'GET', '/run-previews', previewSessionRuns),
   ]
 }
 
