@@ -20,7 +20,13 @@ export async function liteLlmProxy(upstreamPort: number, folder: string): Promis
   const args = ['--config', config, '--host', '127.0.0.1', '--port', String(port), '--telemetry', 'False']
   const child = spawn(join(python, '../litellm'), args, {
     stdio: ['ignore', log, log],
-    env: { ...process.env, LITELLM_LOCAL_MODEL_COST_MAP: 'True', PYTHONDONTWRITEBYTECODE: '1' },
+    env: {
+      ...process.env,
+      LITELLM_LOCAL_MODEL_COST_MAP: 'True',
+      // Without a key it starts only so; here it serves nobody but the bench, on loopback.
+      LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true',
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
   })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const stop = async (): Promise<void> => {
