@@ -56,6 +56,18 @@ export interface ServerReport {
   }
   readonly limits: Readonly<Record<string, number>>
   readonly views: readonly { readonly id: string; readonly title: string }[]
+  /** Only of a gateway. */
+  readonly upstreams?: readonly UpstreamReport[]
+}
+
+export interface UpstreamReport {
+  readonly name: string
+  readonly url: string
+  readonly status: 'unknown' | 'ok' | 'unreachable' | 'conflict'
+  readonly components: number
+  readonly since: string
+  readonly error?: string
+  readonly load?: { readonly circuit: string; readonly running: number; readonly queued: number }
 }
 
 /** A webhook that exhausted its retries, as listed by the A2A protocol. */

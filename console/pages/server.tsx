@@ -1,9 +1,10 @@
-/** Server page: health, storage, load and limits. */
+/** Server page: health, storage, load, upstreams and limits. */
 import type { RunInfo } from 'holdfast/client'
 import { useEffect, useState } from 'react'
 import { readServer, type ServerReport } from '../api.ts'
 import { bytes, count, duration } from '../format.ts'
 import { DeadLetters } from '../server/dead-letters.tsx'
+import { Upstreams } from '../server/upstreams.tsx'
 import { Fact, Loading, Problem } from '../parts.tsx'
 import { Link } from '../router.tsx'
 import { useSession } from '../session.ts'
@@ -50,6 +51,7 @@ export function ServerPage() {
         <Health report={report} />
         <Load report={report} />
         <Recent runs={recent} />
+        {report.upstreams !== undefined && <Upstreams upstreams={report.upstreams} />}
       </div>
       {report.deadLetters > 0 && <DeadLetters key={report.deadLetters} count={report.deadLetters} />}
       <Limits limits={report.limits} />

@@ -1,5 +1,6 @@
 /** The console's page about the server: what it carries, what it took up, and what it could not deliver. */
 import { describe, expect, test } from 'vitest'
+import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { receive } from '../protocols/a2a/receiver.ts'
 import { send, serveA2a } from '../protocols/a2a/serve.ts'
 import { INSTALL_MS } from '../support/apt.ts'
@@ -46,6 +47,16 @@ describe.skipIf(!hasChromium)('console: the server page', { timeout: INSTALL_MS 
     await expectShown(page, '.cards', /Orphaned runs1/)
     world.worker()
     await expectShown(page, '.cards', /Orphaned runs0/)
+  })
+
+  test('names the upstream of a gateway that cannot be reached, and has none without a gateway', async () => {
+    const context = await openContext()
+    const gateway = await serveInProcess({ components: [upstream.agentos('http://127.0.0.1:9', { name: 'far' })] })
+    const page = await openConsole(context, gateway.url, '/server')
+    await expectShown(page, '.upstreams', /far: unreachable.*Addresshttp:\/\/127\.0\.0\.1:9Components0Circuitclosed/)
+    const alone = await openConsole(context, (await serveInProcess()).url, '/server')
+    await expectShown(alone, 'h1', 'Server')
+    expect(await alone.locator('.upstreams').count()).toBe(0)
   })
 
   test('lists dead letters, and retries one', async () => {

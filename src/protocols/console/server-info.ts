@@ -35,7 +35,7 @@ export async function describeServer(
   requirePermission(call.principal, 'admin')
   const { version, auth, storeName, streams, supervised } = info
   const [deadLetters, orphaned] = await Promise.all([info.deadLetters(call.principal), info.orphaned()])
-  const { ok, store, draining } = service.health()
+  const { ok, store, draining, upstreams } = service.health()
   const { rss, heapUsed } = process.memoryUsage()
   respondJson(call.response, 200, {
     version,
@@ -55,5 +55,6 @@ export async function describeServer(
     },
     limits: service.limits,
     views: views.map(({ id, title }) => ({ id, title })),
+    ...(upstreams !== undefined && { upstreams }),
   })
 }
