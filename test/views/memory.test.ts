@@ -10,9 +10,6 @@ import { newRun, RunWriter } from '../../src/testing/fixtures.ts'
 import { heldMegabytes } from '../support/memory.ts'
 import { testedKinds } from './kinds.ts'
 
-/** One of each protocol: others of it keep the same. */
-const kinds = testedKinds
-
 const MB = 1024 * 1024
 /** What the collector leaves of other work. */
 const NOISE_MB = 0.7
@@ -58,7 +55,7 @@ const logs: Readonly<Record<string, () => Iterable<Event>>> = {
 describe.each(Object.entries(logs))('the memory of a view of %s', (_, events) => {
   let filled: Promise<Store> | undefined
 
-  test.each(kinds.map((kind) => [kind.name, kind] as const))('is counted for %s', async (_name, kind) => {
+  test.each(testedKinds.map((kind) => [kind.name, kind] as const))('is counted for %s', async (_name, kind) => {
     const store = await (filled ??= storeOf(['run_x'], events))
     const stored = (await store.get('run_x'))!
     const fold = async (): Promise<readonly unknown[]> => {
@@ -80,7 +77,7 @@ test('[SUB-1] AI SDK: views of many long answers take no more memory than the ca
   const runs = Array.from({ length: 4 }, (_, count) => `run_${count}`)
   const store = await storeOf(runs, () => answer(12_000, 'word '))
   const views = new ViewCache(store, { ...defaultLimits, maxViewBytes: 2 * MB })
-  const kind = kinds.find(({ name }) => name.startsWith('ai-sdk'))!
+  const kind = testedKinds.find(({ name }) => name.startsWith('ai-sdk'))!
   const before = await heldMegabytes()
   const opened: unknown[] = []
   for (const run of runs) {

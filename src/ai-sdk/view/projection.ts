@@ -4,7 +4,6 @@
  */
 import type { Failure, LoggedEvent, LoggedEventOf } from '../../core/model/event.ts'
 import type { ViewKind } from '../../core/delivery/view-cache.ts'
-import { type JsonTemplate, TemplateMemo } from '../../core/model/json-template.ts'
 import type { Projection, TextsStep, TextStretch } from '../../core/ports/projection.ts'
 import type { Chunk, FinishReason } from '../chunks.ts'
 import { ChatWriter, type ChatView, standingChunk } from './chat-writer.ts'
@@ -29,7 +28,6 @@ export function chatProjection(view: ChatView): Projection<ChatState, ChatFrame>
       stepDue: false,
       hasResults: false,
       text: undefined,
-      textTemplate: new TemplateMemo(),
       texts: 0,
       textChars: 0,
       tools: new Map(),
@@ -64,34 +62,26 @@ function continueText(state: ChatState, stretch: TextStretch): TextsStep<ChatSta
   let { textChars } = state
   for (const text of texts) textChars += text.length
   const isShown = visibility === 'open'
-  const framesOf = (template: JsonTemplate): ChatFrame[] =>
-    jsons.map((json, at) => new TextFrame(position + at, json, chunkOf, template))
+  const framesOf = (head: string): ChatFrame[] =>
+    jsons.map((delta, at) => new TextFrame(position + at, `${head}${delta}}`))
   return {
     state: { ...state, chunks, textChars, position: isShown ? position + texts.length : position },
-    frames: () => (isShown ? framesOf(state.textTemplate.of(open.id, chunkOf)) : []),
+    frames: () => (isShown ? framesOf(`{"type":"text-delta","id":${JSON.stringify(open.id)},"delta":`) : []),
   }
 }
 
+/** Few read the chunk itself. */
 class TextFrame implements ChatFrame {
   readonly position: number
-  /** As JSON. */
-  readonly #text: string
-  readonly #chunkOf: (delta: string) => Chunk
-  readonly #template: JsonTemplate
+  readonly json: string
 
-  constructor(position: number, text: string, chunkOf: (delta: string) => Chunk, template: JsonTemplate) {
+  constructor(position: number, json: string) {
     this.position = position
-    this.#text = text
-    this.#chunkOf = chunkOf
-    this.#template = template
+    this.json = json
   }
 
   get chunk(): Chunk {
-    return this.#chunkOf(JSON.parse(this.#text) as string)
-  }
-
-  get json(): string {
-    return this.#template.json(this.#text, 0)
+    return JSON.parse(this.json) as Chunk
   }
 }
 

@@ -1,6 +1,5 @@
 /** State of the chat view. Immutable: all checkpoints share nodes and maps. */
 import type { Question, Usage } from '../../core/model/event.ts'
-import type { TemplateMemo } from '../../core/model/json-template.ts'
 import type { Chunk } from '../chunks.ts'
 import type { ChunkList } from './chunk-list.ts'
 
@@ -69,8 +68,6 @@ export interface ChatState {
   /** The step has a tool result: a client would send the message again if it was the last one. */
   readonly hasResults: boolean
   readonly text: OpenText | undefined
-  /** Of the chunks of texts. */
-  readonly textTemplate: TemplateMemo
   /** Text and reasoning parts so far. */
   readonly texts: number
   /** Characters of the component's own text that are not retracted. */

@@ -37,8 +37,8 @@ export class OwnTexts {
 
   continued({ run, artifacts }: TaskFold): ContinuedArtifact {
     const { newest } = artifacts!
-    if (this.#last?.id !== newest.id) this.#last = new ContinuedArtifact(run, newest)
-    return this.#last!
+    if (this.#last?.id === newest.id) return this.#last
+    return (this.#last = new ContinuedArtifact(run, newest))
   }
 }
 

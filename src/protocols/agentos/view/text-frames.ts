@@ -28,9 +28,8 @@ export class OwnTexts {
   #second: SecondOfTexts | undefined
 
   at(time: string, state: State, speaker: Speaker, event: string): SecondOfTexts {
-    if (this.#second?.has(time) !== true)
-      this.#second = new SecondOfTexts(time, speaker, headOf(state, sharedFamily(speaker), event, speaker, time))
-    return this.#second!
+    if (this.#second?.has(time) === true) return this.#second
+    return (this.#second = new SecondOfTexts(time, speaker, headOf(state, sharedFamily(speaker), event, speaker, time)))
   }
 }
 
