@@ -10,6 +10,7 @@ import { newestChunks } from '../../../src/ai-sdk/view/chunk-list.ts'
 import type { ChatFrame, ChatState } from '../../../src/ai-sdk/view/state.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
 import { readLogs } from '../../golden/log-file.ts'
+import type { Random } from '../../support/random.ts'
 import { withSeed } from '../../support/with-seed.ts'
 import { randomEvents } from '../../views/random-log.ts'
 
@@ -147,11 +148,16 @@ async function checkOpen(log: readonly LoggedEvent[]): Promise<void> {
 
 const LOGS = 60
 
+/** The history of a chat lacks the input of a call that was drafted and never made; the client keeps what it could read of it. */
+function withoutDrafts(random: Random): Event[] {
+  return randomEvents(random, 'run_x', 120).filter(({ type }) => type !== 'tool.drafted')
+}
+
 test('[LOG-5] AI SDK: its client builds the text of the log from random logs with retractions, pauses and actors', () =>
   withSeed(async (random, progress) => {
     for (let round = 0; round < LOGS; round++) {
       progress['round'] = round
-      const { shown, logged: expected } = await compare(logged('run_x', 'c', randomEvents(random, 'run_x', 120)))
+      const { shown, logged: expected } = await compare(logged('run_x', 'c', withoutDrafts(random)))
       expect(shown).toBe(expected)
     }
   }))
