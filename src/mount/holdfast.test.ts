@@ -10,6 +10,7 @@ import { WebSocket } from 'ws'
 import { temporaryDatabase, temporaryFolder } from '../../test/support/temporary.ts'
 import { until } from '../../test/support/until.ts'
 import { agent } from '../agents/agent.ts'
+import type { LoggedEvent } from '../client/index.ts'
 import { silentLogger } from '../core/ports/logger.ts'
 import { createMemoryStore } from '../stores/memory.ts'
 import { type Holdfast, holdfast } from './holdfast.ts'
@@ -58,6 +59,12 @@ function start(url: string, input = 'hi', init: RequestInit = {}): Request {
   })
 }
 
+async function collect(events: AsyncIterable<LoggedEvent>): Promise<LoggedEvent[]> {
+  const found: LoggedEvent[] = []
+  for await (const event of events) found.push(event)
+  return found
+}
+
 describe('holdfast(): runs in process', () => {
   test('are started, followed and listed without a server', async () => {
     const hf = mount()
@@ -73,6 +80,33 @@ describe('holdfast(): runs in process', () => {
     await (await hf.client.runs.start({ component: 'echo', input: 'hi', session: 's' })).result()
     expect((await hf.client.sessions.list()).sessions.map(({ id }) => id)).toEqual(['s'])
     expect((await hf.client.components.list()).map(({ id }) => id)).toContain('echo')
+  })
+
+  test('[SUB-2] give a snapshot, the last events, only new ones, or those of some types and actors', async () => {
+    const asking = agent({
+      id: 'asking',
+      async *run(_input, { ask }) {
+        yield 'one '
+        yield 'two '
+        yield String(await ask('Go on?'))
+      },
+    })
+    const hf = mount({ components: [asking] })
+    const run = await hf.runs.start({ component: 'asking', input: 'hi' })
+    await until('it asks', async () => (await run.get()).status === 'paused')
+    const { events: count } = await run.get()
+    const snapshot = await run.snapshot()
+    const [tail, news] = [run.events({ tail: 2 }), run.events({ after: 'end' })]
+    const loops = [tail, news, run.events({ types: ['text.*'] }), run.events({ actors: ['asking'], types: ['run.*'] })]
+    const all = Promise.all(loops.map((loop) => collect(loop)))
+    await until('both are placed', () => tail.cursor >= count - 3 && news.cursor === count - 1)
+    await run.answer({ answer: 'three' })
+    const found = await all
+    const log = await collect(hf.runs.open(run.id).events())
+    const of = (kind: RegExp): typeof log => log.filter(({ type }) => kind.test(type))
+    expect(found).toEqual([log.slice(count - 2), log.slice(count), of(/^text\.|^run\.completed$/), of(/^run\./)])
+    expect(snapshot.structure.lifecycle).toMatchObject({ status: 'paused' })
+    expect(await collect(snapshot)).toEqual(log.slice(count))
   })
 
   test('[SEC-1] belong to the principal that they were started for', async () => {

@@ -6,7 +6,7 @@ import type { Sink, Subscription } from '../../src/core/delivery/subscription.ts
 import type { Checkpoint, SharedView } from '../../src/core/delivery/shared-view.ts'
 import { ViewCache } from '../../src/core/delivery/view-cache.ts'
 import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
-import { lastOf, recordsOf, type Slice } from '../../src/core/model/record.ts'
+import { lastOf, recordsOf, type Slice, sliceAfter, sliceBefore } from '../../src/core/model/record.ts'
 import type { Store, StoredRun } from '../../src/core/ports/store.ts'
 import { encodeSelected, ViewCursor } from '../../src/http/response/view.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
@@ -322,27 +322,45 @@ describe('a shared view', () => {
     }
   })
 
-  test('[SUB-2] a view of a log that lost its end is folded again from the history that the log has', async () => {
+  /** A view of a run whose store then fails over to a replica with another history of it. */
+  async function replaced(oldEvents: number, newEvents: number) {
     const clock = createFakeClock()
-    const store = createMemoryStore({ clock })
+    const textsOn = async (store: Store, what: string, count: number): Promise<Store> => {
+      const writer = await writerOn(store, clock)
+      for (let at = 0; at < count; at++) writer.text(`${what} ${at} `)
+      await writer.flush()
+      return store
+    }
+    const store = await textsOn(createMemoryStore({ clock }), 'old', oldEvents)
     const views = new ViewCache(store, limitsWith({}))
-    const writer = await writerOn(store, clock)
-    for (let count = 0; count < 200; count++) writer.text(`old ${count} `)
-    await writer.flush()
     const view = views.open((await store.get('run_x'))!, tested.kind)
-    const old = await view.current(201)
-    const other = createMemoryStore({ clock })
-    const again = await writerOn(other, clock)
-    for (let count = 0; count < 150; count++) again.text(`new ${count} `)
-    await again.flush()
-    // The store fails over to a replica with another history of the same run.
+    const old = await view.current(oldEvents + 1)
+    const other = await textsOn(createMemoryStore({ clock }), 'new', newEvents)
     Object.assign(store, { read: other.read.bind(other) })
     const stored = (await other.get('run_x'))!
+    const plain = await foldAll({ store: other, views, stored }, tested)
+    return { view, old, stored, other, whole: plain.states.at(-1) }
+  }
+
+  test('[SUB-2] a view of a log that lost its end is folded again from the history that the log has', async () => {
+    const { view, old, stored, whole } = await replaced(200, 150)
     const now = await view.current(stored.next)
     expect(now.index).toBe(150)
     expect(now.state).not.toEqual(old.state)
-    const plain = await foldAll({ store: other, views, stored }, tested)
-    expect(now.state).toEqual(plain.states.at(-1))
+    expect(now.state).toEqual(whole)
+  })
+
+  test('[SUB-2] what a subscriber of the lost history folds is not the view of the others', async () => {
+    const { view, old, stored, other, whole } = await replaced(100, 150)
+    await view.verify()
+    const all = (await other.read('run_x', view.start.index, 1e6))!
+    const rest = sliceAfter(all, old.index)
+    const { after } = view.step(view.start, sliceBefore(all, old.index + 1))
+    view.forget()
+    // In one tick of the event loop, with the same slice.
+    expect(view.step(old, rest).after.state).not.toEqual(whole)
+    expect(view.step(after, rest).after.state).toEqual(whole)
+    expect((await view.current(stored.next)).state).toEqual(whole)
   })
 
   test('a view of a log that became shorter than the caller knows is read to the end that the log has', async () => {

@@ -168,6 +168,20 @@ describe('native: a filtered stream', () => {
     expect(found).toEqual(eventsOf(await read(server, id, 'types=tool.called')))
   })
 
+  test('by actor is the same in pages and in NDJSON', async () => {
+    const server = await serveNative()
+    const id = await finished(server, 'lab-team')
+    const log = (await readEvents(server, id)) as Seen[]
+    const { run } = log.find(({ actor }) => actor !== undefined)!.actor!
+    const query = `actors=${encodeURIComponent(run)}`
+    const expected = log.filter((event) => event.actor?.run === run || isKept(event))
+    const page = await call<EventPage>(server, 'GET', `/runs/${id}/events?${query}&format=json&limit=1000`)
+    expect(page.body).toMatchObject({ events: expected, cursor: log.length - 1, done: true })
+    const { body } = await call<string>(server, 'GET', `/runs/${id}/events?${query}&format=ndjson`)
+    const lines = body.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line) as Seen)).toEqual(expected)
+  })
+
   test('in pages waits for a match, not for any event', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'ask Go on?; text 3; tool search')

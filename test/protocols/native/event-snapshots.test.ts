@@ -172,6 +172,30 @@ describe('native: the end of a log', () => {
     expect((await call(server, 'GET', `/runs/${id}/events?after=end`)).status).toBe(204)
   })
 
+  test('in NDJSON the position is the first line, then come the last events and new ones', async () => {
+    const server = await serveNative()
+    const id = await paused(server)
+    const { events } = await getRun(server, id)
+    const bodies = ['tail=2', 'after=end'].map(async (query) => {
+      const response = await fetch(`${server.url}/runs/${id}/events?${query}&format=ndjson`)
+      return async () =>
+        (await response.text())
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as unknown)
+    })
+    const [tail, news] = await Promise.all(bodies)
+    await answerRun(server, id, 'yes')
+    const log = await readEvents(server, id)
+    for (const [lines, from] of [
+      [await tail!(), events - 2],
+      [await news!(), events],
+    ] as const) {
+      expect(lines[0]).toMatchObject({ stream: 'progress', cursor: from - 1 })
+      expect(lines.slice(1)).toEqual(log.slice(from))
+    }
+  })
+
   test('tail=N as a page has the last N events', async () => {
     const server = await serveNative()
     const { id } = await startRun(server, 'text 8')
