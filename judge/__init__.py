@@ -1,1 +1,1 @@
-"""A black-box checker of durable runs: it knows a server only by its HTTP interface, and shares no code with it."""
+"""A black-box checker of durable runs: it uses only a server's HTTP interface, and shares no code with it."""

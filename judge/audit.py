@@ -1,4 +1,4 @@
-"""When the faults are over: every run is read again, from every node, and every start is repeated."""
+"""The audit after the faults: reads every run again, from every node, and repeats every start."""
 import asyncio
 
 from .load import CONNECTION_FAULTS, RETRY_S, Load, Started, describe
@@ -10,7 +10,7 @@ MOMENT_S = 2
 
 
 async def audit(load: Load, within_s: float) -> None:
-    """What does not answer within the time is recorded as unreadable."""
+    """A run without a response in time is recorded as unreadable."""
     free = asyncio.Semaphore(AT_ONCE)
     deadline = load.history.now() + within_s
 
@@ -22,7 +22,7 @@ async def audit(load: Load, within_s: float) -> None:
     async def once(run: Started) -> None:
         async with free:
             node = load.random.choice(load.nodes)
-            # One that a client has had, before the last: that one may be answered with nothing more.
+            # An event that a client has seen, before the last one: the last one may return nothing more.
             cursor = load.random.randrange(-1, max(run.cursor, 0))
             await _insist(load, f"resume of {run.run}", run.run, node, deadline, lambda: _replay(load, run, node, cursor))
             await _insist(load, f"repeated start {run.key}", run.run, node, deadline, lambda: _repeat(load, run, node))

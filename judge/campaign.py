@@ -31,7 +31,7 @@ class Options:
     seed: int
     """Half of the runs last for so many seconds; 0 for none."""
     long_s: int = 0
-    """Every fault is told by a command, so what happens to a run without one is the server's own doing."""
+    """Every fault is announced by a command, so anything that happens without one is caused by the server."""
     told: bool = False
 
 
@@ -67,7 +67,7 @@ async def run_campaign(options: Options, commands: AsyncIterator[str]) -> Verdic
             client.cancel()
         await asyncio.gather(*late, return_exceptions=True)
         for client in finished:
-            client.result()  # a mistake of the judge is no verdict
+            client.result()  # re-raises errors of the judge itself
         await audit(load, options.bound_s)
     history.close()
     return judge(options.history)
@@ -80,7 +80,7 @@ async def _obey(commands: AsyncIterator[str], history: History) -> None:
             return
         if command in ("fault", "outage", "healed"):
             history.record(command, name=name)
-    await asyncio.Event().wait()  # nobody commands: the time decides
+    await asyncio.Event().wait()  # without commands, the time limit ends the load
 
 
 async def stdin_lines() -> AsyncIterator[str]:

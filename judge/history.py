@@ -1,4 +1,4 @@
-"""The history of a campaign: one JSON object per line, in the order in which things happened at the clients."""
+"""The history of a campaign: one JSON object per line, in the order that clients observed."""
 import json
 import time
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ import httpx
 from .history import History
 from .target import Conflict, CursorRefused, Event, Missing, NothingMore, Target, Unavailable, Work
 
-# Silence after which a connection is taken for dead. Servers must show life more often.
+# Idle timeout after which a connection counts as dead. Servers must send heartbeats more often.
 SILENCE_S = 15.0
 RETRY_S = 0.2
 WATCHED_SHARE = 0.3
@@ -18,7 +18,7 @@ CONNECTION_FAULTS = (Unavailable, httpx.HTTPError, httpx.StreamError, ValueError
 
 
 def open_http(connections: int) -> httpx.AsyncClient:
-    """A connection for each request: one that broke must not be found by another request."""
+    """Opens a connection per request: a broken one must not be reused."""
     limits = httpx.Limits(max_connections=connections, max_keepalive_connections=0)
     timeout = httpx.Timeout(SILENCE_S, connect=5.0, pool=60.0)
     return httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
@@ -125,7 +125,7 @@ class Load:
             await asyncio.sleep(RETRY_S)
 
     async def open(self, reader: str, run: str, node: str, cursor: int):
-        """One connection; all that comes over it is recorded, and how it ended."""
+        """Reads one connection; records everything received, and how it ended."""
         self.history.record("open", reader=reader, run=run, node=node, after=cursor)
         try:
             async for event in self.target.events(self.http, node, run, cursor):
@@ -152,7 +152,7 @@ class Load:
         return []
 
     async def _insist(self, deed: str, run: str) -> None:
-        """Gives a command until some node takes it, or the run has ended without it."""
+        """Sends a command until a node accepts it, or the run has ended."""
         while True:
             node = self.random.choice(self.nodes)
             try:

@@ -20,7 +20,7 @@ class Frame:
 
 
 async def frames(response: httpx.Response) -> AsyncIterator[Frame]:
-    """Whole frames only: what a broken connection leaves of a frame is dropped, as the standard says."""
+    """Complete frames only: a partial frame of a broken connection is dropped, as the standard requires."""
     held = b""
     async for chunk in response.aiter_raw():
         held += chunk

@@ -1,4 +1,4 @@
-"""What the judge must know about a server: one profile for each kind of server."""
+"""Profile of a server: one class for each kind of server."""
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -8,7 +8,7 @@ import httpx
 
 
 class Unavailable(Exception):
-    """No usable answer now: the same request may succeed later, or on another node."""
+    """No usable response: the same request may succeed later, or on another node."""
 
 
 class Missing(Exception):
@@ -29,14 +29,14 @@ class Conflict(Exception):
 
 @dataclass(frozen=True)
 class Work:
-    """One run to start, and what may become of it."""
+    """A run to start, and its acceptable outcomes."""
 
     request: dict[str, Any]
-    """Outcomes that are honest for this request, such as `completed`."""
+    """Acceptable outcomes of this request, such as `completed`."""
     outcomes: frozenset[str]
     """Numbered texts that a completed run must have delivered: 0, 1, 2 … without a gap or a repeat."""
     texts: int
-    """Outcomes that are honest only where the worker of the run may have died, such as `failed:interrupted`."""
+    """Outcomes that are acceptable only if the worker of the run may have died, such as `failed:interrupted`."""
     outcomes_of_death: frozenset[str] = frozenset()
     """The client answers when the run asks."""
     answers: bool = False
@@ -49,7 +49,7 @@ class Event:
     run: str
     index: int
     type: str
-    """As it came over the wire."""
+    """The raw bytes."""
     raw: bytes
 
 
@@ -72,12 +72,12 @@ class Target(Protocol):
     async def stop(self, http: httpx.AsyncClient, node: str, run: str) -> None: ...
 
     async def outcome(self, http: httpx.AsyncClient, node: str, run: str) -> str:
-        """What the server says about the run besides its log: an outcome, or `running` or the like."""
+        """The status that the server reports besides the log: an outcome, `running` or the like."""
 
     async def list_runs(self, http: httpx.AsyncClient, node: str, group: str) -> list[str]: ...
 
     def other_work(self, work: Work) -> Work:
-        """The same with another body."""
+        """The same key with another body."""
 
     def asks(self, event: Event) -> bool: ...
 

@@ -105,7 +105,7 @@ class _Judge:
     def violate(self, invariant: str, what: str) -> None:
         self.violations[invariant][what] = None
 
-    # What happened, in order.
+    # The events of the history, in order.
 
     def on_campaign(self, entry: dict[str, Any]) -> None:
         self.target = TARGETS[entry["target"]]
@@ -207,7 +207,7 @@ class _Judge:
     def on_unreadable(self, entry: dict[str, Any]) -> None:
         self.violate("RUN-1", f"{entry['what']} on {entry['node']} did not succeed within the bound: {entry['cause']}")
 
-    # What became of each run.
+    # The outcome of each run.
 
     def verdict(self) -> Verdict:
         outcomes: Counter[str] = Counter()
@@ -232,7 +232,7 @@ class _Judge:
         return Verdict(found, len(self.runs), self.events, outcomes, len(deaths), slowest, max(seen, default=0.0))
 
     def check_whole(self, run: str, record: RunRecord) -> None:
-        """Every replay must have all that anybody has ever seen."""
+        """Every replay must contain everything that any client has seen."""
         highest = max(record.log, default=-1)
         for reader, last in record.replays.items():
             if last < highest:
@@ -242,7 +242,7 @@ class _Judge:
         """A run may lose its worker only to a fault that ends workers, between its start and when the loss was seen."""
         if not self.told:
             return
-        # An answer to a start may be lost: the run is as old as the first try.
+        # The response to a start may be lost: the run counts from the first try.
         began = self.starts[record.key]["t"]
         for at, what in record.deaths.values():
             if not any(since <= at and until >= began for since, until in self.deadly):

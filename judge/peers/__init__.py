@@ -1,1 +1,1 @@
-"""What a client sees of any agent server when something breaks; profiles say how each server is asked."""
+"""Checks what a client sees of any agent server when something breaks; profiles describe the requests of each server."""

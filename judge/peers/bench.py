@@ -35,7 +35,7 @@ FIGURES = (
 
 
 class Incomplete(Exception):
-    """A client did not get every word: there is nothing to compare."""
+    """A client did not get every word, so the figure cannot be compared."""
 
 
 class Bench:

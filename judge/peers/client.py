@@ -1,4 +1,4 @@
-"""One connection of a client: it reads until the server says how the run ended, the stream ends, or nothing comes any more."""
+"""One connection of a client: reads until the server reports the outcome, the stream ends, or no data arrives."""
 import asyncio
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import httpx
 from .. import sse
 from .profile import Profile, Reading, Request
 
-# After this much time without a byte or an end the client gives up.
+# Idle timeout of the client.
 PATIENCE_S = 20.0
 # Heartbeats are bytes: this bounds a stream that sends nothing else.
 STREAM_S = 60.0
@@ -16,7 +16,7 @@ FAULTS = (httpx.HTTPError, httpx.StreamError, OSError)
 
 
 def open_http(patience_s: float = PATIENCE_S) -> httpx.AsyncClient:
-    """A connection for each request, as new pages have."""
+    """Opens a connection per request, like a new page."""
     limits = httpx.Limits(max_connections=64, max_keepalive_connections=0)
     return httpx.AsyncClient(timeout=httpx.Timeout(patience_s, connect=5.0), limits=limits, trust_env=False)
 
@@ -56,7 +56,7 @@ def _stream(http: httpx.AsyncClient, base: str, request: Request):
 
 
 async def ask(http: httpx.AsyncClient, base: str, request: Request) -> object | None:
-    """The JSON of a whole response; None if it is an error or none."""
+    """The JSON of a complete response; None if there is none or it is an error."""
     try:
         response = await http.request(
             request.method, base + request.path, headers=request.headers, json=request.json, data=request.form

@@ -1,4 +1,4 @@
-"""One fault each, and what the client has on its screen afterwards."""
+"""The faults, each with what the client shows afterwards."""
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LEAVE_AT = 10
 FROZEN_S = 5.0
 # Longer than the whole run.
 AWAY_S = WORDS * EVERY_MS / 1000 + 3
-# A server may need some time after a restart before it has an answer about a run.
+# Time that a server may need after a restart before it can report a run.
 ASK_AGAIN_S = 30.0
 
 
@@ -28,7 +28,7 @@ class Outcome:
 
     verdict: str
     words: int
-    """What the client is told."""
+    """The outcome that the client sees."""
     said: str
 
 
@@ -48,7 +48,7 @@ class World:
         return reading, how
 
     async def come_back(self, reading: Reading) -> str:
-        """As the documentation says. What a server replays takes the place of what the client has; without a replay it keeps that."""
+        """Resumes as documented. A replay replaces the client's words; without one, the client keeps them."""
         request = self.profile.resume(reading)
         if request is None:
             return "no way back"
@@ -62,7 +62,7 @@ class World:
         return how
 
     async def ask_for_result(self, reading: Reading) -> str:
-        """Until the server states an end, or the time is over."""
+        """Reads until the server reports an outcome, or the timeout."""
         request = self.profile.result(reading)
         if request is None:
             return "cannot be asked"
@@ -113,7 +113,7 @@ async def reload(world: World) -> Outcome:
 
 
 async def away(world: World) -> Outcome:
-    """The page was closed until the run was over."""
+    """The page was closed until the run had ended."""
     reading, _ = await world.begin(_script(), LEAVE_AT)
     await asyncio.sleep(AWAY_S)
     return _judge(reading, await _return(world, reading, "left"))
@@ -125,7 +125,7 @@ async def _instead(world: World, reading: Reading, how: str) -> str:
 
 
 async def second_viewer(world: World) -> Outcome:
-    """What the second one has; the first reads on."""
+    """Returns the words of the second client; the first keeps reading."""
     first = Reading()
     reading_first = asyncio.create_task(world.begin(_script(), None, first))
     while len(first.words) < LEAVE_AT and not reading_first.done():
@@ -140,7 +140,7 @@ async def second_viewer(world: World) -> Outcome:
 
 
 async def model_dies(world: World) -> Outcome:
-    """A complete answer is impossible: whoever says `completed` reports a crash as success."""
+    """A complete response is impossible: a server that reports `completed` reports a crash as success."""
     reading, how = await world.begin(_script("cut", LEAVE_AT))
     return _judge(reading, await _return(world, reading, how), whole=-1)
 
@@ -176,7 +176,7 @@ async def _during(world: World, fault: Callable[[World], Awaitable[None]]) -> Ou
 
 
 async def _return(world: World, reading: Reading, how: str) -> str:
-    """A client whose connection ended without a statement comes back, and asks for the run if that gives none."""
+    """A client whose connection ended without an outcome reconnects, and gets the run if that returns none."""
     if reading.end is None:
         how = await world.come_back(reading)
     if reading.end is None:

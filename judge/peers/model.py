@@ -11,7 +11,7 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 class Model:
-    """Serves until it is closed. `cut` breaks the connection after its last word, as a model server that dies does."""
+    """Serves until it is closed. `cut` breaks the connection after its last word, like a model server that dies."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server
@@ -34,7 +34,7 @@ class Model:
             else:
                 await _play(writer, body)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            pass  # the server, or the judge, has left
+            pass  # the server or the judge has disconnected
         finally:
             writer.close()
 

@@ -1,4 +1,4 @@
-"""What the judge must know about a peer: how its documentation says that a client starts, resumes and asks."""
+"""Profile of a peer: the documented requests with which a client starts, resumes and gets a run."""
 import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -41,11 +41,11 @@ class Reading:
 
 class Profile(Protocol):
     name: str
-    """A path that answers when the server is ready."""
+    """A path that responds once the server is ready."""
     ready: str
     """Resuming sends the run from its beginning; otherwise only what follows the cursor in the handle."""
     replays: bool
-    """What a stream that ends cleanly, without a statement, means to the server's own clients; None if nothing."""
+    """How the server's own clients interpret a clean end of the stream without an outcome; None if they do not."""
     end_of_stream: str | None
     """Whether a run that has ended can still be streamed; otherwise clients ask for its result."""
     streams_ended: bool
@@ -66,13 +66,13 @@ class Profile(Protocol):
         """How a second client follows the same run from its beginning."""
 
     def result(self, reading: Reading) -> Request | None:
-        """Asks for the run, without its stream; None if the server has no such request."""
+        """Request for the run without its stream; None if the server has none."""
 
     def read_result(self, body: Any, reading: Reading) -> None: ...
 
 
 class Defaults:
-    """For what a profile does not have."""
+    """For features that a profile does not have."""
 
     end_of_stream: str | None = None
     streams_ended = True

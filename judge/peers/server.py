@@ -26,9 +26,9 @@ class Server:
     model: str
     folder: str
     headers: dict[str, str]
-    """Where it writes; its last lines are shown if it does not start."""
+    """Its log file; the last lines are shown if it does not start."""
     log: str
-    """Processes that do a part of its work, such as Redis: their CPU and memory count."""
+    """Processes that do part of its work, such as Redis: their CPU and memory count too."""
     beside: list[int]
 
     @classmethod
@@ -91,7 +91,7 @@ class Server:
             return output.read()[-2000:]
 
     def cpu_seconds(self) -> float:
-        """Of the whole process group, and of what has ended in it."""
+        """Of the whole process group, including ended processes."""
         ticks = sum(sum(map(int, stat[11:15])) for stat in self._stats())
         return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -1,1 +1,1 @@
-"""Whether the judge notices: servers that break one promise each, and one that breaks none."""
+"""Self-test of the judge: servers that each violate one invariant, and one that violates none."""

@@ -1,4 +1,4 @@
-"""Judges every broken server at the same time, and prints one line of JSON for each: what was found, and what had to be."""
+"""Judges all broken servers concurrently, and prints one line of JSON for each: the violations found, and those expected."""
 import asyncio
 import json
 import sys
@@ -62,7 +62,7 @@ async def examine(defect: str, folder: Path) -> bool:
             clients=2,
             runs_max=4,
             seconds=1,
-            # What never ends is waited for this long: long enough for every other violation to be seen on a busy machine.
+            # Timeout of runs that never end: long enough to detect every other violation on a busy machine.
             bound_s=12 if "RUN-1" in EXPECTED[defect] else 60,
             seed=1,
             told=True,

@@ -1,4 +1,4 @@
-"""A small in-memory server of the native protocol that breaks one promise on purpose."""
+"""A small in-memory server of the native protocol that violates one invariant on purpose."""
 import json
 import threading
 import time
@@ -25,7 +25,7 @@ class Run:
 
 
 class BrokenServer(ThreadingHTTPServer):
-    """`defect` names what is broken; `none` is the control."""
+    """`defect`: the violated invariant; `none` is the control."""
 
     daemon_threads = True
 
@@ -45,7 +45,7 @@ class BrokenServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, *_: object) -> None:
-        """A client that has gone is no news."""
+        """Ignores disconnected clients."""
 
     @property
     def url(self) -> str:

@@ -12,7 +12,7 @@ from ..target import Conflict, CursorRefused, Event, Missing, NothingMore, Unava
 
 PAGE_RUNS = 200
 PAGES_MAX = 1000
-# The log does not hold, or cannot show, what it has shown before.
+# Codes for a log that no longer has, or cannot return, events that it returned before.
 REFUSALS = {"cursor_invalid", "cursor_expired", "log_changed", "log_damaged"}
 TERMINAL = {"run.completed", "run.failed", "run.cancelled", "run.rejected"}
 
@@ -27,7 +27,7 @@ SCRIPTS = [
     Work({"input": "text 20 every 30; hang"}, frozenset({"cancelled"}), 20, stops_at=19),
     Work({"input": "text 10 every 40; throw boom"}, frozenset({"failed:agent_failed"}), 10),
 ]
-# One of two, where runs are to be under way for as long as a fault lasts.
+# Every second run is long, if runs must be in progress for as long as a fault lasts.
 LONG_SHARE = 0.5
 # Only a run of the first may end because its process died.
 COMPONENTS = ["lab", "lab-retry", "lab-resume", "lab-resume"]
@@ -68,7 +68,7 @@ class Holdfast:
                 _refuse(response)
             async for frame in sse.frames(response):
                 if frame.id is None:
-                    continue  # about the stream, not of the log
+                    continue  # a frame about the stream, not an event of the log
                 body = json.loads(frame.data)
                 yield Event(body["run"], int(frame.id), body["type"], frame.raw)
 

@@ -49,7 +49,7 @@ class A2a(Defaults):
             reading.add_text(part.get("text"))
 
     def _task(self, task: dict[str, Any], reading: Reading) -> None:
-        """The task as it is now: it replaces what the client has."""
+        """The current task: it replaces the client's state."""
         reading.handle["run"] = task["id"]
         reading.words = []
         for artifact in task.get("artifacts", []):

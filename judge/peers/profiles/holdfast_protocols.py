@@ -1,4 +1,4 @@
-"""Holdfast by the other protocols, asked as the clients of those protocols ask."""
+"""Holdfast over its other protocols, with the requests of their clients."""
 from typing import Any
 from uuid import uuid4
 

@@ -10,7 +10,7 @@ class LangGraph(Defaults):
     name = "langgraph"
     ready = "/ok"
     replays = False
-    """Its SDK takes a stream that ends without an error for a run that is over."""
+    """Its SDK treats a stream that ends without an error as a finished run."""
     end_of_stream = "completed"
 
     def prepare(self, script: str) -> Request | None:

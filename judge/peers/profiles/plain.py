@@ -1,4 +1,4 @@
-"""Plain node:http: the words as they come, and nothing kept. The floor of every figure."""
+"""Plain node:http: forwards the words and stores nothing. The baseline of every figure."""
 import json
 
 from ...sse import Frame

@@ -36,12 +36,12 @@ class ResumableStream(Defaults):
         return Request(f"{self.base}/{reading.handle['chat']}", "GET")
 
     def read_result(self, body: Any, reading: Reading) -> None:
-        """The page shows the messages that were saved; a chat without an answer of the assistant says nothing."""
+        """Returns the saved messages; a chat without an assistant message has no outcome."""
         for message in body["messages"]:
             if message["role"] == "assistant":
                 reading.set_text("".join(part.get("text", "") for part in message["parts"]))
                 reading.end = self._outcome(message)
 
     def _outcome(self, message: dict[str, Any]) -> str:
-        """Of a saved answer: it says nothing about a failure."""
+        """The outcome of a saved message, which does not record failures."""
         return "completed"

@@ -1,4 +1,4 @@
-"""Writes a home for hermes-agent that uses the scripted model, and becomes its gateway. Arguments: home, URL of the model server."""
+"""Writes a home directory for hermes-agent that uses the scripted model, and executes its gateway. Arguments: home, URL of the model server."""
 import os
 import sys
 from pathlib import Path
