@@ -141,7 +141,7 @@ export async function* eventsOf(response: Response, idleTimeoutMs: number): Asyn
   for await (const events of eventBatchesOf(response, idleTimeoutMs)) for (const event of events) yield event
 }
 
-/** Like `eventsOf`, with the events of each piece together: a stream of many events then costs much less. */
+/** Like `eventsOf`, with the events of each chunk together, which is much cheaper for streams of many events. */
 export async function* eventBatchesOf(
   response: Response,
   idleTimeoutMs: number,
@@ -169,7 +169,7 @@ export async function* eventBatchesOf(
   }
 }
 
-/** Reads a body with one timer for all of its pieces. Only the time that is spent waiting for a piece counts. */
+/** Reads a body with one timer for all of its chunks. Only the time spent waiting for a chunk counts. */
 class IdleReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
   readonly #idleTimeoutMs: number
@@ -205,7 +205,7 @@ class IdleReader {
     this.#cancel()
   }
 
-  /** Ends a read that waits. */
+  /** Aborts a pending read. */
   #cancel(): void {
     this.#reader.cancel().catch(() => {}) // it may have ended already
   }

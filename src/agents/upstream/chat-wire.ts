@@ -42,7 +42,7 @@ export interface ChatChunk {
 
 /** An event of the stream: a chunk, the end, or an event with a name of the server's own. */
 export type ChatEvent =
-  /** `received`: the chunk as it came, for the log. */
+  /** `received`: the unchanged chunk, for the log. */
   | { readonly kind: 'chunk'; readonly chunk: ChatChunk; readonly received: unknown }
   | { readonly kind: 'named'; readonly name: string; readonly value: unknown }
   | { readonly kind: 'done' }

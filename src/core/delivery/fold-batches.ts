@@ -11,7 +11,7 @@ import { oncePerTick } from './tick-memo.ts'
 /** Consecutive events of a log. */
 export interface FoldItems {
   readonly items: readonly (LoggedEvent | TextStretch)[]
-  /** Estimated memory that a view keeps of them. */
+  /** Estimated memory that a view needs for them. */
   readonly bytes: number
 }
 
@@ -27,7 +27,7 @@ export interface FoldBatch extends FoldItems {
 export interface FrameSink<Frame> {
   /** Adds the frames of one event. */
   add(frames: readonly Frame[], log: number): void
-  /** One for each of consecutive texts. */
+  /** Adds one frame for each of consecutive texts. */
   addEach(frames: readonly Frame[], first: number): void
 }
 
@@ -130,7 +130,7 @@ interface StretchDraft extends TextStretch {
 class BatchDraft implements FoldItems {
   readonly items: (LoggedEvent | TextStretch)[] = []
   bytes = 0
-  /** No character of what is added next takes more than a byte. */
+  /** Whether every character of the next text takes one byte. */
   isAscii = false
   readonly #run: string
   #stretch: StretchDraft | undefined
@@ -163,7 +163,7 @@ const TEXT_BODY = '"type":"text.delta","data":{"text":"'
 const MESSAGE = '","message":"'
 const END = '"}}\n\n'
 const BACKSLASH = 92
-/** What may stand for a character that `JSON.stringify` writes differently. */
+/** Escapes of characters that `JSON.stringify` writes differently. */
 const OTHER_ESCAPE = /\\[u/]/
 
 /** Reads the records of a decoded part in order. */
@@ -247,7 +247,7 @@ class PartReader {
     return JSON.parse(this.#text.slice(start - 1, end + 1)) as string
   }
 
-  /** The string as `JSON.stringify` gives it. A log that was imported may have been written otherwise, such as `\/` for a slash. */
+  /** The string as `JSON.stringify` writes it. An imported log may be written differently, such as `\/` for a slash. */
   #json(start: number, end: number): string {
     const json = this.#text.slice(start - 1, end + 1)
     return this.#hasEscape(start, end) && OTHER_ESCAPE.test(json) ? JSON.stringify(JSON.parse(json)) : json

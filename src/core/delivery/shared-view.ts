@@ -28,7 +28,7 @@ export interface Checkpoint<State> {
   readonly state: State
   /** Estimated memory of the fold. */
   readonly bytes: number
-  /** The view or several subscribers have it. Kept here, because a set of all of them costs the garbage collector more than the fold. */
+  /** Whether the view or several subscribers reference it. A flag, because a set of them costs more in garbage collection than the fold. */
   isShared: boolean
 }
 
@@ -58,7 +58,7 @@ interface ViewParts<State, Frame> {
 const CHECKPOINT_EVENTS = 32
 /** Estimated growth after which memory is charged again. */
 const CHARGED_BYTES = 64 * 1024
-/** The same while it is followed: as much as is charged for a view without checkpoints. */
+/** The same threshold while the run is followed: what a view without checkpoints is charged. */
 const LIVE_CHARGED_BYTES = 4096
 /** How much larger the pages are from which a view is built: each costs a round trip to the store. */
 const BUILD_PAGE_FACTOR = 4
@@ -70,7 +70,7 @@ export class SharedView<State, Frame> {
   #checkpoints: Checkpoint<State>[] = []
   #tip: Checkpoint<State>
   #building: Promise<Checkpoint<State>> | undefined
-  /** Estimated memory that the cache has counted. */
+  /** Estimated memory that was charged to the cache. */
   #charged = -Infinity
 
   constructor(parts: ViewParts<State, Frame>) {
@@ -283,7 +283,7 @@ export class SharedView<State, Frame> {
     this.#charge(LIVE_CHARGED_BYTES)
   }
 
-  /** Whether so much was added that it is charged. */
+  /** Whether enough was added to charge it. */
   #charge(leastBytes: number): boolean {
     const { bytes } = this.#tip
     if (this.#tip === this.start || bytes - this.#charged < leastBytes) return false

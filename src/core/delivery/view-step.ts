@@ -11,7 +11,7 @@ const encoder = new TextEncoder()
 interface KeptEncoding {
   readonly key: string
   readonly text: string
-  /** Once a second subscriber needs it. */
+  /** Set once a second subscriber needs it. */
   bytes: Uint8Array | undefined
 }
 
@@ -23,7 +23,7 @@ export class ViewStep<State, Frame> {
   readonly logs: readonly number[]
   /** Positions of the frames that may end a stream. */
   readonly ends: readonly number[]
-  /** Mostly one: a list of them costs less than a map. */
+  /** Mostly one, so a list is cheaper than a map. */
   readonly #kept: KeptEncoding[] = []
 
   constructor(before: Checkpoint<State>, after: Checkpoint<State>, { frames, logs, ends }: StepFrames<Frame>) {

@@ -3,16 +3,16 @@
  * `JSON.stringify` without building each value.
  */
 export interface JsonTemplate {
-  /** `text`: as JSON, as `JSON.stringify` gives it. */
+  /** `text`: the JSON string, as `JSON.stringify` writes it. */
   json(text: string, number: number): string
 }
 
-/** The template that was used last. The frames of one run mostly have the same, whatever slices their texts come in. */
+/** The last used template. The frames of one run mostly share one, across slices. */
 export class TemplateMemo {
   #key: string | number | undefined
   #template: JsonTemplate | undefined
 
-  /** `key`: all that `build` depends on and that can change in a run. */
+  /** `key`: everything that `build` depends on and that can change within a run. */
   of(key: string | number, build: (text: string, number: number) => object): JsonTemplate {
     if (this.#template === undefined || this.#key !== key) {
       this.#key = key

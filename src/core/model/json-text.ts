@@ -1,4 +1,4 @@
-/** JSON that came as text, with what it says: the log takes the text as it is, instead of writing it again. */
+/** JSON text with its parsed value: the log stores the text unchanged instead of serializing the value again. */
 
 const LINE_BREAK = /[\n\r]/
 const CLOSERS = /[\]}]/g
@@ -7,18 +7,18 @@ export class JsonText {
   readonly text: string
   readonly value: unknown
 
-  /** `text` must be what `value` was parsed from. */
+  /** `text` must be the source of `value`. */
   constructor(text: string, value: unknown) {
     this.text = text
     this.value = value
   }
 
-  /** For all that do not know this class. */
+  /** For code that does not know this class. */
   toJSON(): unknown {
     return this.value
   }
 
-  /** The text, if it can stand in a record: on one line, and not nested too deep. It has at least as many brackets as levels. */
+  /** The text, if a record can contain it: on one line, and not nested too deep. It has at least as many brackets as levels. */
   within(maxDepth: number): string | undefined {
     const { text } = this
     if (LINE_BREAK.test(text)) return undefined

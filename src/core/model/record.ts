@@ -28,7 +28,7 @@ export function encodeBody(event: Event, bounds: SerializeBounds): RecordBody {
   return `"type":"${event.type}",${actor}"data":${data}}\n\n`
 }
 
-/** An upstream's event is JSON already. Undefined if it is not known to fit. */
+/** Encodes an upstream's event, which is JSON already. Undefined if it may exceed the limits. */
 function receivedJson(event: Event, { maxDepth, maxBytes }: SerializeBounds): string | undefined {
   if (event.type !== 'upstream.received' || !(event.data.data instanceof JsonText)) return undefined
   const { protocol, name, data } = event.data
@@ -37,7 +37,7 @@ function receivedJson(event: Event, { maxDepth, maxBytes }: SerializeBounds): st
   return `{"protocol":${JSON.stringify(protocol)},"name":${JSON.stringify(name)},"data":${text}}`
 }
 
-/** Generous, for all but the upstream's own data. */
+/** Upper bound for everything except the upstream's own data. */
 const RECEIVED_BYTES_MAX = 4096
 
 /** What a yielded string becomes: most events of most runs, so it takes the shortest way. */
@@ -101,7 +101,7 @@ export function markOf(envelope: string): string {
   return markFrom(encoder.encode(`data: ${envelope}\n\n`), 0)
 }
 
-/** `start`: of the record's last line, which has its data. */
+/** `start`: start of the record's last line, which contains its data. */
 function markFrom(bytes: Uint8Array, start: number): string {
   const end = Math.min(start + MARKED_BYTES_MAX, bytes.length)
   const rest = Math.max(end, bytes.length - MARKED_BYTES_MAX)

@@ -22,7 +22,7 @@ export interface TextStretch {
   /** Index of the first one. */
   readonly first: number
   readonly texts: readonly string[]
-  /** The texts as JSON, as `JSON.stringify` gives it. */
+  /** The texts as JSON strings, as `JSON.stringify` writes them. */
   readonly jsons: readonly string[]
   readonly times: readonly string[]
   readonly message: string | undefined

@@ -31,7 +31,7 @@ class ContinuedArtifact {
   }
 }
 
-/** The artifact of the run's own texts that was continued last. All that its events show of it is its id. */
+/** The last continued text artifact of the run's own component. Its events contain only its id. */
 export class OwnTexts {
   #last: ContinuedArtifact | undefined
 

@@ -66,7 +66,7 @@ export class AgentOs {
   readonly views: AgentOsViews
   readonly upstreamSessions: UpstreamSessions | undefined
 
-  /** `upstreamSessions`: shown with those of this server. Default: none. */
+  /** `upstreamSessions`: listed together with the sessions of this server. Default: none. */
   constructor(service: Service, streams: Streams, upstreamSessions?: UpstreamSessions) {
     this.service = service
     this.streams = streams

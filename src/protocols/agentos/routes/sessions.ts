@@ -37,7 +37,7 @@ export function sessionRoutes(os: AgentOs): Route[] {
   ]
 }
 
-/** A route of one session. One that only the upstream has is the upstream's to answer. */
+/** A route of one session. The upstream serves sessions that only it has. */
 function one(
   os: AgentOs,
   method: Route['method'],
@@ -93,7 +93,7 @@ interface SessionPage {
   readonly upstream?: UpstreamReport
 }
 
-/** Ours, and those of the upstream that is passed through at the root. */
+/** Sessions of this server, and of the upstream that is passed through at the root. */
 async function pageOf(call: Call, os: AgentOs, offset: number, limit: number): Promise<SessionPage> {
   const query = queryOf(call)
   const upstream = os.upstreamSessions

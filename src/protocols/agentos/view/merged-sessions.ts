@@ -1,10 +1,10 @@
-/** Merges the sessions of an upstream into the list of ours. A session that both have is ours. */
+/** Merges the sessions of an upstream into this server's list. If both have a session, this server's is listed. */
 import type { Call } from '../../../http/routing/route.ts'
 import type { UpstreamSessions } from '../requests/upstream-sessions.ts'
 
 type Session = Readonly<Record<string, unknown>>
 
-/** What the list says of the upstream. */
+/** State of the upstream, for the list. */
 export type UpstreamReport =
   | { readonly name: string; readonly status: 'ok' }
   /** It has more sessions than are merged; the rest is at `/upstream/NAME/sessions`. */
@@ -17,11 +17,11 @@ interface FoundUpstream {
   readonly report: UpstreamReport
 }
 
-/** Sessions of an upstream that are merged, and how many it is asked for at once. */
+/** Maximum sessions of an upstream that are merged, and page size of its requests. */
 export const MERGED_MAX = 1000
 const PAGE = 100
 
-/** Its sessions in its own order, without those that `isOurs`. What it does not answer is left out, and reported. */
+/** The upstream's sessions in its own order, without those that `isOurs` selects. Missing pages are skipped and reported. */
 export async function sessionsOfUpstream(
   call: Call,
   upstream: UpstreamSessions,
@@ -40,7 +40,7 @@ export async function sessionsOfUpstream(
       return { sessions: [], report: { name, status: 'error', code: answer.status } }
     const known = await Promise.all(listed.map(({ session_id: id }) => isOurs(String(id))))
     sessions.push(...listed.filter((_, index) => !known[index]))
-    // Not fewer than were asked for, since a server may have a lower limit.
+    // Not by a short page, because a server may have a lower limit.
     if (listed.length === 0 || page >= pagesIn(answer.body)) return { sessions, report: { name, status: 'ok' } }
   }
   return { sessions, report: { name, status: 'truncated' } }
@@ -62,7 +62,7 @@ interface MergeOrder {
   readonly ascending: boolean
 }
 
-/** Both lists are in this order already; sessions without a time come last. Ours are first among equals. */
+/** Merges two sorted lists; sessions without a time come last. This server's come first among equals. */
 export function mergeSessions(ours: readonly Session[], theirs: readonly Session[], order: MergeOrder): Session[] {
   const merged: Session[] = []
   let [own, other] = [0, 0]

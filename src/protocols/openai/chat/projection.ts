@@ -23,7 +23,7 @@ export interface CompletionState {
   readonly reply: Reply
   readonly model: string
   readonly created: number | undefined
-  /** Of the chunks of texts. */
+  /** Template of text chunks. */
   readonly textTemplate: TemplateMemo
   readonly reasoning: string
   /** The stream ended early; the run may continue. */
