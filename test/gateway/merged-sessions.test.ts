@@ -73,7 +73,7 @@ function idsOf({ data }: Listed): string[] {
 }
 
 describe('gateway, merged sessions', () => {
-  test('the list has ours and the upstream’s by time, each once, over all pages', async () => {
+  test('the list has the sessions of both servers by time, each once, over all pages', async () => {
     const agno = await startAgno(['both', 'b', 'c', 'd', 'e'], { pageMax: 2 })
     const server = await serve(agno.url)
     for (const session of ['both', 'a']) await start(server, session)
@@ -94,7 +94,7 @@ describe('gateway, merged sessions', () => {
     expect(agno.requests).toEqual(['GET /sessions?sort_order=asc&type=agent&page=1&limit=100'])
   })
 
-  test('an upstream that is down or refuses is reported, and ours are listed', async () => {
+  test('an upstream that is down or refuses is reported, and this server’s sessions are listed', async () => {
     const agno = await startAgno(['b'], { status: 500 })
     const server = await serve(agno.url)
     await start(server, 'a')
@@ -115,7 +115,7 @@ describe('gateway, merged sessions', () => {
     expect((await fetch(`${server.url}/sessions?page=51`)).status).toBe(400)
   })
 
-  test('a session that only the upstream has is the upstream’s to answer; one of ours is not', async () => {
+  test('the upstream serves a session that only it has, and no other', async () => {
     const agno = await startAgno(['theirs'])
     const server = await serve(agno.url)
     await start(server, 'a')
@@ -136,7 +136,7 @@ describe('gateway, merged sessions', () => {
     ])
   })
 
-  test('[SEC-1] without passthrough at the root, and for callers who may not use the upstream’s key, only ours are listed', async () => {
+  test('[SEC-1] without passthrough at the root, and for callers who may not use the upstream’s key, only this server’s sessions are listed', async () => {
     const agno = await startAgno(['theirs'])
     const behind = await serve(agno.url, { passthrough: 'prefix' })
     expect(await list(behind)).toMatchObject({ data: [], meta: { total_count: 0 } })

@@ -103,7 +103,7 @@ test('[SEC-1] gateway, WebSockets: only administrators use the upstream’s key,
   await until('the upstream’s side is closed', () => far.state.open === 0)
 })
 
-test('[SEC-2] gateway, WebSockets: count as streams of their principal, and beyond the limit get 429', async () => {
+test('[SEC-2] gateway, WebSockets: they count as streams of their principal, and get 429 beyond the limit', async () => {
   const far = await startSocketUpstream()
   const keys = `${temporaryFolder()}/keys.json`
   const { key } = await createKey(keys, { name: 'admin', scopes: ['admin'] })

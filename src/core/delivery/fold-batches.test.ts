@@ -81,7 +81,7 @@ test('fold batches: consecutive texts are folded together, up to another message
   ])
 })
 
-test('the JSON of a text is that of JSON.stringify, however the log has it', () => {
+test('text JSON: it equals JSON.stringify, however the log writes it', () => {
   const written = [
     '"a \\/ b"',
     '"\\u0041"',

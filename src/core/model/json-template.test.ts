@@ -28,7 +28,7 @@ test('JSON template: a value that contains the placeholders is serialized withou
   expect(jsonTemplate(build).json('"a"', 7)).toBe(JSON.stringify(build('a', 7)))
 })
 
-test('a template is used again for the same key, and made again for another', () => {
+test('JSON template: it is reused for the same key, and rebuilt for another', () => {
   const memo = new TemplateMemo()
   const build =
     (id: string) =>

@@ -21,12 +21,12 @@ export async function fetchJson(url: URL, headers: Record<string, string>, signa
     let bytes = 0
     for await (const piece of answer as AsyncIterable<Buffer>) {
       bytes += piece.length
-      if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer has more than ${ANSWER_BYTES_MAX} bytes`)
+      if (bytes > ANSWER_BYTES_MAX) throw new Error(`the response has more than ${ANSWER_BYTES_MAX} bytes`)
       pieces.push(piece)
     }
     return { status: answer.statusCode!, body: valueIn(Buffer.concat(pieces).toString()) }
   } catch (cause) {
-    throw new HoldfastError('unavailable', 'the upstream did not answer', { cause })
+    throw new HoldfastError('unavailable', 'the upstream did not respond: try again later', { cause })
   }
 }
 

@@ -84,7 +84,7 @@ test('[SEC-2] push: a delivery that reads a long run counts among the folds of i
   expect(await snapshot('bert')).toBe(200)
 })
 
-test('[SEC-2] push: a receiver that takes its time keeps nobody from reading', async () => {
+test('[SEC-2] push: a slow receiver does not occupy a fold slot', async () => {
   const { push, snapshot } = await serve([])
   const receiver = await receive({ answer: () => new Promise<number>(() => {}) })
   for (const task of ['run_pushed', 'run_pushed2']) {
@@ -95,7 +95,7 @@ test('[SEC-2] push: a receiver that takes its time keeps nobody from reading', a
   expect(await snapshot('anna')).toBe(200)
 })
 
-test('[SEC-2] push: a delivery without room to read waits, which is no failure of its receiver', async () => {
+test('[SEC-2] push: a delivery that waits for a fold slot does not count as a failure of its receiver', async () => {
   const { push, snapshot, delivery, stuck, open } = await serve(['run_anna0000'])
   const reading = snapshot('anna')
   await until('a subscriber reads', () => stuck() === 1)

@@ -160,7 +160,7 @@ describe('AgentOS: a run that is continued from one of its messages', () => {
     expect(guide.prompts.at(-1)).toEqual(['user: What?', 'user: file', 'user: Briefly.'])
   })
 
-  test('is refused where it makes no sense, in words', async () => {
+  test('is refused with a reason if it cannot be continued there', async () => {
     const guide = await serveGuide()
     const source = await guide.run('Paris?')
     const cases: [Record<string, string>, number, RegExp][] = [
@@ -180,7 +180,7 @@ describe('AgentOS: a run that is continued from one of its messages', () => {
     expect(await runsOf(guide, source.session_id)).toHaveLength(1)
   })
 
-  test('is a follow-up for a component that takes only texts: it gets the earlier turn from its session', async () => {
+  test('is a follow-up for a component that takes only texts: it gets the earlier messages from its session', async () => {
     const { server } = await serveGuide()
     const source: Body = await (
       await postForm(server, '/agents/lab/runs', { message: 'text 1', stream: 'false' })
@@ -211,7 +211,7 @@ describe('AgentOS: a run that is continued from one of its messages', () => {
 })
 
 describe('AgentOS: a regenerated answer', () => {
-  test('replaces the original in the session and in what later runs are told, without calling tools again', async () => {
+  test('replaces the original in the session and in the history of later runs, without calling tools again', async () => {
     const guide = await serveGuide()
     const source = await guide.run('Paris?')
     const again = await guide.continue(source, { regenerate: 'true', additional_instructions: 'Be brief.' })
@@ -232,7 +232,7 @@ describe('AgentOS: a regenerated answer', () => {
     expect(guide.prompts.at(-1)).toEqual(['user: Be brief.', 'assistant: answer 3', 'user: More?'])
   })
 
-  test('without instructions asks the model the same again', async () => {
+  test('without instructions repeats the request to the model', async () => {
     const guide = await serveGuide()
     const source = await guide.run('hello')
     await guide.continue(source, { regenerate: 'true' })
@@ -262,7 +262,7 @@ describe('AgentOS: a regenerated answer', () => {
 })
 
 describe('AgentOS: a forked session', () => {
-  test('tells its model what it inherited, and nothing that its origin said later', async () => {
+  test('sends its model the inherited messages, and none that its origin got later', async () => {
     const guide = await serveGuide()
     const fork = async (session: string): Promise<string> =>
       (await getJson(guide.server, `/agents/guide/sessions/${session}/fork`, { method: 'POST' })).body.session_id

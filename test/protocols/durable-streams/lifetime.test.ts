@@ -92,7 +92,7 @@ test('[SEC-2] Durable Streams: a principal over its quota can read and delete a 
   expect((await ask('three', { method: 'PUT', headers: lifetime })).status).toBe(201)
 })
 
-test('[SEC-2] Durable Streams: what is kept with every append is bounded', async () => {
+test('[SEC-2] Durable Streams: the metadata stored with every append is bounded', async () => {
   const { url } = await serveInProcess({ store: createMemoryStore() })
   const stream = `${url}/v1/stream/bounded`
   await fetch(stream, { method: 'PUT', headers: TEXT })

@@ -55,7 +55,7 @@ test('[SEC-3] Durable Streams: a producer whose id would be redacted is refused,
   expect(await (await fetch(stream)).text()).toBe('once')
 })
 
-test('[SEC-3] a log of a client: later appends are decided by what the log has, not by what was given', async () => {
+test('[SEC-3] client log: appends are decided from the redacted log, not from the original appends', async () => {
   const { url, service } = await serveInProcess({ redact })
   await fetch(`${url}/v1/stream/decided`, { method: 'PUT', headers: TEXT })
   const { runs } = await service.list(localPrincipal, { component: 'durable-stream' })
@@ -84,7 +84,7 @@ test('[SEC-3] a log of a client: later appends are decided by what the log has, 
   expect(seen).toEqual([expect.stringContaining('[redacted:')])
 })
 
-test('[LOG-1] a log of a client: of an append with an event that cannot be stored nothing is in the log', async () => {
+test('[LOG-1] client log: an append with an event that cannot be stored is refused as a whole', async () => {
   const { url, service } = await serveInProcess()
   await fetch(`${url}/v1/stream/whole`, { method: 'PUT', headers: TEXT })
   const { runs } = await service.list(localPrincipal, { component: 'durable-stream' })
