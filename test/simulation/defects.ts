@@ -355,7 +355,7 @@ export const defects: readonly Defect[] = [
   {
     id: 'answer-not-checked-after-the-claim',
     file: 'src/core/scheduling/answer-run.ts',
-    search: 'validateAnswers(claimed.run, answers) // what it asks may have changed in the meantime',
+    search: 'validateAnswers(claimed.run, answers) // its questions may have changed meanwhile',
     replace: '',
     invariant: 'RUN-5',
     seed: 13,
