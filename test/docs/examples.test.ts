@@ -76,8 +76,8 @@ const printed: Readonly<Record<string, readonly string[]>> = {
   workflow: ['outline', 'pictures', 'killed', 'facts', 'print', 'kelp: 3 facts, a picture'],
 }
 
-/** Need a build, so `npm run interop:mount` runs them. */
-const BUILT = ['next', 'next-chat']
+/** Need packages and a build, so `npm run interop:mount` and `npm run interop:front-ends` run them. */
+const BUILT = ['next', 'next-chat', 'assistant-ui']
 
 /** The server is killed during the run. */
 const KILLED = ['kill-and-resume', 'express', 'hono', 'fastify', 'http', 'bun']
@@ -124,7 +124,7 @@ test('every folder of examples is tested and described', () => {
 
 test.each(folders)('example %s uses the client, and explains how to run it and what to expect', (name) => {
   const source = readFileSync(`examples/${name}/main.ts`, 'utf8')
-  expect(source).toMatch(/from 'holdfast\/(client|ai-sdk)'/)
+  expect(source).toMatch(/['"]holdfast\/(client|ai-sdk)'/)
   // Except for a page of the application itself.
   expect(source.replace('fetch(`${url}/c1`)', '')).not.toContain('fetch(')
   expect(source).toContain(`Run it: node --conditions=holdfast-source examples/${name}/main.ts`)

@@ -1,34 +1,23 @@
 /** A folder with other people's frameworks and the package as it would be published, for applications to run in. */
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { ensurePackages } from '../installed-packages.ts'
 import { root } from '../served.ts'
 
-const INSTALL_MS = 5 * 60_000
 const BUILD_MS = 3 * 60_000
 
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
 }
 
-/** Outside of the repository: Next.js takes the nearest folder with a lock file as its root. Installed once per machine. */
+/** Outside of the repository: Next.js takes the nearest folder with a lock file as its root. */
 export async function ensureProject(): Promise<string> {
   const own = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8')) as Manifest
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
   const text = JSON.stringify({ ...own, dependencies: { ...dependencies, ...own.dependencies } }, undefined, 2)
-  const digest = createHash('sha256').update(text).digest('hex').slice(0, 12)
-  const folder = join(tmpdir(), `holdfast-interop-mount-${digest}`)
-  const ready = join(folder, 'ready')
-  if (!existsSync(ready)) {
-    rmSync(folder, { recursive: true, force: true })
-    mkdirSync(folder)
-    writeFileSync(join(folder, 'package.json'), text)
-    await run('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund'], folder, INSTALL_MS)
-    writeFileSync(ready, '')
-  }
+  const folder = await ensurePackages(text, 'holdfast-interop-mount')
   await buildPackage(join(folder, 'node_modules/holdfast'))
   return folder
 }
