@@ -1,12 +1,13 @@
 /**
- * `npm run interop:front-ends`: pages of other people's front ends in Chromium. Their packages are
+ * `npm run interop:front-ends [-- --only assistant-ui|copilotkit]`: pages of other people's front ends in Chromium. Their packages are
  * large, so each is installed into a folder of its own.
  */
 import { parseArgs } from 'node:util'
 import { Tally } from '../tally.ts'
 import { checkAssistantUi } from './assistant-ui.ts'
+import { checkCopilotKit } from './copilotkit.ts'
 
-const parts = { 'assistant-ui': checkAssistantUi }
+const parts = { 'assistant-ui': checkAssistantUi, copilotkit: checkCopilotKit }
 const { values } = parseArgs({ options: { only: { type: 'string' } } })
 const tally = new Tally()
 for (const [name, check] of Object.entries(parts)) {
