@@ -24,6 +24,7 @@ export const COLUMNS: readonly Column[] = [
   },
   { figure: 'fan_out_words_per_cpu_second', title: 'one run, 50 viewers', unit: 'words per CPU-second', best: 'most' },
   { figure: 'catch_up_ms', title: 'reading 10,000 words again', unit: 'ms of CPU', best: 'least' },
+  { figure: 'late_viewer_ms', title: 'joining a run after 10,000 words', unit: 'ms of CPU', best: 'least' },
   { figure: 'first_word_ms', title: 'first word', unit: 'ms', best: 'least' },
   { figure: 'idle_viewer_kb', title: 'a silent run with a viewer', unit: 'KiB', best: 'least' },
   { figure: 'start_ms', title: 'start of the server', unit: 'ms', best: 'least' },

@@ -30,6 +30,7 @@ FIGURES = (
     "fan_out_words_per_cpu_second",
     "long_run_words_per_cpu_second",
     "catch_up_ms",
+    "late_viewer_ms",
     "idle_viewer_kb",
 )
 
@@ -118,6 +119,36 @@ class Bench:
         self.profile.read_result(await ask(self.world.http, self.server.url, request), reading)
         if len(set(reading.words)) != LONG:
             raise Incomplete(f"the result has {len(set(reading.words))} of {LONG} words")
+
+    async def late_viewer_ms(self) -> float | None:
+        """A run that has 10,000 words and goes on, read from its beginning by a viewer that joins: CPU of the server."""
+        first = Reading()
+        run = asyncio.create_task(self.world.begin(f"hold {LONG} every 0", None, first))
+        try:
+            while len(first.words) < LONG:
+                if run.done():
+                    raise Incomplete(f"{len(first.words)} of {LONG} words, {first.end or run.result()[1]}")
+                await asyncio.sleep(0.05)
+            if self.profile.watch(first) is None:
+                return None
+            await self._join(first)
+            before = self.server.cpu_seconds()
+            for _ in range(REPEATS):
+                await self._join(first)
+            return (self.server.cpu_seconds() - before) / REPEATS * 1000
+        finally:
+            run.cancel()
+            await asyncio.gather(run, return_exceptions=True)
+
+    async def _join(self, first: Reading) -> None:
+        request = self.profile.watch(first)
+        assert request is not None
+        reading = Reading(handle=dict(first.handle))
+        how = await read(
+            self.world.http, self.server.url, self.profile, request, reading, lambda seen: len(seen.words) >= LONG
+        )
+        if reading.words != list(range(LONG)):
+            raise Incomplete(f"a viewer that joins got {len(reading.words)} of {LONG} words, {reading.end or how}")
 
     async def idle_viewer_kb(self) -> float:
         """Memory of a viewer whose run is silent; each has a run of its own."""

@@ -1,4 +1,4 @@
-"""A scripted model behind chat completions. The last `words N every MS` or `cut N every MS` in the request is its script."""
+"""A scripted model behind chat completions. The last `words N every MS`, `cut …` or `hold …` in the request is its script."""
 import asyncio
 import json
 import re
@@ -6,12 +6,14 @@ from typing import Any
 
 HEAD_BYTES_MAX = 64 * 1024
 BODY_BYTES_MAX = 8 * 1024 * 1024
-_SCRIPT = re.compile(r"(words|cut) (\d+) every (\d+)")
+# Longer than anybody waits.
+HOLD_S = 3600.0
+_SCRIPT = re.compile(r"(words|cut|hold) (\d+) every (\d+)")
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
 class Model:
-    """Serves until it is closed. `cut` breaks the connection after its last word, like a model server that dies."""
+    """Serves until it is closed. `cut` breaks the connection after its last word, like a model server that dies; `hold` sends nothing more."""
 
     def __init__(self) -> None:
         self._server: asyncio.Server
@@ -55,6 +57,8 @@ async def _play(writer: asyncio.StreamWriter, body: str) -> None:
     if kind == "cut":
         writer.transport.abort()
         return
+    if kind == "hold":
+        await asyncio.sleep(HOLD_S)
     await _send(writer, _chunk({}, "stop"))
     writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
     await writer.drain()

@@ -1,6 +1,6 @@
 /**
- * `npm run compare:ai-sdk [-- --figures --write]`: the same faults with both servers. `--figures` also measures both, as `npm run bench:peers` does;
- * `--write` writes docs/comparison/ai-sdk.md.
+ * `npm run compare:ai-sdk [-- --figures --write]`: the same faults with both servers. `--figures` also measures both, as `npm run bench:peers` does, and
+ * prints how many times better Holdfast is. `--write` writes docs/comparison/ai-sdk.md.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import { root } from '../command.ts'
 import { peers } from '../judge-peers.ts'
 import { measurePeers } from '../measure-peers.ts'
 import { faults } from './faults.ts'
+import { ratioTable } from './ratios.ts'
 import { startModel } from './scripted-model.ts'
 import { sides, startServer } from './servers.ts'
 
@@ -43,13 +44,17 @@ process.exit()
 async function figuresOf(): Promise<string> {
   const load = loadavg()[0]!.toFixed(1)
   const measured = peers.filter(({ name }) => MEASURED.includes(name))
-  const table = speedTable(await measurePeers(measured, ROUNDS))
-  console.log(table)
+  const figures = await measurePeers(measured, ROUNDS)
+  const table = speedTable(figures)
+  const ratios = ratioTable(figures)
+  console.log(`${table}\n\n${ratios}`)
   return `## What a word costs
 
 Medians of ${ROUNDS} rounds in turn, at a load of ${load}. CPU is that of all processes of a server, Redis included. Holdfast stores and syncs every event.
 
 ${table}
+
+${ratios}
 
 `
 }

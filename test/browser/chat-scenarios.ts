@@ -122,6 +122,7 @@ export function describeChatPage(name: string, { script, query, afterLoss, messa
         await sendText(failing, 'text 3; fail it broke')
         await expectShown(failing, 'error', 'it broke')
         await expectShown(failing, 'status', 'error')
+        await expectTextOfLog(world, failing)
       },
       TIMEOUT_MS,
     )
