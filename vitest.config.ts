@@ -39,6 +39,8 @@ const MOUNTED = [
   'test/protocols/native/{events,runs,event-cursors}.test.ts',
   'test/protocols/agentos/{runs,resume,socket}.test.ts',
   'test/protocols/openai/{responses,errors}.test.ts',
+  'test/protocols/ai-sdk/{chat,history,transport,socket,workflow-transport}.test.ts',
+  'test/protocols/ag-ui/{agent,re-attach}.test.ts',
   'test/protocols/a2a/{resume,rest,send,cards,official-client}.test.ts',
 ]
 const MOUNTED_ISOLATED = ['test/scenarios/stalled-subscriber.test.ts', 'test/browser/console-share.test.ts']
