@@ -24,6 +24,7 @@ const AGENTOS: readonly string[] = [
   'info',
   'config',
   'models',
+  'approvals',
   // Responded to with "not supported".
   'memories',
   'memory_topics',
@@ -35,7 +36,6 @@ const AGENTOS: readonly string[] = [
   'traces',
   'trace_session_stats',
   'schedules',
-  'approvals',
   'registry',
   'databases',
   'service-accounts',

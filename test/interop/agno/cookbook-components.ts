@@ -26,6 +26,23 @@ function asking(id: string, when: RegExp): Component {
   })
 }
 
+/** Looks two cities up at once, then answers. */
+function lookingUp(id: string): Component {
+  const fact = tool({ inputSchema: z.object({ city: z.string() }), execute: ({ city }) => `${city} is old.` })
+  return modelAgent({
+    id,
+    name: id,
+    tools: { get_city_fact: fact },
+    model: scriptedModel({
+      id,
+      script: ({ turn, text }) =>
+        turn === 1 && /^call/i.test(text)
+          ? ['Paris', 'Kyoto'].map((city) => ({ type: 'tool', name: 'get_city_fact', input: { city } }))
+          : ANSWER,
+    }),
+  })
+}
+
 function answering(id: string, words = ANSWER): Component {
   return modelAgent({
     id,
@@ -38,6 +55,8 @@ function answering(id: string, words = ANSWER): Component {
 export const components: readonly Component[] = [
   asking('resumable-stream-agent', /^(reserve|search)/i),
   asking('confirmation-agent', /^restart/i),
+  asking('approval-record-agent', /^deploy/i),
+  lookingUp('checkpoint-agent'),
   answering('cancellable-agent', ANSWER.repeat(20)),
   answering('background-run-agent'),
   answering('getting-started-agent'),

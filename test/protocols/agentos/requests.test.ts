@@ -154,14 +154,7 @@ describe('AgentOS: the server', () => {
 
   test('reports unknown routes in the same error form', async () => {
     const server = await serveAgentOs()
-    for (const path of [
-      '/memories',
-      '/knowledge/content/1/status',
-      '/eval-runs',
-      '/traces/1',
-      '/schedules',
-      '/approvals/count',
-    ])
+    for (const path of ['/memories', '/knowledge/content/1/status', '/eval-runs', '/traces/1', '/schedules'])
       expect(await getJson(server, path)).toMatchObject({
         status: 404,
         body: { detail: expect.stringContaining('not supported') },

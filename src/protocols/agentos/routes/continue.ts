@@ -9,7 +9,7 @@ import type { Call } from '../../../http/routing/route.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
 import { answersFrom } from '../requests/answers.ts'
 import { type Continuation, continuationOf, keptCount } from '../requests/continuation.ts'
-import { nameField } from '../requests/fields.ts'
+import { type Fields, nameField } from '../requests/fields.ts'
 import { modesOf } from '../requests/input.ts'
 import { conversationOf } from '../view/messages.ts'
 import { isRunOf } from '../view/session-runs.ts'
@@ -29,6 +29,8 @@ export async function continueRun(call: Call, os: AgentOs, family: Family): Prom
   const wishes = continuationOf(fields)
   const stored = await runToContinue(call, os, component, session)
   const { run, next } = stored
+  const since = run.status === 'paused' || isAsking(wishes, family, fields) ? undefined : await resumedAt(call, os, run)
+  if (since !== undefined) return respondRun(call, os, component, stored, modes, since)
   if (isFinished(run.status) || wishes.fork) {
     const again = await branchOff(call, os, component, { run, session: session ?? run.session, wishes })
     return respondRun(call, os, component, again, modes, 0)
@@ -43,6 +45,16 @@ export async function continueRun(call: Call, os: AgentOs, family: Family): Prom
     throw new HoldfastError('conflict', `run is paused: answer it in the session that started it, ${run.session}`)
   const continued = await service.answer(call.principal, run.id, answersFrom(run.waiting ?? [], family, fields))
   await respondRun(call, os, component, continued, modes, next)
+}
+
+/** Whether the request answers questions or wants another run. */
+function isAsking({ from, fork, regenerate, text }: Continuation, { answerField }: Family, fields: Fields): boolean {
+  return from !== 'end' || fork || regenerate || text !== undefined || fields[answerField] !== undefined
+}
+
+/** Where a run went on whose questions somebody else answered, as by `/approvals`. */
+async function resumedAt({ principal }: Call, os: AgentOs, { id }: Run): Promise<number | undefined> {
+  return (await os.fold(principal, id, { isLookup: true })).resumedAt
 }
 
 /** A run of the session, or of the sessions that it was forked from. */

@@ -4,6 +4,7 @@ import type { Route } from '../../../http/routing/route.ts'
 import { componentDetail, componentSummary } from '../wire/components.ts'
 import { families, type Family } from '../wire/families.ts'
 import type { AgentOs } from '../requests/agent-os.ts'
+import { approvalRoutes } from './approvals.ts'
 import { checkpointRoutes } from './checkpoints.ts'
 import { osRoutes, type AgentOsInfo } from './os.ts'
 import { runRoutes } from './runs.ts'
@@ -15,7 +16,7 @@ export function agentosRoutes(os: AgentOs, facts: AgentOsInfo): Route[] {
     ...runRoutes(os, family),
     ...(family.kind === 'workflow' ? [] : checkpointRoutes(os, family)),
   ])
-  return [...all, ...sessionRoutes(os), ...osRoutes(os, facts)].flatMap(withSlash)
+  return [...all, ...sessionRoutes(os), ...approvalRoutes(os), ...osRoutes(os, facts)].flatMap(withSlash)
 }
 
 function componentRoutes(os: AgentOs, family: Family): Route[] {

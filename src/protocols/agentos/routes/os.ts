@@ -89,7 +89,6 @@ const ABSENT: readonly (readonly [string, number])[] = [
   ['traces', 1],
   ['trace_session_stats', 0],
   ['schedules', 3],
-  ['approvals', 2],
   ['registry', 0],
   ['databases', 2],
   ['service-accounts', 1],

@@ -135,9 +135,9 @@ function stepOf(state: State, { step }: Gate): Step {
   }
 }
 
-export function runResumed(writer: FrameWriter): void {
+export function runResumed(writer: FrameWriter, { index }: LoggedEventOf<'run.resumed'>): void {
   const asked = writer.state.questions
-  writer.state = { ...writer.state, status: 'running', questions: [] }
+  writer.state = { ...writer.state, status: 'running', questions: [], resumedAt: index }
   const root = rootOf(writer.state)
   if (root.kind !== 'workflow') return writer.writeShared(root, 'RunContinued')
   for (const question of asked) {

@@ -36,6 +36,8 @@ export interface State {
   readonly questions: readonly Question[]
   /** Time of the questions. */
   readonly askedAt: string
+  /** Log index at which it went on after its last question. */
+  readonly resumedAt?: number
   readonly outcome?: SpeakerOutcome
 }
 
