@@ -15,7 +15,7 @@ export interface Mutation {
 
 const FRAMES = 'test/protocols/agentos/frames.test.ts'
 const RUNS = 'test/protocols/agentos/runs.test.ts'
-const HERMES = 'test/protocols/openai/hermes.test.ts'
+const OUTCOMES = 'test/protocols/openai/run-outcomes.test.ts'
 const STREAMS = 'test/protocols/a2a/streams.test.ts'
 
 export const mutations: readonly Mutation[] = [
@@ -64,7 +64,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/protocols/openai/chat/projection.ts',
     find: '  return frame({ error }, true)',
     replace: "  return frame('[DONE]', error !== undefined)",
-    test: HERMES,
+    test: OUTCOMES,
     title: 'O-6',
   },
   {
@@ -72,7 +72,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/protocols/openai/chat/projection.ts',
     find: '  return frame({ error }, true)',
     replace: "  return frame({ error: { ...error, code: 'streamed' } }, true)",
-    test: HERMES,
+    test: OUTCOMES,
     title: 'O-7',
   },
   {
@@ -80,7 +80,7 @@ export const mutations: readonly Mutation[] = [
     file: 'src/protocols/openai/chat/usage.ts',
     find: '  if (usage?.inputTokens === undefined || usage.outputTokens === undefined) return undefined\n  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usage',
     replace: '  const { inputTokens = 0, outputTokens = 0, cachedInputTokens, reasoningTokens } = usage ?? {}',
-    test: HERMES,
+    test: OUTCOMES,
     title: 'O-8',
   },
   {
