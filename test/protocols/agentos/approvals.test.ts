@@ -1,6 +1,9 @@
 /** `/approvals`: what runs wait for, and the decision, which takes effect at once. */
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type AgentOsServer, getJson, postForm, sendJson, serveAgentOs } from './serve.ts'
+import { createKeys } from '../../support/keys.ts'
+import { temporaryFolder } from '../../support/temporary.ts'
+import { type AgentOsServer, getJson, idsOf, postForm, sendJson, serveAgentOs, stream } from './serve.ts'
 
 // oxlint-disable-next-line typescript/no-explicit-any -- bodies of JSON responses
 type Body = any
@@ -99,4 +102,27 @@ test('AgentOS approvals: unknown ids and wrong decisions are refused', async () 
   for (const body of [{}, { status: 'maybe' }])
     expect((await sendJson(server, 'POST', `/approvals/${id}/resolve`, body)).status).toBe(422)
   expect((await getJson(server, `/approvals/${id}`)).body.status).toBe('pending')
+})
+
+test("[SEC-1] AgentOS approvals: another principal's approvals do not exist", async () => {
+  const keys = join(temporaryFolder(), 'keys.json')
+  const [ann, ben] = await createKeys(keys, ['ann', 'ben'])
+  const server = await serveAgentOs({ auth: { keys } })
+  const as = (token: string, init: RequestInit = {}): RequestInit => ({
+    ...init,
+    headers: { ...init.headers, authorization: `Bearer ${token}` },
+  })
+  const { run } = idsOf(await stream(server, '/agents/clerk/runs', { message: 'send' }, { token: ann! }))
+  const [{ id }] = (await getJson(server, '/approvals', as(ann!))).body.data
+  expect((await getJson(server, '/approvals', as(ben!))).body.data).toEqual([])
+  expect((await getJson(server, `/approvals?run_id=${run}`, as(ben!))).body.data).toEqual([])
+  expect((await getJson(server, '/approvals/count', as(ben!))).body).toEqual({ count: 0 })
+  const decision = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"status":"approved"}' }
+  for (const [path, init] of [
+    [`/approvals/${id}`, {}],
+    [`/approvals/${id}/status`, {}],
+    [`/approvals/${id}/resolve`, decision],
+  ] as const)
+    expect((await getJson(server, path, as(ben!, init))).status).toBe(404)
+  expect((await getJson(server, `/approvals/${id}`, as(ann!))).body.status).toBe('pending')
 })

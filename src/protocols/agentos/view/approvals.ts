@@ -56,7 +56,8 @@ function askedIn(known: readonly Approval[], questions: readonly Question[], ask
 }
 
 function isApproved(answer: unknown): boolean {
-  return answer === true || (typeof answer === 'object' && (answer as { approved?: unknown } | null)?.approved === true)
+  if (typeof answer !== 'object' || answer === null) return answer === true
+  return 'approved' in answer && answer.approved === true
 }
 
 /** What a paused run waits for. */
