@@ -35,6 +35,8 @@ export function pathFor({ method, path }: Route, { run, session, component, conf
     thread: session,
     name: 'agentos',
     path: 'memories',
+    // Its first question.
+    approval: Buffer.from(JSON.stringify([run, 'question'])).toString('base64url'),
   }
   const filled = path.replace(/\{(\w+)\*?\}/g, (_all, name: string) =>
     encodeURIComponent(name === 'id' ? idFor(path, { run, session, component }) : (names[name] ?? 'none')),
@@ -61,6 +63,7 @@ const webhook = { url: 'https://example.com/hook', token: 'kelp' }
 const bodies: readonly (readonly [RegExp, () => unknown])[] = [
   [/^POST \/runs$/, () => ({ component: 'lab', input: text })],
   [/^POST \/admin\/forget$/, () => ({ principal: 'alice', stop: true })],
+  [/^POST \/approvals\//, () => ({ status: 'approved' })],
   [/\/answers$/, () => ({ answer: 'yes' })],
   [/^POST \/v1\/chat\/completions$/, () => ({ model: 'lab', messages: [{ role: 'user', content: text }] })],
   [/^POST \/v1\/responses\/compact$/, () => ({ model: 'lab', input: text })],

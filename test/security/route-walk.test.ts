@@ -7,7 +7,7 @@ import type { Route } from '../../src/http/routing/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 import { call, startRun, type Target, untilStatus } from '../support/http.ts'
 import { bodyFor, componentFor, pathFor, type Subject } from './requests.ts'
-import { type Caller, openWorld, SECRET, strangers, type World } from './world.ts'
+import { APPROVING, type Caller, openWorld, SECRET, strangers, type World } from './world.ts'
 
 /** Served to everybody. Whoever adds one says so here. */
 const PUBLIC = [
@@ -52,7 +52,7 @@ const NOT_HERE = /is not supported by this server/
 const UNREACHABLE = ['POST /a2a/dead-letters/{task}/{config}/retry']
 
 /** What is done to a run that has not ended. */
-const WAITING = /\/(answers|continue|stop|cancel)\/?$|^POST .*\/tasks\/\{id\}$/
+const WAITING = /\/(answers|continue|stop|cancel)\/?$|^POST .*\/tasks\/\{id\}$|\/approvals\/\{/
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`
 
@@ -89,7 +89,7 @@ async function ask(
 /** A run of alice's that has ended, or that asks something. */
 async function subjectFor({ server, token }: World, path: string, state: 'completed' | 'paused'): Promise<Subject> {
   const alice: Target = { url: server.url, token: token('alice')! }
-  const component = componentFor(path)
+  const component = path.startsWith('/approvals/{') ? APPROVING : componentFor(path)
   const session = `session-${crypto.randomUUID()}`
   const script = state === 'completed' ? `say ${SECRET}` : `say ${SECRET}; ask Go on?`
   const inTenant = path.includes('{tenant}')

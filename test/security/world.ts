@@ -1,4 +1,5 @@
 /** A server that speaks every protocol, the routes that it has, and callers with every kind of credential. */
+import { agent } from '../../src/agents/agent.ts'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import { expect, onTestFinished } from 'vitest'
@@ -64,6 +65,17 @@ export interface World {
   readonly token: (caller: Caller) => string | undefined
 }
 
+/** Id of a component that says its input, and waits for an approval. */
+export const APPROVING = 'approving'
+
+const approving = agent({
+  id: APPROVING,
+  async *run(input, { ask }) {
+    yield input
+    await ask({ kind: 'approval', prompt: 'Go on?' })
+  },
+})
+
 export async function openWorld(): Promise<World> {
   const keys = join(temporaryFolder(), 'keys.json')
   const clock = createFakeClock(new Date().toISOString())
@@ -91,7 +103,7 @@ export async function openWorld(): Promise<World> {
   const auth = await openAuthenticator({ keys, jwt: { key: `secret:${TOKEN_SECRET}` } }, clock)
   const { url: echoUrl } = await startEcho()
   const source = upstream.agentos(echoUrl, { passthrough: 'prefix' })
-  const server = await serveA2a({ auth, a2a: { grpcPort }, components: [source], limits: PATIENT })
+  const server = await serveA2a({ auth, a2a: { grpcPort }, components: [source, approving], limits: PATIENT })
   // Caches of valid credentials must drop them when they end.
   for (const ending of ['expired token', 'expired key', 'revoked key'] as const)
     expect((await call({ url: server.url, token: tokens[ending]! }, 'GET', '/runs')).status, ending).toBe(200)
