@@ -111,10 +111,13 @@ export class RunRowReader {
     })
   }
 
-  /** Extended by the events in the log; runs whose log has gaps are damaged. */
+  /**
+   * Extended by the events in the log; runs whose log has gaps are damaged. In the order in which they were created: by number, since
+   * the clock may have been set back.
+   */
   unfinished(): RunListing {
     const statement = this.#database.prepare(
-      'SELECT number FROM runs INDEXED BY runs_unfinished WHERE finished IS NULL ORDER BY created, id',
+      'SELECT number FROM runs INDEXED BY runs_unfinished WHERE finished IS NULL ORDER BY number',
     )
     const runs: NumberedRun[] = []
     let unreadable = 0
