@@ -23,13 +23,16 @@ export function* withReceived(
   derived: Iterable<Event>,
   { isSnapshot = false } = {},
 ): Generator<Emission> {
-  if (upstream === undefined) {
-    for (const event of derived) yield emitTogether([event], { isSnapshot })
-    return
-  }
+  if (upstream === undefined) return yield* isSnapshot ? asSnapshot(derived) : derived
   const { protocol } = upstream
   const received = createEvent('upstream.received', { protocol, name, ...(isLoggable(data) && { data }) })
   yield emitTogether([received, ...derived], { isSnapshot })
+}
+
+/** One batch, because its events may be logged in another order. */
+function* asSnapshot(derived: Iterable<Event>): Generator<Emission> {
+  const events = [...derived]
+  if (events.length > 0) yield emitTogether(events, { isSnapshot: true })
 }
 
 export function isLoggable(data: unknown): boolean {

@@ -234,6 +234,32 @@ describe('[RUN-5] after a crash, an upstream that repeats its text as a whole', 
     expect(standing(log)).toEqual(['piece', 'piece', 'a "b"', 'piece', '\n', 'snapshot', 'd'])
   })
 
+  describe('two texts that came in turns', () => {
+    const begin = (message: string): Event => createEvent('text.started', { message })
+    const end = (message: string): Event => createEvent('text.completed', { message })
+    const delta = (message: string, text: string): Event => createEvent('text.delta', { text, message })
+    const turns = [begin('m'), delta('m', 'a'), begin('n'), delta('n', 'x'), delta('m', 'b'), end('m'), delta('n', 'y')]
+
+    test('each gets only what the log lacks of it, and nothing is retracted', async () => {
+      const log = await rejoined(turns, [begin('m'), delta('m', 'ab'), begin('n'), delta('n', 'xyz'), begin('o')])
+      expect(typesOf(log)).not.toContain('attempt.discarded')
+      expect(standing(log).filter((each) => each !== 'piece')).toEqual(['a', 'x', 'b', 'y', 'snapshot', 'z'])
+      expect(log.filter(({ type }) => type === 'text.started')).toHaveLength(3)
+    })
+
+    test('the text of one that differs is retracted', async () => {
+      const log = await rejoined(turns, [begin('m'), delta('m', 'ab'), begin('n'), delta('n', 'xq')])
+      expect(typesOf(log)).toContain('attempt.discarded')
+      expect(standing(log).filter((each) => each !== 'piece')).toEqual(['a', 'snapshot', 'b', 'xq'])
+    })
+
+    test('a text that the snapshot lacks is retracted', async () => {
+      const log = await rejoined(turns, [begin('m'), delta('m', 'ab')])
+      expect(typesOf(log)).toContain('attempt.discarded')
+      expect(standing(log).filter((each) => each !== 'piece')).toEqual(['a', 'snapshot', 'b'])
+    })
+  })
+
   test('an increment of which the log has a part is retracted and appended as a whole', async () => {
     const log = await rejoined(pieces.slice(0, 2), [started, say('a "b"\n')], { isSnapshot: false })
     expect(standing(log)).toEqual(['snapshot', 'a "b"\n'])

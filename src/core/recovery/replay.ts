@@ -6,7 +6,7 @@ import type { EncodedBatch, EncodedEvent } from '../execution/emission.ts'
 import { digestOfBody } from './emitted-output.ts'
 import type { Actor } from '../model/event.ts'
 import { actorKey, isWithin } from '../structure/actors.ts'
-import { endOfText, loggedPieces } from './logged-pieces.ts'
+import { endOfText, loggedPieces, unloggedInAnyOrder } from './logged-pieces.ts'
 import type { ActorOutput, OutputByActor } from './recording.ts'
 import type { RunLog } from '../execution/run-log.ts'
 
@@ -51,7 +51,7 @@ export class Replay {
       this.#trailing.delete(key)
       return events
     }
-    const { position, rest } = match(derived, expected, isSnapshot)
+    const { position, rest } = isSnapshot ? matchSnapshot(derived, expected) : match(derived, expected, false)
     const isLogged = rest.length === 0
     // Part of an increment would be shown twice: by the log, and by the upstream's event.
     const mayBePart = isSnapshot || events.length === 1
@@ -132,4 +132,13 @@ function match(events: readonly EncodedEvent[], { emitted, matched }: ExpectedOu
     if (end !== undefined && isNext(end)) position++
   }
   return { position, rest: [] }
+}
+
+/** Also matches in any order, because a snapshot has texts one after the other that were logged interleaved. */
+function matchSnapshot(events: readonly EncodedEvent[], expected: ExpectedOutput): Match {
+  const inOrder = match(events, expected, true)
+  const { emitted, matched } = expected
+  if (inOrder.rest.length === 0 || inOrder.position === emitted.length) return inOrder
+  const rest = unloggedInAnyOrder(events, emitted, matched)
+  return rest === undefined ? inOrder : { position: emitted.length, rest }
 }
