@@ -135,7 +135,7 @@ export function unserializableFailure(event: EventType, cause: UnserializableErr
 function remedyFor(event: EventType): string {
   if (/^(text|reasoning)\./.test(event)) return 'Emit it in several pieces'
   return event === 'artifact.added'
-    ? 'Emit it in chunks with append, or emit a URL'
+    ? 'Emit it as text or bytes in chunks with append, or emit a URL'
     : 'Store it elsewhere and emit a reference'
 }
 

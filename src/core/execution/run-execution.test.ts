@@ -257,7 +257,7 @@ const behaviours: readonly (readonly [string, Run, Expected])[] = [
     failed(
       'output_too_large',
       expect.stringMatching(
-        /^event artifact.added: data.* bytes long; the limit is 1000. Emit it in chunks with append, or emit a URL$/,
+        /^event artifact.added: data.* bytes long; the limit is 1000. Emit it as text or bytes in chunks with append, or emit a URL$/,
       ) as string,
       'a',
     ),
