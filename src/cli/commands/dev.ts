@@ -35,7 +35,10 @@ production, use holdfast serve.`,
     const file = fileOf(config, 'dev')
     acceptModuleSyntax() // before the reloader, which leaves CommonJS alone
     const reloader = new ModuleReloader()
-    const load = async (): ReturnType<typeof loadComponents> => [...(await loadComponents(file)), ...labIn(config)]
+    const load = async (): ReturnType<typeof loadComponents> => [
+      ...(await loadComponents(file)),
+      ...(await labIn(config)),
+    ]
     const components = await load()
     return hostServer({ ...config, corsLoopback: true }, components, io, (urls, server) => {
       reloader.watch(() => reload(server, load, io))

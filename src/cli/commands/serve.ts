@@ -1,5 +1,4 @@
 /** `holdfast serve FILE`: serves the components that a module exports. */
-import { labComponents } from '../../agents/lab/kinds.ts'
 import type { Component } from '../../core/ports/component.ts'
 import { HoldfastError } from '../../core/model/errors.ts'
 import { configOptions } from '../../server/config/config-options.ts'
@@ -27,7 +26,7 @@ server that opens the store.`,
   async run(argv, io) {
     const config = readConfig(argv, io.env)
     if (config.supervise) return supervise('serve', argv, config, io)
-    const components = [...(await loadComponents(fileOf(config, 'serve'))), ...labIn(config)]
+    const components = [...(await loadComponents(fileOf(config, 'serve'))), ...(await labIn(config))]
     return hostServer(config, components, io, (urls) => whatToTry(urls, components))
   },
 }
@@ -38,8 +37,8 @@ export function fileOf({ positionals: [file, ...others] }: Config, command: stri
   throw new HoldfastError('invalid_request', `expected one file to serve\n\nUsage: holdfast ${command} FILE [options]`)
 }
 
-export function labIn({ lab }: Config): Component[] {
-  return lab ? labComponents() : []
+export async function labIn({ lab }: Config): Promise<Component[]> {
+  return lab ? (await import('../../agents/lab/kinds.ts')).labComponents() : []
 }
 
 export function whatToTry({ native }: ProtocolUrls, components: readonly Component[]): string {

@@ -38,7 +38,7 @@ A sqlite store is for one process. A worker can open it while no server uses it,
   options,
   async run(argv, io) {
     const config = readConfig(argv, io.env)
-    const components = [...(await loadComponents(fileOf(config, 'worker'))), ...labIn(config)]
+    const components = [...(await loadComponents(fileOf(config, 'worker'))), ...(await labIn(config))]
     if (config.store.kind === 'memory')
       throw new HoldfastError('invalid_request', 'a memory store has no runs for a worker: use the store of a server')
     const ending = nextSignal()

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf } from '../../core/model/errors.ts'
+import { ownCode } from '../own-code.ts'
 import { codeFrame, linesOf, type SourceLocation } from './source-location.ts'
 
 /** Maximum files to check for a syntax error that Node reports without a location. */
@@ -10,7 +11,7 @@ const CHECKED_MAX = 50
 const CHECK_MS_MAX = 5000
 
 /** Stack frames of this package are skipped. */
-const OWN = fileURLToPath(new URL('../..', import.meta.url))
+const OWN = fileURLToPath(ownCode)
 
 /** The message, followed by a code frame if the location is known. */
 export async function describeLoadError(path: string, cause: unknown): Promise<string> {

@@ -3,13 +3,14 @@ import { type FSWatcher, watch } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { basename, dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ownCode } from '../own-code.ts'
 
 /** Debounce time: editors write a file in several steps. */
 const SETTLE_MS = 60
 const GENERATION = 'holdfast-generation'
 
 /** This package's own modules are never reloaded, even when it runs from source. */
-const OWN = new URL('../..', import.meta.url).href
+const OWN = ownCode.href
 
 export class ModuleReloader {
   readonly #files = new Set<string>()

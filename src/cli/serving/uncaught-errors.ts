@@ -6,6 +6,7 @@ import type { Logger } from '../../core/ports/logger.ts'
 import { TokenBuckets } from '../../core/runtime/token-bucket.ts'
 import { currentExecution } from '../../server/uncaught-errors.ts'
 import { FAILED } from '../exit-codes.ts'
+import { ownCode } from '../own-code.ts'
 
 /** Limits the log output of code that throws repeatedly. */
 const LOGGED_BURST = 100
@@ -35,8 +36,7 @@ export function surviveUncaughtErrors(logger: Logger): () => void {
   }
 }
 
-/** The folder of Holdfast's own code. */
-const ROOT = new URL('../..', import.meta.url).href
+const ROOT = ownCode.href
 /** Components that come with Holdfast. */
 const COMPONENTS = [`${ROOT}agents/`, `${ROOT}cli/demo/`]
 

@@ -4,11 +4,7 @@ import type { EventLoopHealth, LoopBlock } from '../../core/ports/event-loop-hea
 import type { Logger } from '../../core/ports/logger.ts'
 import { currentExecution } from '../uncaught-errors.ts'
 import { EXECUTION_SYMBOL, type BlockingRun, type WatchdogData } from './messages.ts'
-
-const entry = new URL(
-  import.meta.url.endsWith('.ts') ? './watchdog-thread.ts' : './watchdog-thread.js',
-  import.meta.url,
-)
+import { watchdogThreadUrl } from './watchdog-thread-url.ts'
 
 const BEAT_MS = 250
 /** Reports the maximum delay of the current and the previous window. */
@@ -94,7 +90,7 @@ export class EventLoopMonitor {
       lookMs,
       maxLooks: Math.max(Math.round(this.#blockedMs / lookMs), 2),
     }
-    const watchdog = new Worker(entry, { workerData, execArgv: [], resourceLimits: SMALL_HEAP })
+    const watchdog = new Worker(watchdogThreadUrl, { workerData, execArgv: [], resourceLimits: SMALL_HEAP })
     watchdog.on('message', (suspect: BlockingRun) => (this.#suspect = suspect))
     watchdog.on('error', (err) =>
       this.#logger.warn({ err }, 'the event-loop watchdog failed; blocks are no longer traced to a run'),

@@ -5,12 +5,8 @@ import type { LostCommits } from '../file/commit-record.ts'
 import type { FileIdentity } from '../file/file-identity.ts'
 import { FencedError } from '../file/instance.ts'
 import type { CommitFailure, CommitReply, CommitRequest, ReadRequests, ThreadOptions } from './committing-messages.ts'
+import { committingWorkerUrl } from './committing-worker-url.ts'
 import type { ReadingReply, ReadingRequest } from '../reading/reading-messages.ts'
-
-const entry = new URL(
-  import.meta.url.endsWith('.ts') ? './committing-worker.ts' : './committing-worker.js',
-  import.meta.url,
-)
 
 export class CommittingThreadHandle {
   readonly #worker: Worker
@@ -24,7 +20,7 @@ export class CommittingThreadHandle {
   #identity: FileIdentity | undefined
 
   private constructor(options: ThreadOptions, onWaiting: (message: string) => void) {
-    this.#worker = new Worker(entry, {
+    this.#worker = new Worker(committingWorkerUrl, {
       name: 'holdfast-write', // thread name in top -H
       workerData: options,
       execArgv: [],

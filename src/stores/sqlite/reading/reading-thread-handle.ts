@@ -7,8 +7,7 @@ import { READY, type ReadingFault, type ReadingReply, type ReadingRequest } from
 import type { Readings } from './readings.ts'
 import type { LogPage, PageRequest } from './log-page.ts'
 import { PageMemory } from './page-memory.ts'
-
-const entry = new URL(import.meta.url.endsWith('.ts') ? './reading-worker.ts' : './reading-worker.js', import.meta.url)
+import { readingWorkerUrl } from './reading-worker-url.ts'
 
 /** Thread name, as in `top -H`. */
 export const READING_THREAD = 'holdfast-read'
@@ -165,7 +164,7 @@ export class ReadingThreadHandle {
   }
 
   #started(): Worker {
-    const worker = new Worker(entry, {
+    const worker = new Worker(readingWorkerUrl, {
       name: READING_THREAD,
       workerData: { path: this.#path },
       execArgv: [],
