@@ -1,4 +1,4 @@
-/** `npm run build`: compiles src/ to dist/ with tsc, file by file, and console/ to dist/console. */
+/** `npm run build`: compiles src/ to dist/ with tsc, joins what a server loads first, and builds console/ into dist/console. */
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, Failure, root, runSteps } from './command.ts'
@@ -10,6 +10,7 @@ const program = join(dist, 'cli', 'main.js')
 runSteps('build', [
   { name: 'clean', run: () => rmSync(dist, { recursive: true, force: true }) },
   { name: 'compile', run: () => void command(['tsc', '-p', 'tsconfig.build.json']) },
+  { name: 'join', run: () => command(['node', 'scripts/join-modules.ts', dist]).trim() },
   { name: 'console', run: () => void command(['node', 'scripts/build-console.ts']) },
   { name: 'executable', run: makeExecutable },
   { name: 'specifiers', run: checkSpecifiers },
