@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /** The command line: checks the Node it runs on, then executes a command. In a checkout, `main.mjs` starts it. */
-import * as module from 'node:module'
+import { keepCompiledCode } from './compile-cache.ts'
 import { checkNodeVersion } from './node-version.ts'
 
 const problem = checkNodeVersion(process.versions.node)
 if (problem === undefined) {
-  module.enableCompileCache() // halves the time of later starts
+  keepCompiledCode()
   // Not earlier: the commands import modules that do not load on an old Node.
   const { runCommand } = await import('./run-command.ts')
   const { UNREAD } = await import('./exit-codes.ts')
