@@ -174,17 +174,19 @@ describe('a sleep', () => {
         subject(
           async function* (_, { sleep }) {
             yield 'a'
-            await sleep(600)
+            await sleep(500)
+            // Awake, when the deadline would have passed with the sleep.
+            await new Promise<void>((resolve) => void clock.startTimer(resolve, 250))
             yield 'b'
             await sleep(1200)
             yield 'c'
           },
-          { limits: { runIdleTimeoutMs: 200, runTimeoutMs: 500 } },
+          { limits: { runIdleTimeoutMs: 300, runTimeoutMs: 500 } },
         ),
       ],
     })
     const id = await node.start('subject')
-    await clock.pass(1800)
+    await clock.pass(1950)
     const log = await node.ended(id)
     expect(log.at(-1)!.type).toBe('run.completed')
     expect(textOf(log)).toBe('abc')
