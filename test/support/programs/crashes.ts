@@ -11,7 +11,7 @@ import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
 import { ManualClock } from '../manual-clock.ts'
 import { Connection, openNode, readEvents, type TestNode } from '../node.ts'
-import { answerTo, type Node, type Program, receipt } from './program.ts'
+import { answerTo, failureOf, type Node, type Program, receipt } from './program.ts'
 
 const LEASE_MS = 150
 /** How long new work waits for recorded work: longer than everything a program may do in between. */
@@ -19,7 +19,7 @@ const REPLAY_WAIT_MS = 60
 /** Time that passes between two looks at a run. */
 const LOOK_MS = 10
 /** A run that has not ended by then never does. */
-const LOOKS_MAX = 1000
+const LOOKS_MAX = 10_000
 
 export interface Life {
   readonly program: Program
@@ -158,6 +158,9 @@ function subjectOf(program: Program, interpreter: Interpreter): Component {
   })
 }
 
+/** A step or call that may fail. */
+type Failing = Extract<Node, { fails: boolean }>
+
 class Interpreter {
   readonly #world: Effects
   readonly #life: Living
@@ -193,11 +196,18 @@ class Interpreter {
         return this.#tool(node, context)
       case 'step': {
         const options = node.key === undefined ? {} : { key: node.key }
-        return context.step(node.name, () => this.#all(node.body, context), options)
+        const body = async (): Promise<unknown> => this.#throwIf(node, await this.#all(node.body, context))
+        return this.#caught(node, context.step(node.name, body, options))
       }
       case 'call': {
-        const component = agent<unknown>({ id: node.name, run: (_, inner) => this.aloud(node.body, inner) })
-        return context.call(component, node.input)
+        const interpreter = this
+        const component = agent<unknown>({
+          id: node.name,
+          async *run(_, inner) {
+            return interpreter.#throwIf(node, yield* interpreter.aloud(node.body, inner))
+          },
+        })
+        return this.#caught(node, context.call(component, node.input))
       }
       case 'ask': {
         const given = await context.ask(node.prompt)
@@ -230,6 +240,21 @@ class Interpreter {
     } catch (thrown) {
       if (input >= 0 || !(thrown instanceof WorkError || thrown instanceof RangeError)) throw thrown
       this.#check(thrown.message, expected)
+      return `caught ${thrown.message}`
+    }
+  }
+
+  #throwIf({ name, fails }: Failing, results: unknown): unknown {
+    if (fails) throw new RangeError(failureOf(name))
+    return results
+  }
+
+  async #caught({ name, fails }: Failing, work: Promise<unknown>): Promise<unknown> {
+    try {
+      return await work
+    } catch (thrown) {
+      if (!fails || !(thrown instanceof WorkError || thrown instanceof RangeError)) throw thrown
+      this.#check(thrown.message, failureOf(name))
       return `caught ${thrown.message}`
     }
   }

@@ -3,8 +3,21 @@ import fc from 'fast-check'
 
 export type Node =
   | { readonly do: 'tool'; readonly name: string; readonly input: number; readonly idempotent: boolean }
-  | { readonly do: 'step'; readonly name: string; readonly key?: string; readonly body: Program }
-  | { readonly do: 'call'; readonly name: string; readonly input: number; readonly body: Program }
+  | {
+      readonly do: 'step'
+      readonly name: string
+      readonly key?: string
+      readonly body: Program
+      /** Throws after its body, which the program catches. */
+      readonly fails: boolean
+    }
+  | {
+      readonly do: 'call'
+      readonly name: string
+      readonly input: number
+      readonly body: Program
+      readonly fails: boolean
+    }
   | { readonly do: 'ask'; readonly prompt: string }
   | { readonly do: 'say'; readonly text: string }
   | { readonly do: 'sleep'; readonly ms: number }
@@ -15,6 +28,11 @@ export type Program = readonly Node[]
 /** A tool's result: a receipt that identifies the call. A negative input fails, which the program catches. */
 export function receipt(name: string, input: number): string {
   return `${name}(${input})`
+}
+
+/** Message of the error of a step or call that fails. */
+export function failureOf(name: string): string {
+  return `${name} failed`
 }
 
 export function answerTo(prompt: string): string {
@@ -29,7 +47,7 @@ export function outcome(program: Program): unknown[] {
         return node.input < 0 ? `caught ${receipt(node.name, node.input)}` : receipt(node.name, node.input)
       case 'step':
       case 'call':
-        return outcome(node.body)
+        return node.fails ? `caught ${failureOf(node.name)}` : outcome(node.body)
       case 'ask':
         return answerTo(node.prompt)
       case 'parallel':
@@ -55,10 +73,13 @@ export function effectsOf(program: Program): string[] {
 const name = fc.constantFrom('a', 'b')
 const input = fc.integer({ min: -1, max: 2 })
 
+/** A second is recorded; shorter sleeps are not. */
+const ms = fc.oneof({ weight: 2, arbitrary: fc.integer({ min: 0, max: 3 }) }, fc.constant(1000))
+
 const leaf: fc.Arbitrary<Node> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('tool' as const), name, input, idempotent: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('ask' as const), prompt: fc.constantFrom('P?', 'Q?') }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('sleep' as const), ms: fc.integer({ min: 0, max: 3 }) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('sleep' as const), ms }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('say' as const), text: fc.constantFrom('x', 'y') }) },
 )
 
@@ -69,11 +90,13 @@ function programs(depth: number, size: number): fc.Arbitrary<Program> {
   })
 }
 
+const fails = fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true))
+
 function nested(depth: number): fc.Arbitrary<Node> {
   const body = programs(depth - 1, 3)
   return fc.oneof(
-    fc.record({ do: fc.constant('step' as const), name, body }),
-    fc.record({ do: fc.constant('call' as const), name, input, body }),
+    fc.record({ do: fc.constant('step' as const), name, body, fails }),
+    fc.record({ do: fc.constant('call' as const), name, input, body, fails }),
     fc.record({
       do: fc.constant('parallel' as const),
       branches: fc.array(programs(depth - 1, 2), { minLength: 2, maxLength: 3 }),
