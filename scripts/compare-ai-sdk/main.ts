@@ -44,9 +44,9 @@ process.exit()
 async function figuresOf(): Promise<string> {
   const load = loadavg()[0]!.toFixed(1)
   const measured = peers.filter(({ name }) => MEASURED.includes(name))
-  const figures = await measurePeers(measured, ROUNDS)
-  const table = speedTable(figures)
-  const ratios = ratioTable(figures)
+  const rounds = await measurePeers(measured, ROUNDS)
+  const table = speedTable(rounds)
+  const ratios = ratioTable(rounds)
   console.log(`${table}\n\n${ratios}`)
   return `## What a word costs
 

@@ -33,7 +33,7 @@ test('event loop: the log names the run that blocks it, and /health reports its 
     linesOf(server).find(({ msg, run }) => String(msg).startsWith(message) && run === id)
   // The watchdog starts some time after the server and so may miss the first runs. On a starved machine another block, of no run, may
   // follow and take the place of the last one.
-  const { during, after, health } = await until(
+  const report = await until(
     'the watchdog, the log and /health report one block',
     async () => {
       const { id } = await startRun(server, '3000', { component: 'blocker' })
@@ -46,12 +46,12 @@ test('event loop: the log names the run that blocks it, and /health reports its 
     },
     WITHIN,
   )
-  expect(during).toMatchObject({ component: 'blocker', level: 40 })
-  expect((during['frames'] as string[]).join('\n')).toMatch(/^spin .*blocker\.ts:\d+$/m)
-  expect(String(during['time']) < String(after['time'])).toBe(true)
-  expect(health.blocks).toBeGreaterThan(0)
-  expect(health.delayMs).toBeGreaterThan(1000)
-  expect(health.lastBlock!.component).toBe('blocker')
+  expect(report.during).toMatchObject({ component: 'blocker', level: 40 })
+  expect((report.during['frames'] as string[]).join('\n')).toMatch(/^spin .*blocker\.ts:\d+$/m)
+  expect(String(report.during['time']) < String(report.after['time'])).toBe(true)
+  expect(report.health.blocks).toBeGreaterThan(0)
+  expect(report.health.delayMs).toBeGreaterThan(1000)
+  expect(report.health.lastBlock!.component).toBe('blocker')
 })
 
 test('event loop: without a watchdog the log reports that it was blocked, but not by which run', async () => {

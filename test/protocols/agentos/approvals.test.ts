@@ -110,7 +110,7 @@ test("[SEC-1] AgentOS approvals: another principal's approvals do not exist", as
   const server = await serveAgentOs({ auth: { keys } })
   const as = (token: string, init: RequestInit = {}): RequestInit => ({
     ...init,
-    headers: { ...init.headers, authorization: `Bearer ${token}` },
+    headers: { ...(init.headers as Record<string, string> | undefined), authorization: `Bearer ${token}` },
   })
   const { run } = idsOf(await stream(server, '/agents/clerk/runs', { message: 'send' }, { token: ann! }))
   const [{ id }] = (await getJson(server, '/approvals', as(ann!))).body.data

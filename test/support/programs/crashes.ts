@@ -200,11 +200,12 @@ class Interpreter {
         return this.#caught(node, context.step(node.name, body, options))
       }
       case 'call': {
-        const interpreter = this
+        const body = (inner: RunContext): ReturnType<typeof this.aloud> => this.aloud(node.body, inner)
+        const outcome = (value: unknown): unknown => this.#throwIf(node, value)
         const component = agent<unknown>({
           id: node.name,
           async *run(_, inner) {
-            return interpreter.#throwIf(node, yield* interpreter.aloud(node.body, inner))
+            return outcome(yield* body(inner))
           },
         })
         return this.#caught(node, context.call(component, node.input))

@@ -66,7 +66,7 @@ export function pendingOf({ waiting = [], updatedAt }: Run): readonly Approval[]
 }
 
 /** Names the run and the question, in characters that clients put into paths unescaped. */
-export function approvalId(run: Run, { id }: Question): string {
+function approvalId(run: Run, { id }: Question): string {
   return Buffer.from(JSON.stringify([run.id, id])).toString('base64url')
 }
 
