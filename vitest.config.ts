@@ -39,7 +39,7 @@ const MOUNTED = [
   'test/protocols/native/{events,runs,event-cursors}.test.ts',
   'test/protocols/agentos/{runs,resume,socket}.test.ts',
   'test/protocols/openai/{responses,errors}.test.ts',
-  'test/protocols/ai-sdk/{chat,history,socket,workflow-transport}.test.ts',
+  'test/protocols/ai-sdk/{chat,history,transport,socket,workflow-transport}.test.ts',
   'test/protocols/ag-ui/{agent,re-attach}.test.ts',
   'test/protocols/a2a/{resume,rest,send,cards,official-client}.test.ts',
 ]

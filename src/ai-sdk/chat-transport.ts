@@ -2,7 +2,7 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from 'ai'
 import { type HeaderSource, headersFrom } from '../client/header-source.ts'
 import { Backoff, type OnProblem } from '../client/backoff.ts'
-import { ApiError, type ClientError, ConnectionError } from '../client/errors.ts'
+import { ApiError, ClientError, ConnectionError } from '../client/errors.ts'
 import { eventsIn, piecesOf, type WaitForPiece } from '../sse/read.ts'
 import { type Heard, StreamTabs } from './stream-tabs.ts'
 
@@ -197,13 +197,14 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
 
   async #retry(backoff: Backoff, request: Request): Promise<Response> {
     for (;;) {
-      const failure = await this.#ask(request)
-      if (failure instanceof Response) {
+      const answer = await this.#ask(request)
+      // Not `instanceof Response`: frameworks such as Hono replace the global class, and `fetch` keeps returning the original one.
+      if (!(answer instanceof ClientError)) {
         backoff.alive()
-        return failure
+        return answer
       }
-      if (!failure.retryable) throw failure
-      await backoff.pause(failure, request.signal)
+      if (!answer.retryable) throw answer
+      await backoff.pause(answer, request.signal)
     }
   }
 

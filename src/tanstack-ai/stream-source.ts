@@ -9,7 +9,7 @@ export interface StreamSource {
 }
 
 export function toStreamSource(source: Request | StreamSource): Required<StreamSource> {
-  const { runId, offset = null } = source instanceof Request ? sourceOf(source) : source
+  const { runId, offset = null } = 'runId' in source ? source : sourceOf(source)
   if (runId === '' || /[\r\n]/.test(runId))
     throw new Error(`the run id ${JSON.stringify(runId)} must not be empty nor have line breaks`)
   return { runId, offset }

@@ -75,7 +75,7 @@ export class BackgroundResponse {
   async #respond(creation: CreationRequest): Promise<Response> {
     this.#api = new ResponseApi(this.#sdk, creation)
     const started = await this.#start(this.#api)
-    if (started instanceof Response) return started
+    if (!('id' in started)) return started
     this.#id = started.id
     const events = this.#watched(this.#follow(this.#api, started, this.#context.signal))
     const first = await events.next() // read before reporting success: the response may be gone
@@ -88,7 +88,7 @@ export class BackgroundResponse {
     let started: StartedResponse | undefined
     const start = async (): Promise<{ response: string }> => {
       const answer = await api.start(this.#context.signal)
-      if (answer instanceof Response) {
+      if (!('id' in answer)) {
         refusal = answer
         throw new WorkError({
           code: 'agent_failed',

@@ -26,7 +26,8 @@ export interface StartedResponse {
 
 /** Undefined for any other request. */
 export function creationOf(input: string | URL | Request, init: RequestInit = {}): CreationRequest | undefined {
-  if (input instanceof Request || init.method !== 'POST' || typeof init.body !== 'string') return undefined
+  const isAddress = typeof input === 'string' || input instanceof URL
+  if (!isAddress || init.method !== 'POST' || typeof init.body !== 'string') return undefined
   const url = new URL(input)
   if (!url.pathname.endsWith('/responses')) return undefined
   const body = JSON.parse(init.body) as Record<string, unknown>
