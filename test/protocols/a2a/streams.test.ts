@@ -212,9 +212,9 @@ test('[O-17] A2A: each event is sent once, encoded once, in camel case, with nam
   const opened = stream(server.agent(), 'text 20; artifact file 1')
   const updates = await drained(opened)
   vi.restoreAllMocks()
-  // Once for the log, and once for the wire.
+  // Once for the log, and at most once for the wire: most frames copy the JSON of the log.
   for (let piece = 0; piece < 20; piece++)
-    expect(encoded.filter((text) => text?.includes(`[${piece}]`))).toHaveLength(2)
+    expect([1, 2]).toContain(encoded.filter((text) => text?.includes(`[${piece}]`)).length)
   const wire = Buffer.concat(opened.frames).toString()
   expect(wire).not.toMatch(/"[a-z]+_[a-z_]+":/)
   for (const state of wire.match(/"state":"[^"]*"/g)!) expect(state).toMatch(/"TASK_STATE_[A-Z_]+"/)
