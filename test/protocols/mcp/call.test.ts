@@ -47,7 +47,7 @@ describe('MCP: every component is a tool', () => {
       expect(refused).toMatchObject({ isError: true })
       expect(textOf(refused)).toMatch(/\ba\b/)
       expect(await client.callTool({ name: 'echo', arguments: {} })).toMatchObject({ isError: true })
-      await expect(client.callTool({ name: 'nobody', arguments: {} })).rejects.toThrow('no component')
+      await expect(client.callTool({ name: 'nobody', arguments: {} })).rejects.toThrow('component "nobody" not found')
     }
     expect((await server.service.list(localPrincipal)).runs).toEqual([])
   })
