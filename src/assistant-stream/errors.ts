@@ -5,8 +5,8 @@ export class StreamStoreError extends Error {
   override readonly name = 'ResumableStreamError'
   readonly code: 'missing' | 'finalized' | 'invalid-id'
 
-  constructor(code: StreamStoreError['code'], message: string) {
-    super(message)
+  constructor(code: StreamStoreError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
     this.code = code
   }
 }

@@ -124,7 +124,13 @@ export function openResumableStreamStore(
         throw writtenElsewhere(streamId)
       }
       refresh(own)
-      await own.writer.append(toPieces(chunk))
+      try {
+        await own.writer.append(toPieces(chunk))
+      } catch (cause) {
+        // A stopped run ends before its writer hears of it.
+        if ((await find(streamId)).status === 'streaming') throw cause
+        throw new StreamStoreError('finalized', `Stream already finalized: ${streamId}`, { cause })
+      }
     },
 
     async finalize(streamId, status, error, lease) {
