@@ -37,7 +37,7 @@ function declaredFields(): Map<string, string[]> {
 }
 
 describe('docs/events.md', () => {
-  const rows = rowsOf(['type', 'effect', 'by', 'data', 'says'])
+  const rows = rowsOf(['type', 'effect', 'written by', 'data', 'meaning'])
 
   test('lists every event type of the table, and no other', () => {
     expect(rows.map(([type]) => type)).toEqual(types.map((type) => `\`${type}\``))
@@ -45,7 +45,7 @@ describe('docs/events.md', () => {
 
   test('has the effect of every type on its run, and whether an agent may emit it', () => {
     const documented = rows.map(([type, effect, by]) => [type!.slice(1, -1), effect, by])
-    const actual = types.map((type) => [type, eventTable[type].effect, eventTable[type].agent ? 'agent' : 'runner'])
+    const actual = types.map((type) => [type, eventTable[type].effect, eventTable[type].agent ? 'agent' : 'Holdfast'])
     expect(documented).toEqual(actual)
   })
 
@@ -61,7 +61,7 @@ describe('docs/events.md', () => {
     const stream = readFileSync(new URL('../../http/response/stream.ts', import.meta.url), 'utf8')
     const kinds = [...stream.matchAll(/readonly kind: '(\w+)'/g)].map(([, kind]) => `\`stream.${kind}\``)
     expect(kinds.length).toBeGreaterThan(0)
-    expect(rowsOf(['event', 'data', 'says']).map(([event]) => event)).toEqual(kinds)
+    expect(rowsOf(['event', 'data', 'meaning']).map(([event]) => event)).toEqual(kinds)
   })
 
   test('has a description in every row', () => {
