@@ -26,7 +26,8 @@ import { type RunOutcome, RunReader } from './delivery/run-reader.ts'
 import { RunCounts } from './runtime/run-counts.ts'
 import { HealthMonitor, type ServiceHealth, type ServiceLoad } from './runtime/service-health.ts'
 import { SessionRunWatch } from './sessions/session-run-watch.ts'
-import type { Share, ShareRequest, ShareLinks } from './access/share-links.ts'
+import { type Share, type ShareRequest, type ShareLinks, SHARES } from './access/share-links.ts'
+import { DOCUMENT_BYTES } from './model/storage-usage.ts'
 import { type StartedRun, RunStarter } from './scheduling/run-starter.ts'
 import type { StoredRunPage, Store, StoredRun } from './ports/store.ts'
 import type { Sink, Subscription } from './delivery/subscription.ts'
@@ -223,7 +224,9 @@ export class Service {
     request: ShareRequest,
   ): Promise<{ readonly share: Share; readonly token: string }> {
     const { run } = await this.#access.own(principal, id, 'share')
-    return this.#requireShares().create(run.owner, id, request)
+    const shares = this.#requireShares()
+    await this.#storeUnverified(principal, 0, SHARES)
+    return shares.create(run.owner, id, request)
   }
 
   async shares(principal: Principal, id: string): Promise<readonly Share[]> {
@@ -283,7 +286,10 @@ export class Service {
   documents(principal: Principal): OwnedDocuments {
     return new OwnedDocuments(this.#store.documents, ownerKey(principal), this.limits, {
       require: (action) => this.#access.requireSome(principal, action),
-      admit: (owner, bytes, before) => this.#quotas.storeDocument(owner, bytes, before),
+      admit: async (owner, bytes, before, collection) => {
+        await this.#quotas.storeDocument(owner, bytes, before)
+        await this.#storeUnverified(principal, bytes, collection)
+      },
       redactor: this.#deps.redactor,
     })
   }
@@ -387,6 +393,17 @@ export class Service {
     await this.#dispatcher.drain()
     this.#reader.close()
     this.#access.close()
+  }
+
+  /** Counts a document of a caller whose credential no upstream has accepted. */
+  async #storeUnverified(principal: Principal, bytes: number, collection: string): Promise<void> {
+    if (principal.unverified === undefined) return
+    await this.#deps.callerCredentials?.unverified.storage.admit({
+      owner: ownerKey(principal),
+      network: principal.unverified.network,
+      bytes: bytes + DOCUMENT_BYTES,
+      collections: [collection],
+    })
   }
 
   #requireShares(): ShareLinks {

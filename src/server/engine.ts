@@ -145,6 +145,13 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       })
       background.later(async () => loadExecution())
       background.later(() => mounts.loadAll().catch(() => {})) // a request that needs the protocol gets the error
+      const { callerCredentials } = security
+      if (callerCredentials !== undefined)
+        background.later(async () => {
+          const { UnverifiedOwners } = await import('./retention/unverified-owners.ts')
+          const owners = new UnverifiedOwners({ store, callers: callerCredentials.unverified, clock, logger })
+          background.beforeDrain(() => owners.close())
+        })
       if (paths.has('durable-streams'))
         background.later(async () => {
           const { ExpiredStreams } = await import('../protocols/durable-streams/requests/expired-streams.ts')
@@ -189,7 +196,7 @@ function openSources(
   const sources = sourcesIn(components)
   if (credentials !== undefined) credentials.unverified.onRefused = (network) => rate.countWrong(network)
   const accept = async (run: Pick<Run, 'id' | 'owner'>): Promise<void> => {
-    credentials?.unverified.accept(run)
+    await credentials?.unverified.accept(run)
     const credential = await credentials?.of(run)
     if (credential !== undefined) rate.remember(credential.reveal())
   }
@@ -197,7 +204,11 @@ function openSources(
     source.attach?.({
       credentialOf: async (run) => credentials?.of(run),
       onVerdict: (run, verdict) =>
-        verdict === 'refused' ? credentials?.unverified.refuse(run) : void accept(run).catch(() => {}), // the next request of the caller finds out
+        verdict === 'refused'
+          ? credentials?.unverified.refuse(run)
+          : accept(run).catch((cause: unknown) => {
+              deps.logger.warn({ run: run.id, err: cause }, 'failed to record that an upstream accepted a credential')
+            }),
     })
   return new ComponentSources({ ...deps, sources, fixed: componentsIn(components) })
 }

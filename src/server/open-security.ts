@@ -4,6 +4,7 @@ import { CallerCredentials } from '../core/access/caller-credentials.ts'
 import { CredentialWatch } from '../core/access/credential-watch.ts'
 import { ShareLinks } from '../core/access/share-links.ts'
 import { UnverifiedCallers } from '../core/access/unverified-callers.ts'
+import { UnverifiedStorage } from '../core/access/unverified-storage.ts'
 import { HoldfastError } from '../core/model/errors.ts'
 import type { Limits } from '../core/model/limits.ts'
 import type { Authenticator } from '../core/model/principal.ts'
@@ -44,7 +45,7 @@ export async function openSecurity(
 ): Promise<Security> {
   const { store } = options
   const secrets = secretsFor(options)
-  const unverified = new UnverifiedCallers(limits, clock)
+  const unverified = new UnverifiedCallers(limits, clock, new UnverifiedStorage(store, clock))
   const checked = await authenticatorFor(options, clock, secrets, unverified)
   const audit = new Audit(clock, [
     ...(checked.scheme === 'none' ? [] : [loggedAudit(logger)]),
@@ -74,7 +75,7 @@ async function authenticatorFor(
   return hostAuthenticator(authenticate, others.scheme === 'none' ? undefined : others)
 }
 
-/** Whether upstreams get the credentials of callers. Throws if they should but authentication provides none. */
+/** Whether upstreams get the credentials of callers. Throws unless authentication provides them and an upstream verifies them. */
 function forwardsCredentials({ auth = {}, components }: EngineOptions): boolean {
   const isOn = 'passthrough' in auth && auth.passthrough === true
   const source = sourcesIn(components).find((each) => each.forwardsCredentials === true)
@@ -82,6 +83,11 @@ function forwardsCredentials({ auth = {}, components }: EngineOptions): boolean 
     throw new HoldfastError(
       'invalid_request',
       `the upstream ${source.name} gets the caller's credential, which this server only has with auth: { passthrough: true }`,
+    )
+  if (isOn && source === undefined)
+    throw new HoldfastError(
+      'invalid_request',
+      'with auth: { passthrough: true } an upstream must verify the credentials of callers, and none gets them: set forwardCredential, or leave out the keys of an upstream (--auth passthrough)',
     )
   return isOn
 }

@@ -1,9 +1,8 @@
 /** `--auth passthrough`: a credential that no upstream has accepted yet gets the limits of its address. */
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { UnverifiedCallers } from '../../src/core/access/unverified-callers.ts'
+import { UnverifiedStorage } from '../../src/core/access/unverified-storage.ts'
 import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
@@ -11,25 +10,7 @@ import { createMemoryStore } from '../../src/stores/memory.ts'
 import { serveInProcess } from '../support/in-process.ts'
 import { stillClock } from '../support/still-clock.ts'
 import { until } from '../support/until.ts'
-import { chunk, sse } from './chat-server.ts'
-
-/** Accepts keys that begin with `good`, refuses others, and does not answer those that begin with `slow`. */
-async function startJudge(): Promise<string> {
-  const server = createServer((request, response) => {
-    const [, key = ''] = request.headers.authorization?.split(' ') ?? []
-    request.resume().on('end', () => {
-      if (key.startsWith('slow')) return
-      if (request.url === '/v1/public') return void response.end('{}')
-      if (!key.startsWith('good')) return void response.writeHead(401).end('{"error":{"message":"wrong key"}}')
-      response
-        .writeHead(200, { 'content-type': 'text/event-stream' })
-        .end(sse(chunk({ content: 'hi' }), chunk({}, 'stop'), '[DONE]'))
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-}
+import { startJudge } from './judge-server.ts'
 
 async function serve(limits: Partial<Limits>): Promise<Server> {
   const options = { models: ['m'], forwardCredential: true, passthrough: 'prefix' } as const
@@ -132,10 +113,14 @@ test('[SEC-2] gateway, --auth passthrough: a passed request that succeeds verifi
   expect(await ask(server, 'invented', '/runs')).toBe(429)
 })
 
-test('[SEC-2] the accepted credentials of unverified callers are bounded, and runs without a verdict stop counting', () => {
+test('[SEC-2] the accepted credentials of unverified callers are bounded, and runs without a verdict stop counting', async () => {
   const clock = createFakeClock('2026-01-01T00:00:00.000Z')
-  const callers = new UnverifiedCallers({ ...defaultLimits, maxRunsPerPrincipal: 1 }, clock)
-  for (let count = 0; count <= 10_000; count++) callers.accept({ id: `r${count}`, owner: `o${count}` })
+  const callers = new UnverifiedCallers(
+    { ...defaultLimits, maxRunsPerPrincipal: 1 },
+    clock,
+    new UnverifiedStorage(createMemoryStore(), clock),
+  )
+  for (let count = 0; count <= 10_000; count++) await callers.accept({ id: `r${count}`, owner: `o${count}` })
   expect([callers.isAccepted('o0'), callers.isAccepted('o1'), callers.isAccepted('o10000')]).toEqual([
     false,
     true,

@@ -28,7 +28,7 @@ export function hidingCredential(component: Component, host: () => SourceHost | 
     async *run(input, context) {
       const credential = await credentialOf(host(), context)
       const work = component.run(input, hidingContext(context, credential)) as Output<unknown>
-      const judge = (verdict: 'accepted' | 'refused'): void =>
+      const judge = async (verdict: 'accepted' | 'refused'): Promise<void> =>
         host()?.onVerdict?.(startedRun(context.runId, context.owner), verdict)
       return yield* judged(cleaned(work, credential), judge)
     },
@@ -36,18 +36,21 @@ export function hidingCredential(component: Component, host: () => SourceHost | 
 }
 
 /** Any output of an upstream means that it has accepted the credential. */
-async function* judged<Result>(work: Output<Result>, judge: (verdict: 'accepted' | 'refused') => void): Output<Result> {
+async function* judged<Result>(
+  work: Output<Result>,
+  judge: (verdict: 'accepted' | 'refused') => Promise<void>,
+): Output<Result> {
   let isJudged = false
   try {
     for (;;) {
       const { done, value } = await work.next()
-      if (!isJudged) judge('accepted')
+      if (!isJudged) await judge('accepted')
       isJudged = true
       if (done === true) return value
       yield value
     }
   } catch (thrown) {
-    if (thrown instanceof WorkError && isUnauthorized(thrown.failure)) judge('refused')
+    if (thrown instanceof WorkError && isUnauthorized(thrown.failure)) await judge('refused')
     throw thrown
   } finally {
     await work.return(undefined as Result)

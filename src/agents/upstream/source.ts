@@ -130,7 +130,12 @@ export class UpstreamSource implements ComponentSource {
       ...(limits !== undefined && { limits }),
       ...(onBusySession !== undefined && { onBusySession }),
       headersFor: (context) => this.#headersFor(context),
-      upstream: { protocol: this.#kind.protocol, name: this.name, id: alias },
+      upstream: {
+        protocol: this.#kind.protocol,
+        name: this.name,
+        id: alias,
+        ...(this.forwardsCredentials && { verifiesCaller: true as const }),
+      },
       pool: this.#pool,
       assertAdmits: () => this.#assertAdmits(),
     })

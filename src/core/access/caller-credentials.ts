@@ -6,7 +6,7 @@ import type { UnverifiedCallers } from './unverified-callers.ts'
 
 type RunKey = { readonly id: string; readonly owner: string }
 
-const COLLECTION = 'caller-credential'
+export const CREDENTIALS = 'caller-credential'
 /** Maximum credentials in memory. Beyond it, the oldest are read from the store, or lost if there is no key. */
 const KEPT_MAX = 20_000
 
@@ -30,14 +30,14 @@ export class CallerCredentials {
     if (this.#kept.size > KEPT_MAX) this.#kept.delete(oldest!)
     if (this.#box === undefined) return
     const sealed = this.#box.seal(credential.reveal(), contextOf(id))
-    await this.#documents.put({ owner, collection: COLLECTION, id, body: { sealed } })
+    await this.#documents.put({ owner, collection: CREDENTIALS, id, body: { sealed } })
   }
 
   /** Undefined if the credential was not kept or can no longer be decrypted. */
   async of({ id, owner }: RunKey): Promise<CallerCredential | undefined> {
     const known = this.#kept.get(id)
     if (known !== undefined || this.#box === undefined) return known
-    const { sealed } = ((await this.#documents.get(owner, COLLECTION, id))?.body ?? {}) as { sealed?: unknown }
+    const { sealed } = ((await this.#documents.get(owner, CREDENTIALS, id))?.body ?? {}) as { sealed?: unknown }
     if (typeof sealed !== 'string') return undefined
     try {
       return new CallerCredential(this.#box.open(sealed, contextOf(id)))
@@ -50,7 +50,7 @@ export class CallerCredentials {
   async drop({ id, owner }: RunKey): Promise<void> {
     this.#kept.delete(id)
     this.unverified.end({ id, owner })
-    if (this.#box !== undefined) await this.#documents.remove(owner, COLLECTION, id)
+    if (this.#box !== undefined) await this.#documents.remove(owner, CREDENTIALS, id)
   }
 }
 

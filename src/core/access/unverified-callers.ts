@@ -5,7 +5,9 @@
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
 import { type Clock, elapsedOf } from '../ports/clock.ts'
+import type { Component } from '../ports/component.ts'
 import { slotsPerPrincipal } from './principal-quotas.ts'
+import type { UnverifiedStorage } from './unverified-storage.ts'
 
 type RunKey = { readonly id: string; readonly owner: string }
 
@@ -22,6 +24,7 @@ const VERIFY_TIMEOUT_MS = 60_000
 const RETRY_MS = 1000
 
 export class UnverifiedCallers {
+  readonly storage: UnverifiedStorage
   readonly #clock: Clock
   readonly #runsMax: number
   /** Keyed hashes of credentials. */
@@ -31,7 +34,8 @@ export class UnverifiedCallers {
   /** Called with the network of a caller whose credential an upstream refused. */
   onRefused: (network: string) => void = () => {}
 
-  constructor(limits: Limits, clock: Clock) {
+  constructor(limits: Limits, clock: Clock, storage: UnverifiedStorage) {
+    this.storage = storage
     this.#clock = clock
     this.#runsMax = slotsPerPrincipal(limits)
   }
@@ -53,12 +57,14 @@ export class UnverifiedCallers {
     this.#pending.set(id, { network, since: elapsedOf(this.#clock) })
   }
 
-  accept({ id, owner }: RunKey): void {
+  /** Resolves when it is durable that the owner was accepted. */
+  async accept({ id, owner }: RunKey): Promise<void> {
     this.#pending.delete(id)
-    this.#accepted.delete(owner)
+    const isKnown = this.#accepted.delete(owner)
     this.#accepted.add(owner)
     const [oldest] = this.#accepted
     if (this.#accepted.size > ACCEPTED_MAX) this.#accepted.delete(oldest!)
+    if (!isKnown) await this.storage.unmark(owner)
   }
 
   refuse({ id, owner }: RunKey): void {
@@ -85,4 +91,17 @@ export class UnverifiedCallers {
       this.#pending.delete(id)
     }
   }
+}
+
+/** Throws `forbidden` for components that do not send the caller's credential to an upstream: nobody would ever verify it. */
+export function assertVerifies({ upstream }: Component): void {
+  if (upstream?.verifiesCaller !== true) throw notAccepted()
+}
+
+/** The error for commands that need an accepted credential. */
+export function notAccepted(): HoldfastError {
+  return new HoldfastError(
+    'forbidden',
+    'no upstream has accepted your credential yet: first start a run of a component whose upstream verifies it',
+  )
 }

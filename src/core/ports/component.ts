@@ -58,6 +58,8 @@ export interface UpstreamInfo {
 }
 
 /** A component's description, available without running it. */
+  /** The upstream gets the credential of the caller, and verifies it. */
+  readonly verifiesCaller?: true
 export type ComponentDescription = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
 
 /** `Input`: what callers send. `Parsed`: what its input schema returns. */

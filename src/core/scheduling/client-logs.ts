@@ -4,6 +4,7 @@
  */
 import type { Access } from '../access/access.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import { notAccepted } from '../access/unverified-callers.ts'
 import type { ViewCache, ViewKind } from '../delivery/view-cache.ts'
 import { SESSIONS } from '../model/document.ts'
 import { HoldfastError } from '../model/errors.ts'
@@ -81,8 +82,7 @@ export class ClientLogs {
   async permitCreate(principal: Principal, component: string): Promise<void> {
     await this.#parts.access.requireStart(principal, component)
     // No upstream checks the credential of a client-written log, so an invented one would never be detected.
-    if (principal.unverified !== undefined)
-      throw new HoldfastError('forbidden', 'no upstream has accepted your credential yet: start a run first')
+    if (principal.unverified !== undefined) throw notAccepted()
   }
 
   /** Creates an empty log, as a paused run. */

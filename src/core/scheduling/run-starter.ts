@@ -9,6 +9,10 @@ import { comesBefore } from '../model/page.ts'
 import type { NodeDeps } from '../ports/node-deps.ts'
 import { limitedAs, type Principal } from '../model/principal.ts'
 import type { PrincipalQuotas } from '../access/principal-quotas.ts'
+import { CREDENTIALS } from '../access/caller-credentials.ts'
+import { assertVerifies } from '../access/unverified-callers.ts'
+import { SESSIONS } from '../model/document.ts'
+import { RUN_BYTES } from '../model/storage-usage.ts'
 import { Admission } from './admission.ts'
 import { type Run, unfinishedStatuses } from '../model/run.ts'
 import type { CreateResult, NewRun, StoredRun } from '../ports/store.ts'
@@ -18,6 +22,9 @@ export interface StartedRun {
   /** False if a run with the idempotency key exists. */
   readonly created: boolean
 }
+
+/** Bytes that a run stores besides its input until an upstream has judged the credential: row, session, credential and failure. */
+const UNVERIFIED_RUN_BYTES = 4 * RUN_BYTES
 
 export class RunStarter {
   readonly #deps: NodeDeps
@@ -40,6 +47,7 @@ export class RunStarter {
   /** `caller`: who acts for the owner. */
   async start(owner: string, request: StartCommand, caller: Principal): Promise<StartedRun> {
     const component = this.#deps.registry.get(request.component)
+    if (caller.unverified !== undefined) assertVerifies(component)
     const policy = request.onBusySession ?? component.onBusySession ?? 'parallel'
     const { draftRun } = await loadExecution()
     const draft = await draftRun(this.#deps, await this.#created.next(), owner, component, request, policy)
@@ -47,6 +55,7 @@ export class RunStarter {
     if (known !== undefined) return this.#started(known, policy, [])
     this.#quotas.takeStart(caller.unverified === undefined ? owner : limitedAs(caller))
     await this.#quotas.storeRun(owner, draft.record.length)
+    await this.#storeUnverified(draft, caller)
     const earlier = policy === 'interrupt' ? await this.#unfinished(draft.run) : []
     const room = this.#dispatcher.reserve(draft.run.id, owner)
     let leaveQueue: (() => void) | undefined
@@ -63,6 +72,16 @@ export class RunStarter {
       leaveQueue?.()
       room?.()
     }
+  }
+
+  async #storeUnverified({ run: { owner }, record }: NewRun, { unverified }: Principal): Promise<void> {
+    if (unverified === undefined) return
+    await this.#deps.callerCredentials?.unverified.storage.admit({
+      owner,
+      network: unverified.network,
+      bytes: record.length + UNVERIFIED_RUN_BYTES,
+      collections: [SESSIONS, CREDENTIALS],
+    })
   }
 
   async #keepCredential(run: Run, { forwarded, unverified }: Principal): Promise<void> {

@@ -29,8 +29,8 @@ export type DocumentChanges = Pick<Partial<DocumentDraft>, 'label' | 'title' | '
 export interface DocumentChecks {
   /** Throws `forbidden` if the caller may not do this. */
   readonly require: (action: 'read' | 'edit') => void
-  /** Throws `quota_exceeded` if the owner may not store a body of this size. */
-  readonly admit: (owner: string, bytes: number, before: BodyBefore) => Promise<void>
+  /** Throws if the owner may not store a body of this size. */
+  readonly admit: (owner: string, bytes: number, before: BodyBefore, collection: string) => Promise<void>
   readonly redactor: Redactor | undefined
 }
 
@@ -76,7 +76,12 @@ export class OwnedDocuments {
     const unredacted = this.#serialized(draft.body)
     const body = redactor === undefined ? unredacted : JSON.stringify(redactor.value(JSON.parse(unredacted)))
     if (!options.beyondQuota)
-      await this.#checks.admit(this.#owner, body.length, () => this.#documents.get(this.#owner, collection, id))
+      await this.#checks.admit(
+        this.#owner,
+        body.length,
+        () => this.#documents.get(this.#owner, collection, id),
+        collection,
+      )
     return this.#documents.put(
       {
         owner: this.#owner,
