@@ -89,6 +89,7 @@ const reads: Readonly<Record<string, (id: string, session: string) => readonly [
   'a resumed OpenAI stream': (id) => [`/v1/responses/${id.replace('run_', 'resp_')}?stream=true&starting_after=3`],
   'an A2A task': (id) => [`/a2a/lab/tasks/${id}`, { headers: A2A_HEADERS }],
   'messages of an AI SDK chat': (_id, session) => [`/ai/lab/chat/${session}/messages`],
+  'frames in the console': (id) => [`/console/api/runs/${id}/frames?as=agentos`],
   'a resumed AG-UI stream': (id) => [`/ag-ui/lab/runs/${id}/events`, { headers: { 'last-event-id': '3' } }],
 }
 

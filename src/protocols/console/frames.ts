@@ -30,20 +30,36 @@ export async function serveFrames(call: Call, service: Service, views: readonly 
   }
   const id = call.params['id']!
   const stored = await service.get(call.principal, id)
-  const fold = await view.open(stored)
-  let text = ''
-  let after = Math.max(START, stored.first - 1)
-  while (text.length < FRAMES_CHARS_MAX && !call.signal.aborted) {
-    const slice = await service.read(call.principal, id, after)
-    if (slice === undefined) break
-    for (const part of textsOf(fold.encode(slice))) {
-      text += part
-      if (text.length > FRAMES_CHARS_MAX) break
-    }
-    after = lastOf(slice)
-    if (slice.closed) break
-  }
+  const text = await textOf(call, service, stored, await view.open(stored))
   const whole = text.length <= FRAMES_CHARS_MAX
   const visible = whole ? text : text.slice(0, Math.max(text.lastIndexOf('\n\n', FRAMES_CHARS_MAX), 0) + 2)
   respondText(call.response, 200, 'text/plain; charset=utf-8', visible, { 'holdfast-whole': String(whole) })
+}
+
+/** Stops when the text is longer than it may be. */
+async function textOf(
+  { principal, signal }: Call,
+  service: Service,
+  { run, first }: StoredRun,
+  encoder: { encode(slice: Slice): Encoded },
+): Promise<string> {
+  const fold = service.views.folds.begin(run.owner)
+  let text = ''
+  try {
+    for (let after = Math.max(START, first - 1); text.length < FRAMES_CHARS_MAX && !signal.aborted;) {
+      fold.signal.throwIfAborted()
+      const slice = await service.read(principal, run.id, after)
+      if (slice === undefined) break
+      for (const part of textsOf(encoder.encode(slice))) {
+        text += part
+        if (text.length > FRAMES_CHARS_MAX) break
+      }
+      after = lastOf(slice)
+      if (slice.closed) break
+      await fold.proceed()
+    }
+    return text
+  } finally {
+    fold.end()
+  }
 }
