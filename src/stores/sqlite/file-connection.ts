@@ -1,6 +1,7 @@
 /** Owns the store's threads, tracks whether the file can be read and written, and reopens it after a failure. */
 import { type HoldfastError, detailOf, storeUnavailable } from '../../core/model/errors.ts'
 import type { Logger } from '../../core/ports/logger.ts'
+import { assertKeepsUp } from './backlog.ts'
 import { CommittingThreadHandle } from './committing/committing-thread-handle.ts'
 import type { FileIdentity } from './file/file-identity.ts'
 import { type CommitListener, GroupCommit } from './committing/group-commit.ts'
@@ -21,7 +22,7 @@ export interface FileConnectionOptions {
   /** Delay between attempts to reopen the file after a failure. */
   readonly reopenIntervalMs: number
   /** Uncompacted log bytes in memory above which starts are refused. */
-  readonly maxBacklogBytes: number
+  readonly maxBacklogBytes: number | undefined
   /** Interval of the checks that the file is in place and that the threads reply. */
   readonly watchIntervalMs: number
   /** Options of the committing threads after the first. */
@@ -39,8 +40,6 @@ export interface FileConnectionListener extends Omit<CommitListener, 'failed'> {
   /** Called when the file was reopened and accepts writes again. */
   reopened(): void
 }
-
-const BACKLOG_RETRY_MS = 1000
 
 export class FileConnection {
   readonly #options: FileConnectionOptions
@@ -144,13 +143,9 @@ export class FileConnection {
     if (reason !== undefined) throw this.#unwritable(reason)
   }
 
-  /** Backpressure: refuses new runs while compaction is behind. Running ones cannot be refused. */
+  /** Refuses new runs while compaction is behind. */
   assertKeepsUp(): void {
-    const bytes = this.#commits.backlogBytes
-    if (bytes <= this.#options.maxBacklogBytes) return
-    throw storeUnavailable(`the store is behind: ${bytes} bytes of its log wait for compaction`, {
-      retryAfterMs: BACKLOG_RETRY_MS,
-    })
+    assertKeepsUp(this.#commits.backlogBytes, this.#options.maxBacklogBytes)
   }
 
   async close(): Promise<void> {

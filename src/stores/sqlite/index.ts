@@ -52,7 +52,7 @@ export async function openSqliteStore(options: OpenSqliteOptions): Promise<Store
     thread,
     clock: options.clock ?? systemClock,
     reopenIntervalMs: options.reopenIntervalMs ?? 1000,
-    maxBacklogBytes: options.maxBacklogBytes ?? 64 * 1024 * 1024,
+    maxBacklogBytes: options.maxBacklogBytes,
     onDamage: (what) => logger.error({ store: lock.path }, what),
     watchIntervalMs: options.watchIntervalMs ?? 1000,
     threadOptions,

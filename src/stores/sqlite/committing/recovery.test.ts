@@ -8,7 +8,10 @@ import { events, type Slice } from '../../../core/model/record.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import { newRun, recordOf, RunWriter } from '../../../testing/fixtures.ts'
 import { openSqliteStore } from '../index.ts'
+import { openDatabase } from '../file/database-file.ts'
 import { migrate } from '../tables/schema.ts'
+import { LogRecovery } from './recovery.ts'
+import { SegmentWrites } from './segment-writes.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
 const CLAIM = { worker: 'worker-1', ttlMs: 60_000 }
@@ -60,8 +63,8 @@ function oldFile(path: string, runs: readonly [number, string][], rows: readonly
       .run(number, id, run.owner, run.component, run.session, TIME, JSON.stringify({ ...run, status: 'running' }))
   }
   for (const [seq, entries] of rows.entries()) {
-    const texts = entries.map(({ id, first, count }) =>
-      Array.from({ length: count }, (_, index) => textRecord(id, first + index)).join(''),
+    const texts = entries.map(({ id, first, count, chars }) =>
+      Array.from({ length: count }, (_, index) => textRecord(id, first + index, chars)).join(''),
     )
     const directory = entries.flatMap(({ number, first, count }, index) => [
       number,
@@ -80,10 +83,12 @@ interface Entry {
   readonly id: string
   readonly first: number
   readonly count: number
+  /** Minimum length of each text. */
+  readonly chars?: number
 }
 
-function textRecord(id: string, index: number): string {
-  return recordOf(id, index, TIME, { type: 'text.delta', data: { text: `${id} ${index}` } })
+function textRecord(id: string, index: number, chars = 0): string {
+  return recordOf(id, index, TIME, { type: 'text.delta', data: { text: `${id} ${index}`.padEnd(chars) } })
 }
 
 describe('[STO-1] [STO-2] recovery', () => {
@@ -182,6 +187,38 @@ describe('[STO-1] [STO-2] recovery', () => {
     expect(events((await store.read('run_long', -1, 1000))!)).toHaveLength(2)
     expect(await store.remove('run_torn')).toBe(true)
     expect(await store.get('run_torn')).toBeUndefined()
+  })
+
+  test('moves a long log in windows of 16 MiB, each one transaction, and goes on after a crash between them', () => {
+    const path = temporaryDatabase()
+    const rows = 40
+    oldFile(
+      path,
+      [[1, 'run_long']],
+      Array.from({ length: rows }, (_, first) => [{ number: 1, id: 'run_long', first, count: 1, chars: 1024 * 1024 }]),
+    )
+    using database = openDatabase(path)
+    const segments = new SegmentWrites(database)
+    const leftAfter: number[] = []
+    const recover = (windows: number): void => {
+      const recovery = new LogRecovery(database, segments, (work) => {
+        if (leftAfter.length === windows) throw new Error('crash')
+        database.exec('BEGIN')
+        work()
+        database.exec('COMMIT')
+        leftAfter.push(
+          Number(database.prepare('SELECT count(*) AS left FROM log WHERE length(data) > 0').get()!['left']),
+        )
+      })
+      recovery.recover()
+    }
+    expect(() => recover(1)).toThrow('crash')
+    recover(Infinity)
+    expect(leftAfter).toEqual([24, 8, 0])
+    expect(database.prepare('SELECT count(*) AS count, max(first) AS last FROM segments').get()).toEqual({
+      count: rows,
+      last: rows - 1,
+    })
   })
 
   test('quarantines an unfinished run whose records are gone', async () => {

@@ -17,6 +17,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connect, connectForReading, openDatabase, reopenDatabase } from './database-file.ts'
 import { openSqliteStore } from '../index.ts'
+import { readJournal } from './journal.ts'
 import { lockFile } from './lock.ts'
 import { APPLICATION_ID, SCHEMA_VERSION } from '../tables/schema.ts'
 
@@ -124,6 +125,37 @@ describe('SQLite: an existing file', () => {
     expect(again.prepare('SELECT count(*) AS rows FROM log').get()).toEqual({ rows: 4000 })
   })
 
+  test('is opened after a crash in the middle of a checkpoint, when its journal is one commit of several pieces', () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'runs.db')
+    const database = openDatabase(path)
+    database.exec('PRAGMA wal_autocheckpoint = 0')
+    fill(database, 0, 4000)
+    const crashed = copyOf(path, join(folder, 'crashed.db'))
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    database.close()
+    checkpointFirstPage(crashed, path)
+    using again = openDatabase(crashed)
+    expect(again.prepare('SELECT count(*) AS rows FROM log').get()).toEqual({ rows: 4000 })
+  })
+
+  test('all pieces of its journal are read', () => {
+    const folder = temporaryFolder()
+    const path = join(folder, 'runs.db')
+    using database = openDatabase(path)
+    const { page_size: pageBytes } = database.prepare('PRAGMA page_size').get() as { page_size: number }
+    const filePages = statSync(path).size / pageBytes
+    database.exec('PRAGMA wal_autocheckpoint = 0')
+    for (let from = 0; from < 4000; from += 500) fill(database, from, 500)
+    expect(statSync(`${path}-wal`).size).toBeGreaterThan(3 * 4 * 1024 * 1024)
+    const { page_count: pages } = database.prepare('PRAGMA page_count').get() as { page_count: number }
+    const journal = readJournal(`${path}-wal`, pageBytes, filePages)
+    expect(journal.pages).toBe(pages)
+    expect([...journal.beyond].toSorted((a, b) => a - b)).toEqual(
+      Array.from({ length: pages - filePages }, (_, at) => filePages + 1 + at),
+    )
+  })
+
   test('is opened although its journal is larger than 2 GiB', () => {
     const crashed = crash(temporaryFolder())
     truncateSync(`${crashed}-wal`, 3 * 1024 ** 3) // sparse, and what a checkpoint would have left behind
@@ -145,15 +177,10 @@ describe('SQLite: an existing file', () => {
   test('is opened after a crash in the middle of a checkpoint, when it is shorter than it says', () => {
     const folder = temporaryFolder()
     const crashed = crash(folder)
-    // A checkpoint that got as far as the first page: the header is new, the pages that it counts are in the journal only.
     const whole = join(folder, 'whole.db')
     copyOf(crashed, whole)
     connect(whole).close()
-    const file = readFileSync(crashed)
-    const pageBytes = file.readUInt16BE(16)
-    readFileSync(whole).copy(file, 0, 0, pageBytes)
-    writeFileSync(crashed, file)
-    expect(statSync(whole).size).toBeGreaterThan(file.length)
+    checkpointFirstPage(crashed, whole)
     using database = openDatabase(crashed)
     expect(database.prepare('SELECT count(*) AS rows FROM log').get()).toEqual({ rows: 250 })
   })
@@ -246,6 +273,14 @@ function crash(folder: string): string {
 function copyOf(path: string, copy: string): string {
   for (const suffix of ['', '-wal']) copyFileSync(path + suffix, copy + suffix)
   return copy
+}
+
+/** A checkpoint that got as far as the first page: the header is new, the pages that it counts are in the journal only. */
+function checkpointFirstPage(path: string, whole: string): void {
+  const file = readFileSync(path)
+  readFileSync(whole).copy(file, 0, 0, file.readUInt16BE(16))
+  writeFileSync(path, file)
+  expect(statSync(whole).size).toBeGreaterThan(file.length)
 }
 
 function overwrite(path: string, from: number, to: number): void {

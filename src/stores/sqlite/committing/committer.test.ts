@@ -1,0 +1,59 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryDatabase } from '../../../../test/support/temporary.ts'
+import { recordOf } from '../../../testing/fixtures.ts'
+import type { CommitRequest } from './committing-messages.ts'
+import { Committer } from './committer.ts'
+import { SEGMENT_BYTES } from '../tables/segment.ts'
+
+const IDLE: CommitRequest = {
+  data: new Uint8Array(0),
+  directory: new Int32Array(0),
+  rows: [],
+  ended: [],
+  trimmed: [],
+  quarantined: [],
+  removed: [],
+  documents: [],
+  compact: 'share',
+}
+
+function committer(): Committer {
+  const options = { path: temporaryDatabase(), token: 'token', reopen: undefined, walWarningBytes: Infinity }
+  const opened = new Committer({ ...options, readerTimeoutMs: 0 }, () => {})
+  onTestFinished(() => opened.close())
+  return opened
+}
+
+/** One record of each run. */
+function firstRecords(runs: readonly number[], chars: number): CommitRequest {
+  const records = runs.map((run) =>
+    Buffer.from(
+      recordOf(`run_${run}`, 0, '2026-01-01T00:00:00.000Z', {
+        type: 'text.delta',
+        data: { text: 'x'.repeat(chars) },
+      }),
+    ),
+  )
+  const directory = runs.flatMap((run, at) => [run, 0, 1, records[at]!.length])
+  return { ...IDLE, data: Buffer.concat(records), directory: Int32Array.from(directory) }
+}
+
+/** Sealed runs of a commit. */
+function sealedBy(opened: Committer, request: CommitRequest): number {
+  const reply = opened.commit(request)
+  if (reply.kind !== 'committed') throw new Error(JSON.stringify(reply))
+  return reply.sealed.length / 2
+}
+
+test('[STO-1] each commit compacts twice the bytes that it writes, and at least 16 KiB', () => {
+  const opened = committer()
+  const backlog = Array.from({ length: 200 }, (_, run) => run + 1)
+  expect(sealedBy(opened, firstRecords(backlog, 32 * 1024))).toBe(0)
+  expect(sealedBy(opened, { ...IDLE, ended: backlog })).toBe(1) // 16 KiB are less than one run's records
+  let next = backlog.length
+  for (let turn = 0; turn < 5; turn++) {
+    const written = firstRecords([++next, ++next, ++next, ++next], 48 * 1024)
+    expect(written.data.length).toBeLessThan(4 * SEGMENT_BYTES) // none of them is ready itself
+    expect(sealedBy(opened, written)).toBe(12)
+  }
+})
