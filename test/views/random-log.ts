@@ -91,10 +91,14 @@ class Script {
 
   draftTool(): void {
     const [actor, call] = [this.someone(), this.name('c')]
-    this.add({ type: 'tool.drafted', data: { call, name: 'search', delta: '{"q":' } }, actor)
+    const input = this.#random.pick([{ q: 1 }, { q: 'a "b" ü', tags: ['x', null, -1.5], deep: { all: true } }])
+    const text = JSON.stringify(input)
+    const cut = this.#random.between(0, text.length)
+    this.add({ type: 'tool.drafted', data: { call, name: 'search', delta: text.slice(0, cut) } }, actor)
     if (this.#random.chance(0.2)) return
-    this.add({ type: 'tool.drafted', data: { call, name: 'search', delta: '1}' } }, actor)
-    this.add({ type: 'tool.called', data: { call, name: 'search', input: { q: 1 } } }, actor)
+    this.add({ type: 'tool.drafted', data: { call, name: 'search', delta: text.slice(cut) } }, actor)
+    if (this.#random.chance(0.1)) return
+    this.add({ type: 'tool.called', data: { call, name: 'search', input } }, actor)
     this.add({ type: 'tool.progressed', data: { call, output: 'half' } }, actor)
     this.#calls.push({ call, actor })
   }

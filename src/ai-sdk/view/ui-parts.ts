@@ -1,5 +1,6 @@
 /** Builds the parts of a UI message from its chunks, as the AI SDK's client does. */
 import type { Chunk } from '../chunks.ts'
+import { parsePartialJson } from './partial-json.ts'
 
 /** Parts are JSON: their shapes are those of the AI SDK's `UIMessagePart`. */
 export interface UIMessagePart {
@@ -10,7 +11,7 @@ export interface UIMessagePart {
 export function toUiParts(chunks: Iterable<Chunk>): readonly UIMessagePart[] {
   const parts = new PartList()
   for (const chunk of chunks) parts.add(chunk)
-  return parts.list
+  return parts.finished()
 }
 
 /** Fields that chunks of durable streams may have besides those that Holdfast makes. */
@@ -22,19 +23,36 @@ interface Extras {
   readonly toolMetadata?: unknown
   readonly citations?: unknown
   readonly transient?: boolean
+  readonly inputEncoding?: 'json' | 'text'
+}
+
+/** The input of a call, as far as it was streamed. */
+interface Draft {
+  readonly head: UIMessagePart
+  readonly encoding: Extras['inputEncoding']
+  text: string
 }
 
 class PartList {
   readonly list: UIMessagePart[] = []
   /** Positions of parts that later chunks change: open texts, tool calls, data with an id. */
   readonly #places = new Map<string, number>()
+  /** Inputs of calls that are drafted and not made, by the calls' ids. */
+  readonly #drafts = new Map<string, Draft>()
+  /** Position of the first part of the current step. */
+  #step = 0
+
+  finished(): readonly UIMessagePart[] {
+    for (const call of this.#drafts.keys()) this.#readDraft(call)
+    return this.list
+  }
 
   add(chunk: Chunk): void {
     const { providerMetadata, citations, title, filename } = chunk as Extras
     const provider = given({ providerMetadata })
     switch (chunk.type) {
       case 'start-step':
-        this.list.push({ type: 'step-start' })
+        this.#step = this.list.push({ type: 'step-start' })
         break
       case 'reset-step':
         this.#resetStep()
@@ -94,7 +112,7 @@ class PartList {
   }
 
   #addToTool(chunk: Chunk): void {
-    const { providerMetadata, providerExecuted, title, toolMetadata } = chunk as Extras
+    const { providerMetadata, providerExecuted, title, toolMetadata, inputEncoding } = chunk as Extras
     const extras = given({ providerExecuted, title, toolMetadata })
     switch (chunk.type) {
       case 'tool-input-start':
@@ -102,18 +120,30 @@ class PartList {
       case 'tool-input-error': {
         const { toolCallId, toolName, dynamic = false } = chunk
         const head = dynamic ? { type: 'dynamic-tool', toolName } : { type: `tool-${toolName}` }
-        if (!this.#places.has(toolCallId)) this.#put(toolCallId, { ...head, toolCallId })
+        this.#putCall(toolCallId, head)
         const isError = chunk.type === 'tool-input-error'
         const call = given({ [isError ? 'resultProviderMetadata' : 'callProviderMetadata']: providerMetadata })
-        const input = 'input' in chunk ? { input: chunk.input } : {}
+        const input = 'input' in chunk ? chunk.input : undefined
         const state = INPUT_STATES[chunk.type]
+        if (chunk.type === 'tool-input-start') this.#drafts.set(toolCallId, { head, encoding: inputEncoding, text: '' })
+        else this.#drafts.delete(toolCallId)
         this.#change(toolCallId, () => ({
           state,
-          ...input,
+          input,
+          rawInput: undefined,
+          inputEncoding,
           ...(isError && { errorText: chunk.errorText }),
           ...extras,
           ...call,
         }))
+        break
+      }
+      case 'tool-input-delta': {
+        const draft = this.#drafts.get(chunk.toolCallId)
+        if (draft === undefined) break
+        this.#putCall(chunk.toolCallId, draft.head)
+        draft.text += chunk.inputTextDelta
+        this.#change(chunk.toolCallId, () => ({ state: 'input-streaming', rawInput: draft.text }))
         break
       }
       case 'tool-approval-request': {
@@ -139,14 +169,29 @@ class PartList {
       case 'tool-output-available': {
         const { output, preliminary, toolCallId } = chunk
         const result = given({ resultProviderMetadata: providerMetadata })
-        this.#change(toolCallId, () => ({ state: 'output-available', output, preliminary, ...extras, ...result }))
+        this.#change(toolCallId, () => ({
+          state: 'output-available',
+          output,
+          preliminary,
+          ...NO_RAW_INPUT,
+          ...extras,
+          ...result,
+        }))
         break
       }
       case 'tool-output-error': {
         const { errorText, toolCallId } = chunk
         const result = given({ resultProviderMetadata: providerMetadata })
         const gone = { output: undefined, preliminary: undefined }
-        this.#change(toolCallId, () => ({ state: 'output-error', ...gone, errorText, ...extras, ...result }))
+        this.#change(toolCallId, ({ type, rawInput }) => ({
+          state: 'output-error',
+          ...gone,
+          errorText,
+          ...NO_RAW_INPUT,
+          ...(type !== 'dynamic-tool' && { rawInput }),
+          ...extras,
+          ...result,
+        }))
         break
       }
       case 'tool-output-denied':
@@ -157,11 +202,28 @@ class PartList {
     }
   }
 
+  /** A call belongs to the step of its newest input: a draft of an earlier step stays there. */
+  #putCall(call: string, head: UIMessagePart): void {
+    const place = this.#places.get(call)
+    if (place !== undefined && place >= this.#step) return
+    this.#readDraft(call)
+    this.#put(call, { ...head, toolCallId: call }, true)
+  }
+
+  /** The input of a draft is what can be read of it. It is read once, not after every delta. */
+  #readDraft(call: string): void {
+    const { text = '', encoding } = this.#drafts.get(call) ?? {}
+    if (text !== '') this.#change(call, () => ({ input: encoding === 'text' ? text : parsePartialJson(text) }))
+  }
+
   /** Removes the parts of the current step. */
   #resetStep(): void {
-    const kept = this.list.findLastIndex(({ type }) => type === 'step-start') + 1
-    this.list.splice(kept)
-    for (const [key, place] of this.#places) if (place >= kept) this.#places.delete(key)
+    this.list.splice(this.#step)
+    for (const [key, place] of this.#places) {
+      if (place < this.#step) continue
+      this.#places.delete(key)
+      this.#drafts.delete(key)
+    }
   }
 
   /** Replaces an existing part, or adds it. */
@@ -177,6 +239,9 @@ class PartList {
     if (part !== undefined) this.list[place!] = { ...part, ...changes(part) }
   }
 }
+
+/** The client keeps the text of an input only while it is drafted, and after errors of tools that it knows. */
+const NO_RAW_INPUT = { rawInput: undefined, inputEncoding: undefined } as const
 
 const INPUT_STATES = {
   'tool-input-start': 'input-streaming',

@@ -6,11 +6,10 @@ import type { Event, LoggedEvent } from '../../../src/core/model/event.ts'
 import { chatProjection } from '../../../src/ai-sdk/view/projection.ts'
 import { toUiParts } from '../../../src/ai-sdk/view/ui-parts.ts'
 import type { ChatView } from '../../../src/ai-sdk/view/chat-writer.ts'
-import { newestChunks } from '../../../src/ai-sdk/view/chunk-list.ts'
+import { joinedChunks, newestChunks } from '../../../src/ai-sdk/view/chunk-list.ts'
 import type { ChatFrame, ChatState } from '../../../src/ai-sdk/view/state.ts'
 import { newRun } from '../../../src/testing/fixtures.ts'
 import { readLogs } from '../../golden/log-file.ts'
-import type { Random } from '../../support/random.ts'
 import { withSeed } from '../../support/with-seed.ts'
 import { randomEvents } from '../../views/random-log.ts'
 
@@ -140,27 +139,41 @@ test.each(readLogs().map(({ name, events, component }) => [name, component, even
   },
 )
 
-/** A client that is at any event of the log can show it. */
-async function checkOpen(log: readonly LoggedEvent[]): Promise<void> {
-  const { state } = fold(log, { leg: 0, restart: 0, tools: TOOLS })
-  await messageOf(chunksOf(fold(log, { ...state.message, tools: TOOLS })))
+/** A client that is at any event of the log shows the parts that the history has. */
+async function checkOpen(log: readonly LoggedEvent[], tools: ChatView['tools'] = TOOLS): Promise<void> {
+  const { state } = fold(log, { leg: 0, restart: 0, tools })
+  // The client publishes a new step with the next change.
+  const change: UIMessageChunk = { type: 'message-metadata', messageMetadata: {} }
+  const message = await messageOf([...chunksOf(fold(log, { ...state.message, tools })), change])
+  const chunks = [...joinedChunks(state.chunks)].toReversed().filter((node) => node.message === state.message.leg)
+  expect(json(toUiParts(chunks.map(({ chunk }) => chunk)))).toEqual(json(message?.parts ?? []))
 }
 
 const LOGS = 60
-
-/** The history of a chat lacks the input of a call that was drafted and never made; the client keeps what it could read of it. */
-function withoutDrafts(random: Random): Event[] {
-  return randomEvents(random, 'run_x', 120).filter(({ type }) => type !== 'tool.drafted')
-}
+const OPEN_LOGS = 10
 
 test('[LOG-5] AI SDK: its client builds the text of the log from random logs with retractions, pauses and actors', () =>
   withSeed(async (random, progress) => {
     for (let round = 0; round < LOGS; round++) {
       progress['round'] = round
-      const { shown, logged: expected } = await compare(logged('run_x', 'c', withoutDrafts(random)))
+      const { shown, logged: expected } = await compare(logged('run_x', 'c', randomEvents(random, 'run_x', 120)))
       expect(shown).toBe(expected)
     }
   }))
+
+test.each(['dynamic', 'static'] as const)(
+  '[LOG-5] AI SDK: after every event of random logs, the history has the parts that its client builds with %s tools',
+  (tools) =>
+    withSeed(async (random, progress) => {
+      for (let round = 0; round < OPEN_LOGS; round++) {
+        const log = logged('run_x', 'c', randomEvents(random, 'run_x', 60))
+        for (let length = 1; length <= log.length; length++) {
+          Object.assign(progress, { round, length })
+          await expect(checkOpen(log.slice(0, length), tools)).resolves.toBeUndefined()
+        }
+      }
+    }),
+)
 
 test('AI SDK: a stream that is read live ends with the same message as a replay, or is cut', () =>
   withSeed(async (random) => {
