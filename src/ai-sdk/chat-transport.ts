@@ -42,6 +42,11 @@ const IDLE_TIMEOUT_MS = 45_000
 /** Header that identifies the numbering of a stream's chunks: connections with the same value deliver the same chunks. */
 const NUMBERING = 'holdfast-stream'
 
+/** Header with the number of chunks that a replay has to begin with. */
+const REPLAY_LENGTH = 'holdfast-replay-length'
+/** A replay that takes longer is shown as it arrives. */
+const REPLAY_WAIT_MS = 2000
+
 /**
  * A transport for `useChat`: reconnects after the last chunk, shares connections between tabs, and stops durably.
  *
@@ -54,6 +59,8 @@ const NUMBERING = 'holdfast-stream'
 export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implements ChatTransport<Message> {
   readonly resumeStreamIsReplay = true
   readonly #options: ChatTransportOptions
+  /** The chats that are being reconnected. Aborted by an answer: its stream continues the message, which a replay would reset. */
+  readonly #reconnecting = new Map<string, AbortController>()
 
   constructor(options: ChatTransportOptions) {
     this.#options = options
@@ -61,19 +68,36 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
 
   async sendMessages(options: SendOptions<Message>): Promise<ReadableStream<UIMessageChunk>> {
     const { chatId: id, messages, trigger, messageId, abortSignal: signal, body, headers } = options
+    if (messages.at(-1)?.role === 'assistant') this.#reconnecting.get(id)?.abort()
     const sent = { method: 'POST', body: { ...body, id, messages, trigger, messageId }, signal } as const
     // A repeated request whose response was lost must not start a second run.
     const key = { 'idempotency-key': crypto.randomUUID() }
     const backoff = this.#backoff()
     const response = await this.#retry(backoff, { ...sent, headers: { ...headerRecord(headers), ...key } })
-    return this.#stream(response, backoff, signal)
+    return streamOf(this.#chunks(response, backoff, signal))
   }
 
   async reconnectToStream(options: ReconnectOptions<Message>): Promise<ReadableStream<UIMessageChunk> | null> {
-    const { chatId, abortSignal: signal, headers } = options
-    const backoff = this.#backoff()
-    const response = await this.#retry(backoff, { path: pathOf(chatId, 'stream'), headers, signal })
-    return response.status === 204 ? null : this.#stream(response, backoff, signal)
+    const { chatId, abortSignal, headers } = options
+    const superseded = new AbortController()
+    const signal = AbortSignal.any([superseded.signal, ...(abortSignal === undefined ? [] : [abortSignal])])
+    this.#reconnecting.set(chatId, superseded)
+    try {
+      const backoff = this.#backoff()
+      const response = await this.#retry(backoff, { path: pathOf(chatId, 'stream'), headers, signal })
+      if (response.status === 204) return null
+      const length = Number(response.headers.get(REPLAY_LENGTH) ?? 0)
+      const chunks = this.#chunks(response, backoff, signal)
+      const replay = await replayOf(chunks, length, signal)
+      if (!superseded.signal.aborted) return streamOf(replay)
+      void chunks.return()
+      return null
+    } catch (cause) {
+      if (superseded.signal.aborted) return null
+      throw cause
+    } finally {
+      if (this.#reconnecting.get(chatId) === superseded) this.#reconnecting.delete(chatId)
+    }
   }
 
   /** Stops the chat's run, also after a reload. Aborting a stream only disconnects from it. */
@@ -90,18 +114,6 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
   #backoff(): Backoff {
     const { retries = 20, retryDelayMs = 500, onProblem } = this.#options
     return new Backoff(retries, retryDelayMs, onProblem)
-  }
-
-  #stream(first: Response, backoff: Backoff, signal: AbortSignal | undefined): ReadableStream<UIMessageChunk> {
-    const chunks = this.#chunks(first, backoff, signal)
-    return new ReadableStream({
-      async pull(controller) {
-        const { value, done } = await chunks.next()
-        if (done === true) controller.close()
-        else controller.enqueue(value)
-      },
-      cancel: () => void chunks.return(),
-    })
   }
 
   /** The chunks of a message, each exactly once, across connections, tabs and servers. */
@@ -252,6 +264,56 @@ export class HoldfastChatTransport<Message extends UIMessage = UIMessage> implem
         clearTimeout(timer)
       }
     }
+  }
+}
+
+function streamOf(chunks: AsyncGenerator<UIMessageChunk, void, void>): ReadableStream<UIMessageChunk> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await chunks.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: () => void chunks.return(),
+  })
+}
+
+/**
+ * The same chunks, once the first ones are there. A replay begins with an empty message: if its chunks arrived one by one, the page
+ * would show less than before, and an approval given meanwhile would be overwritten.
+ */
+async function replayOf(
+  chunks: AsyncGenerator<UIMessageChunk, void, void>,
+  length: number,
+  signal: AbortSignal,
+): Promise<AsyncGenerator<UIMessageChunk, void, void>> {
+  const first: Promise<IteratorResult<UIMessageChunk, void>>[] = []
+  const elapsed = AbortSignal.any([AbortSignal.timeout(REPLAY_WAIT_MS), signal])
+  const late = new Promise<'late'>((resolve) => {
+    elapsed.addEventListener('abort', () => resolve('late'), { once: true })
+  })
+  while (first.length < length && !elapsed.aborted) {
+    const next = chunks.next()
+    first.push(next)
+    const arrived = await Promise.race([next.catch(() => 'failed' as const), late])
+    if (typeof arrived === 'string' || arrived.done === true) break
+  }
+  return joined(first, chunks)
+}
+
+async function* joined(
+  first: readonly Promise<IteratorResult<UIMessageChunk, void>>[],
+  rest: AsyncGenerator<UIMessageChunk, void, void>,
+): AsyncGenerator<UIMessageChunk, void, void> {
+  try {
+    for (const each of first) {
+      const { value, done } = await each
+      if (done === true) return
+      yield value
+    }
+    yield* rest
+  } finally {
+    void rest.return()
   }
 }
 

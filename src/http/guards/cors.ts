@@ -46,6 +46,7 @@ function isForeign({ method, headers }: HttpRequest): boolean {
 const EXPOSED = [
   'Location',
   'Retry-After',
+  'Holdfast-Replay-Length',
   'Holdfast-Run',
   'Holdfast-Stream',
   'Idempotency-Replayed',

@@ -108,6 +108,7 @@ export class ChatService extends SessionRuns {
       restart: start.restart,
       position,
       pausesFrom,
+      replayed: shown.position - position,
       from: view.nearest({ event: Math.min(pausesFrom, index), frame: position }),
       ...(startIndex < 0 && { tail: shown.position - 1 }),
     }

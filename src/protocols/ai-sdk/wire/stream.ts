@@ -30,11 +30,13 @@ export interface ChatStream extends ChatCursorOptions {
   readonly restart?: number
   /** Number of the last chunk, for clients that asked for the last chunks. */
   readonly tail?: number
+  /** Number of chunks that a replay has to begin with. */
+  readonly replayed?: number
 }
 
 export function chatFormat(stream: ChatStream): StreamFormat & { readonly after: number } {
   const cursor = new ChatCursor(stream)
-  const { leg, restart = 0, tail } = stream
+  const { leg, restart = 0, tail, replayed } = stream
   return {
     ...chatFrameFormat,
     headers: {
@@ -43,6 +45,7 @@ export function chatFormat(stream: ChatStream): StreamFormat & { readonly after:
       'holdfast-run': leg.run,
       // Each restart numbers the chunks from 0.
       'holdfast-stream': `${toStreamId(leg)}.${restart}`,
+      ...(replayed !== undefined && { 'holdfast-replay-length': String(replayed) }),
       ...(tail !== undefined && { 'x-workflow-stream-tail-index': String(tail) }),
     },
     after: cursor.after,
