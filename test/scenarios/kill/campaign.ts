@@ -39,6 +39,10 @@ export interface AcceptedRun extends Start {
 const RUNS_PER_LIFE_MAX = 6
 /** The index of `run.started`. */
 const STARTED_INDEX = 1
+/** Every so many kills, one is certain to interrupt runs. All others are left to chance. */
+const AIMED_EVERY = 4
+/** Takes long enough that a kill follows its first text before its last, also on a machine whose cores are busy. */
+const LONG_SCRIPT: Script = { input: 'text 40 every 20', texts: 40 }
 /** The dead owner was on this machine, so no lease has to expire first. The rest is for a machine whose cores are busy. */
 const ORPHAN_MS = 30_000
 /** For all that is left, when nobody is killed any more. */
@@ -59,7 +63,10 @@ export class Campaign {
   /** One life of the server, from its start to its death. */
   async live(): Promise<void> {
     const server = new ServerProcess({ store: this.#store, args: ['--log-level', 'warn'] })
-    if (this.#random.chance(0.1)) {
+    if (this.counts.kills % AIMED_EVERY === 0) {
+      await server.listening
+      await this.#interrupt(server)
+    } else if (this.#random.chance(0.1)) {
       await wait(this.#random.between(50, 700)) // in the middle of its start, or of its recovery
     } else {
       await server.listening
@@ -101,9 +108,20 @@ export class Campaign {
     await Promise.all([server.kill(), ...visits])
   }
 
-  #newStart(): Start {
-    const random = this.#random
-    return { key: `start-${++this.counts.starts}`, component: random.pick(components), script: random.pick(scripts) }
+  /** Kills the server when one run of each component is in the middle of its text. */
+  async #interrupt(server: ServerProcess): Promise<void> {
+    const starts = components.map((component) => this.#newStart({ component, script: LONG_SCRIPT }))
+    const runs = await Promise.all(starts.map((start) => this.#accept(server, start)))
+    const follows = runs.filter((run) => run !== undefined).map((run) => ({ run, stream: followRun(server, run.id) }))
+    const followed = Promise.all(follows.map(({ run, stream }) => this.#follow(server, run, stream)))
+    const begun = (): boolean => follows.every(({ stream }) => stream.events > STARTED_INDEX + 1)
+    await until('one run of each component has emitted text', begun, { everyMs: 5 })
+    await Promise.all([server.kill(), followed])
+  }
+
+  #newStart(chosen: Partial<Pick<Start, 'component' | 'script'>> = {}): Start {
+    const { component = this.#random.pick(components), script = this.#random.pick(scripts) } = chosen
+    return { key: `start-${++this.counts.starts}`, component, script }
   }
 
   async #start(server: ServerProcess, start: Start): Promise<void> {
@@ -137,8 +155,11 @@ export class Campaign {
   }
 
   /** The client that wants it all: comes back with its cursor after every death. */
-  async #follow(server: ServerProcess, run: AcceptedRun): Promise<void> {
-    const stream = followRun(server, run.id, run.cursor < 0 ? {} : { after: run.cursor })
+  async #follow(
+    server: ServerProcess,
+    run: AcceptedRun,
+    stream = followRun(server, run.id, run.cursor < 0 ? {} : { after: run.cursor }),
+  ): Promise<void> {
     const end = await stream.ended
     const status = await stream.status()
     if (status !== undefined && status !== 200 && status !== 204)
