@@ -121,14 +121,31 @@ describe('[O-10] [O-13] A2A: an agent that fails in the background ends the stre
 })
 
 test('[O-11] A2A: a subscriber that reads nothing delays neither other subscribers nor those that connect or disconnect [SUB-1]', async () => {
-  const server = await serveA2a()
-  const { id } = await begin(server.agent(), `sleep 300; ${'big 256; '.repeat(40)}text 1`)
-  const stalled = subscribe(server.agent(), id, { stalled: true })
+  const more = Promise.withResolvers<void>()
+  const writer = agent<unknown>({
+    id: 'writer',
+    async *run() {
+      for (let piece = 0; piece < 48; piece++) yield 'x'.repeat(256 * 1024)
+      await more.promise
+      yield 'end'
+    },
+  })
+  // Without polls, a subscriber that a stalled one keeps from getting hints waits forever.
+  const server = await serveA2a({ components: [writer], limits: { pollIntervalMs: 24 * 3600 * 1000 } })
+  const { id } = await begin(server.agent('writer'), 'go')
+  const stalled = subscribe(server.agent('writer'), id, { stalled: true })
   await stalled.answered
-  const reader = subscribe(server.agent(), id)
-  const leaver = subscribe(server.agent(), id, { cutAfter: 1 })
+  const reader = subscribe(server.agent('writer'), id)
+  await until('the reader has all pieces, more than the socket of the stalled subscriber takes', () => {
+    return reader.frames.reduce((bytes, frame) => bytes + frame.length, 0) > 48 * 256 * 1024
+  })
+  const leaver = subscribe(server.agent('writer'), id, { cutAfter: 1 })
   expect(await leaver.ended).toBe('cut')
-  expect(states(await drained(reader)).at(-1)).toBe('COMPLETED')
+  const latecomer = subscribe(server.agent('writer'), id)
+  await until('the latecomer has the task', () => seen(latecomer).length > 0)
+  more.resolve()
+  for (const opened of [reader, latecomer]) expect(states(await drained(opened)).at(-1)).toBe('COMPLETED')
+  expect(assembled(seen(reader))['answer']).toMatch(/xend$/)
   stalled.cut()
 })
 
