@@ -3,7 +3,7 @@ import { fromSend } from '../legacy/result.ts'
 import type { TaskFrame } from '../view/projection.ts'
 import type { StoredPushConfig } from './configs.ts'
 import { taskOf } from '../view/task.ts'
-import type { Notification } from './webhook.ts'
+import type { Notification } from '../../../http/webhooks/post.ts'
 
 /** Undefined if the event needs no notification: 0.3 sends the whole task, only on status changes. */
 export function notificationOf(frame: TaskFrame, { config, version }: StoredPushConfig): Notification | undefined {

@@ -18,12 +18,12 @@ import { streamProjection } from '../view/stream-start.ts'
 import { DEAD_LETTERS, DELIVERIES, PUSH_CONFIGS } from '../collections.ts'
 import { deliverable, type StoredPushConfig } from './configs.ts'
 import type { CardSigner } from '../wire/signing.ts'
-import { AddressRefused, type Lookup } from './addresses.ts'
+import { AddressRefused, type Lookup } from '../../../http/webhooks/addresses.ts'
 import { type Delivery, deliveryId, deliveryIn, endDelivery, retryDelayMs } from './deliveries.ts'
 import type { PushLimits } from './limits.ts'
 import { notificationOf } from './notification.ts'
 import { signNotification } from './signature.ts'
-import { post, RedirectRefused } from './webhook.ts'
+import { post, RedirectRefused } from '../../../http/webhooks/post.ts'
 
 export interface PushDeliveryParts {
   readonly service: Service

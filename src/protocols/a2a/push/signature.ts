@@ -1,6 +1,6 @@
 /** Signs a push with the card key: a compact JWS with detached payload. */
 import { type CardSigner, sign } from '../wire/signing.ts'
-import type { Notification } from './webhook.ts'
+import type { Notification } from '../../../http/webhooks/post.ts'
 
 /** Includes audience and time, so that a receiver cannot replay it elsewhere or much later. */
 export async function signNotification(

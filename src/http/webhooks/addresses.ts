@@ -1,4 +1,4 @@
-/** SSRF protection: clients choose push addresses, so none may lead into the server's network. */
+/** SSRF protection: clients choose the addresses of webhooks, so none may lead into the server's network. */
 import { BlockList, isIP } from 'node:net'
 
 /** A checked address. The connection uses it directly, even if DNS changes in between. */
@@ -72,7 +72,7 @@ export async function pin(
   const found = family === 0 ? await find(host, signal) : [{ address: host, family }]
   const refused = found.find(({ address }) => !isAllowed(address, allowLoopback))
   if (refused !== undefined)
-    throw new AddressRefused(`${host} is not a public address; pushes only go to public addresses`)
+    throw new AddressRefused(`${host} is not a public address; webhooks only go to public addresses`)
   const [first] = found
   if (first === undefined) throw new Error(`${host} has no address`)
   return { address: first.address, family: first.family === 6 ? 6 : 4 }

@@ -1,4 +1,4 @@
-/** Sends one notification to a checked address, without following redirects, with a timeout. */
+/** Sends one notification of a webhook to a checked address, without following redirects, with a timeout. */
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { type Lookup, type PinnedAddress, pin } from './addresses.ts'
@@ -23,19 +23,25 @@ export class RedirectRefused extends Error {}
 
 const systemLookup = createLookup()
 
-/** Maximum bytes read of a response; only its status matters. */
+/** Maximum bytes read of a response. */
 const ANSWER_BYTES_MAX = 64 * 1024
 
-/** Resolves when the receiver has accepted it. */
-export async function post(notification: Notification, options: WebhookOptions): Promise<void> {
+interface Answer {
+  readonly status: number
+  /** Empty if it is longer than the limit or was cut off. */
+  readonly text: string
+}
+
+/** Resolves with the receiver's answer when it has accepted the notification. */
+export async function post(notification: Notification, options: WebhookOptions): Promise<string> {
   const { loopback, lookup = systemLookup, timeoutMs, signal } = options
   const url = new URL(notification.url)
   const ended = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-  const status = await within(ended, async () => {
+  const { status, text } = await within(ended, async () => {
     const pinned = await pin(url.hostname, loopback, lookup, ended)
     return request(url, notification, pinned, ended)
   })
-  if (status >= 200 && status < 300) return
+  if (status >= 200 && status < 300) return text
   if (status >= 300 && status < 400)
     throw new RedirectRefused(`${url.host} responded with a redirect (${status}); redirects are not followed`)
   throw new Error(`${url.host} responded with status ${status}`)
@@ -54,7 +60,7 @@ function request(
   { headers, body }: Notification,
   pinned: PinnedAddress,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { request: begin } = url.protocol === 'https:' ? https : http
     const sent = begin(url, {
@@ -67,14 +73,21 @@ function request(
     })
     sent.once('error', reject)
     sent.once('response', (response) => {
+      const chunks: Buffer[] = []
       let bytes = 0
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > ANSWER_BYTES_MAX) response.destroy()
+        if (bytes > ANSWER_BYTES_MAX) return void response.destroy()
+        chunks.push(chunk)
       })
       // Errors in the body do not matter: the status has arrived.
       response.once('error', () => {})
-      response.once('close', () => resolve(response.statusCode ?? 0))
+      response.once('close', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          text: response.complete ? Buffer.concat(chunks).toString() : '',
+        }),
+      )
     })
     sent.end(body)
   })

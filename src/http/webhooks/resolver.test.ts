@@ -4,8 +4,8 @@ import { lookup as systemLookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLookup } from './resolver.ts'
-import { post } from './webhook.ts'
-import { until } from '../../../../test/support/until.ts'
+import { post } from './post.ts'
+import { until } from '../../../test/support/until.ts'
 
 /** A DNS server that takes questions and never answers. */
 async function silentServer(): Promise<{ readonly address: string; readonly questions: () => number }> {

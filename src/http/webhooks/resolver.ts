@@ -1,5 +1,5 @@
 /**
- * DNS resolver for pushes. Avoids the system's resolver, whose few threads serve all outgoing requests of the process: names chosen by
+ * DNS resolver for webhooks. Avoids the system's resolver, whose few threads serve all outgoing requests of the process: names chosen by
  * tenants must not delay model calls. Lookups have a timeout and can be cancelled.
  */
 import { Resolver } from 'node:dns/promises'
