@@ -13,6 +13,9 @@ import type { AuthOptions } from './auth/index.ts'
 import type { ProtocolChoice } from './protocols/protocol-paths.ts'
 import type { RetentionOptions } from './retention/retention.ts'
 
+/** Where webhooks of Durable Streams subscriptions may go. `false`: nowhere. */
+export type StreamWebhooks = boolean | { readonly loopback?: boolean }
+
 /** Options that `createServer()` and `holdfast()` share. */
 export interface EngineOptions {
   /** Components, and sources of more, such as `upstream.agentos(url)`. */
@@ -46,6 +49,8 @@ export interface EngineOptions {
   /** Proxies whose `X-Forwarded-*` headers are trusted: addresses, networks, `loopback` or `private`. Default: none. */
   readonly trustProxy?: readonly string[]
   readonly a2a?: A2aOptions
+  /** Webhooks of Durable Streams subscriptions: to public addresses, and to this machine with `loopback`. Default: none. */
+  readonly streamWebhooks?: StreamWebhooks
   /** Whether a supervisor restarts the process when it dies. Only shown in the console. Default: false. */
   readonly supervised?: boolean
   readonly limits?: Partial<Limits>

@@ -42,6 +42,10 @@ export const engineRules: OptionRules<EngineOptions> = {
   allowedHosts: aList,
   trustProxy: aList,
   a2a: anObject,
+  streamWebhooks: {
+    expected: 'true, false or an object',
+    check: (value) => aBoolean.check(value) || anObject.check(value),
+  },
   supervised: aBoolean,
   limits: limitsRule,
   retention: anObject,

@@ -27,6 +27,7 @@ import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './protocols/open-grpc.ts'
 import { openPassthrough } from './protocols/open-passthrough.ts'
 import { openPushes } from './protocols/open-pushes.ts'
+import { openSubscriptions } from './protocols/open-subscriptions.ts'
 import { openRedaction } from './open-redaction.ts'
 import { openSecurity, type Security } from './open-security.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocols/protocol-paths.ts'
@@ -96,7 +97,8 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       ? { a2a: a2aOptions }
       : await openGrpcBinding(a2aOptions, { ...grpcDeps, path: paths.get('a2a')!, ...listener })
   const { supervised = false } = options
-  const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, paths }
+  const subscriptions = openSubscriptions(store, secrets, options.streamWebhooks)
+  const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, subscriptions, paths }
   const mounts = await openMounts(options, deps, new Date(clock.now()).toISOString())
   const cors: Cors = {
     origins: options.corsOrigins ?? [],
@@ -143,8 +145,6 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
         const retention = new Retention(store, limits, clock, logger, options.retention)
         background.beforeDrain(() => retention.close())
       })
-      background.later(async () => loadExecution())
-      background.later(() => mounts.loadAll().catch(() => {})) // a request that needs the protocol gets the error
       const { callerCredentials } = security
       if (callerCredentials !== undefined)
         background.later(async () => {
@@ -152,11 +152,16 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
           const owners = new UnverifiedOwners({ store, callers: callerCredentials.unverified, clock, logger })
           background.beforeDrain(() => owners.close())
         })
+      background.later(async () => loadExecution())
+      background.later(() => mounts.loadAll().catch(() => {})) // a request that needs the protocol gets the error
       if (paths.has('durable-streams'))
         background.later(async () => {
           const { ExpiredStreams } = await import('../protocols/durable-streams/requests/expired-streams.ts')
           const expired = new ExpiredStreams({ service, clock, logger })
           background.beforeDrain(() => expired.close())
+          const { SubscriptionWorker } = await import('../protocols/durable-streams/subscriptions/worker.ts')
+          const worker = new SubscriptionWorker({ service, clock, logger, ...subscriptions })
+          background.beforeDrain(() => worker.close())
         })
       if (paths.has('a2a'))
         background.later(async () => {

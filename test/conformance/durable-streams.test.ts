@@ -10,7 +10,7 @@ const LONG_POLL_MS = 500
 describe('Durable Streams: the published suite', () => {
   const folder = temporarySuiteFolder()
   // The suite reads the address when a test begins.
-  const suite = { baseUrl: '', longPollTimeoutMs: LONG_POLL_MS }
+  const suite = { baseUrl: '', longPollTimeoutMs: LONG_POLL_MS, subscriptions: true }
   let server: Server | undefined
 
   beforeAll(async () => {
@@ -18,6 +18,7 @@ describe('Durable Streams: the published suite', () => {
       path: `${folder}/runs.db`,
       limits: { longPollTimeoutMs: LONG_POLL_MS },
       corsOrigins: ['https://example.com'],
+      streamWebhooks: { loopback: true },
     })
     suite.baseUrl = server.url
   })

@@ -7,6 +7,7 @@ import type { Store } from '../../src/core/ports/store.ts'
 import type { Protocol } from '../../src/http/routing/route.ts'
 import { Streams } from '../../src/http/response/stream.ts'
 import { openPassthrough } from '../../src/server/protocols/open-passthrough.ts'
+import { openSubscriptions } from '../../src/server/protocols/open-subscriptions.ts'
 import { toProtocolPaths } from '../../src/server/protocols/protocol-paths.ts'
 import { firstProtocol, mountedProtocols, type ProtocolParts } from '../../src/server/protocols/protocols.ts'
 
@@ -33,6 +34,7 @@ export async function servedProtocols(
     store,
     supervised: false,
     a2a: { push: true },
+    subscriptions: openSubscriptions(store, undefined, true),
     paths: toProtocolPaths(),
   }
   const passed = await openPassthrough(sources, service, parts.paths)

@@ -67,6 +67,7 @@ export async function hostServer(
       ...(secretKeys !== undefined && { secretKeys }),
       ...(auditFile !== undefined && { audit: auditFile.sink }),
       a2a,
+      streamWebhooks: config.streamWebhooks,
       supervised: process.connected, // the IPC channel to the supervisor
       logger,
     })

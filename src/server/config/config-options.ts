@@ -304,6 +304,12 @@ export const configOptions = {
     parse: toSwitch,
     help: 'Allow A2A push notifications to loopback addresses, for tests. Otherwise only public addresses are allowed.',
   },
+  'stream-webhook-loopback': {
+    env: 'HOLDFAST_STREAM_WEBHOOK_LOOPBACK',
+    fallback: 'false',
+    parse: toSwitch,
+    help: 'Allow webhooks of Durable Streams subscriptions to loopback addresses, for development. Otherwise only public addresses are allowed.',
+  },
   retain: {
     value: 'DURATION',
     env: 'HOLDFAST_RETAIN',

@@ -39,6 +39,7 @@ export interface Config {
   readonly trustProxy: readonly string[]
   readonly model: ModelConfig
   readonly a2a: A2aConfig
+  readonly streamWebhooks: { readonly loopback: boolean }
   readonly limits: Partial<Limits>
   readonly retention: RetentionOptions
   /** Arguments that are not flags: the file to serve. */
@@ -96,6 +97,7 @@ export function configOf({ values, positionals }: ParsedOptions<typeof configOpt
     trustProxy: values['trust-proxy'] ?? [],
     model: toModel(values),
     a2a: toA2a(values),
+    streamWebhooks: { loopback: values['stream-webhook-loopback'] },
     limits: {
       retainMs: values.retain.defaultMs,
       retainRunsMs: values['retain-runs'].defaultMs,

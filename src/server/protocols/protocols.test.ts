@@ -1,3 +1,4 @@
+import { openSubscriptions } from './open-subscriptions.ts'
 import { expect, test } from 'vitest'
 import { systemIds } from '../../core/ports/clock.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
@@ -18,6 +19,7 @@ test('every path of every protocol is claimed by its mount, and no two protocols
     version: '0',
     store,
     supervised: false,
+    subscriptions: openSubscriptions(store, undefined),
     paths: toProtocolPaths(),
   } as const
   const served = new Set<string>()
@@ -48,6 +50,7 @@ test('protocols serve exactly the paths that are claimed before they are loaded'
     version: '0',
     store,
     supervised: false,
+    subscriptions: openSubscriptions(store, undefined),
   } as const
   const moved: ProtocolChoice = {
     native: '/api',

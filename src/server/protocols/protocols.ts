@@ -14,6 +14,7 @@ import type { A2aOptions } from '../../protocols/a2a/index.ts'
 import type { UpstreamSessions } from '../../protocols/agentos/requests/upstream-sessions.ts'
 import { linkedProtocols } from './linked-protocols.ts'
 import { claimsOf, defaultPath, ownsPath, type ProtocolName, type ProtocolPaths, upgradesOf } from './protocol-paths.ts'
+import type { OpenSubscriptions } from './open-subscriptions.ts'
 import { rootRoute } from './root-route.ts'
 
 export interface ProtocolParts {
@@ -28,6 +29,7 @@ export interface ProtocolParts {
   readonly store: Store
   readonly supervised: boolean
   readonly a2a?: A2aOptions | undefined
+  readonly subscriptions: OpenSubscriptions
   readonly paths: ProtocolPaths
   /** Of the AgentOS that is passed through at the root. */
   readonly upstreamSessions?: UpstreamSessions | undefined
@@ -104,12 +106,13 @@ const mountables: readonly Mountable[] = [
   {
     name: 'durable-streams',
     errorForm: async () => (await import('../../protocols/durable-streams/wire/errors.ts')).toErrorResponse,
-    load: async ({ service, streams, clock, paths }) =>
+    load: async ({ service, streams, clock, paths, subscriptions }) =>
       (await import('../../protocols/durable-streams/index.ts')).durableStreamsProtocol({
         service,
         streams,
         clock,
         path: paths.get('durable-streams')!,
+        ...subscriptions,
       }),
   },
   {

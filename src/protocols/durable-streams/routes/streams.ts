@@ -1,5 +1,6 @@
 /** The routes: every path below the protocol's path is a stream. A run id names the run's own log, which is read-only. */
 import { HoldfastError } from '../../../core/model/errors.ts'
+import { ownerKey } from '../../../core/model/principal.ts'
 import { type Clock, systemClock } from '../../../core/ports/clock.ts'
 import type { Service } from '../../../core/service.ts'
 import { readBody } from '../../../http/request/body.ts'
@@ -14,6 +15,7 @@ import { type Readable, readableRun, readableStream } from '../view/readable.ts'
 import { streamKind } from '../view/stream-state.ts'
 import { mediaType } from '../wire/content.ts'
 import { toOffset } from '../wire/offsets.ts'
+import type { StreamChanges } from '../subscriptions/changes.ts'
 import { serveHead, serveRead } from './read.ts'
 
 export interface StreamParts {
@@ -23,6 +25,8 @@ export interface StreamParts {
   readonly clock?: Clock | undefined
   /** Path of the protocol. */
   readonly path: string
+  /** Told about every write. */
+  readonly changes: StreamChanges
 }
 
 export interface OpenStreams {
@@ -34,9 +38,12 @@ export interface OpenStreams {
 const PATH = '/v1/stream/{stream*}'
 const RUN = /^run_[0-9a-z]+$/i
 const NAME_CHARS_MAX = 1000
+/** Names below it are routes of the protocol. */
+const RESERVED = /^__ds(?:\/|$)/
 
-export function streamRoutes({ service, streams, path, clock = systemClock }: StreamParts): Route[] {
-  const parts = { service, streams, clock, path, known: new ClientStreams(service, clock) }
+export function streamRoutes(streamParts: StreamParts): Route[] {
+  const { service, clock = systemClock } = streamParts
+  const parts = { ...streamParts, clock, known: new ClientStreams(service, clock) }
   return [
     { method: 'GET', path: PATH, handle: (call) => read(call, parts) },
     { method: 'PUT', path: PATH, handle: (call) => create(call, parts) },
@@ -47,12 +54,14 @@ export function streamRoutes({ service, streams, path, clock = systemClock }: St
 
 interface Parts extends OpenStreams {
   readonly path: string
+  readonly changes: StreamChanges
   readonly known: ClientStreams
 }
 
 async function read(call: Call, parts: Parts): Promise<void> {
   const { stream: name = '' } = call.params
   const isHead = call.request.method === 'HEAD'
+  refuseReserved(name)
   const find = async (): Promise<Readable> =>
     RUN.test(name)
       ? readableRun(await parts.service.startReading(call.principal, name))
@@ -62,11 +71,12 @@ async function read(call: Call, parts: Parts): Promise<void> {
   await serveRead(call, { ...parts, readable, again: find })
 }
 
-async function create(call: Call, { service, known, path }: Parts): Promise<void> {
+async function create(call: Call, { service, known, path, changes }: Parts): Promise<void> {
   const { principal, request, base, peer } = call
   const name = writableName(call)
   const body = await readBody(request, service.limits.maxBodyBytes)
   const { stream, isNew } = await createStream(service, known, { principal, request, name, body, path: base + path })
+  if (isNew) changes.note(ownerKey(principal), name)
   const place = `${base}${path}/${name}`
   respond(call, isNew ? 201 : 200, {
     'content-type': stream.config.contentType,
@@ -76,7 +86,7 @@ async function create(call: Call, { service, known, path }: Parts): Promise<void
   })
 }
 
-async function append(call: Call, { service, known }: Parts): Promise<void> {
+async function append(call: Call, { service, known, changes }: Parts): Promise<void> {
   const { principal, request } = call
   const name = writableName(call)
   const closes = isSet(request, 'stream-closed')
@@ -101,6 +111,7 @@ async function append(call: Call, { service, known }: Parts): Promise<void> {
     bytes,
     decide: (state, at) => decideAppend(asked, state, at),
   })
+  if (content !== undefined && !result.isDuplicate) changes.note(ownerKey(principal), name)
   respond(call, producer === undefined || content === undefined || result.isDuplicate ? 204 : 200, {
     'stream-next-offset': toOffset(result.tail),
     ...(result.isClosed && { 'stream-closed': 'true' }),
@@ -121,8 +132,13 @@ function writableName({ params: { stream: name = '' }, response }: Call): string
     response.setHeader('allow', 'GET, HEAD')
     throw new HoldfastError('method_not_allowed', 'a run is written by its component; its stream is for reading')
   }
+  refuseReserved(name)
   if (name.length > NAME_CHARS_MAX) throw wrong(`a name has at most ${NAME_CHARS_MAX} characters`)
   return name
+}
+
+function refuseReserved(name: string): void {
+  if (RESERVED.test(name)) throw new HoldfastError('not_found', 'names that begin with __ds are reserved')
 }
 
 function respond({ response }: Call, status: number, headers: Readonly<Record<string, string>> = {}): void {

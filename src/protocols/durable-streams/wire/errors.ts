@@ -11,7 +11,28 @@ export function streamError(
   return new HoldfastError(code, message, { details: { durableStreams: headers } })
 }
 
-/** The protocol does not define error bodies. Every code keeps its status. */
+const SUBSCRIPTION_CODES = {
+  INVALID_REQUEST: 'invalid_request',
+  WEBHOOK_URL_REJECTED: 'invalid_request',
+  TOKEN_INVALID: 'unauthenticated',
+  SUBSCRIPTION_NOT_FOUND: 'not_found',
+  SUBSCRIPTION_ALREADY_EXISTS: 'conflict',
+  FENCED: 'conflict',
+  ALREADY_CLAIMED: 'conflict',
+  NO_PENDING_WORK: 'conflict',
+  INVALID_OFFSET: 'conflict',
+} as const satisfies Record<string, ErrorCode>
+
+/** An error of the subscription routes, which have codes of their own. */
+export function subscriptionError(
+  code: keyof typeof SUBSCRIPTION_CODES,
+  message: string,
+  fields: Readonly<Record<string, unknown>> = {},
+): HoldfastError {
+  return new HoldfastError(SUBSCRIPTION_CODES[code], message, { details: { subscription: { code, ...fields } } })
+}
+
+/** The protocol defines error bodies for subscriptions only. Every code keeps its status. */
 export function toErrorResponse(error: HoldfastError, requestId: string): ErrorResponse {
   const { code, message, details, status } = error
   const headers = (details?.['durableStreams'] ?? {}) as Readonly<Record<string, string>>
@@ -19,6 +40,6 @@ export function toErrorResponse(error: HoldfastError, requestId: string): ErrorR
     status,
     contentType: 'application/json; charset=utf-8',
     headers: { 'x-request-id': requestId, 'holdfast-error': code, ...headers },
-    body: JSON.stringify({ error: { code, message } }),
+    body: JSON.stringify({ error: { code, message, ...(details?.['subscription'] as object | undefined) } }),
   }
 }
