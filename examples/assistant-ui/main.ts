@@ -38,7 +38,7 @@ const bank = agent({
 })
 
 if (!existsSync(join(page, 'node_modules')))
-  execFileSync('npm', ['install', '--no-audit', '--no-fund'], { cwd: page, stdio: 'inherit' })
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: page, stdio: 'inherit' })
 const holdfastForPages = fileURLToPath(import.meta.resolve('holdfast/ai-sdk'))
 await build({
   root: page,

@@ -1,5 +1,5 @@
 /** Components, runs and sessions as the native protocol describes them. */
-import type { BusyPolicy, ComponentKind, Recovery } from '../core/ports/component.ts'
+import type { BusyPolicy, ComponentKind, RecoveryPolicy } from '../core/ports/component.ts'
 import type { Run, RunStatus } from '../core/model/run.ts'
 
 /** A component, as `components.list` shows it. */
@@ -13,7 +13,7 @@ export interface ComponentInfo {
   readonly inputSchema?: Readonly<Record<string, unknown>>
   /** JSON Schema of its output, if it has one. */
   readonly outputSchema?: Readonly<Record<string, unknown>>
-  readonly recovery: Recovery
+  readonly recovery: RecoveryPolicy
   readonly onBusySession: BusyPolicy
 }
 

@@ -134,14 +134,6 @@ export abstract class FollowingStore<State extends FollowedState, Kind extends s
   }
 }
 
-/** The command that answers the question of a paused run, or one of several by id. */
-export function toAnswers(
-  answer: unknown,
-  question?: string,
-): { answer: unknown } | { answers: Record<string, unknown> } {
-  return question === undefined ? { answer } : { answers: { [question]: answer } }
-}
-
 export function asProblem(cause: unknown): ClientError {
   return cause instanceof ClientError
     ? cause

@@ -1,5 +1,6 @@
 /** External store behind `useRun`: follows the shown run, and starts, stops and answers it. */
 import {
+  type Answers,
   type Client,
   type ClientError,
   GapError,
@@ -13,7 +14,7 @@ import {
   type StartRequest,
 } from '../client/index.ts'
 import { EventBatches } from './event-batches.ts'
-import { asProblem, FollowingStore, type Problems, toAnswers } from './following-store.ts'
+import { asProblem, FollowingStore, type Problems } from './following-store.ts'
 import type { PersistedId } from './persisted-id.ts'
 
 /** The run that `useRun` shows. */
@@ -69,10 +70,10 @@ export class RunStore extends FollowingStore<RunStoreState, Kind> {
     if (id !== undefined) await this.command(() => this.client.runs.stop(id), 'command')
   }
 
-  /** Answers the question of a paused run, or one of several by id. */
-  async answer(answer: unknown, question?: string): Promise<void> {
+  /** Answers the questions of a paused run. */
+  async answer(answers: Answers): Promise<void> {
     const { id } = this.state()
-    if (id !== undefined) await this.command(() => this.client.runs.answer(id, toAnswers(answer, question)), 'command')
+    if (id !== undefined) await this.command(() => this.client.runs.answer(id, answers), 'command')
   }
 
   /** A pending start takes precedence. */

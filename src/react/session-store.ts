@@ -1,5 +1,6 @@
 /** External store behind `useSession`: follows a session's runs, and starts, stops and answers them. */
 import {
+  type Answers,
   type AssistantMessage,
   type Client,
   type ClientError,
@@ -11,7 +12,7 @@ import {
 } from '../client/index.ts'
 import { SessionView } from '../client/session-view.ts'
 import { EventBatches } from './event-batches.ts'
-import { asProblem, FollowingStore, type Problems, toAnswers } from './following-store.ts'
+import { asProblem, FollowingStore, type Problems } from './following-store.ts'
 import type { PersistedId } from './persisted-id.ts'
 
 /** The session that `useSession` shows. */
@@ -72,13 +73,14 @@ export class SessionStore extends FollowingStore<SessionStoreState, Kind> {
     await this.command(() => Promise.all(runs.map(({ run }) => this.client.runs.stop(run))), 'command')
   }
 
-  /** Answers the question that was asked last, or one of several by id. */
-  async answer(answer: unknown, question?: string): Promise<void> {
-    const asked = unfinishedIn(this.state().messages).findLast(({ questions }) =>
-      question === undefined ? questions.length > 0 : questions.some(({ id }) => id === question),
+  /** Answers the questions of a paused run: the one that asks these questions, or the one that asked last. */
+  async answer(answers: Answers): Promise<void> {
+    const isAnswered = (id: string): boolean => !('answers' in answers) || Object.hasOwn(answers.answers, id)
+    const paused = unfinishedIn(this.state().messages).findLast(({ questions }) =>
+      questions.some(({ id }) => isAnswered(id)),
     )
-    if (asked === undefined) return
-    await this.command(() => this.client.runs.answer(asked.run, toAnswers(answer, question)), 'command')
+    if (paused === undefined) return
+    await this.command(() => this.client.runs.answer(paused.run, answers), 'command')
   }
 
   protected override begin(id: string): SessionStoreState {

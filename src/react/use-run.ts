@@ -1,6 +1,6 @@
 /** `useRun`: starts, shows, stops and answers a run; a reload or another tab shows the same run. */
 import { useMemo, useSyncExternalStore } from 'react'
-import type { Client } from '../client/index.ts'
+import type { Answers, Client } from '../client/index.ts'
 import { persistedId } from './persisted-id.ts'
 import { RunStore, type RunStoreState } from './run-store.ts'
 
@@ -21,8 +21,8 @@ export interface UseRunOptions {
 export interface RunState extends RunStoreState {
   readonly start: (input: unknown) => Promise<void>
   readonly stop: () => Promise<void>
-  /** Answers the question of a paused run. If there are several, pass the id of one. */
-  readonly answer: (answer: unknown, question?: string) => Promise<void>
+  /** Answers the questions of a paused run: `{ answer }` if there is one, `{ answers }` by id for all of several. */
+  readonly answer: (answers: Answers) => Promise<void>
   /** Shows no run. The run itself continues. */
   readonly clear: () => void
 }
@@ -43,7 +43,7 @@ export function useRun({ client, component, session, persist = 'url', name = 'ru
     () => ({
       start: (input: unknown) => store.start({ component, input, ...(session !== undefined && { session }) }),
       stop: () => store.stop(),
-      answer: (answer: unknown, question?: string) => store.answer(answer, question),
+      answer: (answers: Answers) => store.answer(answers),
       clear: () => store.clear(),
     }),
     [store, component, session],

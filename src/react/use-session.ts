@@ -1,6 +1,6 @@
 /** `useSession`: shows a conversation live with its earlier messages, and continues it; a reload or another tab shows the same one. */
 import { useMemo, useSyncExternalStore } from 'react'
-import type { Client } from '../client/index.ts'
+import type { Answers, Client } from '../client/index.ts'
 import { persistedId } from './persisted-id.ts'
 import { SessionStore, type SessionStoreState } from './session-store.ts'
 
@@ -22,8 +22,8 @@ export interface SessionState extends SessionStoreState {
   readonly send: (input: unknown) => Promise<void>
   /** Stops all runs of the session that have not ended. */
   readonly stop: () => Promise<void>
-  /** Answers the question that was asked last. If there are several, pass the id of one. */
-  readonly answer: (answer: unknown, question?: string) => Promise<void>
+  /** Answers the questions of a paused run: `{ answer }` to the run that asked last, `{ answers }` by id. */
+  readonly answer: (answers: Answers) => Promise<void>
   /** Shows no session. Its runs continue. */
   readonly clear: () => void
 }
@@ -44,7 +44,7 @@ export function useSession({ client, component, persist = 'url', name = 'session
     () => ({
       send: (input: unknown) => store.send(component, input),
       stop: () => store.stop(),
-      answer: (answer: unknown, question?: string) => store.answer(answer, question),
+      answer: (answers: Answers) => store.answer(answers),
       clear: () => store.clear(),
     }),
     [store, component],

@@ -15,7 +15,7 @@ function Shown() {
     h('input', { id: 'script', defaultValue: '' }),
     h('button', { id: 'start', onClick: () => void run.start(valueOf('script')) }, 'Start'),
     h('button', { id: 'stop', onClick: () => void run.stop() }, 'Stop'),
-    h('button', { id: 'answer', onClick: () => void run.answer('yes') }, 'Answer'),
+    h('button', { id: 'answer', onClick: () => void run.answer({ answer: 'yes' }) }, 'Answer'),
     h('button', { id: 'clear', onClick: run.clear }, 'Clear'),
     h('p', { id: 'status' }, run.status),
     h('p', { id: 'run' }, run.id ?? ''),

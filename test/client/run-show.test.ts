@@ -1,5 +1,6 @@
 /** What `useRun` shows, without a page around it. */
 import { expect, test } from 'vitest'
+import { agent } from '../../src/agents/agent.ts'
 import { type ClientError, createClient } from '../../src/client/index.ts'
 import { TOGETHER_MS } from '../../src/react/event-batches.ts'
 import { RunStore } from '../../src/react/run-store.ts'
@@ -181,4 +182,23 @@ test('useRun: a final error is shown, and nothing is retried', async () => {
   const show = showing(createClient({ url: 'http://127.0.0.1:1', fetch: broken, retries: 2, retryDelayMs: 1 }), 'run_1')
   await until('it is given up', () => show.state().problem?.retrying === false)
   expect(show.state().problem).toMatchObject({ code: 'connection', retryable: true })
+})
+
+test('useRun: a run with several questions is answered', async () => {
+  const twice = agent<unknown>({
+    id: 'twice',
+    run: async function* (_, { ask }) {
+      const [first, second] = await Promise.all([ask('First?'), ask('Second?')])
+      yield `${String(first)} and ${String(second)}`
+    },
+  })
+  const server = await serveNative({ components: [twice] })
+  const client = createClient({ url: server.url })
+  const { id } = await client.runs.start({ component: 'twice', input: '' })
+  const show = showing(client, id)
+  await until('it asks', () => show.state().questions.length === 2)
+  const entries = show.state().questions.map(({ id: question, prompt }) => [question, prompt.toLowerCase()])
+  await show.answer({ answers: Object.fromEntries(entries) as Record<string, unknown> })
+  await until('it has ended', () => show.state().status === 'completed')
+  expect(show.state()).toMatchObject({ text: 'first? and second?', problem: undefined })
 })

@@ -61,7 +61,7 @@ test('useSession: a conversation is shown live, continued, answered, and shown a
   await shown.send('lab', 'say hello; ask Go on?; say more')
   await until('it asks', () => answers(shown.state().messages)[0]?.questions.length === 1)
   expect(shown.state()).toMatchObject({ id: kept.id, isBusy: true, problem: undefined })
-  await shown.answer('yes')
+  await shown.answer({ answer: 'yes' })
   await until('it has ended', () => !shown.state().isBusy)
   await shown.send('lab', 'say again')
   await until('the second turn has ended', () => answers(shown.state().messages)[1]?.status === 'completed')

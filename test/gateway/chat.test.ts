@@ -230,7 +230,7 @@ describe('gateway, chat completions: [RUN-3] an answer that is not whole', () =>
   })
 
   test('is accepted if the upstream’s policy says so', async () => {
-    const { server } = await serveScripts({ m: playing(sse(half)) }, { onIncompleteAnswer: 'accept' })
+    const { server } = await serveScripts({ m: playing(sse(half)) }, { onIncompleteResponse: 'accept' })
     expect(await framesOf(await ask(server, 'm'))).toEqual([half, '[DONE]'])
   })
 

@@ -1,5 +1,5 @@
 /** The agents of simulated runs. The script in its input decides what an agent does, so every attempt does the same. */
-import type { Component, Emission, Recovery, RunContext } from '../../src/core/ports/component.ts'
+import type { Component, Emission, RecoveryPolicy, RunContext } from '../../src/core/ports/component.ts'
 import { WorkError } from '../../src/core/ports/component.ts'
 import { type Model, textsOf } from './model.ts'
 import type { Op } from './plan.ts'
@@ -17,17 +17,17 @@ interface Script {
   readonly ops: readonly Op[]
 }
 
-export const RECOVERIES: readonly Recovery[] = ['fail', 'retry', 'resume']
+export const RECOVERIES: readonly RecoveryPolicy[] = ['fail', 'retry', 'resume']
 
 export function componentsFor(world: AgentWorld): Component[] {
   return RECOVERIES.flatMap((recovery) => [scripted(world, recovery, false), scripted(world, recovery, true)])
 }
 
-export function componentId(recovery: Recovery, release: boolean): string {
+export function componentId(recovery: RecoveryPolicy, release: boolean): string {
   return release ? `${recovery}-released` : recovery
 }
 
-function scripted(world: AgentWorld, recovery: Recovery, release: boolean): Component {
+function scripted(world: AgentWorld, recovery: RecoveryPolicy, release: boolean): Component {
   return {
     id: componentId(recovery, release),
     kind: 'agent',

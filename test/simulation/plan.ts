@@ -1,5 +1,5 @@
 /** The plan of a seed: nodes, runs with their scripts, and faults. It is data, so that a failing plan can be shrunk. */
-import type { BusyPolicy, Recovery } from '../../src/core/ports/component.ts'
+import type { BusyPolicy, RecoveryPolicy } from '../../src/core/ports/component.ts'
 import { Random } from '../support/random.ts'
 
 /** One operation of a scripted agent. `n` is unique within its script. */
@@ -21,7 +21,7 @@ export type ProjectedWire = 'agentos' | 'responses' | 'chat' | 'a2a' | 'ai-sdk' 
 export interface RunPlan {
   readonly name: string
   readonly startAt: number
-  readonly recovery: Recovery
+  readonly recovery: RecoveryPolicy
   readonly busy: BusyPolicy
   /** Runs with the same number share a session. */
   readonly session: number

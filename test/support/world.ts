@@ -1,5 +1,5 @@
 /** Simulates dying workers on a surviving store. */
-import type { Component, Recovery, RunContext } from '../../src/core/ports/component.ts'
+import type { Component, RecoveryPolicy, RunContext } from '../../src/core/ports/component.ts'
 import type { LoggedEvent } from '../../src/core/model/event.ts'
 import type { Limits } from '../../src/core/model/limits.ts'
 import type { RedactOptions } from '../../src/core/redaction/redaction.ts'
@@ -79,7 +79,7 @@ export class ManualWorld extends World {
 }
 
 /** An agent with a recovery mode. */
-export function recovering(recovery: Recovery, run: Component['run'], more: Partial<Component> = {}): Component {
+export function recovering(recovery: RecoveryPolicy, run: Component['run'], more: Partial<Component> = {}): Component {
   return subject(run, { ...more, recovery })
 }
 

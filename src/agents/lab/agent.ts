@@ -1,5 +1,5 @@
 /** Lab agent: its input is a script, so tests can request any behaviour over any protocol (docs/lab.md). */
-import type { Component, Emission, Recovery, RunContext } from '../../core/ports/component.ts'
+import type { Component, Emission, RecoveryPolicy, RunContext } from '../../core/ports/component.ts'
 import { fromCheck } from '../../core/schema/json-schema.ts'
 import { perform } from './performers.ts'
 import { checkScript, parseScript } from './script.ts'
@@ -10,7 +10,7 @@ export interface LabOptions {
   /** Default: `lab`. */
   readonly id?: string
   /** Default: `fail`. */
-  readonly recovery?: Recovery
+  readonly recovery?: RecoveryPolicy
 }
 
 export const labInput = fromCheck(checkScript, {

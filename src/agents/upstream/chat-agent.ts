@@ -11,11 +11,11 @@ import type { UpstreamCode } from '../shared/upstream-codes.ts'
 import { type UpstreamPool, withSlot } from '../shared/upstream-pool.ts'
 import { type ChatBody, chatBody, isForwarded } from './chat-request.ts'
 import { type ChatChunk, type ChatEvent, CHUNK, parseChatEvent, wholeChunk } from './chat-wire.ts'
-import { assertTrustworthy, type AnswerPolicies } from './answer-policy.ts'
+import { assertTrustworthy, type ResponsePolicies } from './response-policy.ts'
 import { parsedInput, ChatOutput } from './chat-output.ts'
 import { isForwardedResponse, type ResponsesMode, runResponse } from './response-agent.ts'
 
-export interface ChatUpstreamDefinition extends CommonDefinition, AnswerPolicies {
+export interface ChatUpstreamDefinition extends CommonDefinition, ResponsePolicies {
   /** Its base URLs end in `/v1` for most servers. */
   readonly pool: UpstreamPool
   /** Name of the model on the upstream. */

@@ -4,11 +4,11 @@ import { WorkError } from '../../core/ports/component.ts'
 import { chatUpstream } from './chat-agent.ts'
 import { fetchJson, listIn, objectIn, textIn } from './fetch-json.ts'
 import { type UpstreamOptions, upstreamRules } from './options.ts'
-import { type AnswerPolicies, answerRules } from './answer-policy.ts'
+import { type ResponsePolicies, responseRules } from './response-policy.ts'
 import type { UpstreamKind } from './source.ts'
 
 /** Options of `upstream.openai`. */
-export interface OpenAiUpstreamOptions extends UpstreamOptions, AnswerPolicies {
+export interface OpenAiUpstreamOptions extends UpstreamOptions, ResponsePolicies {
   /** What happens when the stream breaks or the gateway dies: the run fails, or the request is sent again. Default: `fail`. */
   readonly recovery?: 'fail' | 'retry'
   /** Header with the session's id. The upstream then keeps the history of a session itself. Default: none. */
@@ -27,14 +27,14 @@ export const openAiRules: OptionRules<OpenAiUpstreamOptions> = {
   ...upstreamRules,
   models: aList,
   recovery: oneOf('fail', 'retry'),
-  ...answerRules,
+  ...responseRules,
   sessionHeader: aString,
   responses: oneOf('stream', 'background'),
 }
 
 export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
   const { headers, models, recovery, responses, sessionHeader, idleTimeoutMs, requestTimeoutMs } = options
-  const { onEmptyAnswer, onIncompleteAnswer, onErrorAnswer } = options
+  const { onEmptyResponse, onIncompleteResponse, onErrorResponse } = options
   return {
     protocol: 'openai',
     async find(url, signal) {
@@ -48,9 +48,9 @@ export function openAiKind(options: OpenAiUpstreamOptions): UpstreamKind {
         ...(responses !== undefined && { responses, upstream: { ...common.upstream, responses: true as const } }),
         model,
         recovery: recovery ?? 'fail',
-        ...(onEmptyAnswer !== undefined && { onEmptyAnswer }),
-        ...(onIncompleteAnswer !== undefined && { onIncompleteAnswer }),
-        ...(onErrorAnswer !== undefined && { onErrorAnswer }),
+        ...(onEmptyResponse !== undefined && { onEmptyResponse }),
+        ...(onIncompleteResponse !== undefined && { onIncompleteResponse }),
+        ...(onErrorResponse !== undefined && { onErrorResponse }),
         ...(sessionHeader !== undefined && { sessionHeader }),
         ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),

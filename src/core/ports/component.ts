@@ -8,7 +8,7 @@ import type { ValueSchema } from './schema.ts'
 export type ComponentKind = 'agent' | 'team' | 'workflow'
 
 /** What happens to a run whose worker died: it fails, starts again from scratch, or resumes with its recorded results. */
-export type Recovery = 'fail' | 'retry' | 'resume'
+export type RecoveryPolicy = 'fail' | 'retry' | 'resume'
 
 /** What happens to a new run if its session has an unfinished one. */
 export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
@@ -18,6 +18,9 @@ export type BusyPolicy = 'reject' | 'enqueue' | 'interrupt' | 'parallel'
  * Default: `continue`.
  */
 export type DisconnectPolicy = 'continue' | 'stop'
+
+/** What happens to the agent of a paused run: it stays in memory, or it is released and rebuilt from the log when the run is answered. */
+export type PausePolicy = 'keep' | 'release'
 
 /** What happens to a tool call that is not idempotent and was interrupted by a crash. */
 export type UncertainPolicy = 'ask' | 'fail'
@@ -55,11 +58,11 @@ export interface UpstreamInfo {
   readonly id: string
   /** The upstream also supports OpenAI's Responses API. */
   readonly responses?: true
+  /** The upstream gets the credential of the caller, and verifies it. */
+  readonly verifiesCaller?: true
 }
 
 /** A component's description, available without running it. */
-  /** The upstream gets the credential of the caller, and verifies it. */
-  readonly verifiesCaller?: true
 export type ComponentDescription = Omit<Component, 'run' | 'input' | 'output' | 'admit' | 'redact'>
 
 /** `Input`: what callers send. `Parsed`: what its input schema returns. */
@@ -77,7 +80,7 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
    * What happens to a run whose process died. Default: `resume` for components whose work is recorded (model agents, teams, workflows,
    * LangGraph graphs, remote agents), `fail` for all others: their effects outside of recorded work would happen again.
    */
-  readonly recovery?: Recovery
+  readonly recovery?: RecoveryPolicy
   /** Default: `parallel`. */
   readonly onBusySession?: BusyPolicy
   /** Default: `continue`. */
@@ -88,6 +91,8 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
   readonly onDivergence?: DivergencePolicy
   /** Default: `fail`. */
   readonly onUnserializable?: UnserializablePolicy
+  /** Default: `keep`, for at most `maxParkedRuns` agents. */
+  readonly onPause?: PausePolicy
   readonly limits?: Partial<
     Pick<
       Limits,
@@ -101,11 +106,6 @@ export interface Component<Input = unknown, Output = unknown, Parsed = Input> {
       | 'maxTotalCalls'
     >
   >
-  /**
-   * What happens to the agent of a paused run: it stays in memory (at most `maxParkedRuns` agents do), or it is released and rebuilt
-   * from the log when the run is answered. Default: `keep`.
-   */
-  readonly onPause?: 'keep' | 'release'
   /** Redaction rules, in addition to the server's. In a run that calls the component, they apply from the first call on. */
   readonly redact?: RedactOptions
   /**

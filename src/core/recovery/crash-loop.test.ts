@@ -5,7 +5,7 @@ import { until } from '../../../test/support/until.ts'
 import { recovering, World } from '../../../test/support/world.ts'
 import type { EventType } from '../model/event.ts'
 import { defaultLimits } from '../model/limits.ts'
-import type { Emission, Recovery, RunContext } from '../ports/component.ts'
+import type { Emission, RecoveryPolicy, RunContext } from '../ports/component.ts'
 
 const KILLS = 8
 
@@ -139,7 +139,7 @@ describe('[RUN-6] crash loops: only attempts without progress count', () => {
 
 describe('[RUN-6] crash loops: after a crash', () => {
   /** Runs that say their number and wait for their turn to end; which of them execute. */
-  function crowd(recovery: Recovery = 'resume') {
+  function crowd(recovery: RecoveryPolicy = 'resume') {
     const executing = new Map<string, () => void>()
     async function* run(input: unknown, { runId: id, attempt, signal }: RunContext): AsyncGenerator<Emission> {
       yield String(input)

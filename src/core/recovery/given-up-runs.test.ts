@@ -6,7 +6,7 @@ import { createMemoryStore } from '../../stores/memory.ts'
 import { overriding } from '../../testing/broken-stores.ts'
 import { HoldfastError } from '../model/errors.ts'
 import type { Limits } from '../model/limits.ts'
-import type { Recovery, RunContext } from '../ports/component.ts'
+import type { RecoveryPolicy, RunContext } from '../ports/component.ts'
 import type { LogWriter, Store } from '../ports/store.ts'
 
 const LEASE_MS = 1500
@@ -87,7 +87,7 @@ interface Cluster {
 
 /** Two nodes that have been up for a while; the first one executes some runs. */
 async function cluster(
-  recovery: Recovery,
+  recovery: RecoveryPolicy,
   limits: Partial<Limits> = {},
   count = RUNS,
   unreadable: ReadonlySet<string> = new Set(),

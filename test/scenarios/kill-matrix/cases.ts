@@ -1,5 +1,5 @@
 /** The cases of the matrix: each is a component of its own, of which there is one run. */
-import type { Component, Recovery, UncertainPolicy } from '../../../src/core/ports/component.ts'
+import type { Component, RecoveryPolicy, UncertainPolicy } from '../../../src/core/ports/component.ts'
 import { kinds } from './kinds.ts'
 import { type Phase, Scene } from './scene.ts'
 
@@ -10,7 +10,7 @@ export interface Case {
   /** The component's. */
   readonly id: string
   readonly kind: string
-  readonly recovery: Recovery
+  readonly recovery: RecoveryPolicy
   readonly uncertain: UncertainPolicy
   readonly decision: Decision
   /** Undefined for the run that nothing happens to. */
