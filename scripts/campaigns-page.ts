@@ -102,7 +102,7 @@ export function sentenceOf(parts: readonly KillPart[]): string {
   const wrong = parts.filter(({ violation }) => violation !== undefined).length
   const kills = (...scenarios: readonly Scenario[]): string =>
     number(sum(parts, (part) => (scenarios.includes(part.scenario as Scenario) ? part.kills : 0)))
-  const verdict = wrong === 0 ? '0 events lost, 0 doubled' : `${wrong} parts with violations`
+  const verdict = wrong === 0 ? '0 events lost, 0 duplicated' : `${wrong} parts with violations`
   return `${number(sum(parts, (part) => part.kills))} kills, ${verdict}: ${kills('sqlite', 'upkeep')} on SQLite, ${kills('postgres')} on PostgreSQL, ${kills('nats')} on NATS`
 }
 
