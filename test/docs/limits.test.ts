@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { NETWORK_BYTES_MAX } from '../../src/core/access/unverified-storage.ts'
 import { defaultLimits as limits } from '../../src/core/model/limits.ts'
 import { PENDING_BYTES_MAX, PENDING_MAX } from '../../src/core/scheduling/client-logs.ts'
 import { jsonBounds } from '../../src/http/request/json.ts'
@@ -48,6 +49,7 @@ const perPrincipal: readonly (readonly [string, string])[] = [
     `${limits.maxConcurrentFolds}, ${limits.maxConcurrentFolds / 2} per principal; ${count(limits.maxQueuedFolds)} more wait, ${limits.maxQueuedFolds / 2} per principal, at most ${limits.foldQueueTimeoutMs / 1000} s`,
   ],
   ['memory of the states', size(limits.maxHeldViewBytes)],
+  ['stored bytes of callers', `${size(NETWORK_BYTES_MAX)} per address`],
   ['requests with a wrong credential', `${limits.maxLoginFailureBurst} at once`],
   ['stored bytes', orNone(limits.maxStoredBytesPerPrincipal)],
   ['documents', orNone(limits.maxDocumentsPerPrincipal)],
