@@ -24,7 +24,9 @@ test('campaigns: a violation is counted, described, and removes the claim that n
     records: 5,
     violation: 'run x has 5 events, its client saw 4',
   }
-  expect(sentenceOf([good])).toBe('1,200 kills, 0 events lost, 0 duplicated: 1,200 on SQLite, 0 on PostgreSQL, 0 on NATS')
+  expect(sentenceOf([good])).toBe(
+    '1,200 kills, 0 events lost, 0 duplicated: 1,200 on SQLite, 0 on PostgreSQL, 0 on NATS',
+  )
   expect(sentenceOf([good, bad])).toContain('1,207 kills, 1 parts with violations')
   expect(pageOf([good, bad], [])).toContain(
     '- **Violation**, nats, 2026-11-18 02:00, 01234567, load 2: run x has 5 events, its client saw 4',
