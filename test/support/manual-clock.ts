@@ -13,14 +13,17 @@ const SETTLING_TURNS = 5
 export class ManualClock implements FakeClock {
   readonly #clock: FakeClock
   readonly #timers = new Set<Timer>()
+  readonly #settle: () => Promise<void>
   /** Bound, because `Clock` methods may be detached. */
   readonly now = (): number => this.#clock.now()
   readonly elapsed = (): number => this.#clock.elapsed!()
   readonly iso = (): string => this.#clock.iso()
   readonly step = (milliseconds: number): void => this.#clock.step(milliseconds)
 
-  constructor(start?: string) {
+  /** `settled`: resolves when all work that needs no time is done. */
+  constructor(start?: string, settled: () => Promise<void> = settle) {
     this.#clock = createFakeClock(start)
+    this.#settle = settled
   }
 
   /** Number of pending timers. */
@@ -44,13 +47,13 @@ export class ManualClock implements FakeClock {
   /** Lets time pass: the effects of each timer complete before the next one fires. */
   readonly pass = async (milliseconds: number): Promise<void> => {
     const until = this.elapsed() + milliseconds
-    await settle()
+    await this.#settle()
     for (let timer; (timer = this.#next(until)) !== undefined;) {
       this.#fire(timer)
-      await settle()
+      await this.#settle()
     }
     this.#clock.advance(until - this.elapsed())
-    await settle()
+    await this.#settle()
   }
 
   #next(until: number): Timer | undefined {

@@ -13,8 +13,8 @@ import {
   program,
 } from '../../../test/support/programs/program.ts'
 
-/** Programs that are tried; more of them in a campaign. */
-const PROGRAMS = Number(process.env['HOLDFAST_PROGRAMS'] ?? 10)
+/** Programs that each test tries; more of them in a campaign. */
+const PROGRAMS = Number(process.env['HOLDFAST_PROGRAMS'] ?? 50)
 /** `HOLDFAST_TEST_SEED` tries the programs of an earlier run again. */
 const SEED = testSeed()
 const TIMEOUT_MS = 120_000 + PROGRAMS * 20_000
@@ -72,7 +72,7 @@ describe('[RUN-5] a random program', () => {
   )
 
   test(
-    'a program that is changed after a crash reaches its new end, or diverges before it does anything new',
+    'a program that is changed after a crash reaches its new end, or diverges before it does anything new and reaches its old end after a rollback',
     async () => {
       const report = reported()
       await fc.assert(
@@ -81,12 +81,17 @@ describe('[RUN-5] a random program', () => {
           const random = seeded(seed)
           const changed = edited(given, change)
           const whole = await live([{ program: given }], random)
-          // Every other event, the even or the odd ones: half of the time.
-          for (let diesAt = 2 + (seed % 2); diesAt < whole.log.length; diesAt += 2) {
-            const ended = await live([{ program: given, diesAt }, { program: changed }], random)
+          for (let diesAt = 2; diesAt < whole.log.length; diesAt++) {
+            const lives = [{ program: given, diesAt }, { program: changed }]
+            const ended = await live(lives, random)
             expectSound(ended)
-            if (ended.diverged === undefined) expectWhole(ended, ended.program)
-            else expectNothingNew(ended)
+            if (ended.diverged === undefined) {
+              expectWhole(ended, ended.program)
+              continue
+            }
+            expectNothingNew(ended)
+            const rolledBack = await live([...lives, { program: given, isRollback: true }], random)
+            expectWhole(rolledBack, rolledBack.program)
           }
         }),
         { numRuns: PROGRAMS, endOnFailure: true, seed: SEED },

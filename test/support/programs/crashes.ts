@@ -2,10 +2,12 @@
  * Runs a program in a world where workers die at a given event, and somebody answers every question. Its time is not that of the
  * machine: however busy that is, work that takes 3 ms ends before a wait of 60 ms does.
  */
+import { setImmediate as turn } from 'node:timers/promises'
 import { agent } from '../../../src/agents/agent.ts'
 import { type Component, type Emission, type RunContext, WorkError } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
 import { isFinished } from '../../../src/core/model/run.ts'
+import { replaceEventLoop } from '../../../src/core/runtime/event-loop-tick.ts'
 import type { LogWriter } from '../../../src/core/ports/store.ts'
 import { createMemoryStore } from '../../../src/stores/memory.ts'
 import { overriding } from '../../../src/testing/broken-stores.ts'
@@ -18,6 +20,8 @@ const LEASE_MS = 150
 const REPLAY_WAIT_MS = 60
 /** Time that passes between two looks at a run. */
 const LOOK_MS = 10
+/** Event-loop turns after which all work that needs no time is done. */
+const SETTLING_TURNS = 20
 /** A run that has not ended by then never does. */
 const LOOKS_MAX = 10_000
 
@@ -25,6 +29,8 @@ export interface Life {
   readonly program: Program
   /** Log length at which the worker dies. Default: it survives. */
   readonly diesAt?: number
+  /** Follows if the life before diverged: somebody answers `retry`. */
+  readonly isRollback?: boolean
 }
 
 export interface Ended {
@@ -45,12 +51,30 @@ export interface Ended {
 
 /** The worker of each life dies as it says, and the next one takes over. */
 export async function live(lives: readonly Life[], random: () => number): Promise<Ended> {
-  const clock = new ManualClock()
+  // A timer of 0 ms takes at least one, and a program waits for thousands of them.
+  const restore = replaceEventLoop({
+    defer: (act) => void setImmediate(act),
+    soon: (act) => void setImmediate(() => setImmediate(act)),
+    now: () => performance.now(),
+  })
+  try {
+    return await liveIn(new ManualClock(undefined, settle), lives, random)
+  } finally {
+    restore()
+  }
+}
+
+/** Flushes promises and immediates: nothing here waits for anything else. */
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < SETTLING_TURNS; turns++) await turn()
+}
+
+async function liveIn(clock: ManualClock, lives: readonly Life[], random: () => number): Promise<Ended> {
   const store = createMemoryStore({ clock })
   const world = new Effects()
   let id: string | undefined
   let before = { effects: 0, events: 0 }
-  for (const { program, diesAt = Infinity } of lives) {
+  for (const [at, { program, diesAt = Infinity, isRollback = false }] of lives.entries()) {
     const connection = new Connection(store)
     const life = { isOver: false }
     const cut = (): void => {
@@ -65,10 +89,12 @@ export async function live(lives: readonly Life[], random: () => number): Promis
     const node = openNode({ components: [component], store: dying, clock, limits })
     before = { effects: world.effects.length, events: id === undefined ? 0 : (await store.get(id))!.next }
     id ??= await node.start('subject')
+    if (isRollback) await node.answer(id, { diverged: 'retry' })
     const diverged = await tend(node, id, world, life, clock)
     const end = { ...world.found(), program, before, log: await readEvents(store, id) }
-    if (diverged !== undefined) return { ...end, diverged }
-    if (!life.isOver) return end
+    const isRolledBack = diverged !== undefined && lives[at + 1]?.isRollback === true
+    if (diverged !== undefined && !isRolledBack) return { ...end, diverged }
+    if (!life.isOver && !isRolledBack) return end
     cut()
     clock.advance(LEASE_MS + 1)
   }
@@ -221,7 +247,9 @@ class Interpreter {
         return null
       case 'parallel':
         return Promise.all(
-          node.branches.map((branch, at) => this.#all(branch, node.within ? context.within(`b${at}`) : context)),
+          node.branches.map((branch, at) =>
+            this.#all(branch, node.within ? context.within(`${node.names ?? 'b'}${at}`) : context),
+          ),
         )
     }
   }

@@ -21,7 +21,14 @@ export type Node =
   | { readonly do: 'ask'; readonly prompt: string }
   | { readonly do: 'say'; readonly text: string }
   | { readonly do: 'sleep'; readonly ms: number }
-  | { readonly do: 'parallel'; readonly branches: readonly Program[]; readonly within: boolean }
+  | {
+      readonly do: 'parallel'
+      readonly branches: readonly Program[]
+      /** Each branch has a context of its own. */
+      readonly within: boolean
+      /** What the names of those contexts begin with. */
+      readonly names?: string
+    }
 
 export type Program = readonly Node[]
 
@@ -111,7 +118,7 @@ export const program: fc.Arbitrary<Program> = programs(2, 5).map((given) => dist
 /** A program whose steps and calls are all distinguishable, so that reordering is allowed. */
 export const namedProgram: fc.Arbitrary<Program> = programs(2, 5).map((given) => distinct(given, 'all', true))
 
-/** Gives steps unique keys and calls unique inputs: all of them, or only concurrent ones. */
+/** Gives steps unique keys, calls unique inputs and branches unique names: all of them, or only concurrent ones. */
 function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, path = ''): Program {
   const isInner = which === 'all'
   return given.map((node, at): Node => {
@@ -128,6 +135,7 @@ function distinct(given: Program, which: 'parallel' | 'all', isOwn: boolean, pat
       case 'parallel':
         return {
           ...node,
+          ...(isOwn && { names: `${own}.` }),
           branches: node.branches.map((branch, number) => distinct(branch, which, true, `${own}.${number}.`)),
         }
       default:
