@@ -1,5 +1,5 @@
 /** Damage in the file: what is not what was written is never served, and is contained to what it hit. */
-import { chmodSync, copyFileSync, existsSync, rmSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { crashedCopy } from '../../../test/support/crashed-copy.ts'
@@ -14,6 +14,7 @@ import { openSqliteStore } from './index.ts'
 import { migrate, SCHEMA_VERSION } from './tables/schema.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
+const PAGE_BYTES = 4096
 
 async function open(path: string, told: string[] = []): Promise<Store> {
   const tell = (_fields: object, message: string): void => void told.push(message)
@@ -102,6 +103,102 @@ describe('[STO-1] [LOG-1] a damaged segment', () => {
     expect(await again.claimable(10)).toEqual(['run_1'])
     expect(await again.claim('run_2', 'worker', 60_000)).toBeUndefined()
     expect(await again.get('run_2')).toMatchObject({ damage: { first: 0, last: 6 } })
+  })
+})
+
+/** What an older version wrote has no checksum; here the numbers of events 8 and 80 to 89 are none. */
+const BREAK_OLD_SEGMENT = `UPDATE segments SET crc = NULL,
+  data = CAST(replace(CAST(data AS TEXT), char(10) || 'id: 8', char(10) || 'id: x') AS BLOB) WHERE run = 2`
+
+describe('[STO-1] a damaged segment without a checksum', () => {
+  test('costs its run alone when a trim would cut it', async () => {
+    const told: string[] = []
+    const store = await open(await harmed(BREAK_OLD_SEGMENT), told)
+    await store.trim('run_2', 80)
+    expect(await store.get('run_2')).toMatchObject({ damage: { reason: 'do not match their checksum' } })
+    expect(told).toEqual([expect.stringContaining('run run_2 is quarantined')])
+    await write(store, 'run_4')
+    expect(store.health()).toEqual({ ok: true, alarms: ['1 run is damaged and quarantined'] })
+  })
+
+  test('does not keep a store from opening that would split it', async () => {
+    const path = await harmed(BREAK_OLD_SEGMENT)
+    {
+      using database = new DatabaseSync(path)
+      for (const run of [1, 2]) {
+        const rows = database.prepare('SELECT data, count FROM segments WHERE run = ? ORDER BY first').all(run)
+        const records = Buffer.concat(rows.map(({ data }) => data as Uint8Array))
+        const count = rows.reduce((sum, row) => sum + Number(row['count']), 0)
+        // Room for more than one segment: an older version wrote all of it as one.
+        const text = records.toString().replaceAll('says', `says ${'x'.repeat(600)}`)
+        database.prepare('DELETE FROM segments WHERE run = ?').run(run)
+        database
+          .prepare('INSERT INTO segments (run, first, count, data) VALUES (?, 0, ?, ?)')
+          .run(run, count, Buffer.from(text))
+      }
+      database.exec("DELETE FROM counters WHERE name = 'bounded segments'")
+    }
+    const store = await open(path)
+    expect((await store.read('run_1', -1, 1 << 20))!.count).toBe(603)
+    await expect(store.read('run_2', -1, 1000)).rejects.toMatchObject({ code: 'log_damaged' })
+    await write(store, 'run_4')
+    using database = new DatabaseSync(path, { readOnly: true })
+    const segments = database.prepare('SELECT count(*) AS count FROM segments WHERE run = ?')
+    expect([1, 2].map((run) => Number(segments.get(run)!['count']) > 1)).toEqual([true, false])
+  })
+})
+
+describe('[STO-1] a page of a log that SQLite cannot read', () => {
+  /** A page in the middle of a segment, whose link leads nowhere. */
+  async function torn(): Promise<string> {
+    const path = await harmed('')
+    const bytes = readFileSync(path)
+    const page = Math.floor(bytes.indexOf('run_2 says 300"') / PAGE_BYTES) * PAGE_BYTES
+    expect(bytes.indexOf('run_2 says 299"')).toBeGreaterThan(page) // an overflow page: no cell starts in it
+    bytes.writeUInt32BE(0x7fffffff, page)
+    writeFileSync(path, bytes)
+    return path
+  }
+
+  test('costs its run alone: it is listed as damaged, and all others are served', async () => {
+    const store = await open(await torn())
+    await expect(store.read('run_2', 300, 1 << 20)).rejects.toMatchObject({ code: 'log_damaged' })
+    const damage = { reason: 'cannot be read: the database is damaged there' }
+    expect(await store.get('run_2')).toMatchObject({ damage })
+    expect((await store.list({ limit: 10 })).runs.map((stored) => stored.damage?.reason)).toEqual([
+      undefined,
+      damage.reason,
+      undefined,
+    ])
+  })
+
+  test('a removal of its run is refused, and the others keep what is written at the same time', async () => {
+    const store = await open(await torn())
+    await expect(store.read('run_2', 300, 1 << 20)).rejects.toMatchObject({ code: 'log_damaged' })
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const removed = store.remove('run_2').catch((cause: unknown) => cause)
+      await write(store, `run_beside_${attempt}`)
+      expect(await removed).toMatchObject({ code: 'log_damaged', details: { first: 0, last: 602 } })
+      expect(store.health()).toEqual({ ok: true, alarms: ['1 run is damaged and quarantined'] })
+    }
+    expect(await store.get('run_2')).toMatchObject({ damage: {} })
+  })
+
+  test.each(['trim', 'remove'] as const)('a %s that discovers it fails one commit, and not another', async (how) => {
+    const store = await open(await torn())
+    const change = (): Promise<unknown> => (how === 'trim' ? store.trim('run_2', 550) : store.remove('run_2'))
+    await expect(change()).rejects.toMatchObject({ code: 'unavailable' })
+    await expect
+      .poll(() => store.health(), { timeout: 30_000 })
+      .toEqual({
+        ok: true,
+        alarms: ['1 run is damaged and quarantined'],
+      })
+    const again = change().catch((cause: unknown) => cause)
+    await write(store, 'run_4')
+    await again
+    expect(store.health()).toMatchObject({ ok: true })
+    expect(await store.get('run_2')).toMatchObject({ damage: { first: 0, last: 602 } })
   })
 })
 

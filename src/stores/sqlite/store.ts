@@ -3,7 +3,7 @@
  * thread, and become visible only then.
  */
 import type { Clock } from '../../core/ports/clock.ts'
-import { HoldfastError } from '../../core/model/errors.ts'
+import { HoldfastError, isHoldfastError } from '../../core/model/errors.ts'
 import { Hints } from '../../core/delivery/hints.ts'
 import type { TransferredRun, StoreTransfer } from '../../core/ports/store-transfer.ts'
 import type { Position } from '../../core/model/page.ts'
@@ -170,7 +170,12 @@ export class SqliteStore implements Store {
     if (active === undefined || stored === undefined) return false
     if (!isFinished(stored.run.status) && stored.damage === undefined)
       throw new HoldfastError('conflict', `run ${id} is ${stored.run.status}; stop it first`)
-    await this.#connection.commits.remove(active)
+    try {
+      await this.#connection.commits.remove(active)
+    } catch (cause) {
+      if (isHoldfastError(cause, 'log_damaged')) this.#active.delete(active) // it stays, and is read from the file
+      throw cause
+    }
     this.#active.delete(active)
     if (stored.damage !== undefined) this.#catalog.damage.removed(id)
     return true

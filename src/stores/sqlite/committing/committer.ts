@@ -12,12 +12,12 @@ import { FencedError, FileInstance } from '../file/instance.ts'
 import { CommitRecord, type LostCommits, lostSince, readCommitRecord } from '../file/commit-record.ts'
 import { LogWrites } from './log-writes.ts'
 import type { CommitReply, CommitRequest, QuarantinedRun, ThreadOptions } from './committing-messages.ts'
-import { Quarantine } from '../tables/quarantine.ts'
+import { Quarantine, UNREADABLE } from '../tables/quarantine.ts'
 import { type RecoveryResult, LogRecovery } from './recovery.ts'
 import { highestRunNumber, RunNumbers } from '../tables/run-numbers.ts'
 import { columnsOf, UPSERT_RUN } from '../tables/run-rows.ts'
 import { SegmentWrites } from './segment-writes.ts'
-import { isConstraintViolation } from '../file/sqlite-errors.ts'
+import { isConstraintViolation, isCorrupt } from '../file/sqlite-errors.ts'
 import { Vacuum } from './vacuum.ts'
 
 /** Bytes that a commit may compact per byte written: more than one, so that a backlog shrinks. */
@@ -47,6 +47,8 @@ export class Committer {
   readonly #sealed: number[] = []
   /** Runs that the current commit found damaged. */
   readonly #quarantined: QuarantinedRun[] = []
+  /** The run that the current commit trims or removes. */
+  #changed: number | undefined
   #highestNumber: number
   readonly #record: CommitRecord
   /** Problems found while opening. */
@@ -117,8 +119,11 @@ export class Committer {
 
   commit(request: CommitRequest): CommitReply {
     try {
+      const unremovable = request.removed.flatMap(({ number, isDamaged }) =>
+        isDamaged && this.#isUnremovable(number) ? number : [],
+      )
       this.#beginOwned()
-      this.#write(request)
+      this.#write(request, unremovable)
       const documents = request.documents.map((command) => this.#documents.apply(command))
       const share = shareOf(request)
       const written = this.#writeSegments(this.#compaction.take(share, performance.now()))
@@ -129,8 +134,10 @@ export class Committer {
       const compacted = written.bytes >= share.bytes || written.segments >= share.segments
       const more = compacted || this.#compaction.more || this.#vacuum.more
       const sealed = Int32Array.from(this.#sealed.splice(0))
-      return { kind: 'committed', sealed, more, documents, quarantined: this.#quarantined.splice(0) }
+      const quarantined = this.#quarantined.splice(0)
+      return { kind: 'committed', sealed, more, documents, quarantined, unremovable }
     } catch (cause) {
+      if (isCorrupt(cause) && this.#changed !== undefined) this.#markUnreadable(this.#changed)
       return failure(cause)
     }
   }
@@ -154,7 +161,7 @@ export class Committer {
     return Number(checkpoint['checkpointed']) < Number(checkpoint['log']) ? bytes : 0
   }
 
-  #write(request: CommitRequest): void {
+  #write(request: CommitRequest, unremovable: readonly number[]): void {
     for (const row of request.rows) {
       this.#upsertRun.run(...columnsOf(row))
       if (row.isNew) this.#documents.touch(row)
@@ -166,12 +173,12 @@ export class Committer {
     for (const run of request.ended) this.#compaction.ended(run)
     for (const [run, before] of request.trimmed) this.#trim(run, before)
     for (const { number, id, damage } of request.quarantined) this.#quarantine.add(number, id, damage)
-    for (const run of request.removed) this.#remove(run)
+    for (const { number } of request.removed) if (!unremovable.includes(number)) this.#remove(number)
   }
 
   #trim(run: number, before: number): void {
     this.#writeSegments(this.#compaction.takeRun(run))
-    const damaged = this.#segments.trim(run, before)
+    const damaged = this.#changing(run, () => this.#segments.trim(run, before))
     if (damaged === undefined) return
     const { first, count } = damaged
     this.#quarantineRun(run, { first, last: first + count - 1, reason: 'do not match their checksum' })
@@ -179,9 +186,48 @@ export class Committer {
 
   #remove(run: number): void {
     this.#compaction.drop(run)
+    this.#changing(run, () => this.#delete(run))
+    this.#numbers.removed(run)
+  }
+
+  #delete(run: number): void {
     this.#segments.remove(run)
     this.#database.prepare('DELETE FROM runs WHERE number = ?').run(run)
-    this.#numbers.removed(run)
+  }
+
+  /** Notes which run is at fault if the work meets a damaged page. */
+  #changing<Result>(run: number, work: () => Result): Result {
+    this.#changed = run
+    const result = work()
+    this.#changed = undefined
+    return result
+  }
+
+  /** Tries it in a transaction of its own: after it met a damaged page, a transaction accepts no further writes. */
+  #isUnremovable(run: number): boolean {
+    this.#beginOwned()
+    try {
+      this.#delete(run)
+      return false
+    } catch (cause) {
+      if (!isCorrupt(cause)) throw cause
+      return true
+    } finally {
+      this.#database.exec('ROLLBACK')
+    }
+  }
+
+  /** The commit has failed. The mark keeps the next attempt to change this run from failing another one. */
+  #markUnreadable(number: number): void {
+    try {
+      this.#database.exec('ROLLBACK')
+      const run = this.#runOf(number)
+      if (run === undefined) return
+      const damage = { first: run.first, last: run.next - 1, reason: UNREADABLE }
+      this.#transaction(() => this.#quarantine.add(number, run.id, damage))
+    } catch {
+      // The store reopens the file, and reports what is wrong with it.
+    }
   }
 
   #writeSegments(segments: readonly Segment[]): { readonly bytes: number; readonly segments: number } {
@@ -207,10 +253,15 @@ export class Committer {
   }
 
   #quarantineRun(number: number, damage: LogDamage): void {
-    const id = this.#database.prepare('SELECT id FROM runs WHERE number = ?').get(number)?.['id'] as string | undefined
-    if (id === undefined) return
-    this.#quarantine.add(number, id, damage)
-    this.#quarantined.push({ number, id, damage })
+    const run = this.#runOf(number)
+    if (run === undefined) return
+    this.#quarantine.add(number, run.id, damage)
+    this.#quarantined.push({ number, id: run.id, damage })
+  }
+
+  #runOf(number: number): { readonly id: string; readonly first: number; readonly next: number } | undefined {
+    const row = this.#database.prepare('SELECT id, first, next FROM runs WHERE number = ?').get(number)
+    return row && { id: String(row['id']), first: Number(row['first']), next: Number(row['next']) }
   }
 
   close(): void {

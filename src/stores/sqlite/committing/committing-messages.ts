@@ -47,6 +47,12 @@ export interface QuarantinedRun {
   readonly damage: LogDamage
 }
 
+export interface RemovedRun {
+  readonly number: number
+  /** It is known to be damaged, so its removal may fail. */
+  readonly isDamaged: boolean
+}
+
 /** One transaction. An empty one only compacts. */
 export interface CommitRequest {
   /** The records of this commit, run after run. */
@@ -59,7 +65,7 @@ export interface CommitRequest {
   /** Runs whose records before an index are dropped; their rows are in the same request. */
   readonly trimmed: readonly (readonly [run: number, before: number])[]
   readonly quarantined: readonly QuarantinedRun[]
-  readonly removed: readonly number[]
+  readonly removed: readonly RemovedRun[]
   readonly documents: readonly DocumentCommand[]
   /** Compact everything that is `ready`, or `all`, instead of this commit's share. */
   readonly compact: 'share' | 'ready' | 'all'
@@ -81,6 +87,8 @@ export type CommitReply =
       readonly documents: readonly DocumentAnswer[]
       /** Runs that this commit found damaged. */
       readonly quarantined: readonly QuarantinedRun[]
+      /** Numbers of runs that it could not remove, because the database is damaged there. */
+      readonly unremovable: readonly number[]
     }
   | {
       readonly kind: 'opened'

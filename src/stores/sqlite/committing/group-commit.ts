@@ -10,8 +10,9 @@ import type { ActiveRun } from '../runs/active-run.ts'
 import { type Batch, takeBatch } from './batch.ts'
 import type { CommittingThreadHandle } from './committing-thread-handle.ts'
 import type { DocumentAnswer, DocumentCommand } from './document-writes.ts'
-import type { CommitFailure, CommitReply, CommitRequest, QuarantinedRun } from './committing-messages.ts'
+import type { CommitFailure, CommitReply, CommitRequest, QuarantinedRun, RemovedRun } from './committing-messages.ts'
 import { Pace } from './pace.ts'
+import { damageError } from '../tables/quarantine.ts'
 
 export interface CommitListener {
   /** A run's records, or only its row, became durable. */
@@ -34,6 +35,8 @@ interface CommitInFlight {
 /** A command that belongs to no run, or that ends one. */
 interface Control {
   readonly document?: DocumentCommand
+  /** The run that it removes. */
+  readonly removed?: ActiveRun
   readonly resolve: (answer: DocumentAnswer) => void
   readonly reject: (cause: unknown) => void
 }
@@ -58,7 +61,7 @@ export class GroupCommit {
   readonly #unsealed = new Map<number, ActiveRun>()
   #backlogBytes = 0
   #quarantined: QuarantinedRun[] = []
-  #removed: number[] = []
+  #removed: RemovedRun[] = []
   #controls: Control[] = []
   /** Oldest first. */
   readonly #underWay: CommitInFlight[] = []
@@ -90,13 +93,13 @@ export class GroupCommit {
     return active.wait()
   }
 
-  /** Also drops its pending writes, which would create the row again. */
+  /** Also drops its pending writes, which would create the row again. Rejects if the database is damaged there. */
   async remove(active: ActiveRun): Promise<void> {
     active.remove()
     if (this.#waiting.delete(active)) this.#waitingChars -= active.waitingChars
-    this.#removed.push(active.number)
+    this.#removed.push({ number: active.number, isDamaged: active.damage !== undefined })
     if (this.#unsealed.delete(active.number)) this.#backlogBytes -= active.tail.byteLength
-    await this.#control()
+    await this.#control({ removed: active })
     active.settle()
   }
 
@@ -108,7 +111,7 @@ export class GroupCommit {
 
   /** Resolves with the thread's decision when it is durable. */
   document(document: DocumentCommand): Promise<DocumentAnswer> {
-    return this.#control(document)
+    return this.#control({ document })
   }
 
   /** Bytes of durable records that are not in segments yet, and so are held in memory. */
@@ -150,9 +153,9 @@ export class GroupCommit {
     await this.#thread.close()
   }
 
-  #control(document?: DocumentCommand): Promise<DocumentAnswer> {
+  #control(command: Pick<Control, 'document' | 'removed'> = {}): Promise<DocumentAnswer> {
     return new Promise((resolve, reject) => {
-      this.#controls.push({ ...(document !== undefined && { document }), resolve, reject })
+      this.#controls.push({ ...command, resolve, reject })
       this.#schedule()
     })
   }
@@ -238,9 +241,18 @@ export class GroupCommit {
     this.#startInTime() // before delivering this one, so that the disk works meanwhile
     this.#deliver(batch, sealedBefore(reply.sealed))
     const answers = reply.documents.values()
-    for (const { document, resolve } of controls) resolve(document && answers.next().value)
+    for (const { document, removed, resolve, reject } of controls) {
+      if (removed !== undefined && reply.unremovable.includes(removed.number)) this.#refuseRemoval(removed, reject)
+      else resolve(document && answers.next().value)
+    }
     for (const found of reply.quarantined) this.#listener.quarantined(found)
     if (this.#underWay.length === 0) this.#quiet(reply.more, compact)
+  }
+
+  #refuseRemoval({ number, run, first, next }: ActiveRun, reject: Control['reject']): void {
+    const damage = { first, last: next - 1, reason: 'cannot be removed: the database is damaged there' }
+    this.#listener.quarantined({ number, id: run.id, damage })
+    reject(damageError(run.id, damage))
   }
 
   #deliver(batch: Batch, sealed: ReadonlyMap<number, number>): void {

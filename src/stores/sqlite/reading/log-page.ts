@@ -6,6 +6,7 @@ import { joinAfter } from '../../shared/join-after.ts'
 import { damageIn, type Reader } from './reader.ts'
 import type { NumberedRun } from '../tables/run-rows.ts'
 import { isCorrupt } from '../file/sqlite-errors.ts'
+import { UNREADABLE } from '../tables/quarantine.ts'
 
 /** The facts about a run that a reader needs. */
 export interface LogHead {
@@ -69,7 +70,7 @@ function segmentsFrom(
     return { slice: joinAfter(slices, after, maxBytes, allocate) }
   } catch (cause) {
     if (!isCorrupt(cause)) throw cause
-    const damage = { first: from, last: next - 1, reason: 'cannot be read: the database is damaged there' }
+    const damage = { first: from, last: next - 1, reason: UNREADABLE }
     return { damage, isLasting: false }
   }
 }

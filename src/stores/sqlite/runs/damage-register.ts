@@ -8,7 +8,7 @@ const RUNS_MAX = 10_000
 
 export class DamageRegister {
   readonly #log: (what: string) => void
-  readonly #found = new Set<string>()
+  readonly #found = new Map<string, LogDamage>()
   /** Damaged runs that the file recorded when it was opened. */
   #marked = 0
   #loss: string | undefined
@@ -31,13 +31,15 @@ export class DamageRegister {
     if (runs > 0) this.#log(`${runs} unfinished runs cannot be read: their rows are damaged`)
   }
 
-  has(id: string): boolean {
-    return this.#found.has(id)
+  /** Damage of a run, if it was found since the file was opened. */
+  of(id: string): LogDamage | undefined {
+    return this.#found.get(id)
   }
 
   found(id: string, damage: LogDamage): void {
-    if (!this.#found.has(id)) this.#log(damageLine(id, damage))
-    if (this.#found.size < RUNS_MAX) this.#found.add(id)
+    if (this.#found.has(id)) return
+    this.#log(damageLine(id, damage))
+    if (this.#found.size < RUNS_MAX) this.#found.set(id, damage)
   }
 
   /** A damaged run was removed. */

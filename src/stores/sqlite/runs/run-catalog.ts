@@ -68,9 +68,9 @@ export class RunCatalog {
   async get(id: string): Promise<StoredRun | undefined> {
     this.#connection.assertReadable()
     const active = this.active.get(id)
-    return active === undefined
-      ? this.#quarantineIfDamaged(await this.#connection.ask('run', id))?.stored
-      : active.view()
+    if (active !== undefined) return active.view()
+    const found = this.#quarantineIfDamaged(await this.#connection.ask('run', id))
+    return found && this.latest(found.stored)
   }
 
   async byKey(owner: string, key: string): Promise<KeyedRun | undefined> {
@@ -139,7 +139,7 @@ export class RunCatalog {
     const found = await this.#connection.ask('run', id)
     this.#connection.assertHealthy()
     if (found === undefined) return undefined
-    const active = ActiveRun.loaded(found.number, found.stored, found.idempotency)
+    const active = ActiveRun.loaded(found.number, this.#asFound(found.stored), found.idempotency)
     this.active.hold(active)
     return active
   }
@@ -160,7 +160,13 @@ export class RunCatalog {
 
   /** The in-memory state of a run that was read from the file, if there is one; otherwise what was read. */
   latest(stored: StoredRun): StoredRun {
-    return this.active.get(stored.run.id)?.view() ?? stored
+    return this.active.get(stored.run.id)?.view() ?? this.#asFound(stored)
+  }
+
+  /** Not all damage is recorded in the file. */
+  #asFound(stored: StoredRun): StoredRun {
+    const damage = stored.damage ?? this.damage.of(stored.run.id)
+    return damage === undefined ? stored : { ...stored, damage }
   }
 
   /** Quarantines a run: it is neither read nor claimed from now on. */
@@ -182,7 +188,7 @@ export class RunCatalog {
 
   /** Quarantines a run with a damaged row, once. */
   #quarantineIfDamaged<Row extends NumberedRun | undefined>(found: Row): Row {
-    if (found?.isLost && !found.isMarked && !this.damage.has(found.stored.run.id))
+    if (found?.isLost && !found.isMarked && this.damage.of(found.stored.run.id) === undefined)
       this.#quarantineForGood({ number: found.number, id: found.stored.run.id, damage: found.stored.damage! })
     return found
   }

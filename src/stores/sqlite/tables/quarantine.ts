@@ -3,6 +3,9 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import type { LogDamage } from '../../../core/ports/store.ts'
 
+/** SQLite cannot read the pages. */
+export const UNREADABLE = 'cannot be read: the database is damaged there'
+
 export class Quarantine {
   readonly #update: StatementSync
 
