@@ -15,7 +15,7 @@ const ISOLATED = [
   // They measure the memory, CPU time or event loop of their process.
   'src/agents/remote-a2a/task-output.test.ts',
   'src/resumable-stream/context.test.ts',
-  'src/stores/sqlite/reading/listing.test.ts',
+  'src/stores/sqlite/{fifo,memory,committing/compaction,reading/listing}.test.ts',
   'test/protocols/{held-streams,hostile-bodies,long-reads,request-bursts}.test.ts',
   'test/protocols/a2a/{hostile-grpc,streams}.test.ts',
   'test/protocols/agentos/hostile-sockets.test.ts',

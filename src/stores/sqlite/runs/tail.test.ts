@@ -21,6 +21,15 @@ test('[LOG-5] SQLite tail: a slice stays unchanged while records come and go', (
   expect(events(tail.slice()).map(({ index }) => index)).toEqual(Array.from({ length: 51 }, (_, place) => 150 + place))
 })
 
+test('[STO-1] SQLite tail: the memory of dropped records is given back', () => {
+  const tail = filled(0, 2000)
+  const whole = tail.slice().bytes.buffer.byteLength
+  tail.dropBefore(1990)
+  expect(tail.slice().bytes.buffer.byteLength).toBeLessThan(whole / 50)
+  tail.dropBefore(2000)
+  expect(tail.slice().bytes.buffer.byteLength).toBe(0)
+})
+
 test.each([
   [5, 5, 10],
   [3, 5, 10],
