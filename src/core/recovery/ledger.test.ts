@@ -56,6 +56,22 @@ test('ledger: held work looks at each record once, however many are requested me
   expect(looks).toBeLessThanOrEqual(RECORDS)
 })
 
+test('[RUN-5] ledger: only a request of the same kind, name, scope and input takes a record', async () => {
+  const ledger = await Ledger.of([step(0, { key: 'branch~/pay', name: 'pay', digest: 'input' })], [])
+  const same = { kind: 'step', name: 'pay', prefix: 'branch~/', within: '', digest: 'input' } as const
+  const others = [
+    { ...same, kind: 'tool' },
+    { ...same, name: 'refund' },
+    { ...same, prefix: '' },
+    { ...same, within: 'step:around' },
+    { ...same, digest: 'another' },
+    { ...same, digest: undefined },
+  ] as const
+  for (const other of others) expect(ledger.take(other, 'no such key')).toBeUndefined()
+  expect(ledger.take(same, 'no such key')).toMatchObject({ key: 'branch~/pay' })
+  expect(ledger.take(same, 'no such key')).toBeUndefined()
+})
+
 test('[RUN-5] ledger: work below finished work is not waited for, work below interrupted work is', async () => {
   const begun = { state: 'started', times: 1 } as const
   const ledger = await Ledger.of(

@@ -8,6 +8,7 @@ import { lastOf, type Slice } from '../../../core/model/record.ts'
 import type { Store } from '../../../core/ports/store.ts'
 import { newRun, RunWriter } from '../../../testing/fixtures.ts'
 import { openSqliteStore } from '../index.ts'
+import { Reader } from './reader.ts'
 
 const TIME = '2026-01-01T00:00:00.000Z'
 const PAGE_BYTES = 64 * 1024
@@ -19,7 +20,7 @@ async function opened(path: string): Promise<Store> {
 }
 
 /** A store that has nothing in memory of a finished run with so many texts. */
-async function withFinished(texts: number): Promise<{ store: Store; records: string }> {
+async function withFinished(texts: number): Promise<{ path: string; store: Store; records: string }> {
   const path = temporaryDatabase()
   const store = await openSqliteStore({ path })
   const draft = newRun('run_1', TIME, { claim: { worker: 'worker', ttlMs: 60_000 } })
@@ -33,7 +34,7 @@ async function withFinished(texts: number): Promise<{ store: Store; records: str
   runWriter.complete()
   await runWriter.flush()
   await store.close()
-  return { store: await opened(path), records: runWriter.records.join('') }
+  return { path, store: await opened(path), records: runWriter.records.join('') }
 }
 
 async function wholeLog(store: Store, maxBytes: number, releases = false): Promise<string> {
@@ -53,6 +54,18 @@ describe('[LOG-5] pages from the file', () => {
     for (const maxBytes of [500, 5000, 20_000, PAGE_BYTES, 2 * PAGE_BYTES])
       expect(await wholeLog(store, maxBytes)).toBe(records)
   })
+})
+
+test('[STO-1] SQLite: a page loads the segments that it needs, however long the log is', async () => {
+  const { path, records } = await withFinished(3000)
+  expect(records.length).toBeGreaterThan(6 * PAGE_BYTES)
+  const reader = new Reader(path)
+  onTestFinished(() => reader.close())
+  for (const from of [0, 1500, 2900]) {
+    const segments = reader.segments(1, from, PAGE_BYTES)
+    expect(segments[0]!.first).toBeGreaterThan(from - 500)
+    expect(segments.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBeLessThan(2 * PAGE_BYTES)
+  }
 })
 
 test('SQLite: a page stays as it was read until it is released, whatever is read meanwhile', async () => {
