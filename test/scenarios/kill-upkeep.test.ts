@@ -5,7 +5,7 @@ import { UpkeepCampaign } from './kill-upkeep/campaign.ts'
 import { withSeed } from '../support/with-seed.ts'
 
 /** `HOLDFAST_TEST_CYCLES=1000` is the whole campaign. */
-const CYCLES = Number(process.env['HOLDFAST_TEST_CYCLES'] ?? 12)
+const CYCLES = Number(process.env['HOLDFAST_TEST_CYCLES'] ?? 30)
 const CYCLE_MS = 20_000
 
 /** Otherwise the kills hit nothing, and the test says little. */

@@ -38,6 +38,7 @@ class Life {
   readonly #values = new Map<string, number>()
   #created = 0
   #isBackingUp = false
+  #backups = 0
 
   constructor(store: Store, path: string, random: Random) {
     this.#store = store
@@ -155,7 +156,7 @@ class Life {
   async #backUp(): Promise<void> {
     if (this.#isBackingUp) return
     this.#isBackingUp = true
-    const path = `${this.#path}.backup-${this.#random.seed}-${this.#created}`
+    const path = `${this.#path}.backup-${this.#random.seed}-${++this.#backups}`
     note({ kind: 'backing up', path })
     await backUp(this.#path, path, () => {})
     note({ kind: 'backed up', path })
