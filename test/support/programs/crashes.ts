@@ -2,7 +2,7 @@
  * Runs a program in a world where workers die at a given event, and somebody answers every question. Its time is not that of the
  * machine: however busy that is, work that takes 3 ms ends before a wait of 60 ms does.
  */
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { agent } from '../../../src/agents/agent.ts'
 import { type Component, type Emission, type RunContext, WorkError } from '../../../src/core/ports/component.ts'
 import type { LoggedEvent, Question } from '../../../src/core/model/event.ts'
@@ -66,7 +66,7 @@ export async function live(lives: readonly Life[], random: () => number): Promis
 
 /** Flushes promises and immediates: nothing here waits for anything else. */
 async function settle(): Promise<void> {
-  for (let turns = 0; turns < SETTLING_TURNS; turns++) await turn()
+  for (let turns = 0; turns < SETTLING_TURNS; turns++) await nextTurn()
 }
 
 async function liveIn(clock: ManualClock, lives: readonly Life[], random: () => number): Promise<Ended> {
