@@ -221,6 +221,24 @@ describe('[STO-1] [STO-2] recovery', () => {
     })
   })
 
+  test('makes segments of at most 256 KiB of a log that was not compacted at all', async () => {
+    const path = temporaryDatabase()
+    const rows = Array.from({ length: 40 }, (_, row) => [
+      { number: 1, id: 'run_long', first: row * 100, count: 100, chars: 200 },
+    ])
+    oldFile(path, [[1, 'run_long']], rows)
+    const store = await open(path)
+    expect(await read(store, 'run_long')).toBe(
+      Array.from({ length: 4000 }, (_, index) => textRecord('run_long', index, 200)).join(''),
+    )
+    using database = new DatabaseSync(path, { readOnly: true })
+    const { largest, bytes } = database
+      .prepare('SELECT max(length(data)) AS largest, sum(length(data)) AS bytes FROM segments')
+      .get()!
+    expect(bytes).toBeGreaterThan(1024 * 1024)
+    expect(largest).toBeLessThanOrEqual(256 * 1024)
+  })
+
   test('quarantines an unfinished run whose records are gone', async () => {
     const path = temporaryDatabase()
     oldFile(path, [[1, 'run_bare']], [])
