@@ -22,7 +22,10 @@ function refuseUnsafe(key: string, value: unknown): unknown {
 const LITERALS = ['true', 'false', 'null'] as const
 /** Everything but strings. */
 const TOKEN = /\s+|[{}[\],:]|[-+.\dA-Za-z]+/y
-const CLOSERS: Readonly<Record<string, string>> = { '{': '}', '[': ']' }
+const CLOSERS: ReadonlyMap<string, string> = new Map([
+  ['{', '}'],
+  ['[', ']'],
+])
 
 /** Ends what is open, and leaves out what cannot be ended: a key without a value, a comma, a sign. */
 function completed(text: string): string {
@@ -34,7 +37,7 @@ function completed(text: string): string {
     const token = tokenAt(text, at)
     if (token === undefined) break
     const end = at + token.length
-    const closer = CLOSERS[token]
+    const closer = CLOSERS.get(token)
     if (closer !== undefined) {
       due.push(closer)
       isKey = closer === '}'
