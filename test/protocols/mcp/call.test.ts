@@ -161,6 +161,22 @@ describe('MCP: a call that is cancelled', () => {
     })
   })
 
+  test('[SEC-2] MCP: a long reason of a cancelled call is cut off', async () => {
+    const server = await serveChats()
+    const client = await connect(server.url)
+    const cancel = new AbortController()
+    const calling = client.callTool(lab('text 2; hang'), undefined, {
+      signal: cancel.signal,
+      onprogress: ({ message }) => message?.includes('[1]') === true && cancel.abort('enough'.repeat(100_000)),
+    })
+    await expect(calling).rejects.toThrow('enough')
+    const { reason } = await until('the run is cancelled', async () => {
+      const { runs } = await server.service.list(localPrincipal, { status: ['cancelled'] })
+      return runs[0]?.run
+    })
+    expect(reason).toHaveLength(1000)
+  })
+
   test('MCP: a call whose run somebody else stops ends as an error', async () => {
     const server = await serveChats()
     const client = await connect(server.url)

@@ -38,7 +38,11 @@ export const elicitationResponse = elicitationResult
 
 export const cancelledParams = z.looseObject({
   requestId: z.union([z.string().max(TEXT_CHARS_MAX), z.number()]),
-  reason: z.string().optional(),
+  // Not refused, because a notification gets no response.
+  reason: z
+    .string()
+    .transform((text) => text.slice(0, TEXT_CHARS_MAX))
+    .optional(),
 })
 
 export type CallParams = z.infer<typeof callParams>
