@@ -99,3 +99,12 @@ test('[SEC-2] an accepted run is not cut by the storage quota, and can be answer
   expect(answered.status).toBeLessThan(300)
   await expect.poll(status, { timeout: 15_000 }).toMatchObject({ status: 'completed' })
 })
+
+test('[SEC-2] the storage quota counts the bytes of a document, not its characters', async () => {
+  const { anna, ask } = await serveTwo({ maxStoredBytesPerPrincipal: 10_000 })
+  const put = async (id: string): Promise<number> => {
+    const body = { session_id: id, agent_id: 'lab', session_state: { text: '漢'.repeat(4000) } }
+    return (await ask(anna, 'POST', '/sessions?type=agent', body)).status
+  }
+  expect([await put('a'), await put('b')]).toEqual([201, 507])
+})

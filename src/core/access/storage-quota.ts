@@ -53,7 +53,7 @@ export class StorageQuota {
   async admitDocument(owner: string, bytes: number, before: BodyBefore): Promise<void> {
     const held = await this.#current(owner)
     const known = this.#isFull(held) ? await before() : undefined
-    if (known !== undefined && bytes <= JSON.stringify(known.body).length) return
+    if (known !== undefined && bytes <= Buffer.byteLength(JSON.stringify(known.body))) return
     if (this.#isFullOfBytes(held)) throw this.#tooManyBytes(held)
     if (this.#isFullOfDocuments(held) && known === undefined) throw this.#tooManyDocuments(held)
     // Whether it replaces another document is known at the next measurement.

@@ -78,7 +78,7 @@ export class OwnedDocuments {
     if (!options.beyondQuota)
       await this.#checks.admit(
         this.#owner,
-        body.length,
+        Buffer.byteLength(body),
         () => this.#documents.get(this.#owner, collection, id),
         collection,
       )
