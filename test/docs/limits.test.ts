@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { NETWORK_BYTES_MAX } from '../../src/core/access/unverified-storage.ts'
 import { defaultLimits as limits } from '../../src/core/model/limits.ts'
+import { NETWORK_BYTES_MAX, SITE_BYTES_MAX, TOTAL_BYTES_MAX } from '../../src/core/access/unverified-sums.ts'
 import { PENDING_BYTES_MAX, PENDING_MAX } from '../../src/core/scheduling/client-logs.ts'
 import { jsonBounds } from '../../src/http/request/json.ts'
 import { defaultPushLimits as push } from '../../src/protocols/a2a/push/limits.ts'
@@ -25,7 +26,15 @@ function tableBelow(page: string, heading: string): string[][] {
 }
 
 const count = (value: number): string => value.toLocaleString('en-US')
-const size = (bytes: number): string => (bytes % 2 ** 20 === 0 ? `${bytes / 2 ** 20} MiB` : `${bytes / 2 ** 10} KiB`)
+const UNITS = [
+  ['GiB', 2 ** 30],
+  ['MiB', 2 ** 20],
+  ['KiB', 2 ** 10],
+] as const
+const size = (bytes: number): string => {
+  const [unit, unitBytes] = UNITS.find(([, each]) => bytes % each === 0)!
+  return `${bytes / unitBytes} ${unit}`
+}
 const orNone = (value: number): string => (value === 0 ? 'no limit' : count(value))
 
 /** Beginnings of the first and of the third column. */
@@ -49,7 +58,10 @@ const perPrincipal: readonly (readonly [string, string])[] = [
     `${limits.maxConcurrentFolds}, ${limits.maxConcurrentFolds / 2} per principal; ${count(limits.maxQueuedFolds)} more wait, ${limits.maxQueuedFolds / 2} per principal, at most ${limits.foldQueueTimeoutMs / 1000} s`,
   ],
   ['memory of the states', size(limits.maxHeldViewBytes)],
-  ['stored bytes of callers', `${size(NETWORK_BYTES_MAX)} per address`],
+  [
+    'stored bytes of callers whose credential no upstream has accepted',
+    `${size(NETWORK_BYTES_MAX)} per address, ${size(SITE_BYTES_MAX)} per IPv6 /48, ${size(TOTAL_BYTES_MAX)} in all`,
+  ],
   ['requests with a wrong credential', `${limits.maxLoginFailureBurst} at once`],
   ['stored bytes', orNone(limits.maxStoredBytesPerPrincipal)],
   ['documents', orNone(limits.maxDocumentsPerPrincipal)],

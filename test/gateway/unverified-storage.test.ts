@@ -2,14 +2,17 @@
 import { expect, test } from 'vitest'
 import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { UnverifiedCallers } from '../../src/core/access/unverified-callers.ts'
-import { NETWORK_BYTES_MAX, UnverifiedStorage } from '../../src/core/access/unverified-storage.ts'
+import { UnverifiedStorage } from '../../src/core/access/unverified-storage.ts'
+import { NETWORK_BYTES_MAX } from '../../src/core/access/unverified-sums.ts'
 import { SESSIONS } from '../../src/core/model/document.ts'
 import { defaultLimits } from '../../src/core/model/limits.ts'
 import { silentLogger } from '../../src/core/ports/logger.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Server } from '../../src/server/create-server.ts'
-import { CLOSED_MS, KEEP_MS, UnverifiedOwners } from '../../src/server/retention/unverified-owners.ts'
+import { CHANGES_MAX, CLOSED_MS, KEEP_MS, UnverifiedOwners } from '../../src/server/retention/unverified-owners.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
+import { overriding } from '../../src/testing/broken-stores/overriding.ts'
+import { newRun } from '../../src/testing/fixtures.ts'
 import { openSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createFakeClock, type FakeClock } from '../../src/testing/fake-clock.ts'
 import { serveInProcess } from '../support/in-process.ts'
@@ -80,7 +83,7 @@ const everything = async (store: Store): Promise<{ runs: number; documents: read
   runs: (await store.list({ limit: 100 })).runs.length,
   documents: (await store.transfer.documents(100))
     .map(({ collection }) => collection)
-    .filter((name) => name !== 'secret'),
+    .filter((name) => name !== 'secret' && name !== 'time'),
 })
 
 test('[SEC-2] gateway, --auth passthrough: what invented credentials store is bounded per address, in all protocols', async () => {
@@ -95,9 +98,9 @@ test('[SEC-2] gateway, --auth passthrough: what invented credentials store is bo
     if (status === 429) refused = count
   }
   expect([...statuses]).toEqual([201, 429])
-  // The last one that was admitted may exceed the limit.
-  expect((refused - 1) * 200_000).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
+  expect(refused * 200_000).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
   expect((await store.documents.list({ collection: SESSIONS, limit: 1 })).total).toBe(refused + 1)
+  for (let count = 0; (await conversation(server, `small-${count}`)) === 200; count++) expect(count).toBeLessThan(5)
   expect([await conversation(server, 'invented'), await chat(server, 'invented')]).toEqual([429, 429])
   const refusal = await ask(server, 'invented', '/v1/conversations', {})
   expect(refusal.headers.get('retry-after')).toBe('60')
@@ -175,7 +178,7 @@ test('[SEC-2] gateway, --auth passthrough: a completed run shows that the creden
   const server = await serve(store)
   expect(await chat(server, 'good')).toBe(200)
   const { owner } = (await store.list({ limit: 1 })).runs[0]!.run
-  const body = { bytes: 1, collections: [SESSIONS], isClosed: true }
+  const body = { bytes: 1, since: 0, collections: [SESSIONS], isClosed: true }
   await store.documents.put({ owner: '%holdfast', collection: 'unverified-caller', id: owner, label: 'x', body })
   await sweepUntilRemoved(sweeper(store))
   expect(await everything(store)).toMatchObject({
@@ -207,4 +210,92 @@ test('gateway, --auth passthrough: a server where no upstream verifies credentia
   await expect(
     serve(createMemoryStore(), { components: [upstream.openai('http://127.0.0.1:1/v1', { models: ['m'] })] }),
   ).rejects.toThrow('an upstream must verify the credentials of callers')
+})
+
+const times = (count: number): number[] => Array.from({ length: count }, (_, at) => at)
+
+test('[SEC-2] gateway, --auth passthrough: restarts do not extend the time until the removal', async () => {
+  const store = createMemoryStore()
+  const server = await serve(store)
+  expect(await session(server, 'invented', 'a')).toBe(201)
+  for (let restart = 0; restart < 4; restart++) {
+    const { clock, owners } = sweeper(store)
+    await owners.sweep()
+    clock.advance(KEEP_MS / 4)
+    clock.step(-KEEP_MS)
+    await owners.sweep()
+  }
+  expect(await session(server, 'invented', 'b')).toBe(429)
+})
+
+test('[SEC-2] gateway, --auth passthrough: several nodes do not shorten the time until the removal', async () => {
+  const store = createMemoryStore()
+  const server = await serve(store)
+  expect(await session(server, 'invented', 'a')).toBe(201)
+  const nodes = times(3).map(() => sweeper(store))
+  for (let round = 0; round < 10; round++) {
+    for (const { clock, owners } of nodes) {
+      clock.advance(KEEP_MS / 11)
+      await owners.sweep()
+    }
+  }
+  expect(await session(server, 'invented', 'b')).toBe(201)
+  for (let round = 0; round < 2; round++) {
+    for (const { clock, owners } of nodes) {
+      clock.advance(KEEP_MS / 11)
+      await owners.sweep()
+    }
+  }
+  expect(await session(server, 'invented', 'c')).toBe(429)
+})
+
+test('[SEC-2] gateway, --auth passthrough: a node that is late removes nothing of a caller that has come back', async () => {
+  const store = createMemoryStore()
+  const server = await serve(store)
+  expect(await session(server, 'invented', 'a')).toBe(201)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let isLate = false
+  const slow = overriding(store, {
+    list: async (query) => {
+      if (isLate) await promise
+      return store.list(query)
+    },
+  })
+  const [first, late] = [sweeper(store), sweeper(slow)]
+  const each = (act: (node: typeof first) => unknown): Promise<unknown> => Promise.all([first, late].map(act))
+  await each(({ owners }) => owners.sweep())
+  await each(({ clock }) => clock.advance(KEEP_MS))
+  await first.owners.sweep()
+  await each(({ owners }) => owners.sweep())
+  await each(({ clock }) => clock.advance(CLOSED_MS))
+  isLate = true
+  const sweep = late.owners.sweep()
+  await first.owners.sweep()
+  expect(await session(server, 'invented', 'b')).toBe(201)
+  resolve()
+  await sweep
+  // Without its mark, what it has would count as accepted.
+  expect(await everything(store)).toEqual({
+    runs: 0,
+    documents: expect.arrayContaining(['unverified-caller', 'session']),
+  })
+})
+
+test('[SEC-2] gateway, --auth passthrough: callers whose runs do not end delay the removal of no other caller', async () => {
+  const store = createMemoryStore()
+  const { clock, owners } = sweeper(store)
+  const mark = async (owner: string): Promise<unknown> => {
+    const body = { bytes: 1, since: 0, collections: [SESSIONS], isClosed: false }
+    return store.documents.put({ owner: '%holdfast', collection: 'unverified-caller', id: owner, label: 'x', body })
+  }
+  for (const count of times(CHANGES_MAX)) {
+    const owner = `busy-${String(count).padStart(6, '0')}`
+    await store.create(newRun(`run_${owner}`, clock.iso(), { owner }))
+    await mark(owner)
+  }
+  await mark('idle')
+  await owners.sweep()
+  clock.advance(KEEP_MS)
+  await owners.sweep()
+  expect((await store.documents.get('%holdfast', 'unverified-caller', 'idle'))?.body).toMatchObject({ isClosed: true })
 })

@@ -23,7 +23,7 @@ export interface StartedRun {
   readonly created: boolean
 }
 
-/** Bytes that a run stores besides its input until an upstream has judged the credential: row, session, credential and failure. */
+/** Bytes that a run stores besides its input and its credential until an upstream has judged the credential: row, session and failure. */
 const UNVERIFIED_RUN_BYTES = 4 * RUN_BYTES
 
 export class RunStarter {
@@ -74,12 +74,13 @@ export class RunStarter {
     }
   }
 
-  async #storeUnverified({ run: { owner }, record }: NewRun, { unverified }: Principal): Promise<void> {
+  async #storeUnverified({ run: { owner }, record }: NewRun, { unverified, forwarded }: Principal): Promise<void> {
     if (unverified === undefined) return
     await this.#deps.callerCredentials?.unverified.storage.admit({
       owner,
       network: unverified.network,
-      bytes: record.length + UNVERIFIED_RUN_BYTES,
+      // Encryption makes the credential longer.
+      bytes: record.length + UNVERIFIED_RUN_BYTES + 2 * (forwarded?.reveal().length ?? 0),
       collections: [SESSIONS, CREDENTIALS],
     })
   }

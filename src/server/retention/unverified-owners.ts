@@ -17,24 +17,25 @@ export interface UnverifiedOwnersParts {
   readonly logger: Logger
 }
 
-/** How long a caller has to be accepted, as observed by this node without the wall clock. */
+/** How long a caller has to be accepted, in swept time. */
 export const KEEP_MS = 3_600_000
 /** Time between the last admitted write and the removal, for writes in progress on any node. */
 export const CLOSED_MS = 60_000
 const SWEEP_MS = 60_000
-/** Maximum owners that one sweep removes. The next one continues. */
-const REMOVALS_MAX = 1000
+/** Maximum owners that one sweep closes or removes. The next one continues. */
+export const CHANGES_MAX = 1000
 const PAGE = 100
 
+/** A closed mark, since this node saw this version of it. */
 interface Observation {
-  readonly isClosed: boolean
+  readonly version: number
   readonly since: number
 }
 
 export class UnverifiedOwners {
   readonly #parts: UnverifiedOwnersParts
   readonly #stopTimer: () => void
-  /** When this node saw each mark for the first time, open or closed. */
+  /** The closed marks, by owner. */
   #seen = new Map<string, Observation>()
   #sweeping: Promise<void> | undefined
   #closed = false
@@ -64,45 +65,59 @@ export class UnverifiedOwners {
   }
 
   async #sweep(): Promise<void> {
-    const { callers, clock, logger } = this.#parts
-    const now = elapsedOf(clock)
-    const seen = new Map<string, Observation>()
-    const due: UnverifiedMark[] = []
-    for await (const mark of callers.storage.marks()) {
-      const { owner, isClosed } = mark
-      const before = this.#seen.get(owner)
-      const observation = before?.isClosed === isClosed ? before : { isClosed, since: now }
-      seen.set(owner, observation)
-      const isDue = now - observation.since >= (isClosed ? CLOSED_MS : KEEP_MS)
-      if ((isDue || callers.isAccepted(owner)) && due.length < REMOVALS_MAX) due.push(mark)
-    }
-    this.#seen = seen
+    const { logger } = this.#parts
+    let changed = 0
     let removed = 0
-    for (const mark of due) {
-      if (this.#closed) return
-      if (await this.#proceed(mark)) removed++
+    for (const mark of await this.#due()) {
+      if (this.#closed || changed >= CHANGES_MAX) break
+      const change = await this.#proceed(mark)
+      if (change !== 'none') changed++
+      if (change === 'removed') removed++
     }
     if (removed > 0) logger.info({ callers: removed }, 'removed what callers without an accepted credential had stored')
   }
 
-  /** Returns whether the owner was removed. */
-  async #proceed(mark: UnverifiedMark): Promise<boolean> {
+  async #due(): Promise<readonly UnverifiedMark[]> {
+    const { callers, clock } = this.#parts
+    const { storage } = callers
+    const now = elapsedOf(clock)
+    const sweptMs = await storage.time.advance()
+    const seen = new Map<string, Observation>()
+    const due: UnverifiedMark[] = []
+    for await (const mark of storage.marks()) {
+      const { owner, version, isClosed } = mark
+      let isDue = sweptMs - mark.since >= KEEP_MS
+      if (isClosed) {
+        const before = this.#seen.get(owner)
+        const observation = before?.version === version ? before : { version, since: now }
+        seen.set(owner, observation)
+        isDue = now - observation.since >= CLOSED_MS
+      }
+      if (isDue || callers.isAccepted(owner)) due.push(mark)
+    }
+    this.#seen = seen
+    return due
+  }
+
+  async #proceed(mark: UnverifiedMark): Promise<'none' | 'changed' | 'removed'> {
     await shareEventLoop()
     const { callers, store } = this.#parts
     const { storage } = callers
     const runs = await this.#runsOf(mark.owner)
     // Only an upstream that has accepted the credential completes or pauses a run.
     const isAccepted = runs.some(({ run }) => run.status === 'completed' || run.status === 'paused')
-    if (isAccepted || callers.isAccepted(mark.owner)) await storage.unmark(mark.owner)
-    else if (runs.some(({ run, damage }) => !isFinished(run.status) && damage === undefined)) return false
-    else if (!mark.isClosed) await storage.close(mark)
-    else {
-      for (const { run } of runs) await removeRun(store, run, '')
-      await this.#removeDocuments(mark)
+    if (isAccepted || callers.isAccepted(mark.owner)) {
       await storage.unmark(mark.owner)
-      return true
+      return 'changed'
     }
-    return false
+    if (runs.some(({ run, damage }) => !isFinished(run.status) && damage === undefined)) return 'none'
+    // Closes it again before the removal, so that no other node removes the same owner.
+    const closed = await storage.close(mark)
+    if (closed === undefined) return 'none'
+    if (!mark.isClosed) return 'changed'
+    for (const { run } of runs) await removeRun(store, run, '')
+    await this.#removeDocuments(mark)
+    return (await storage.removeEmpty(closed)) ? 'removed' : 'changed'
   }
 
   async #runsOf(owner: string): Promise<readonly StoredRun[]> {

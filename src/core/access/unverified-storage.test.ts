@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest'
+import { createMemoryStore } from '../../stores/memory.ts'
+import { overriding } from '../../testing/broken-stores/overriding.ts'
+import { createFakeClock, type FakeClock } from '../../testing/fake-clock.ts'
+import { SESSIONS } from '../model/document.ts'
+import { isHoldfastError } from '../model/errors.ts'
+import type { Store } from '../ports/store.ts'
+import { type UnverifiedMark, UnverifiedStorage } from './unverified-storage.ts'
+import { NETWORK_BYTES_MAX, SITE_BYTES_MAX } from './unverified-sums.ts'
+
+const MB = 1_000_000
+
+/** Admits a write; whether there was room for it. */
+async function admits(storage: UnverifiedStorage, owner: string, network: string, bytes = MB): Promise<boolean> {
+  try {
+    await storage.admit({ owner, network, bytes, collections: [SESSIONS] })
+    return true
+  } catch (cause) {
+    if (isHoldfastError(cause, 'rate_limited')) return false
+    throw cause
+  }
+}
+
+const times = (count: number): number[] => Array.from({ length: count }, (_, at) => at)
+
+function openStorage(store: Store = createMemoryStore()): {
+  readonly clock: FakeClock
+  readonly storage: UnverifiedStorage
+} {
+  const clock = createFakeClock()
+  return { clock, storage: new UnverifiedStorage(store, clock) }
+}
+
+async function marksOf(storage: UnverifiedStorage): Promise<UnverifiedMark[]> {
+  const marks: UnverifiedMark[] = []
+  for await (const mark of storage.marks()) marks.push(mark)
+  return marks
+}
+
+/** The store, with another listing of documents. */
+function withListing(store: Store, list: Store['documents']['list']): Store {
+  const { documents } = store
+  const get: typeof documents.get = (...name) => documents.get(...name)
+  const put: typeof documents.put = (...draft) => documents.put(...draft)
+  const remove: typeof documents.remove = (...name) => documents.remove(...name)
+  return overriding(store, { documents: { get, put, remove, list } })
+}
+
+test('[SEC-2] unverified callers: writes at once stay within the limit of one address', async () => {
+  const { storage } = openStorage()
+  await admits(storage, 'o', '192.0.2.1', 1)
+  const isAdmitted = await Promise.all(times(40).map((count) => admits(storage, `o${count}`, '192.0.2.1')))
+  const admitted = isAdmitted.filter(Boolean).length
+  expect(admitted * MB).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
+  expect(admitted).toBeGreaterThan(10)
+})
+
+test('[SEC-2] unverified callers: one credential has one limit, whatever addresses it is used from', async () => {
+  const { clock, storage } = openStorage()
+  let admitted = 0
+  for (const count of times(40)) {
+    if (await admits(storage, 'o', `192.0.2.${count}`)) admitted++
+    clock.advance(30_000)
+  }
+  expect(admitted * MB).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
+  expect(admitted).toBeGreaterThan(10)
+})
+
+test('unverified callers: those that are accepted leave room for others of their address', async () => {
+  const { storage } = openStorage()
+  for (const count of times(40)) {
+    expect(await admits(storage, `o${count}`, '192.0.2.1')).toBe(true)
+    await storage.unmark(`o${count}`)
+  }
+})
+
+test('[SEC-2] unverified callers: the networks of one IPv6 site share a limit', async () => {
+  const { storage } = openStorage()
+  const admitted = async (network: (count: number) => string): Promise<number> => {
+    let sum = 0
+    for (const count of times(80)) if (await admits(storage, `${network(count)} ${count}`, network(count))) sum += MB
+    return sum
+  }
+  const sum = await admitted((count) => `2001:db8:1:${count}::/64`)
+  expect(sum).toBeGreaterThan(NETWORK_BYTES_MAX)
+  expect(sum).toBeLessThanOrEqual(SITE_BYTES_MAX)
+  expect(await admitted((count) => `2001:db8:2:${count}::/64`)).toBe(sum)
+  expect(await admitted((count) => `192.0.2.${count}`)).toBe(80 * MB)
+})
+
+test('[SEC-2] unverified callers: their number is limited, because all of them are read again and again', async () => {
+  const { storage } = openStorage()
+  let admitted = 0
+  for (const count of times(300)) if (await admits(storage, `o${count}`, '192.0.2.1', 1)) admitted++
+  expect(admitted).toBeLessThanOrEqual(256)
+  expect(admitted).toBeGreaterThan(200)
+})
+
+test('[SEC-2] unverified callers: requests at once share one reading of what is stored', async () => {
+  const store = createMemoryStore()
+  let listings = 0
+  const { clock, storage } = openStorage(
+    withListing(store, (query) => {
+      listings++
+      return store.documents.list(query)
+    }),
+  )
+  for (const round of times(3)) {
+    await Promise.all(times(20).map((count) => admits(storage, `o${round}-${count}`, '192.0.2.1', 1)))
+    expect(listings).toBe(round + 1)
+    clock.advance(60_000)
+  }
+})
+
+test('[SEC-2] unverified callers: what is written while the sums are read counts', async () => {
+  const store = createMemoryStore()
+  const { clock, storage } = openStorage(
+    // The listing does not see what is written meanwhile.
+    withListing(store, async (query) => {
+      const page = await store.documents.list(query)
+      await gate
+      return page
+    }),
+  )
+  let gate = Promise.resolve()
+  expect(await admits(storage, 'first', '192.0.2.1')).toBe(true)
+  clock.advance(60_000)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate = promise
+  const inBetween = times(10).map((count) => admits(storage, `a${count}`, '192.0.2.1'))
+  resolve()
+  await Promise.all(inBetween)
+  const after = await Promise.all(times(10).map((count) => admits(storage, `b${count}`, '192.0.2.1')))
+  expect((11 + after.filter(Boolean).length) * MB).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
+})
+
+test('[SEC-2] unverified callers: the mark of a caller that still has something stays', async () => {
+  const store = createMemoryStore()
+  const { storage } = openStorage(store)
+  await storage.admit({ owner: 'o', network: '192.0.2.1', bytes: 1, collections: [SESSIONS] })
+  await store.documents.put({ owner: 'o', collection: SESSIONS, id: 's', body: {} })
+  const [mark] = (await marksOf(storage)) as [UnverifiedMark]
+  const closed = await storage.close(mark)
+  expect(await storage.removeEmpty(closed!)).toBe(false)
+  await store.documents.remove('o', SESSIONS, 's')
+  expect(await storage.removeEmpty(closed!)).toBe(true)
+  expect(await marksOf(storage)).toEqual([])
+})
