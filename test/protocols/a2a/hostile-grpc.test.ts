@@ -1,7 +1,9 @@
 /** gRPC clients that take too much: nothing of a message is read before its caller is known, and little at a time after that. */
-import { type ClientHttp2Session, connect } from 'node:http2'
+import { createServer } from 'node:http'
+import http2, { type ClientHttp2Session, connect } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createKeys } from '../../support/keys.ts'
 import { heldMegabytes } from '../../support/memory.ts'
 import { temporaryFolder } from '../../support/temporary.ts'
@@ -10,6 +12,7 @@ import { until } from '../../support/until.ts'
 import { type A2aServer, grpcAddress, serveA2a } from './serve.ts'
 
 const KEY = 'open-sesame-0123456789'
+const HOUR_MS = 3_600_000
 
 const INVALID_ARGUMENT = '3'
 const DEADLINE_EXCEEDED = '4'
@@ -96,6 +99,24 @@ describe('[SEC-2] A2A over gRPC, before authentication', () => {
   })
 })
 
+test('[SEC-2] A2A over gRPC: nothing of a message is read while its credential is being checked', async () => {
+  let asked = 0
+  const keys = createServer(() => void asked++) // never responds
+  onTestFinished(() => keys.close().closeAllConnections())
+  await new Promise<void>((resolve) => keys.listen(0, '127.0.0.1', resolve))
+  const jwks = `http://127.0.0.1:${(keys.address() as AddressInfo).port}/`
+  const opened = await session(await serveA2a({ auth: { jwt: { jwks } }, a2a: { default: 'lab', grpcPort: 0 } }))
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const token = `${part({ alg: 'RS256', kid: 'k' })}.${part({ sub: 'anna', exp: 9_999_999_999 })}.c2lnbmF0dXJl`
+  const sent = send(opened, Buffer.alloc(LARGE), { announced: LARGE + 1, key: token })
+  let isTaken = false
+  void sent.taken.then(() => (isTaken = true))
+  await until('the credential is being checked', () => asked > 0)
+  // Each round lets the server read as much as it wants to.
+  for (let count = 0; count < 100; count++) await new Promise((resolve) => opened.ping(() => resolve(undefined)))
+  expect(isTaken).toBe(false)
+})
+
 describe('[SEC-2] A2A over gRPC, after authentication', () => {
   test('the number of messages of one principal that are read at once is limited', async () => {
     const opened = await session(await serveGuarded())
@@ -172,6 +193,22 @@ describe('[SEC-2] A2A over gRPC, after authentication', () => {
     expect(message).toContain(said)
     expect(longest).toBeLessThan(100)
   })
+})
+
+test('[SEC-2] a gRPC connection is limited in its calls, its memory and its age', async () => {
+  const created = vi.spyOn(http2, 'createServer')
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => [created, timers].forEach((spy) => spy.mockRestore()))
+  const opened = await session(await serveGuarded())
+  await new Promise((resolve) => opened.once('remoteSettings', resolve))
+  expect(opened.remoteSettings.maxConcurrentStreams).toBe(100)
+  expect(created.mock.calls.map(([options]) => options)).toMatchObject([{ maxSessionMemory: 64 }])
+  const ended = new Promise<void>((resolve) => opened.once('goaway', () => resolve()))
+  // gRPC varies the age by up to a tenth.
+  const hour = timers.mock.calls.filter(([, delay = 0]) => delay >= 0.9 * HOUR_MS && delay <= 1.1 * HOUR_MS)
+  expect(hour).toHaveLength(1)
+  hour[0]![0]()
+  await ended
 })
 
 test('[SEC-2] gRPC connections of one address are limited', async () => {

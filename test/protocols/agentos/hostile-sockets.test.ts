@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import type { Server } from '../../../src/server/create-server.ts'
+import { createMemoryStore } from '../../../src/stores/memory.ts'
+import { overriding } from '../../../src/testing/broken-stores/overriding.ts'
 import { heldMegabytes } from '../../support/memory.ts'
 import { until } from '../../support/until.ts'
 import { type AgentOsServeOptions, serveAgentOs } from './serve.ts'
@@ -76,10 +78,11 @@ function repeated(one: Buffer, bytes: number): Buffer {
 }
 
 describe('[SEC-2] a WebSocket client that never reads', () => {
-  // Chunks stay below the count that is refused as a flood, so that only backpressure can hold them.
+  // What the server reads at once stays below the count that is refused as a flood, so that only backpressure can hold it.
   test('a client that floods the server with requests is no longer read, then disconnected', async () => {
-    const server = await serveGuarded({ limits: { subscriberStallTimeoutMs: 1500, loginTimeoutMs: 60_000 } })
-    const { sent, held } = await flood(await upgraded(server), repeated(frame('0'), 5000), 24 * MB)
+    const limits = { subscriberStallTimeoutMs: 1500, loginTimeoutMs: 600_000, heartbeatIntervalMs: 600_000 }
+    const server = await serveGuarded({ limits })
+    const { sent, held } = await flood(await upgraded(server), repeated(frame('0'.padEnd(100)), 5000), 24 * MB)
     expect(held).toBeLessThan(20)
     expect(sent).toBeLessThan(24 * MB)
   })
@@ -90,6 +93,30 @@ describe('[SEC-2] a WebSocket client that never reads', () => {
     const { held } = await flood(await upgraded(server), repeated(ping, 60_000), 24 * MB)
     expect(held).toBeLessThan(20)
   })
+})
+
+test('[SEC-2] a WebSocket is not read while its requests wait', async () => {
+  const kept = createMemoryStore()
+  const gate = Promise.withResolvers<void>()
+  const store = overriding(kept, {
+    create: async (draft) => {
+      await gate.promise
+      return kept.create(draft)
+    },
+  })
+  const server = await serveAgentOs({ store })
+  const socket = await upgraded(server)
+  socket.write(frame('{"action":"start-agent","agent_id":"lab","message":"text 1"}'))
+  const large = frame(Buffer.alloc(MB, ' '))
+  for (let count = 0; count < 64; count++) socket.write(large)
+  // Each of these requests lets the server read everything that it wants to read.
+  for (let unsent = Infinity; unsent > socket.writableLength;) {
+    unsent = socket.writableLength
+    for (let count = 0; count < 20; count++) await (await fetch(`${server.url}/health`)).text()
+  }
+  expect(socket.writableLength).toBeGreaterThan(48 * MB)
+  gate.resolve()
+  await until('everything is read', () => socket.writableLength === 0)
 })
 
 test('[SEC-2] WebSocket requests beyond the concurrency limit are closed with 1013', async () => {
