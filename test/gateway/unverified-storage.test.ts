@@ -206,6 +206,14 @@ test('[SEC-2] gateway, --auth passthrough: an invented credential starts nothing
   expect([await chat(server, 'good', 'paid'), await chat(server, 'good', 'local')]).toEqual([200, 200])
 })
 
+test('[SEC-2] gateway, --auth passthrough: a long credential that is stored with a run counts', async () => {
+  const store = createMemoryStore()
+  const server = await serve(store)
+  expect(await chat(server, `invented-${'x'.repeat(10_000)}`)).not.toBe(200)
+  const { documents } = await store.documents.list({ collection: 'unverified-caller', limit: 1 })
+  expect((documents[0]!.body as { bytes: number }).bytes).toBeGreaterThan(64 * 1024 + 10_000)
+})
+
 test('gateway, --auth passthrough: a server where no upstream verifies credentials does not start', async () => {
   await expect(
     serve(createMemoryStore(), { components: [upstream.openai('http://127.0.0.1:1/v1', { models: ['m'] })] }),

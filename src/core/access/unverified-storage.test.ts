@@ -21,6 +21,9 @@ async function admits(storage: UnverifiedStorage, owner: string, network: string
   }
 }
 
+/** Everything that waits for nothing but the memory store has happened. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 const times = (count: number): number[] => Array.from({ length: count }, (_, at) => at)
 
 function openStorage(store: Store = createMemoryStore()): {
@@ -37,13 +40,14 @@ async function marksOf(storage: UnverifiedStorage): Promise<UnverifiedMark[]> {
   return marks
 }
 
-/** The store, with another listing of documents. */
-function withListing(store: Store, list: Store['documents']['list']): Store {
+/** The store, with other operations on documents. */
+function withDocuments(store: Store, others: Partial<Store['documents']>): Store {
   const { documents } = store
   const get: typeof documents.get = (...name) => documents.get(...name)
   const put: typeof documents.put = (...draft) => documents.put(...draft)
   const remove: typeof documents.remove = (...name) => documents.remove(...name)
-  return overriding(store, { documents: { get, put, remove, list } })
+  const list: typeof documents.list = (query) => documents.list(query)
+  return overriding(store, { documents: { get, put, remove, list, ...others } })
 }
 
 test('[SEC-2] unverified callers: writes at once stay within the limit of one address', async () => {
@@ -100,9 +104,11 @@ test('[SEC-2] unverified callers: requests at once share one reading of what is 
   const store = createMemoryStore()
   let listings = 0
   const { clock, storage } = openStorage(
-    withListing(store, (query) => {
-      listings++
-      return store.documents.list(query)
+    withDocuments(store, {
+      list: (query) => {
+        listings++
+        return store.documents.list(query)
+      },
     }),
   )
   for (const round of times(3)) {
@@ -112,26 +118,46 @@ test('[SEC-2] unverified callers: requests at once share one reading of what is 
   }
 })
 
-test('[SEC-2] unverified callers: what is written while the sums are read counts', async () => {
+test('[SEC-2] unverified callers: a write that is in progress while the sums are read counts', async () => {
   const store = createMemoryStore()
-  const { clock, storage } = openStorage(
-    // The listing does not see what is written meanwhile.
-    withListing(store, async (query) => {
-      const page = await store.documents.list(query)
-      await gate
-      return page
-    }),
-  )
-  let gate = Promise.resolve()
-  expect(await admits(storage, 'first', '192.0.2.1')).toBe(true)
+  const gate = Promise.withResolvers<void>()
+  const slow = withDocuments(store, {
+    put: async (draft, expected) => {
+      if (draft.id.startsWith('slow')) await gate.promise
+      return store.documents.put(draft, expected)
+    },
+  })
+  const { clock, storage } = openStorage(slow)
+  await admits(storage, 'first', '192.0.2.1')
+  const writing = times(10).map((count) => admits(storage, `slow-${count}`, '192.0.2.1'))
+  await settled()
   clock.advance(60_000)
-  const { promise, resolve } = Promise.withResolvers<void>()
-  gate = promise
-  const inBetween = times(10).map((count) => admits(storage, `a${count}`, '192.0.2.1'))
-  resolve()
-  await Promise.all(inBetween)
-  const after = await Promise.all(times(10).map((count) => admits(storage, `b${count}`, '192.0.2.1')))
-  expect((11 + after.filter(Boolean).length) * MB).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
+  const others = await Promise.all(times(10).map((count) => admits(storage, `o${count}`, '192.0.2.1')))
+  gate.resolve()
+  const all = [true, ...(await Promise.all(writing)), ...others]
+  expect(all.filter(Boolean).length * MB).toBeLessThanOrEqual(NETWORK_BYTES_MAX)
+})
+
+test('unverified callers: writes that another request overtakes take no room', async () => {
+  const { storage } = openStorage()
+  let admitted = 0
+  for (let round = 0; round < 20; round++)
+    for (const isAdmitted of await Promise.all(times(5).map(() => admits(storage, 'o', '192.0.2.1', MB / 2))))
+      if (isAdmitted) admitted++
+  expect(admitted * (MB / 2)).toBeGreaterThan(NETWORK_BYTES_MAX - 2 * MB)
+})
+
+test('[SEC-2] unverified callers: a node neither closes nor removes a mark that has changed', async () => {
+  const { storage } = openStorage()
+  const mark = async (): Promise<UnverifiedMark> => (await marksOf(storage))[0]!
+  await admits(storage, 'o', '192.0.2.1')
+  const closed = (await storage.close(await mark()))!
+  const closedAgain = (await storage.close(closed))!
+  expect([await storage.close(closed), await storage.removeEmpty(closed)]).toEqual([undefined, false])
+  expect(await storage.removeEmpty(closedAgain)).toBe(true)
+  for (let writes = 0; writes < closed.version; writes++) await admits(storage, 'o', '192.0.2.1')
+  expect(await mark()).toMatchObject({ version: closed.version, isClosed: false })
+  expect([await storage.close(closed), await storage.removeEmpty(closed)]).toEqual([undefined, false])
 })
 
 test('[SEC-2] unverified callers: the mark of a caller that still has something stays', async () => {

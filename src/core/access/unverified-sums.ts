@@ -29,8 +29,6 @@ export class UnverifiedSums {
   readonly #read: () => AsyncIterable<StoredBytes>
   readonly #clock: Clock
   #known: Sums | undefined
-  /** The sums that are being read. */
-  #next: Sums | undefined
   #reading: Promise<void> | undefined
   readonly #inProgress = new Set<Reservation>()
 
@@ -46,7 +44,7 @@ export class UnverifiedSums {
     if (!this.#known!.hasRoom(added)) return undefined
     // Counted before the write, so that parallel requests do not all find the same room.
     const reservation: Reservation = { ...added, within: new Set() }
-    for (const sums of [this.#known, this.#next]) reserve(reservation, sums)
+    reserve(reservation, this.#known!)
     this.#inProgress.add(reservation)
     let isStored = false
     try {
@@ -74,18 +72,12 @@ export class UnverifiedSums {
     const sums = new Sums(elapsedOf(this.#clock))
     // Writes in progress may be missed by the reading. Those that it sees count twice until the next one.
     for (const reservation of this.#inProgress) reserve(reservation, sums)
-    this.#next = sums
-    try {
-      for await (const stored of this.#read()) sums.add(stored)
-      this.#known = sums
-    } finally {
-      this.#next = undefined
-    }
+    for await (const stored of this.#read()) sums.add(stored)
+    this.#known = sums
   }
 }
 
-function reserve(reservation: Reservation, sums: Sums | undefined): void {
-  if (sums === undefined) return
+function reserve(reservation: Reservation, sums: Sums): void {
   sums.add(reservation)
   reservation.within.add(sums)
 }
