@@ -25,16 +25,17 @@ describe.each([
   test('[RUN-1] a run keeps its deadline, its idle timeout and its lease', async () => {
     const clock = new ManualClock()
     const component = subject(
-      async function* (_, { sleep }) {
+      async function* () {
         yield 'a'
         for (let turn = 0; turn < 20; turn++) {
-          await sleep(20)
+          // Unlike a sleep of the run, which suspends both timeouts.
+          await new Promise<void>((resolve) => clock.startTimer(resolve, 20))
           yield '.'
         }
       },
       { recovery: 'resume' },
     )
-    const limits = { runTimeoutMs: HOUR / 2, runIdleTimeoutMs: 10_000, leaseMs: 150 }
+    const limits = { runTimeoutMs: HOUR / 2, runIdleTimeoutMs: 100, leaseMs: 150 }
     const node = openNode({ components: [component], clock, limits })
     const id = await node.start('subject')
     await clock.pass(3 * 20)

@@ -1,5 +1,6 @@
 /** Leases are renewed in time, and a run is lost only to who really took it. */
 import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../../test/support/manual-clock.ts'
 import { aborted, openNode, subject, textOf, typesOf } from '../../../test/support/node.ts'
 import { until } from '../../../test/support/until.ts'
 import { createMemoryStore } from '../../stores/memory.ts'
@@ -66,6 +67,44 @@ describe('leases', () => {
     await keeper.renew()
     // Several tries fit into what is left of a lease that was renewed a third of it ago.
     expect(delays).toEqual([1000])
+    keeper.close()
+  })
+
+  test.each([
+    ['back by an hour', -3_600_000],
+    ['ahead by an hour', 3_600_000],
+    ['ahead by a day', 86_400_000],
+  ])('[RUN-1] are renewed and may be taken over as before when the wall clock is set %s', async (_how, step) => {
+    const clock = new ManualClock()
+    const store = createMemoryStore({ clock })
+    let renewals = 0
+    const shared = overriding(store, {
+      capabilities: { ...store.capabilities, shared: true },
+      renew: async (...parameters) => {
+        renewals++
+        if (renewals > 4) clock.step(step)
+        return store.renew(...parameters)
+      },
+    })
+    const keeper = new LeaseKeeper({
+      store: shared,
+      limits: { ...defaultLimits, leaseMs: 12_000 },
+      logger: silentLogger,
+      clock,
+      worker: 'node',
+      components: () => [],
+      executing: () => new Map(),
+      renewed: () => {},
+    })
+    keeper.start()
+    await clock.pass(12_000)
+    expect([renewals, keeper.mayTakeOver]).toEqual([4, true])
+    for (let more = 1; more <= 6; more++) {
+      await clock.pass(4000)
+      expect([renewals, keeper.mayTakeOver]).toEqual([4 + more, true])
+      clock.step(step)
+      expect(keeper.mayTakeOver).toBe(true)
+    }
     keeper.close()
   })
 

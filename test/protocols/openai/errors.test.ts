@@ -2,7 +2,9 @@
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { agent } from '../../../src/agents/agent.ts'
+import { HoldfastError } from '../../../src/core/model/errors.ts'
 import type { Component } from '../../../src/core/ports/component.ts'
+import { completionFrameFormat } from '../../../src/protocols/openai/chat/routes.ts'
 import { framesIn, raw, runsOf, serveOpenAi, untilRun } from './serve.ts'
 
 const messages = [{ role: 'user', content: 'text 1' }]
@@ -209,4 +211,10 @@ describe('OpenAI: a run that asks a person', () => {
       holdfast: { waiting: [{ prompt: 'Go on?' }] },
     })
   })
+})
+
+test('[RUN-3] OpenAI: the frame of a stream that fails has nothing but the error, so that every client raises it', () => {
+  const error = new HoldfastError('log_damaged', 'the log is damaged')
+  const frame = completionFrameFormat.notice({ kind: 'failed', error })!
+  expect(framesIn(frame)).toEqual([{ error: expect.objectContaining({ message: 'the log is damaged' }) as unknown }])
 })
