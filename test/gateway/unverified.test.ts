@@ -4,6 +4,7 @@ import { upstream } from '../../src/agents/upstream/upstream.ts'
 import { UnverifiedCallers } from '../../src/core/access/unverified-callers.ts'
 import { UnverifiedStorage } from '../../src/core/access/unverified-storage.ts'
 import { defaultLimits, type Limits } from '../../src/core/model/limits.ts'
+import type { Clock } from '../../src/core/ports/clock.ts'
 import type { Server } from '../../src/server/create-server.ts'
 import { createFakeClock } from '../../src/testing/fake-clock.ts'
 import { createMemoryStore } from '../../src/stores/memory.ts'
@@ -12,13 +13,13 @@ import { stillClock } from '../support/still-clock.ts'
 import { until } from '../support/until.ts'
 import { startJudge } from './judge-server.ts'
 
-async function serve(limits: Partial<Limits>): Promise<Server> {
+async function serve(limits: Partial<Limits>, clock: Clock = stillClock): Promise<Server> {
   const options = { models: ['m'], forwardCredential: true, passthrough: 'prefix' } as const
   return serveInProcess({
     store: createMemoryStore(),
     components: [upstream.openai(await startJudge(), options)],
     auth: { passthrough: true },
-    clock: stillClock,
+    clock,
     limits,
   })
 }
@@ -65,6 +66,15 @@ test('[SEC-2] gateway, --auth passthrough: runs that wait for a verdict are limi
   expect([await start(server, 'slow-1'), await start(server, 'slow-2')]).toEqual([202, 202])
   expect(await start(server, 'slow-3')).toBe(429)
   expect(await start(server, 'good')).toBe(202)
+})
+
+test('[SEC-2] gateway, --auth passthrough: a run that waits for a verdict counts as long as this node executes it', async () => {
+  let ahead = 0
+  const clock = { now: () => Date.now(), elapsed: () => ahead }
+  const server = await serve({ maxRunsPerPrincipal: 2 }, clock)
+  expect([await start(server, 'slow-1'), await start(server, 'slow-2')]).toEqual([202, 202])
+  ahead += 61_000
+  expect(await start(server, 'slow-3')).toBe(429)
 })
 
 test('[SEC-2] gateway, --auth passthrough: streams with unverified credentials share the limit of their address', async () => {
@@ -128,13 +138,16 @@ test('[SEC-2] the accepted credentials of unverified callers are bounded, and ru
   ])
   callers.refuse({ id: 'r1', owner: 'o1' })
   expect(callers.isAccepted('o1')).toBe(false)
-  callers.admit({ id: 'a', owner: 'x' }, 'here')
-  callers.admit({ id: 'b', owner: 'x' }, 'there')
-  expect(() => callers.admit({ id: 'c', owner: 'y' }, 'here')).toThrow(
-    'waiting for an upstream to verify their credentials',
-  )
+  const nowhere = (): boolean => false
+  callers.admit({ id: 'a', owner: 'x' }, 'here', nowhere)
+  callers.admit({ id: 'b', owner: 'x' }, 'there', nowhere)
+  const refusal = 'waiting for an upstream to verify their credentials'
+  expect(() => callers.admit({ id: 'c', owner: 'y' }, 'here', nowhere)).toThrow(refusal)
   clock.advance(60_000)
-  callers.admit({ id: 'c', owner: 'y' }, 'here')
+  // It still has a worker slot of this node.
+  expect(() => callers.admit({ id: 'c', owner: 'y' }, 'here', (id) => id === 'a')).toThrow(refusal)
+  clock.advance(60_000)
+  callers.admit({ id: 'c', owner: 'y' }, 'here', nowhere)
   callers.end({ id: 'c', owner: 'y' })
-  callers.admit({ id: 'd', owner: 'y' }, 'here')
+  callers.admit({ id: 'd', owner: 'y' }, 'here', nowhere)
 })

@@ -18,7 +18,7 @@ interface PendingRun {
 
 /** Maximum owners with an accepted credential. Beyond it, the oldest is forgotten. */
 const ACCEPTED_MAX = 10_000
-/** A run that no upstream has judged for this long no longer counts: another node may execute it. */
+/** A run that no upstream has judged for this long no longer counts, unless this node executes it: another node may have ended it. */
 const VERIFY_TIMEOUT_MS = 60_000
 /** Retry delay sent to the client. By then an upstream has verified some of the credentials. */
 const RETRY_MS = 1000
@@ -44,9 +44,12 @@ export class UnverifiedCallers {
     return this.#accepted.has(owner)
   }
 
-  /** Counts a run for its network until an upstream has verified its credential. Throws `rate_limited` if there are too many. */
-  admit({ id }: RunKey, network: string): void {
-    this.#forgetOld()
+  /**
+   * Counts a run for its network until an upstream has verified its credential. Throws `rate_limited` if there are too many.
+   * `isExecuting`: whether this node executes a run.
+   */
+  admit({ id }: RunKey, network: string, isExecuting: (id: string) => boolean): void {
+    this.#forgetOld(isExecuting)
     const pending = [...this.#pending.values()].filter((each) => each.network === network).length
     if (pending >= this.#runsMax)
       throw new HoldfastError(
@@ -84,11 +87,12 @@ export class UnverifiedCallers {
     this.#pending.delete(id)
   }
 
-  #forgetOld(): void {
-    const oldest = elapsedOf(this.#clock) - VERIFY_TIMEOUT_MS
-    for (const [id, { since }] of this.#pending) {
-      if (since > oldest) return
+  #forgetOld(isExecuting: (id: string) => boolean): void {
+    const now = elapsedOf(this.#clock)
+    for (const [id, { network, since }] of this.#pending) {
+      if (now - since < VERIFY_TIMEOUT_MS) return
       this.#pending.delete(id)
+      if (isExecuting(id)) this.#pending.set(id, { network, since: now })
     }
   }
 }

@@ -78,6 +78,11 @@ export class Dispatcher {
     return this.#leases.mayTakeOver
   }
 
+  /** Whether this node executes a run, or is about to. */
+  isExecuting(id: string): boolean {
+    return this.#executions.has(id)
+  }
+
   /**
    * Reserves a worker slot for a run that is about to be created. Undefined if no slot is free, or the owner has used its share.
    * Call the returned function once the run exists.

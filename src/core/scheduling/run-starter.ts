@@ -88,7 +88,8 @@ export class RunStarter {
   async #keepCredential(run: Run, { forwarded, unverified }: Principal): Promise<void> {
     const credentials = this.#deps.callerCredentials
     if (forwarded === undefined || credentials === undefined) return
-    if (unverified?.network !== undefined) credentials.unverified.admit(run, unverified.network)
+    if (unverified?.network !== undefined)
+      credentials.unverified.admit(run, unverified.network, (id) => this.#dispatcher.isExecuting(id))
     await credentials.keep(run, forwarded)
   }
 
