@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { NETWORK_BYTES_MAX } from '../../src/core/access/unverified-storage.ts'
 import { defaultLimits as limits } from '../../src/core/model/limits.ts'
 import { NETWORK_BYTES_MAX, SITE_BYTES_MAX, TOTAL_BYTES_MAX } from '../../src/core/access/unverified-sums.ts'
 import { PENDING_BYTES_MAX, PENDING_MAX } from '../../src/core/scheduling/client-logs.ts'
