@@ -97,7 +97,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       ? { a2a: a2aOptions }
       : await openGrpcBinding(a2aOptions, { ...grpcDeps, path: paths.get('a2a')!, ...listener })
   const { supervised = false } = options
-  const subscriptions = openSubscriptions(store, secrets, options.streamWebhooks)
+  const subscriptions = openSubscriptions(store, clock, secrets, options.streamWebhooks)
   const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, subscriptions, paths }
   const mounts = await openMounts(options, deps, new Date(clock.now()).toISOString())
   const cors: Cors = {
@@ -160,7 +160,13 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
           const expired = new ExpiredStreams({ service, clock, logger })
           background.beforeDrain(() => expired.close())
           const { SubscriptionWorker } = await import('../protocols/durable-streams/subscriptions/worker.ts')
-          const worker = new SubscriptionWorker({ service, clock, logger, ...subscriptions })
+          const worker = new SubscriptionWorker({
+            service,
+            clock,
+            logger,
+            shared: store.capabilities.shared,
+            ...subscriptions,
+          })
           background.beforeDrain(() => worker.close())
         })
       if (paths.has('a2a'))

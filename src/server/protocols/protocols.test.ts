@@ -1,6 +1,6 @@
 import { openSubscriptions } from './open-subscriptions.ts'
 import { expect, test } from 'vitest'
-import { systemIds } from '../../core/ports/clock.ts'
+import { systemClock, systemIds } from '../../core/ports/clock.ts'
 import { silentLogger } from '../../core/ports/logger.ts'
 import { openNode } from '../../../test/support/node.ts'
 import { Mounts } from '../../http/routing/mounts.ts'
@@ -19,7 +19,7 @@ test('every path of every protocol is claimed by its mount, and no two protocols
     version: '0',
     store,
     supervised: false,
-    subscriptions: openSubscriptions(store, undefined),
+    subscriptions: openSubscriptions(store, systemClock),
     paths: toProtocolPaths(),
   } as const
   const served = new Set<string>()
@@ -50,7 +50,7 @@ test('protocols serve exactly the paths that are claimed before they are loaded'
     version: '0',
     store,
     supervised: false,
-    subscriptions: openSubscriptions(store, undefined),
+    subscriptions: openSubscriptions(store, systemClock),
   } as const
   const moved: ProtocolChoice = {
     native: '/api',

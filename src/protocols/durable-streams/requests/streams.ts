@@ -81,8 +81,7 @@ export class ClientStreams {
     if (stored === undefined || stored.run.component !== STREAM_COMPONENT) return undefined
     const known = toStream(stored, key)
     if (stored.next < known.config.records) {
-      if (stored.lease !== undefined && stored.lease.until > this.#clock.now())
-        throw new HoldfastError('unavailable', 'the stream is being created: try again', { retryAfterMs: 1000 })
+      if (stored.lease !== undefined && stored.lease.until > this.#clock.now()) throw beingCreated()
       await this.#removeIfAllowed(principal, known)
       return undefined
     }
@@ -168,6 +167,16 @@ export class ClientStreams {
   async #accessedAt(principal: Principal, { key, stored }: KnownStream): Promise<number> {
     return (await factsOf(this.#service, principal, key))?.at ?? Date.parse(stored.run.createdAt)
   }
+}
+
+function beingCreated(): HoldfastError {
+  const details = { beingCreated: true }
+  return new HoldfastError('unavailable', 'the stream is being created: try again', { retryAfterMs: 1000, details })
+}
+
+/** Otherwise the store is unavailable, and what exists is unknown. */
+export function isBeingCreated(cause: unknown): boolean {
+  return isHoldfastError(cause, 'unavailable') && cause.details?.['beingCreated'] === true
 }
 
 /** Hashed, because names may be longer than keys. */

@@ -15,7 +15,7 @@ import { type Readable, readableRun, readableStream } from '../view/readable.ts'
 import { streamKind } from '../view/stream-state.ts'
 import { mediaType } from '../wire/content.ts'
 import { toOffset } from '../wire/offsets.ts'
-import type { StreamChanges } from '../subscriptions/changes.ts'
+import type { WakeQueue } from '../subscriptions/wake-queue.ts'
 import { serveHead, serveRead } from './read.ts'
 
 export interface StreamParts {
@@ -25,8 +25,8 @@ export interface StreamParts {
   readonly clock?: Clock | undefined
   /** Path of the protocol. */
   readonly path: string
-  /** Told about every write. */
-  readonly changes: StreamChanges
+  /** Gets every write. */
+  readonly queue: WakeQueue
 }
 
 export interface OpenStreams {
@@ -54,7 +54,7 @@ export function streamRoutes(streamParts: StreamParts): Route[] {
 
 interface Parts extends OpenStreams {
   readonly path: string
-  readonly changes: StreamChanges
+  readonly queue: WakeQueue
   readonly known: ClientStreams
 }
 
@@ -71,12 +71,12 @@ async function read(call: Call, parts: Parts): Promise<void> {
   await serveRead(call, { ...parts, readable, again: find })
 }
 
-async function create(call: Call, { service, known, path, changes }: Parts): Promise<void> {
+async function create(call: Call, { service, known, path, queue }: Parts): Promise<void> {
   const { principal, request, base, peer } = call
   const name = writableName(call)
   const body = await readBody(request, service.limits.maxBodyBytes)
   const { stream, isNew } = await createStream(service, known, { principal, request, name, body, path: base + path })
-  if (isNew) changes.note(ownerKey(principal), name)
+  if (isNew) queue.addStreams(ownerKey(principal), [name])
   const place = `${base}${path}/${name}`
   respond(call, isNew ? 201 : 200, {
     'content-type': stream.config.contentType,
@@ -86,7 +86,7 @@ async function create(call: Call, { service, known, path, changes }: Parts): Pro
   })
 }
 
-async function append(call: Call, { service, known, changes }: Parts): Promise<void> {
+async function append(call: Call, { service, known, queue }: Parts): Promise<void> {
   const { principal, request } = call
   const name = writableName(call)
   const closes = isSet(request, 'stream-closed')
@@ -111,7 +111,7 @@ async function append(call: Call, { service, known, changes }: Parts): Promise<v
     bytes,
     decide: (state, at) => decideAppend(asked, state, at),
   })
-  if (content !== undefined && !result.isDuplicate) changes.note(ownerKey(principal), name)
+  if (content !== undefined && !result.isDuplicate) queue.addStreams(ownerKey(principal), [name])
   respond(call, producer === undefined || content === undefined || result.isDuplicate ? 204 : 200, {
     'stream-next-offset': toOffset(result.tail),
     ...(result.isClosed && { 'stream-closed': 'true' }),

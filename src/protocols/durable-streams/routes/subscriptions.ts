@@ -5,17 +5,18 @@ import { bearerIn } from '../../../http/request/bearer.ts'
 import { respondEmpty, respondJson, respondText } from '../../../http/response/respond.ts'
 import type { Call, Route } from '../../../http/routing/route.ts'
 import { ClientStreams } from '../requests/streams.ts'
-import { ANY, type StreamChanges } from '../subscriptions/changes.ts'
 import {
   acknowledge,
   addStreams,
   claimSubscription,
+  openToken,
   putSubscription,
   releaseClaim,
   removeStream,
   removeSubscription,
   type SubscriptionParts,
 } from '../subscriptions/commands.ts'
+import type { Deadlines } from '../subscriptions/deadlines.ts'
 import { findSubscription, type KnownSubscription, subscriptionMissing } from '../subscriptions/documents.ts'
 import type { SubscriptionKeys } from '../subscriptions/keys.ts'
 import { linksOf } from '../subscriptions/model.ts'
@@ -29,6 +30,7 @@ import {
   type WebhookPolicy,
   wrong,
 } from '../subscriptions/parse.ts'
+import type { WakeQueue } from '../subscriptions/wake-queue.ts'
 
 export interface SubscriptionRouteParts {
   readonly service: Service
@@ -36,7 +38,8 @@ export interface SubscriptionRouteParts {
   readonly clock?: Clock | undefined
   /** Path of the protocol. */
   readonly path: string
-  readonly changes: StreamChanges
+  readonly queue: WakeQueue
+  readonly deadlines: Deadlines
   readonly keys: () => Promise<SubscriptionKeys>
   readonly webhooks: WebhookPolicy
 }
@@ -45,9 +48,9 @@ const PATH = '/v1/stream/__ds'
 const SUBSCRIPTION = `${PATH}/subscriptions/{id}`
 
 export function subscriptionRoutes(routeParts: SubscriptionRouteParts): Route[] {
-  const { service, clock = systemClock, path, changes, keys, webhooks } = routeParts
+  const { service, clock = systemClock, path, queue, deadlines, keys, webhooks } = routeParts
   const known = new ClientStreams(service, clock)
-  const parts: SubscriptionParts = { service, known, clock, keys, noteOwner: (owner) => changes.note(owner, ANY) }
+  const parts: SubscriptionParts = { service, known, clock, keys, queue, deadlines }
   const show = async (found: KnownSubscription): Promise<object> => toJson(found, await keys())
 
   return [
@@ -120,8 +123,10 @@ export function subscriptionRoutes(routeParts: SubscriptionRouteParts): Route[] 
       public: true,
       async handle(call) {
         const type = action === 'ack' ? 'pull-wake' : 'webhook'
+        // Before the body is read: anybody may call this.
+        const scope = await openToken(parts, idOf(call), tokenIn(call))
         const request = parseWakeRequest(await readFields(call))
-        respondJson(call.response, 200, await acknowledge(parts, idOf(call), type, tokenIn(call), request))
+        respondJson(call.response, 200, await acknowledge(parts, idOf(call), type, scope, request))
       },
     })),
     {
@@ -129,7 +134,8 @@ export function subscriptionRoutes(routeParts: SubscriptionRouteParts): Route[] 
       path: `${SUBSCRIPTION}/release`,
       public: true,
       async handle(call) {
-        await releaseClaim(parts, idOf(call), tokenIn(call), parseWakeRequest(await readFields(call)))
+        const scope = await openToken(parts, idOf(call), tokenIn(call))
+        await releaseClaim(parts, idOf(call), scope, parseWakeRequest(await readFields(call)))
         respondEmpty(call.response, 204)
       },
     },

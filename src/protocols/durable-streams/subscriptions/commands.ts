@@ -14,7 +14,8 @@ import {
   subscriptionMissing,
 } from './documents.ts'
 import { matchesPattern } from './glob.ts'
-import type { SubscriptionKeys } from './keys.ts'
+import type { Deadlines } from './deadlines.ts'
+import type { SubscriptionKeys, TokenScope } from './keys.ts'
 import {
   currentWake,
   hasPending,
@@ -30,18 +31,20 @@ import {
   withLinks,
   withoutExplicit,
   withoutWake,
+  withRoom,
   withWake,
 } from './model.ts'
 import type { WakeRequest } from './parse.ts'
 import { listNames, readTails } from './tails.ts'
+import type { WakeQueue } from './wake-queue.ts'
 
 export interface SubscriptionParts {
   readonly service: Service
   readonly known: ClientStreams
   readonly clock: Clock
   readonly keys: () => Promise<SubscriptionKeys>
-  /** Called when a subscription may have to wake somebody. */
-  readonly noteOwner: (owner: string) => void
+  readonly queue: WakeQueue
+  readonly deadlines: Deadlines
 }
 
 export function newWakeId(): string {
@@ -50,7 +53,7 @@ export function newWakeId(): string {
 
 /** `isNew`: false if it existed with the same configuration. `url`: address of the protocol. */
 export async function putSubscription(
-  { service, known }: SubscriptionParts,
+  { service, known, queue }: SubscriptionParts,
   principal: Principal,
   id: string,
   { config, url }: { readonly config: SubscriptionConfig; readonly url: string },
@@ -61,13 +64,17 @@ export async function putSubscription(
     const { pattern, streams } = config
     const all = pattern === undefined ? [] : await listNames(service, principal)
     const matching = all.filter((name) => matchesPattern(config, name))
-    checkRoom(new Set([...matching, ...streams]).size)
-    // Existing content is not announced: links begin at the tail.
-    const tails = await readTails(known, principal, new Set([...matching, ...streams]))
+    const names = [...new Set([...matching, ...streams])]
     const empty: Subscription = { config, url, links: new Map(), generation: 0 }
+    checkRoom(empty, names)
+    // Existing content is not announced: links begin at the tail.
+    const tails = await readTails(known, principal, names)
     const state = withLinks(withLinks(empty, matching, 'glob', tails), streams, 'explicit', tails)
     const created = await createSubscription(service, principal, id, state)
-    if (created !== undefined) return { subscription: created, isNew: true }
+    if (created !== undefined) {
+      queue.addSubscription(created.owner, id)
+      return { subscription: created, isNew: true }
+    }
   }
   const existing = found ?? (await findSubscription(service, principal, id))
   if (existing === undefined) throw subscriptionMissing()
@@ -84,9 +91,13 @@ function keyOf({ type, pattern, streams, webhook, wakeStream, leaseTtlMs, descri
   return JSON.stringify([type, pattern, streams, webhook?.url, wakeStream, leaseTtlMs, description])
 }
 
-function checkRoom(links: number): void {
-  if (links > LINKS_MAX)
-    throw new HoldfastError('quota_exceeded', `a subscription has at most ${LINKS_MAX} streams, not ${links}`)
+function checkRoom(state: Subscription, names: readonly string[]): void {
+  const { dropped } = withRoom(state, names)
+  if (dropped > 0)
+    throw new HoldfastError(
+      'quota_exceeded',
+      `a subscription has at most ${LINKS_MAX} streams, or fewer with long names: ${dropped} of these do not fit`,
+    )
 }
 
 export async function removeSubscription(
@@ -106,9 +117,8 @@ export async function addStreams(
 ): Promise<void> {
   const tails = await readTails(known, principal, names)
   await changeSubscription(service, principal, id, ({ state }) => {
-    const changed = withLinks(state, names, 'explicit', tails)
-    checkRoom(changed.links.size)
-    return changed
+    checkRoom(state, names)
+    return withLinks(state, names, 'explicit', tails)
   })
 }
 
@@ -127,16 +137,17 @@ export async function removeStream(
 
 /** Takes the wake that is in flight, or creates one if there is work. */
 export async function claimSubscription(
-  { service, known, clock, keys }: SubscriptionParts,
+  { service, known, clock, keys, deadlines }: SubscriptionParts,
   principal: Principal,
   id: string,
   worker: string,
 ): Promise<object> {
   let tails: Tails = new Map()
-  const claimed = await changeSubscription(service, principal, id, async ({ state }) => {
+  const claimed = await changeSubscription(service, principal, id, async (found) => {
+    const { state } = found
     requireType(state, 'pull-wake')
     const now = clock.now()
-    const wake = currentWake(state, now)
+    const wake = currentWake(state, deadlines.isOver(found))
     if (wake?.holder !== undefined)
       throw subscriptionError('ALREADY_CLAIMED', 'another worker has claimed the subscription', {
         current_holder: wake.holder,
@@ -148,6 +159,7 @@ export async function claimSubscription(
     return withLease(woken, woken.wake!, now, worker)
   })
   const { owner, state } = claimed
+  deadlines.isOver(claimed) // measured from now on
   return {
     wake_id: state.wake!.id,
     generation: state.generation,
@@ -162,45 +174,47 @@ export async function acknowledge(
   parts: SubscriptionParts,
   id: string,
   type: SubscriptionConfig['type'],
-  token: string | undefined,
+  scope: TokenScope,
   request: WakeRequest,
 ): Promise<{ readonly ok: true; readonly next_wake: boolean }> {
-  const { service, known, clock, noteOwner } = parts
-  const { owner, generation } = await openToken(parts, id, token)
+  const { service, known, clock, queue, deadlines } = parts
+  const { owner, generation } = scope
   let hasMore = false
-  await changeSubscription(service, owner, id, async ({ state }) => {
+  const changed = await changeSubscription(service, owner, id, async (found) => {
+    const { state } = found
     requireType(state, type)
-    const wake = requireWake(state, generation, request, clock.now())
-    const tails = await readTails(known, principalOf(owner), state.links.keys())
+    const wake = requireWake(parts, found, generation, request)
+    const names = request.done ? state.links.keys() : request.acks.map(({ stream }) => stream)
+    const tails = await readTails(known, principalOf(owner), names)
     const acked = withAcks(state, request.acks, tails)
-    hasMore = hasPending(acked, tails)
+    hasMore = request.done && hasPending(acked, tails)
     return request.done ? withoutWake(acked) : withLease(acked, wake, clock.now())
   })
-  const next = request.done && hasMore
-  if (next) noteOwner(owner)
-  return { ok: true, next_wake: next }
+  deadlines.isOver(changed) // measured from now on
+  if (hasMore) queue.addSubscription(owner, id)
+  return { ok: true, next_wake: hasMore }
 }
 
 export async function releaseClaim(
   parts: SubscriptionParts,
   id: string,
-  token: string | undefined,
+  { owner, generation }: TokenScope,
   request: WakeRequest,
 ): Promise<void> {
-  const { owner, generation } = await openToken(parts, id, token)
-  await changeSubscription(parts.service, owner, id, ({ state }) => {
-    requireType(state, 'pull-wake')
-    requireWake(state, generation, request, parts.clock.now())
-    return withoutWake(state)
+  await changeSubscription(parts.service, owner, id, (found) => {
+    requireType(found.state, 'pull-wake')
+    requireWake(parts, found, generation, request)
+    return withoutWake(found.state)
   })
-  parts.noteOwner(owner)
+  parts.queue.addSubscription(owner, id)
 }
 
-async function openToken(
+/** Throws unless it is a token of this subscription. */
+export async function openToken(
   { keys }: SubscriptionParts,
   id: string,
   token: string | undefined,
-): Promise<{ readonly owner: string; readonly generation: number }> {
+): Promise<TokenScope> {
   const scope = token === undefined ? undefined : (await keys()).open(token)
   if (scope?.subscription !== id)
     throw subscriptionError('TOKEN_INVALID', 'the Authorization header has no token of this subscription')
@@ -211,8 +225,14 @@ function requireType({ config }: Subscription, type: SubscriptionConfig['type'])
   if (config.type !== type) throw subscriptionError('INVALID_REQUEST', `the subscription is not of type ${type}`)
 }
 
-function requireWake(state: Subscription, generation: number, request: WakeRequest, now: number): Wake {
-  const wake = currentWake(state, now)
+function requireWake(
+  { deadlines }: SubscriptionParts,
+  found: KnownSubscription,
+  generation: number,
+  request: WakeRequest,
+): Wake {
+  const { state } = found
+  const wake = currentWake(state, deadlines.isOver(found))
   const isCurrent =
     generation === state.generation && request.generation === state.generation && request.wakeId === wake?.id
   if (wake === undefined || !isCurrent) throw subscriptionError('FENCED', 'the wake is not the current one')

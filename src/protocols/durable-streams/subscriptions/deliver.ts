@@ -4,14 +4,18 @@ import type { Service } from '../../../core/service.ts'
 import { parseJsonOrText } from '../../../http/request/json.ts'
 import { post } from '../../../http/webhooks/post.ts'
 import { changeSubscription, type KnownSubscription } from './documents.ts'
-import { linksWithTails, type Subscription, type Tails, withoutFailures, withoutWake, withWakeAcked } from './model.ts'
+import {
+  linksWithTails,
+  type Subscription,
+  type Tails,
+  withFailure,
+  withoutFailures,
+  withoutWake,
+  withWakeAcked,
+} from './model.ts'
 import type { DeliveryParts } from './worker.ts'
 
 const TIMEOUT_MS = 15_000
-const RETRY_MS_MIN = 1000
-const RETRY_MS_MAX = 60_000
-/** Delays differ by this share, so that receivers are not called all at once. */
-const JITTER = 0.2
 
 /** A refused wake ends, and the next one is due later. An accepted one ends with `done`, a callback, or its lease. */
 export async function deliverWake(parts: DeliveryParts, known: KnownSubscription, tails: Tails): Promise<void> {
@@ -43,7 +47,7 @@ export async function deliverWake(parts: DeliveryParts, known: KnownSubscription
     await changeUnlessGone(service, owner, id, (current) => {
       if (current.wake?.id !== wake.id) return current // called back, or expired
       const succeeded = current.failures === undefined ? current : withoutFailures(current)
-      return isDone ? withoutWake(withWakeAcked(succeeded, wake)) : succeeded
+      return isDone ? withoutWake(withWakeAcked(succeeded)) : succeeded
     })
   } catch (cause) {
     if (signal.aborted) return // the lease expires
@@ -66,11 +70,4 @@ export async function changeUnlessGone(
   } catch (cause) {
     if (!isHoldfastError(cause, 'not_found')) throw cause
   }
-}
-
-/** Schedules the next attempt. */
-export function withFailure(state: Subscription, now: number): Subscription {
-  const failures = (state.failures ?? 0) + 1
-  const delay = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX)
-  return { ...state, failures, due: now + Math.round(delay * (1 + JITTER * (Math.random() * 2 - 1))) }
 }

@@ -1,19 +1,18 @@
 /** Subscriptions as documents, changed by compare-and-set: any node may wake, and any node takes a callback. */
-import type { Document } from '../../../core/model/document.ts'
+import type { Document, DocumentPosition } from '../../../core/model/document.ts'
 import { HoldfastError } from '../../../core/model/errors.ts'
 import { type Principal, principalOf } from '../../../core/model/principal.ts'
 import type { Service } from '../../../core/service.ts'
 import { subscriptionError } from '../wire/errors.ts'
-import { type Link, type Subscription, SUBSCRIPTIONS, type Wake } from './model.ts'
+import { type Link, type Subscription, SUBSCRIPTIONS } from './model.ts'
 
-/** Maximum subscriptions per principal. */
-const SUBSCRIPTIONS_MAX = 100
 const TRIES_MAX = 20
+/** Documents that are parsed at once. */
+const PAGE = 20
 
-/** Maps as lists of entries: a stream may be called `__proto__`. */
-interface StoredSubscription extends Omit<Subscription, 'links' | 'wake'> {
+/** Links as a list of entries: a stream may be called `__proto__`. */
+interface StoredSubscription extends Omit<Subscription, 'links'> {
   readonly links: readonly (readonly [string, Link])[]
-  readonly wake?: Omit<Wake, 'tails'> & { readonly tails: readonly (readonly [string, number])[] }
 }
 
 export interface KnownSubscription {
@@ -24,20 +23,23 @@ export interface KnownSubscription {
 }
 
 export function subscriptionIn({ id, owner, createdAt, body }: Document): KnownSubscription {
-  const { links, wake, ...rest } = body as StoredSubscription
-  const state: Subscription = {
-    ...rest,
-    links: new Map(links),
-    ...(wake !== undefined && { wake: { ...wake, tails: new Map(wake.tails) } }),
-  }
-  return { id, owner, createdAt, state }
+  const { links, ...rest } = body as StoredSubscription
+  return { id, owner, createdAt, state: { ...rest, links: new Map(links) } }
 }
 
-function toBody({ links, wake, ...rest }: Subscription): StoredSubscription {
-  return {
-    ...rest,
-    links: Array.from(links),
-    ...(wake !== undefined && { wake: { ...wake, tails: Array.from(wake.tails) } }),
+function toBody({ links, ...rest }: Subscription): StoredSubscription {
+  return { ...rest, links: Array.from(links) }
+}
+
+/** All subscriptions of an owner, oldest first. */
+export async function* subscriptionsOf(service: Service, owner: string): AsyncIterable<KnownSubscription> {
+  const documents = service.documents(principalOf(owner))
+  for (let after: DocumentPosition | undefined; ;) {
+    const query = { collection: SUBSCRIPTIONS, limit: PAGE, ascending: true, ...(after && { after }) }
+    const page = await documents.list(query)
+    yield* page.documents.map(subscriptionIn)
+    if (page.next === undefined) return
+    after = page.next
   }
 }
 
@@ -63,7 +65,7 @@ export async function createSubscription(
 ): Promise<KnownSubscription | undefined> {
   const documents = service.documents(principal)
   const { total } = await documents.list({ collection: SUBSCRIPTIONS, limit: 1 })
-  if (total >= SUBSCRIPTIONS_MAX)
+  if (total >= service.limits.maxWebhooksPerPrincipal)
     throw new HoldfastError('quota_exceeded', `you have ${total} subscriptions, which is the limit: delete one`)
   const draft = { collection: SUBSCRIPTIONS, id, body: toBody(state) }
   const created = await documents.put(draft, 0, { unredacted: true })

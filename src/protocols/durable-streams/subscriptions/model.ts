@@ -24,12 +24,12 @@ export interface Link {
   readonly acked: number
   /** The stream's run. A stream that was deleted and created again is read from its start. */
   readonly run?: string
+  /** Tail at the time of the last wake, which `done` acknowledges. */
+  readonly woken?: number
 }
 
 export interface Wake {
   readonly id: string
-  /** Tails at the time of the wake, which `done` acknowledges. */
-  readonly tails: ReadonlyMap<string, number>
   /** The lease: of a webhook from the wake on, of a worker from its claim on. In milliseconds since 1970. */
   readonly until?: number
   readonly holder?: string
@@ -61,6 +61,17 @@ export interface Tail {
 export type Tails = ReadonlyMap<string, Tail>
 
 export const LINKS_MAX = 500
+/** Maximum size of all links. Bounds the document, which every wake parses. */
+const LINK_CHARS_MAX = 50_000
+/** Approximate size of a link without its name. */
+const LINK_CHARS = 60
+
+/** Within this time a node announces the wake that it created. */
+const ANNOUNCE_MS = 5000
+const RETRY_MS_MIN = 1000
+const RETRY_MS_MAX = 60_000
+/** Delays differ by this share, so that receivers are not called all at once. */
+const JITTER = 0.2
 
 /** Index of the first record that a link has not processed. */
 function ackedOf(link: Link, tail: Tail | undefined): number {
@@ -75,9 +86,35 @@ export function hasPending({ links }: Subscription, tails: Tails): boolean {
   return Array.from(links).some(([name, link]) => isPending(link, tails.get(name)))
 }
 
-/** The wake that is in flight, unless its lease has expired. */
-export function currentWake({ wake }: Subscription, now: number): Wake | undefined {
-  return wake?.until !== undefined && wake.until <= now ? undefined : wake
+/** What a subscription waits for: the end of a lease, a retry, or an announcement by another node. */
+export function timeLimitOf({ wake, due, config }: Subscription): { until: number; maxMs: number } | undefined {
+  if (wake?.until !== undefined) return { until: wake.until, maxMs: config.leaseTtlMs }
+  if (wake?.announced === true) return undefined
+  if (due !== undefined) return { until: due, maxMs: RETRY_MS_MAX * (1 + JITTER) }
+  return wake && { until: wake.at + ANNOUNCE_MS, maxMs: ANNOUNCE_MS }
+}
+
+/** The wake that is in flight. `isOver`: whether its time limit is. */
+export function currentWake({ wake }: Subscription, isOver: boolean): Wake | undefined {
+  return wake?.until !== undefined && isOver ? undefined : wake
+}
+
+/** Names that are linked already, and as many new ones as fit. */
+export function withRoom(
+  { links }: Subscription,
+  names: readonly string[],
+): { readonly fitting: readonly string[]; readonly dropped: number } {
+  let count = links.size
+  let chars = 0
+  for (const name of links.keys()) chars += name.length + LINK_CHARS
+  const fitting = names.filter((name) => {
+    if (links.has(name)) return true
+    if (count >= LINKS_MAX || chars + name.length + LINK_CHARS > LINK_CHARS_MAX) return false
+    count++
+    chars += name.length + LINK_CHARS
+    return true
+  })
+  return { fitting, dropped: names.length - fitting.length }
 }
 
 /** `tail`: undefined to begin at the start of the stream. */
@@ -109,13 +146,12 @@ export function withWake(subscription: Subscription, id: string, tails: Tails, n
   const links = new Map(
     Array.from(subscription.links)
       .filter(([name, link]) => link.explicit === true || tails.has(name))
-      .map(([name, link]) => [name, bound(link, tails.get(name))]),
+      .map(([name, link]) => [name, { ...bound(link, tails.get(name)), woken: tails.get(name)?.tail ?? FIRST_APPEND }]),
   )
   const { leaseTtlMs, type } = subscription.config
   const wake: Wake = {
     id,
     at: now,
-    tails: new Map(Array.from(links.keys(), (name) => [name, tails.get(name)?.tail ?? FIRST_APPEND])),
     ...(type === 'webhook' && { until: now + leaseTtlMs }),
   }
   return { ...subscription, links, generation: subscription.generation + 1, wake }
@@ -131,6 +167,18 @@ export function withLease(subscription: Subscription, wake: Wake, now: number, h
 }
 
 export function withoutWake({ wake: _wake, ...rest }: Subscription): Subscription {
+  return rest
+}
+
+/** Schedules the next attempt. */
+export function withFailure(subscription: Subscription, now: number): Subscription {
+  const failures = (subscription.failures ?? 0) + 1
+  const delay = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX)
+  return { ...subscription, failures, due: now + Math.round(delay * (1 + JITTER * (Math.random() * 2 - 1))) }
+}
+
+/** Nothing is left to retry. */
+export function withoutDue({ due: _due, ...rest }: Subscription): Subscription {
   return rest
 }
 
@@ -168,12 +216,9 @@ function indexOf(offset: string): number {
 }
 
 /** Acknowledges what the wake announced. */
-export function withWakeAcked(subscription: Subscription, wake: Wake): Subscription {
+export function withWakeAcked(subscription: Subscription): Subscription {
   const links = new Map(
-    Array.from(subscription.links, ([name, link]) => [
-      name,
-      { ...link, acked: Math.max(link.acked, wake.tails.get(name) ?? 0) },
-    ]),
+    Array.from(subscription.links, ([name, link]) => [name, { ...link, acked: Math.max(link.acked, link.woken ?? 0) }]),
   )
   return { ...subscription, links }
 }

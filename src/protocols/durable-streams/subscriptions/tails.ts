@@ -1,8 +1,8 @@
 /** Ends of streams, by name. */
-import { isHoldfastError } from '../../../core/model/errors.ts'
 import type { Principal } from '../../../core/model/principal.ts'
+import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
 import type { Service } from '../../../core/service.ts'
-import { type ClientStreams, STREAM_COMPONENT, type StreamConfig } from '../requests/streams.ts'
+import { type ClientStreams, isBeingCreated, STREAM_COMPONENT, type StreamConfig } from '../requests/streams.ts'
 import type { Tail, Tails } from './model.ts'
 
 /** Concurrent lookups. */
@@ -19,7 +19,8 @@ export async function readTails(streams: ClientStreams, principal: Principal, na
   const waiting = [...names]
   const look = async (): Promise<void> => {
     for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-      const found = await streams.find(principal, name).catch(ignoreUnavailable)
+      await shareEventLoop()
+      const found = await streams.find(principal, name).catch(ignoreBeingCreated)
       if (found !== undefined) tails.set(name, { run: found.stored.run.id, tail: found.tail })
     }
   }
@@ -27,8 +28,8 @@ export async function readTails(streams: ClientStreams, principal: Principal, na
   return tails
 }
 
-function ignoreUnavailable(cause: unknown): undefined {
-  if (!isHoldfastError(cause, 'unavailable')) throw cause
+function ignoreBeingCreated(cause: unknown): undefined {
+  if (!isBeingCreated(cause)) throw cause
 }
 
 /** Names of the owner's streams, newest first. `since`: only those created after this, in milliseconds since 1970. */

@@ -1,41 +1,48 @@
 /** Wakes subscribers of streams with new content. Every node has one; a wake is a compare-and-set of the subscription. */
+import { isHoldfastError } from '../../../core/model/errors.ts'
 import { principalOf } from '../../../core/model/principal.ts'
 import type { Clock } from '../../../core/ports/clock.ts'
 import type { Logger } from '../../../core/ports/logger.ts'
+import { shareEventLoop } from '../../../core/runtime/share-event-loop.ts'
 import { startTimer } from '../../../core/runtime/timer.ts'
 import type { Service } from '../../../core/service.ts'
 import type { Lookup } from '../../../http/webhooks/addresses.ts'
 import { ClientStreams } from '../requests/streams.ts'
-import { ANY, type StreamChanges } from './changes.ts'
-import { changeSubscription, type KnownSubscription, subscriptionIn } from './documents.ts'
+import { announceWake } from './announce.ts'
+import { newWakeId } from './commands.ts'
+import type { Deadlines } from './deadlines.ts'
+import { deliverWake } from './deliver.ts'
+import { Deliveries } from './deliveries.ts'
+import { changeSubscription, type KnownSubscription, subscriptionsOf } from './documents.ts'
 import { matchesPattern } from './glob.ts'
 import type { SubscriptionKeys } from './keys.ts'
 import {
   currentWake,
   hasPending,
-  isPending,
-  LINKS_MAX,
-  SUBSCRIPTIONS,
   type Subscription,
   type Tails,
-  type Wake,
   withLinks,
+  withoutDue,
   withoutWake,
+  withRoom,
   withWake,
 } from './model.ts'
-import { newWakeId } from './commands.ts'
-import { announceWake } from './announce.ts'
-import { deliverWake } from './deliver.ts'
+import { OwnersWithout } from './owners-without.ts'
 import type { WebhookPolicy } from './parse.ts'
-import { listNames, readTails } from './tails.ts'
+import { SubscriptionScan } from './scan.ts'
+import { readTails } from './tails.ts'
+import type { WakeItem, WakeQueue } from './wake-queue.ts'
 
 export interface SubscriptionWorkerParts {
   readonly service: Service
   readonly clock: Clock
   readonly logger: Logger
-  readonly changes: StreamChanges
+  readonly queue: WakeQueue
+  readonly deadlines: Deadlines
   readonly keys: () => Promise<SubscriptionKeys>
   readonly webhooks: WebhookPolicy
+  /** Whether other nodes use the store too. */
+  readonly shared: boolean
   /** DNS lookup. Default: the system's. */
   readonly lookup?: Lookup | undefined
 }
@@ -46,191 +53,175 @@ export interface DeliveryParts extends SubscriptionWorkerParts {
   readonly signal: AbortSignal
 }
 
-/** How often leases and retries are looked at. */
+/** How often leases and retries are looked at, if there are any. */
 const TICK_MS = 1000
-/** How often streams are looked at that no append on this node announced: after a crash, or from another node. */
-const SCAN_EVERY = 10
-const PAGE = 100
-/** Within this time a node announces the wake that it created. */
-const ANNOUNCE_MS = 5000
-/** Concurrent deliveries on this node, and of one owner. */
-const DELIVERIES_MAX = 64
-const DELIVERIES_PER_OWNER = 8
+/** Owners that are looked at concurrently. */
+const OWNERS_AT_ONCE = 16
+const DEFERRED_MAX = 10_000
 
 export class SubscriptionWorker {
   readonly #parts: DeliveryParts
   readonly #stopping = new AbortController()
-  /** Deliveries by owner. */
-  readonly #active = new Map<string, Set<Promise<void>>>()
-  /** When the streams of an owner were last looked through, in milliseconds since 1970. */
-  readonly #scanned = new Map<string, number>()
-  readonly #working: Promise<void>
-  #count = 0
-  #wakeUp: () => void = () => {}
-  #isDue = true
+  readonly #without: OwnersWithout
+  readonly #deliveries = new Deliveries()
+  readonly #scan: SubscriptionScan
+  /** What is being looked at, by owner. */
+  readonly #busy = new Map<string, Promise<void>>()
+  /** Written streams of owners that had no subscriptions a moment ago. */
+  #deferred: WakeItem[] = []
+  #stopTimer: (() => void) | undefined
 
   constructor(parts: SubscriptionWorkerParts) {
     const { signal } = this.#stopping
     this.#parts = { ...parts, signal, streams: new ClientStreams(parts.service, parts.clock) }
-    parts.changes.onChange = () => this.#soon()
-    this.#working = this.#work()
+    this.#without = new OwnersWithout(parts.clock, parts.shared)
+    parts.queue.onItem = () => this.#takeItems()
+    parts.deadlines.onTime = () => this.#startTimer()
+    this.#scan = new SubscriptionScan(this.#parts, this.#without)
   }
 
   /** Aborts deliveries; their leases expire, and the next node sends them again. */
   async close(): Promise<void> {
-    this.#parts.changes.onChange = undefined
+    this.#parts.queue.onItem = undefined
+    this.#parts.deadlines.onTime = undefined
     this.#stopping.abort()
-    this.#soon()
-    await this.#working
-    await Promise.all(Array.from(this.#active.values(), (deliveries) => Promise.all(deliveries)))
+    this.#stopTimer?.()
+    await this.#scan.scanning
+    await Promise.all(this.#busy.values())
+    await this.#deliveries.settle()
+    this.#stopTimer?.()
   }
 
-  #soon(): void {
-    this.#isDue = true
-    this.#wakeUp()
+  #takeItems(): void {
+    const { queue, logger } = this.#parts
+    while (this.#busy.size < OWNERS_AT_ONCE && !this.#stopping.signal.aborted) {
+      const item = queue.take(this.#busy)
+      if (item === undefined) break
+      const work = this.#handle(item)
+        .catch((cause: unknown) => {
+          logger.warn({ err: cause }, 'failed to wake subscribers; it will be retried')
+          if (isHoldfastError(cause, 'unavailable')) this.#defer(item) // otherwise the scan tries again
+        })
+        .finally(() => {
+          this.#busy.delete(item.owner)
+          this.#takeItems()
+        })
+      this.#busy.set(item.owner, work)
+    }
+    this.#startTimer()
   }
 
-  async #work(): Promise<void> {
-    const { clock, logger } = this.#parts
-    let nextTick = 0
-    let ticks = 0
-    while (!this.#stopping.signal.aborted) {
-      this.#isDue = false
-      try {
-        const { names, isOverfull } = this.#parts.changes.take()
-        for (const [owner, changed] of names) await this.#wakeOwner(owner, changed)
-        if (isOverfull) ticks = 0
-        if (clock.now() >= nextTick || nextTick - clock.now() > TICK_MS) {
-          await this.#wakeAll(ticks % SCAN_EVERY === 0)
-          ticks++
-          nextTick = clock.now() + TICK_MS
-        }
-      } catch (cause) {
-        logger.warn({ err: cause }, 'failed to look for subscriptions to wake; it will be retried')
-        nextTick = clock.now() + TICK_MS
+  #startTimer(): void {
+    const { clock, deadlines } = this.#parts
+    const isNeeded = deadlines.size > 0 || this.#deferred.length > 0
+    if (this.#stopTimer !== undefined || !isNeeded || this.#stopping.signal.aborted) return
+    this.#stopTimer = startTimer(() => this.#tick(), TICK_MS, clock)
+  }
+
+  #tick(): void {
+    const { queue, deadlines } = this.#parts
+    this.#stopTimer = undefined
+    for (const { owner, id } of deadlines.over())
+      if (!this.#deliveries.isWaiting(owner, id)) queue.addSubscription(owner, id)
+    const deferred = this.#deferred
+    this.#deferred = []
+    for (const { owner, streams, subscription, unlinked } of deferred) {
+      if (streams !== undefined) queue.addStreams(owner, streams)
+      if (subscription !== undefined) queue.addSubscription(owner, subscription, unlinked)
+    }
+    this.#takeItems()
+  }
+
+  async #handle(item: WakeItem): Promise<void> {
+    await shareEventLoop()
+    if (item.subscription !== undefined) return this.#consider(item.owner, item.subscription, item.unlinked ?? [])
+    const belief = this.#without.check(item.owner)
+    if (belief === 'unknown') await this.#findSubscriptions(item.owner, [...item.streams!])
+    else if (belief === 'recently') this.#defer(item)
+  }
+
+  /** Until the next tick. */
+  #defer(item: WakeItem): void {
+    if (this.#deferred.length < DEFERRED_MAX) this.#deferred.push(item)
+  }
+
+  /** Subscriptions of the owner that these streams concern. */
+  async #findSubscriptions(owner: string, names: readonly string[]): Promise<void> {
+    const { service, queue, deadlines } = this.#parts
+    let hasAny = false
+    for await (const known of subscriptionsOf(service, owner)) {
+      hasAny = true
+      const { links, config } = known.state
+      const unlinked = names.filter((name) => links.get(name)?.glob !== true && matchesPattern(config, name))
+      const isAwake = currentWake(known.state, deadlines.isOver(known)) !== undefined
+      if (unlinked.length > 0 || (!isAwake && names.some((name) => links.has(name))))
+        queue.addSubscription(owner, known.id, unlinked)
+    }
+    if (hasAny) this.#without.delete(owner)
+    else this.#without.add(owner)
+  }
+
+  /** Links streams, and creates or announces a wake if one is due. */
+  async #consider(owner: string, id: string, unlinked: Iterable<string>): Promise<void> {
+    const { service, clock, streams, deadlines } = this.#parts
+    this.#without.delete(owner)
+    let starts: boolean
+    let tails: Tails
+    const change = async (known: KnownSubscription): Promise<Subscription> => {
+      starts = false
+      tails = new Map()
+      const state = this.#withMatching(known, unlinked)
+      const isOver = deadlines.isOver(known)
+      const wake = currentWake(state, isOver)
+      if (wake !== undefined) {
+        // The node that created the wake may have crashed before it announced it.
+        starts = isOver && wake.until === undefined && wake.announced !== true && this.#hasRoom(owner, id)
+        return state
       }
-      if (!this.#isDue) await this.#pause()
+      if (!isOver || !this.#hasRoom(owner, id)) return state
+      tails = await readTails(streams, principalOf(owner), state.links.keys())
+      const idle = state.wake === undefined ? state : withoutWake(state)
+      starts = hasPending(idle, tails)
+      if (starts) return withWake(idle, newWakeId(), tails, clock.now())
+      return idle.due === undefined ? idle : withoutDue(idle)
+    }
+    try {
+      const changed = await changeSubscription(service, owner, id, change)
+      deadlines.isOver(changed) // measured from now on
+      if (starts!) this.#start(changed, tails!)
+    } catch (cause) {
+      if (!isHoldfastError(cause, 'not_found')) throw cause
+      deadlines.forget(owner, id)
     }
   }
 
-  #pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = startTimer(() => resolve(), TICK_MS, this.#parts.clock)
-      this.#wakeUp = () => {
-        stop()
-        resolve()
-      }
-    })
-  }
-
-  /** All subscriptions of an owner, after a change of these streams. */
-  async #wakeOwner(owner: string, changed: ReadonlySet<string>): Promise<void> {
-    const page = await this.#parts.service
-      .documents(principalOf(owner))
-      .list({ collection: SUBSCRIPTIONS, limit: PAGE, ascending: true })
-    if (page.documents.length === 0) return
-    const names = [...changed].filter((name) => name !== ANY)
-    const tails = await readTails(this.#parts.streams, principalOf(owner), names)
-    for (const document of page.documents) await this.#consider(subscriptionIn(document), tails, changed.has(ANY))
-  }
-
-  /** Subscriptions of all owners. `scans`: looks at all of their streams too. */
-  async #wakeAll(scans: boolean): Promise<void> {
-    const { service, clock } = this.#parts
-    const owners = new Map<string, Tails>()
-    for (let offset = 0; ; offset += PAGE) {
-      const query = { collection: SUBSCRIPTIONS, ascending: true, limit: PAGE, offset }
-      const { documents } = await service.allDocuments(query)
-      for (const document of documents) {
-        if (this.#stopping.signal.aborted) return
-        const known = subscriptionIn(document)
-        if (!owners.has(known.owner) && scans) owners.set(known.owner, await this.#newStreams(known.owner))
-        const { wake, due } = known.state
-        const isWaiting = wake === undefined ? due !== undefined : wake.until !== undefined || wake.announced !== true
-        if (scans || isWaiting) await this.#consider(known, owners.get(known.owner) ?? new Map(), true)
-      }
-      if (documents.length < PAGE) break
-    }
-    if (!scans) return
-    for (const owner of this.#scanned.keys()) if (!owners.has(owner)) this.#scanned.delete(owner)
-    for (const owner of owners.keys()) this.#scanned.set(owner, clock.now())
-  }
-
-  async #newStreams(owner: string): Promise<Tails> {
-    const { service, streams } = this.#parts
-    const principal = principalOf(owner)
-    const names = await listNames(service, principal, this.#scanned.get(owner))
-    return readTails(streams, principal, names)
-  }
-
-  /** `looks`: at all of its streams, not only at those in `tails`. */
-  async #consider({ id, owner, state }: KnownSubscription, tails: Tails, looks: boolean): Promise<void> {
-    const { service, clock, streams } = this.#parts
-    const { type } = state.config
-    const matching = Array.from(tails.keys()).filter(
+  #withMatching({ id, state }: KnownSubscription, unlinked: Iterable<string>): Subscription {
+    const matching = [...unlinked].filter(
       (name) => state.links.get(name)?.glob !== true && matchesPattern(state.config, name),
     )
-    const concerns = Array.from(tails).some(([name, tail]) => {
-      const link = state.links.get(name)
-      return link !== undefined && isPending(link, tail)
-    })
-    if (matching.length === 0 && !concerns && !looks) return
-    const now = clock.now()
-    const wake = currentWake(state, now)
-    const isReady = wake === undefined && (state.due ?? 0) <= now && (type === 'pull-wake' || this.#hasRoom(owner))
-    const needsAnnouncement = type === 'pull-wake' && isUnannounced(state, wake, now)
-    if (matching.length === 0 && !isReady && !needsAnnouncement) return
-    let allTails: Tails = new Map()
-    let isNew = false
-    const changed = await changeSubscription(service, owner, id, async (known) => {
-      const room = Math.max(LINKS_MAX - known.state.links.size, 0)
-      const fresh = matching.filter((name) => !known.state.links.has(name))
-      if (fresh.length > room)
-        this.#parts.logger.warn({ subscription: id, streams: fresh.length - room }, 'a subscription is full')
-      const linked =
-        matching.length === 0 ? known.state : withLinks(known.state, withRoom(matching, fresh, room), 'glob')
-      isNew = false
-      if (!isReady || currentWake(linked, now) !== undefined) return linked
-      const idle = linked.wake === undefined ? linked : withoutWake(linked)
-      allTails = await readTails(streams, principalOf(owner), idle.links.keys())
-      isNew = hasPending(idle, allTails)
-      return isNew ? withWake(idle, newWakeId(), allTails, now) : idle
-    })
-    if (type === 'webhook' ? isNew : isNew || needsAnnouncement) this.#start(changed, allTails)
+    if (matching.length === 0) return state
+    const { fitting, dropped } = withRoom(state, matching)
+    if (dropped > 0) this.#parts.logger.warn({ subscription: id, streams: dropped }, 'a subscription is full')
+    return fitting.length === 0 ? state : withLinks(state, fitting, 'glob')
   }
 
-  #hasRoom(owner: string): boolean {
-    return this.#count < DELIVERIES_MAX && (this.#active.get(owner)?.size ?? 0) < DELIVERIES_PER_OWNER
+  #hasRoom(owner: string, id: string): boolean {
+    const hasRoom = this.#deliveries.hasRoom(owner)
+    if (!hasRoom) this.#deliveries.await(owner, id)
+    return hasRoom
   }
 
   #start(known: KnownSubscription, tails: Tails): void {
-    const { logger } = this.#parts
+    const { logger, queue, signal } = this.#parts
     const { owner, id, state } = known
     const deliver = state.config.type === 'webhook' ? deliverWake : announceWake
-    const deliveries = this.#active.get(owner) ?? new Set()
-    this.#active.set(owner, deliveries)
-    this.#count++
-    const work = deliver(this.#parts, known, tails)
-      .catch((cause: unknown) => {
-        if (!this.#stopping.signal.aborted) logger.warn({ subscription: id, err: cause }, 'failed to wake a subscriber')
+    const work = (): Promise<void> =>
+      deliver(this.#parts, known, tails).catch((cause: unknown) => {
+        if (!signal.aborted) logger.warn({ subscription: id, err: cause }, 'failed to wake a subscriber')
       })
-      .finally(() => {
-        this.#count--
-        deliveries.delete(work)
-        if (deliveries.size === 0) this.#active.delete(owner)
-        this.#parts.changes.note(owner, ANY)
-      })
-    deliveries.add(work)
+    this.#deliveries.start(owner, work, (waiting) => {
+      queue.addSubscription(owner, id)
+      for (const next of waiting) queue.addSubscription(next.owner, next.id)
+    })
   }
-}
-
-/** The node that created the wake may have crashed before it announced it. */
-function isUnannounced({ due }: Subscription, wake: Wake | undefined, now: number): boolean {
-  return wake !== undefined && wake.announced !== true && (due ?? wake.at + ANNOUNCE_MS) <= now
-}
-
-/** Names that are linked already, and as many new ones as fit. */
-function withRoom(matching: readonly string[], fresh: readonly string[], room: number): readonly string[] {
-  const dropped = new Set(fresh.slice(room))
-  return matching.filter((name) => !dropped.has(name))
 }
