@@ -165,7 +165,7 @@ export { createServer, createWorker, openSqliteStore } from './server/lazy-entry
 export type { OpenSqliteOptions } from './stores/sqlite/index.ts'
 export type { PublicServer as HoldfastServer, ServerOptions } from './server/create-server.ts'
 export type { PublicWorker as HoldfastWorker, WorkerOptions } from './server/create-worker.ts'
-export type { EngineOptions } from './server/engine-options.ts'
+export type { EngineOptions, StreamWebhooks } from './server/engine-options.ts'
 export type { ProtocolChoice, ProtocolName } from './server/protocols/protocol-paths.ts'
 export type { Authenticate } from './server/auth/host.ts'
 export type { AuthOptions, JwtOptions } from './server/auth/index.ts'

@@ -34,6 +34,23 @@ interface OpenApi {
 
 const openApi = JSON.parse(JSON.stringify(openApiDocument('0.0.0'))) as OpenApi
 
+const subscriptionBody = z.object({
+  type: z.enum(['webhook', 'pull-wake']),
+  pattern: z.string().optional(),
+  streams: z.array(z.string()).optional(),
+  webhook: z.object({ url: z.string() }).optional(),
+  wake_stream: z.string().optional(),
+  lease_ttl_ms: z.number().optional(),
+  description: z.string().optional(),
+})
+
+const wakeBody = z.object({
+  wake_id: z.string(),
+  generation: z.number(),
+  acks: z.array(z.object({ stream: z.string(), offset: z.string() })).optional(),
+  done: z.boolean().optional(),
+})
+
 /** Bodies of the other protocols, by route. */
 const schemas: readonly (readonly [RegExp, Schema])[] = (
   [
@@ -48,6 +65,10 @@ const schemas: readonly (readonly [RegExp, Schema])[] = (
     [/^POST \/ag-ui\/\{component\}$/, runBody],
     [/^POST \/a2a\/.*message:(send|stream)$/, sendRequest],
     [/^POST \/a2a\/.*pushNotificationConfigs$/, pushConfigRequest],
+    [/^PUT \/v1\/stream\/__ds\//, subscriptionBody],
+    [/^POST \/v1\/stream\/__ds\/.*\/(ack|callback|release)$/, wakeBody],
+    [/^POST \/v1\/stream\/__ds\/.*\/streams$/, z.object({ streams: z.array(z.string()) })],
+    [/^POST \/v1\/stream\/__ds\/.*\/claim$/, z.object({ worker: z.string() })],
   ] as const
 ).map(([pattern, shape]) => [pattern, toSchema(shape)] as const)
 
@@ -198,7 +219,7 @@ export function requestsFor(routes: readonly FuzzedRoute[]): fc.Arbitrary<Fuzzed
 function weightOf({ protocol, method, path }: FuzzedRoute): number {
   if (NOT_HERE.test(path)) return 1
   // Few routes, in which headers and queries choose between many ways.
-  if (protocol === 'durable-streams' || protocol === 'mcp') return 100
+  if ((protocol === 'durable-streams' && !path.includes('/__ds/')) || protocol === 'mcp') return 100
   return method === 'GET' || method === 'DELETE' ? 10 : 30
 }
 

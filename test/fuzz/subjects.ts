@@ -1,6 +1,6 @@
 /** Runs of a fuzzed server that requests can be about: made when first needed, and again when a request has changed or removed them. */
 import { call, startRun, type Target, untilStatus } from '../support/http.ts'
-import { componentFor, type Subject } from '../security/requests.ts'
+import { componentFor, type Subject, subscriptionTo } from '../security/requests.ts'
 import { KEY, type Ready } from './messages.ts'
 
 export type SubjectState = 'completed' | 'paused'
@@ -18,7 +18,8 @@ export class Subjects {
 
   /** A request for this path has succeeded: runs that it names are not what they were. */
   changed(path: string): void {
-    if (path.startsWith('/v1/stream/')) return // a run's own stream is only read
+    // A run's own stream is only read.
+    if (path.startsWith('/v1/stream/') && !path.startsWith('/v1/stream/__ds/')) return
     for (const [key, { run, session }] of this.#made) {
       const tail = run.slice(run.indexOf('_') + 1)
       if (path.includes(tail) || path.includes(session)) this.#made.delete(key)
@@ -38,6 +39,7 @@ async function make(target: Target, component: string, state: SubjectState): Pro
   const { body } = await call<{ data?: { id: string }[] }>(target, 'POST', `/v1/conversations/${session}/items`, {
     body: { items: [{ role: 'user', content: 'kelp' }] },
   })
+  await call(target, 'PUT', `/v1/stream/__ds/subscriptions/${run}`, { body: subscriptionTo(run) })
   // Its answer has the type of the stream, and no body.
   await fetch(`${target.url}/v1/stream/kelp-${run}`, {
     method: 'PUT',

@@ -134,6 +134,16 @@ const places: readonly Place[] = [
   },
   { path: '/ai/lab/chat/none/stop', field: 'activeStreamId', body: (value) => `{"activeStreamId":${value}}` },
   { path: '/v1/stream/hostile', field: 'messages', body: (value) => value },
+  {
+    path: '/v1/stream/__ds/subscriptions/hostile/streams',
+    field: 'streams',
+    body: (value) => `{"streams":${value}}`,
+  },
+  {
+    path: '/v1/stream/__ds/subscriptions/hostile/claim',
+    field: 'worker',
+    body: (value) => `{"worker":${value}}`,
+  },
   { path: '/sessions', field: 'session_state', body: (value) => `{"session_name":"x","session_state":${value}}` },
 ]
 

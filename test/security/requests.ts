@@ -59,8 +59,16 @@ const text = 'say kelp'
 const send = { message: message(text), configuration: { returnImmediately: true } }
 const webhook = { url: 'https://example.com/hook', token: 'kelp' }
 
+/** A subscription to the subject's stream. */
+export function subscriptionTo(run: string): object {
+  return { type: 'pull-wake', streams: [`kelp-${run}`], wake_stream: `wakes-${run}` }
+}
+
 /** Bodies by the end of the path; what has none here is sent an empty object. */
-const bodies: readonly (readonly [RegExp, () => unknown])[] = [
+const bodies: readonly (readonly [RegExp, (subject: Subject) => unknown])[] = [
+  [/^PUT \/v1\/stream\/__ds\/subscriptions\/\{id\}$/, ({ run }) => subscriptionTo(run)],
+  [/^POST \/v1\/stream\/__ds\/subscriptions\/\{id\}\/streams$/, () => ({ streams: ['kelp'] })],
+  [/^POST \/v1\/stream\/__ds\/subscriptions\/\{id\}\/claim$/, () => ({ worker: 'kelp' })],
   [/^POST \/runs$/, () => ({ component: 'lab', input: text })],
   [/^POST \/admin\/forget$/, () => ({ principal: 'alice', stop: true })],
   [/^POST \/approvals\//, () => ({ status: 'approved' })],
@@ -103,7 +111,8 @@ const forms: readonly (readonly [RegExp, () => Record<string, string>])[] = [
   [/\/(cancel|resume|fork)\/?$/, () => ({})],
 ]
 
-export function bodyFor({ method, path }: Route, { session, run }: Subject): RequestInit {
+export function bodyFor({ method, path }: Route, subject: Subject): RequestInit {
+  const { session, run } = subject
   // The cursor names the run.
   if (method === 'GET' && path === '/mcp')
     return { headers: { 'last-event-id': `${toStreamToken({ run, request: 1, supportsElicitation: false })}.-1` } }
@@ -113,6 +122,6 @@ export function bodyFor({ method, path }: Route, { session, run }: Subject): Req
   if (form !== undefined && !path.startsWith('/v1/'))
     return { body: new URLSearchParams({ session_id: session, ...form[1]() }) }
   const lists = /^DELETE \/sessions\/?$/.test(name) ? { session_ids: [session], session_types: ['agent'] } : {}
-  const json = bodies.find(([pattern]) => pattern.test(name))?.[1]() ?? lists
+  const json = bodies.find(([pattern]) => pattern.test(name))?.[1](subject) ?? lists
   return { body: JSON.stringify(json), headers: { 'content-type': 'application/json' } }
 }

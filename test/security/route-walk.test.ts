@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import type { Route } from '../../src/http/routing/route.ts'
 import { message } from '../protocols/a2a/serve.ts'
 import { call, startRun, type Target, untilStatus } from '../support/http.ts'
-import { bodyFor, componentFor, pathFor, type Subject } from './requests.ts'
+import { bodyFor, componentFor, pathFor, type Subject, subscriptionTo } from './requests.ts'
 import { APPROVING, type Caller, openWorld, SECRET, strangers, type World } from './world.ts'
 
 /** Served to everybody. Whoever adds one says so here. */
@@ -31,6 +31,11 @@ const PUBLIC = [
   'GET /info',
   'GET /info/',
   'GET /openapi.json',
+  'GET /v1/stream/__ds/jwks.json',
+  // These take the token of one wake instead of a credential.
+  'POST /v1/stream/__ds/subscriptions/{id}/ack',
+  'POST /v1/stream/__ds/subscriptions/{id}/callback',
+  'POST /v1/stream/__ds/subscriptions/{id}/release',
 ]
 
 /** Requests that change nothing, though their method could; what JSON-RPC asks for is in its body, and walked by method. */
@@ -107,11 +112,18 @@ async function subjectFor({ server, token }: World, path: string, state: 'comple
   const { body } = await call<{ data?: { id: string }[] }>(alice, 'POST', `/v1/conversations/${session}/items`, {
     body: { items },
   })
-  await fetch(`${alice.url}/v1/stream/kelp-${run}`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${alice.token}`, 'content-type': 'application/json' },
-    body: JSON.stringify([SECRET]),
-  })
+  const putStream = (name: string, body?: string): Promise<Response> =>
+    fetch(`${alice.url}/v1/stream/${name}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${alice.token}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body }),
+    })
+  await putStream(`wakes-${run}`)
+  const subscription = `/v1/stream/__ds/subscriptions/${run}`
+  await call(alice, 'PUT', subscription, { body: subscriptionTo(run) })
+  await call(alice, 'POST', `${subscription}/streams`, { body: { streams: [SECRET] } })
+  // After its subscription, which then has work.
+  await putStream(`kelp-${run}`, JSON.stringify([SECRET]))
   const { body: share } = await call<{ id: string }>(alice, 'POST', `/runs/${run}/shares`, { body: {} })
   return { run, session, component, config: 'hook', item: body.data?.[0]?.id ?? 'none', share: share.id }
 }
@@ -135,6 +147,7 @@ async function stateOf({ server, token }: World, { run, session, component }: Su
     `/v1/conversations/${session}`,
     `/native/sessions/${session}`,
     `/v1/stream/kelp-${run}`,
+    `/v1/stream/__ds/subscriptions/${run}`,
     hooks,
   ]
   const answers = await Promise.all(

@@ -51,6 +51,7 @@ describe('config:', () => {
       trustProxy: [],
       model: {},
       a2a: { errorTable: '1.0.1', unversionedCard: 'both', push: { loopback: false } },
+      streamWebhooks: { loopback: false },
       limits: {
         retainMs: defaultLimits.retainMs,
         retainRunsMs: defaultLimits.retainRunsMs,
@@ -122,6 +123,7 @@ describe('config:', () => {
     'a2a-sign-key': 'card.pem',
     'a2a-grpc-port': '7778',
     'a2a-push-loopback': 'true',
+    'stream-webhook-loopback': 'true',
     retain: '30d,writer=7d,component:reader=0,tenant:acme=90d,principal:acme/anna=1d',
     'retain-runs': '60d',
     'retain-size': '10GB',
@@ -183,6 +185,7 @@ describe('config:', () => {
       grpcPort: 7778,
       signKey: 'card.pem',
     },
+    streamWebhooks: { loopback: true },
     limits: {
       retainMs: 2_592_000_000,
       retainRunsMs: 5_184_000_000,
