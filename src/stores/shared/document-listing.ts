@@ -23,13 +23,49 @@ export function listDocuments<Item extends ListableDocument>(
 ): ListedPage<Item> {
   const { order = 'created', ascending = false, after, offset = 0, limit } = query
   const sign = ascending ? 1 : -1
-  const found: Item[] = []
-  for (const item of all) if (matches(item, query)) found.push(item)
-  found.sort((a, b) => sign * comparePositions(documentPosition(a, order), documentPosition(b, order)))
-  const rest = after ? found.filter((item) => sign * comparePositions(documentPosition(item, order), after) > 0) : found
-  const items = rest.slice(offset, offset + limit)
-  const last = rest.length > offset + limit ? items.at(-1) : undefined
-  return { items, total: found.length, ...(last && { next: documentPosition(last, order) }) }
+  const inOrder = (a: Item, b: Item): number =>
+    sign * comparePositions(documentPosition(a, order), documentPosition(b, order))
+  const first = new FirstInOrder(offset + limit + 1, inOrder)
+  let total = 0
+  for (const item of all) {
+    if (!matches(item, query)) continue
+    total++
+    if (after === undefined || sign * comparePositions(documentPosition(item, order), after) > 0) first.add(item)
+  }
+  const found = first.take()
+  const items = found.slice(offset, offset + limit)
+  const last = found.length > offset + limit ? items.at(-1) : undefined
+  return { items, total, ...(last && { next: documentPosition(last, order) }) }
+}
+
+/** The first of many items in an order, without sorting all: a page of a long listing must not hold the event loop. */
+class FirstInOrder<Item> {
+  readonly #count: number
+  readonly #inOrder: (a: Item, b: Item) => number
+  #items: Item[] = []
+  /** The last item that can be on the page. */
+  #last: Item | undefined
+
+  constructor(count: number, inOrder: (a: Item, b: Item) => number) {
+    this.#count = count
+    this.#inOrder = inOrder
+  }
+
+  add(item: Item): void {
+    if (this.#last !== undefined && this.#inOrder(item, this.#last) >= 0) return
+    this.#items.push(item)
+    if (this.#items.length >= 2 * this.#count) this.#shrink()
+  }
+
+  take(): readonly Item[] {
+    this.#shrink()
+    return this.#items
+  }
+
+  #shrink(): void {
+    this.#items = this.#items.toSorted(this.#inOrder).slice(0, this.#count)
+    if (this.#items.length === this.#count) this.#last = this.#items.at(-1)
+  }
 }
 
 /** Times never move back, even if the update comes from a node whose clock is behind. */
