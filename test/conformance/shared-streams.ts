@@ -105,11 +105,11 @@ export function testStreams({ newPlace, open }: SharedPlaces): void {
     const claims = await Promise.all(
       Array.from({ length: 8 }, (_, at) => clients[at % 2]!.claim('worker', `worker-${at}`)),
     )
-    expect(claims.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 7 }, () => 409)])
+    expect(claims.filter(({ status }) => status === 409)).toHaveLength(7)
     const { body } = claims.find(({ status }) => status === 200)!
     // Any node takes the acknowledgement, once.
     const acks = await Promise.all(clients.map((client) => client.ack('worker', body, allOf(body))))
-    expect(acks.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect(new Set(acks.map(({ status }) => status))).toEqual(new Set([200, 409]))
   })
 
   test('subscriptions: the wake of a node that is gone is delivered again by another, when its lease has expired', async () => {
@@ -160,5 +160,6 @@ export function testStreams({ newPlace, open }: SharedPlaces): void {
       clock.pass(1000)
       return received.length === 1
     })
+    expect(received[0]!.body.streams).toMatchObject([{ path: 'news', has_pending: true }])
   })
 }

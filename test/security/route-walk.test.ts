@@ -112,11 +112,11 @@ async function subjectFor({ server, token }: World, path: string, state: 'comple
   const { body } = await call<{ data?: { id: string }[] }>(alice, 'POST', `/v1/conversations/${session}/items`, {
     body: { items },
   })
-  const putStream = (name: string, body?: string): Promise<Response> =>
+  const putStream = (name: string, content?: string): Promise<Response> =>
     fetch(`${alice.url}/v1/stream/${name}`, {
       method: 'PUT',
       headers: { authorization: `Bearer ${alice.token}`, 'content-type': 'application/json' },
-      ...(body !== undefined && { body }),
+      ...(content !== undefined && { body: content }),
     })
   await putStream(`wakes-${run}`)
   const subscription = `/v1/stream/__ds/subscriptions/${run}`

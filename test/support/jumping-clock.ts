@@ -37,7 +37,8 @@ export function jumpingClock(): JumpingClock {
     },
     pass(milliseconds) {
       passed += milliseconds
-      for (const timer of [...timers]) if (timer.due <= elapsed()) timer.fire()
+      // A copy: firing starts further timers.
+      for (const timer of Array.from(timers)) if (timer.due <= elapsed()) timer.fire()
     },
     step(milliseconds) {
       stepped += milliseconds

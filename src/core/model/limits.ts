@@ -65,7 +65,7 @@ export interface Limits {
   readonly maxDocumentsPerPrincipal: number
   /** Maximum push notification configurations per task. Default: 10. */
   readonly maxWebhooksPerTask: number
-  /** Maximum push notification configurations per principal. Default: 100. */
+  /** Maximum push notification configurations per principal, and Durable Streams subscriptions. Default: 100. */
   readonly maxWebhooksPerPrincipal: number
   /** Maximum share links per run. Default: 100. */
   readonly maxSharesPerRun: number

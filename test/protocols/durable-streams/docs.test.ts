@@ -18,3 +18,10 @@ test('the program of docs/protocols/durable-streams.md runs', async () => {
   expect(printed).toContain("'run.completed'")
   expect(await (await fetch(`${server.url}/v1/stream/notes/today`)).json()).toEqual([{ text: 'High water at 14:20' }])
 })
+
+test('the program about subscriptions of docs/protocols/durable-streams.md runs', async () => {
+  const server = await serveChats()
+  const [, program = ''] = blocksOf('docs/protocols/durable-streams.md', 'ts')
+  const printed = await runProgram(program.replaceAll('http://localhost:7777', server.url))
+  expect(printed).toBe('orders/1 [ { total: 12 } ]\n{ ok: true, next_wake: false }\n')
+})

@@ -1,8 +1,9 @@
-/** Deliveries in flight on this node: bounded, and shared between owners. */
+/** Deliveries in flight on this node: bounded, and shared between owners and receiving hosts. */
 
-/** Maximum deliveries, and of one owner. */
+/** Maximum deliveries, of one owner, and to one host. */
 const DELIVERIES_MAX = 64
 const PER_OWNER_MAX = 8
+const PER_HOST_MAX = 4
 /** Limit, as a multiple of the maximum, that includes the first delivery of each otherwise idle owner. */
 const FIRST_SHARE = 4
 /** Maximum subscriptions that wait for a slot. Further ones are found by the scan. */
@@ -17,23 +18,31 @@ export class Deliveries {
   readonly #active = new Map<string, Set<Promise<void>>>()
   /** Without a slot, by owner. */
   readonly #waiting = new Map<string, Set<string>>()
+  readonly #perHost = new Map<string, number>()
   #count = 0
   #waitingCount = 0
 
   /** An owner's first delivery ignores the maximum, so that dead receivers of others cannot delay it. */
-  hasRoom(owner: string): boolean {
+  hasRoom(owner: string, host: string | undefined): boolean {
     const own = this.#active.get(owner)?.size ?? 0
     if (own === 0) return this.#count < DELIVERIES_MAX * FIRST_SHARE
-    return this.#count < DELIVERIES_MAX && own < PER_OWNER_MAX
+    const toHost = host === undefined ? 0 : (this.#perHost.get(host) ?? 0)
+    return this.#count < DELIVERIES_MAX && own < PER_OWNER_MAX && toHost < PER_HOST_MAX
   }
 
   /** `onEnd` gets subscriptions that may try again. */
-  start(owner: string, work: () => Promise<void>, onEnd: (next: readonly WaitingSubscription[]) => void): void {
+  start(
+    { owner, host }: { readonly owner: string; readonly host: string | undefined },
+    work: () => Promise<void>,
+    onEnd: (next: readonly WaitingSubscription[]) => void,
+  ): void {
     const deliveries = this.#active.get(owner) ?? new Set()
     this.#active.set(owner, deliveries)
     this.#count++
+    this.#countHost(host, 1)
     const done = work().finally(() => {
       this.#count--
+      this.#countHost(host, -1)
       deliveries.delete(done)
       if (deliveries.size === 0) this.#active.delete(owner)
       onEnd(this.#takeWaiting(owner))
@@ -50,6 +59,13 @@ export class Deliveries {
 
   isWaiting(owner: string, id: string): boolean {
     return this.#waiting.get(owner)?.has(id) === true
+  }
+
+  #countHost(host: string | undefined, change: number): void {
+    if (host === undefined) return
+    const count = (this.#perHost.get(host) ?? 0) + change
+    if (count > 0) this.#perHost.set(host, count)
+    else this.#perHost.delete(host)
   }
 
   async settle(): Promise<void> {

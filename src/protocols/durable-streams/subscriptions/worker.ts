@@ -175,10 +175,10 @@ export class SubscriptionWorker {
       const wake = currentWake(state, isOver)
       if (wake !== undefined) {
         // The node that created the wake may have crashed before it announced it.
-        starts = isOver && wake.until === undefined && wake.announced !== true && this.#hasRoom(owner, id)
+        starts = isOver && wake.until === undefined && wake.announced !== true && this.#hasRoom(known)
         return state
       }
-      if (!isOver || !this.#hasRoom(owner, id)) return state
+      if (!isOver || !this.#hasRoom(known)) return state
       tails = await readTails(streams, principalOf(owner), state.links.keys())
       const idle = state.wake === undefined ? state : withoutWake(state)
       starts = hasPending(idle, tails)
@@ -205,8 +205,8 @@ export class SubscriptionWorker {
     return fitting.length === 0 ? state : withLinks(state, fitting, 'glob')
   }
 
-  #hasRoom(owner: string, id: string): boolean {
-    const hasRoom = this.#deliveries.hasRoom(owner)
+  #hasRoom({ owner, id, state }: KnownSubscription): boolean {
+    const hasRoom = this.#deliveries.hasRoom(owner, hostOf(state))
     if (!hasRoom) this.#deliveries.await(owner, id)
     return hasRoom
   }
@@ -219,9 +219,14 @@ export class SubscriptionWorker {
       deliver(this.#parts, known, tails).catch((cause: unknown) => {
         if (!signal.aborted) logger.warn({ subscription: id, err: cause }, 'failed to wake a subscriber')
       })
-    this.#deliveries.start(owner, work, (waiting) => {
+    this.#deliveries.start({ owner, host: hostOf(state) }, work, (waiting) => {
       queue.addSubscription(owner, id)
       for (const next of waiting) queue.addSubscription(next.owner, next.id)
     })
   }
+}
+
+/** Host of the receiver. */
+function hostOf({ config }: Subscription): string | undefined {
+  return config.webhook && URL.parse(config.webhook.url)?.host
 }

@@ -155,6 +155,7 @@ test('subscriptions: a wake stream that is missing delays the announcement until
     clock.pass(1000)
     return (await anna.messages('wakes')).length > 0
   })
+  expect((await anna.messages('wakes'))[0]).toMatchObject({ type: 'wake', subscription_id: 'worker', generation: 1 })
 })
 
 test('subscriptions: a pattern links streams that are created later, from their start', async () => {
