@@ -131,5 +131,5 @@ test('subscriptions: one that cannot be read stops nobody else', async () => {
     await client.append('news', 'one')
   }
   await until('both owners are woken', () => received.length === 2)
-  expect(received.map(({ body }) => body.subscription_id)).toEqual(['hook', 'hook'])
+  expect(received.map((webhook) => webhook.body.subscription_id)).toEqual(['hook', 'hook'])
 })
