@@ -27,7 +27,7 @@ import { EventLoopMonitor } from './event-loop/monitor.ts'
 import { openGrpcBinding } from './protocols/open-grpc.ts'
 import { openPassthrough } from './protocols/open-passthrough.ts'
 import { openPushes } from './protocols/open-pushes.ts'
-import { openSubscriptions } from './protocols/open-subscriptions.ts'
+import type { OpenSubscriptions } from './protocols/open-subscriptions.ts'
 import { openRedaction } from './open-redaction.ts'
 import { openSecurity, type Security } from './open-security.ts'
 import { inProcessPaths, type ProtocolPaths, toProtocolPaths } from './protocols/protocol-paths.ts'
@@ -97,7 +97,11 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
       ? { a2a: a2aOptions }
       : await openGrpcBinding(a2aOptions, { ...grpcDeps, path: paths.get('a2a')!, ...listener })
   const { supervised = false } = options
-  const subscriptions = openSubscriptions(store, clock, secrets, options.streamWebhooks)
+  let opened: Promise<OpenSubscriptions> | undefined
+  const subscriptions = (): Promise<OpenSubscriptions> =>
+    (opened ??= import('./protocols/open-subscriptions.ts').then(({ openSubscriptions }) =>
+      openSubscriptions(store, clock, secrets, options.streamWebhooks),
+    ))
   const deps = { service, streams, logger, ids, clock, auth, version, store, supervised, a2a, subscriptions, paths }
   const mounts = await openMounts(options, deps, new Date(clock.now()).toISOString())
   const cors: Cors = {
@@ -165,7 +169,7 @@ export async function openEngine(options: EngineOptions, listener?: EngineListen
             clock,
             logger,
             shared: store.capabilities.shared,
-            ...subscriptions,
+            ...(await subscriptions()),
           })
           background.beforeDrain(() => worker.close())
         })

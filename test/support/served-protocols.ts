@@ -34,7 +34,7 @@ export async function servedProtocols(
     store,
     supervised: false,
     a2a: { push: true },
-    subscriptions: openSubscriptions(store, systemClock, undefined, true),
+    subscriptions: async () => openSubscriptions(store, systemClock, undefined, true),
     paths: toProtocolPaths(),
   }
   const passed = await openPassthrough(sources, service, parts.paths)

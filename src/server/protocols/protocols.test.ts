@@ -19,7 +19,7 @@ test('every path of every protocol is claimed by its mount, and no two protocols
     version: '0',
     store,
     supervised: false,
-    subscriptions: openSubscriptions(store, systemClock),
+    subscriptions: async () => openSubscriptions(store, systemClock),
     paths: toProtocolPaths(),
   } as const
   const served = new Set<string>()
@@ -50,7 +50,7 @@ test('protocols serve exactly the paths that are claimed before they are loaded'
     version: '0',
     store,
     supervised: false,
-    subscriptions: openSubscriptions(store, systemClock),
+    subscriptions: async () => openSubscriptions(store, systemClock),
   } as const
   const moved: ProtocolChoice = {
     native: '/api',

@@ -29,7 +29,8 @@ export interface ProtocolParts {
   readonly store: Store
   readonly supervised: boolean
   readonly a2a?: A2aOptions | undefined
-  readonly subscriptions: OpenSubscriptions
+  /** Loads the code of Durable Streams when it is called. */
+  readonly subscriptions: () => Promise<OpenSubscriptions>
   readonly paths: ProtocolPaths
   /** Of the AgentOS that is passed through at the root. */
   readonly upstreamSessions?: UpstreamSessions | undefined
@@ -112,7 +113,7 @@ const mountables: readonly Mountable[] = [
         streams,
         clock,
         path: paths.get('durable-streams')!,
-        ...subscriptions,
+        ...(await subscriptions()),
       }),
   },
   {
