@@ -39,7 +39,7 @@ async function openStream(name: string): Promise<JetStream> {
     servers: [server.address],
     requestTimeoutMs: 2000,
     onDiverged: () => {},
-    onUnfit: () => {},
+    onUnsupportedServer: () => {},
   })
   onTestFinished(() => jetstream.close())
   await jetstream.api(`STREAM.CREATE.${name}`, { name, subjects: [`${name}.>`], storage: 'file', allow_direct: true })

@@ -57,7 +57,7 @@ async function open(name: string, wrap: (jetstream: JetStream) => JetStream = (j
     servers: [server.address],
     requestTimeoutMs: 2000,
     onDiverged: () => {},
-    onUnfit: () => {},
+    onUnsupportedServer: () => {},
   })
   const { layout } = await setUp(jetstream, { name, partitions: 2 })
   const options = { isReplicated: false, outageTimeoutMs: 60_000, now: () => Date.now() }

@@ -57,7 +57,7 @@ export async function openTampered(
     servers: [address],
     requestTimeoutMs,
     onDiverged: (stream, reason) => alarms.diverged(stream, reason),
-    onUnfit: () => {},
+    onUnsupportedServer: () => {},
   })
   const { layout } = await setUp(jetstream, { name, partitions: 1 })
   const store = await NatsStore.open({

@@ -1,7 +1,7 @@
 /**
  * Creates runs. A creation writes several subjects, which JetStream cannot do atomically: the lane, the idempotency key, the
- * session document, and last the run itself, which makes it exist. If a node dies in between, the next node that meets the
- * remains voids that creation for good before it reuses anything.
+ * session document, and last the run itself, which makes it exist. If a node dies in between, the next node that
+ * finds the partial creation marks it void before it reuses its key or lane.
  */
 import { HoldfastError, storeUnavailable } from '../../core/model/errors.ts'
 import type { TransferredRun } from '../../core/ports/store-transfer.ts'

@@ -68,7 +68,7 @@ async function openLink(
     servers,
     requestTimeoutMs,
     onDiverged: (stream, reason) => alarms.diverged(stream, reason),
-    onUnfit: (fault) => alarms.server(fault),
+    onUnsupportedServer: (fault) => alarms.server(fault),
     ...(user !== undefined && { user }),
     ...(password !== undefined && { pass: password }),
     ...(token !== undefined && { token }),

@@ -5,7 +5,7 @@ import { JetStreamError, NoResponders } from './connection/failures.ts'
 import { Layout, type SubjectAddress, versionAddress } from './layout.ts'
 import type { JetStream } from './connection/jetstream.ts'
 
-export interface StreamWishes {
+export interface RequestedStreams {
   /** Prefix of all streams and subjects. */
   readonly name: string
   /** Replicas of each message. Default: as many as there are servers, up to three. */
@@ -53,15 +53,15 @@ const DUPLICATES_NS = 10e9
 /** Ensures that the streams exist and are durable enough; throws with the reason otherwise. */
 export async function setUp(
   jetstream: JetStream,
-  wishes: StreamWishes,
+  requested: RequestedStreams,
 ): Promise<{ layout: Layout; streams: StreamInfo[] }> {
   checkServer(jetstream)
-  const first = versionAddress(wishes.name)
-  const stateOfFirst = { stream: first.stream, subject: `${wishes.name}.state.0.>` }
-  await makeStream(jetstream, stateOfFirst, wishes)
-  const layout = new Layout(wishes.name, await agreeOnPartitions(jetstream, first, wishes.partitions))
+  const first = versionAddress(requested.name)
+  const stateOfFirst = { stream: first.stream, subject: `${requested.name}.state.0.>` }
+  await makeStream(jetstream, stateOfFirst, requested)
+  const layout = new Layout(requested.name, await agreeOnPartitions(jetstream, first, requested.partitions))
   const addresses = [...layout.logs, ...layout.states]
-  const streams = await Promise.all(addresses.map((address) => makeStream(jetstream, address, wishes)))
+  const streams = await Promise.all(addresses.map((address) => makeStream(jetstream, address, requested)))
   return { layout, streams }
 }
 
@@ -82,7 +82,7 @@ export async function inspect(jetstream: JetStream, name: string): Promise<Strea
 
 function checkServer(jetstream: JetStream): void {
   if (jetstream.maxPayload < PAYLOAD_MIN)
-    throw unfitServerError(
+    throw unsupportedSetup(
       `the server accepts messages of at most ${jetstream.maxPayload} bytes: set max_payload to ${PAYLOAD_MIN} or more`,
     )
 }
@@ -91,38 +91,44 @@ function checkServer(jetstream: JetStream): void {
 async function agreeOnPartitions(
   jetstream: JetStream,
   { stream, subject }: SubjectAddress,
-  wished: number | undefined,
+  requested: number | undefined,
 ): Promise<number> {
-  if (wished !== undefined && !(Number.isInteger(wished) && wished >= 1 && wished <= PARTITIONS_MAX))
-    throw unfitServerError(`${wished} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
-  const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: wished ?? PARTITIONS })
+  if (requested !== undefined && !(Number.isInteger(requested) && requested >= 1 && requested <= PARTITIONS_MAX))
+    throw unsupportedSetup(`${requested} is not a valid number of partitions: use 1 to ${PARTITIONS_MAX}`)
+  const head = JSON.stringify({ version: LAYOUT_VERSION, partitions: requested ?? PARTITIONS })
   await jetstream.publish({ stream, subject, head, expected: 0 }) // an existing message stays
   const { partitions } = readVersion(
     (await jetstream.last({ stream, subject }))?.head ?? head,
     stream.replace(/-state-0$/, ''),
   )
-  if (wished !== undefined && wished !== partitions)
-    throw unfitServerError(`the store has ${partitions} partitions and cannot be changed to ${wished}: omit partitions`)
+  if (requested !== undefined && requested !== partitions)
+    throw unsupportedSetup(
+      `the store has ${partitions} partitions and cannot be changed to ${requested}: omit partitions`,
+    )
   return partitions
 }
 
 function readVersion(head: string, name: string): { readonly partitions: number } {
   const { version, partitions } = JSON.parse(head) as { version: number; partitions: number }
   if (version <= LAYOUT_VERSION) return { partitions }
-  throw unfitServerError(
+  throw unsupportedSetup(
     `the streams ${name} were made by a newer Holdfast (version ${version}; this one knows up to ${LAYOUT_VERSION}); update Holdfast or choose another name`,
   )
 }
 
 /** Another node may be creating it, and then it takes a moment until every server knows it. */
-async function makeStream(jetstream: JetStream, address: SubjectAddress, wishes: StreamWishes): Promise<StreamInfo> {
+async function makeStream(
+  jetstream: JetStream,
+  address: SubjectAddress,
+  requested: RequestedStreams,
+): Promise<StreamInfo> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const info =
-      (await infoOf(jetstream, address.stream)) ?? (await create(jetstream, address, wishes, tries < PEER_TRIES_MAX))
-    if (info !== undefined) return check(jetstream, address, info, wishes)
+      (await infoOf(jetstream, address.stream)) ?? (await create(jetstream, address, requested, tries < PEER_TRIES_MAX))
+    if (info !== undefined) return check(jetstream, address, info, requested)
     await delay(TRY_MS, jetstream.signal)
   }
-  throw unfitServerError(
+  throw unsupportedSetup(
     `the stream ${address.stream} is being created by another node, but does not appear: check that the servers have a leader`,
   )
 }
@@ -137,7 +143,7 @@ async function infoOf(jetstream: JetStream, stream: string): Promise<StreamInfo 
       if (reason instanceof JetStreamError && reason.isNoStream) return undefined
       if (tries < TRIES_MAX && !jetstream.signal.aborted) await delay(TRY_MS, jetstream.signal)
       else if (reason instanceof NoResponders)
-        throw unfitServerError(
+        throw unsupportedSetup(
           'the server has no JetStream: start it with -js, or with a `jetstream` block in its configuration',
         )
       else throw cause
@@ -149,12 +155,12 @@ async function infoOf(jetstream: JetStream, stream: string): Promise<StreamInfo 
 async function create(
   jetstream: JetStream,
   { stream, subject }: SubjectAddress,
-  wishes: StreamWishes,
+  requested: RequestedStreams,
   waitsForPeers: boolean,
 ): Promise<StreamInfo | undefined> {
-  const replicas = wishes.replicas ?? (jetstream.isClustered ? 3 : 1)
+  const replicas = requested.replicas ?? (jetstream.isClustered ? 3 : 1)
   if (!Number.isInteger(replicas) || replicas < 1 || replicas > REPLICAS_MAX)
-    throw unfitServerError(`${replicas} is not a valid number of replicas: use 1 to ${REPLICAS_MAX}`)
+    throw unsupportedSetup(`${replicas} is not a valid number of replicas: use 1 to ${REPLICAS_MAX}`)
   const isLog = stream.includes('-log-')
   const config = {
     name: stream,
@@ -167,7 +173,7 @@ async function create(
     allow_rollup_hdrs: true,
     duplicate_window: DUPLICATES_NS,
     allow_direct: true,
-    ...placementOf(wishes),
+    ...placementOf(requested),
   }
   try {
     return await jetstream.api<StreamInfo>(`STREAM.CREATE.${stream}`, config)
@@ -176,8 +182,8 @@ async function create(
     if (reason instanceof JetStreamError && reason.code === NAME_IN_USE) return undefined
     if (reason instanceof JetStreamError && reason.code === NO_PEERS && jetstream.isClustered && waitsForPeers)
       return undefined
-    throw unfitServerError(
-      `cannot create the stream ${stream} with ${replicas} replicas${placementText(wishes)}: ${detailOf(reason ?? cause)}`,
+    throw unsupportedSetup(
+      `cannot create the stream ${stream} with ${replicas} replicas${placementText(requested)}: ${detailOf(reason ?? cause)}`,
     )
   }
 }
@@ -186,30 +192,32 @@ async function check(
   jetstream: JetStream,
   { stream }: SubjectAddress,
   info: StreamInfo,
-  wishes: StreamWishes,
+  requested: RequestedStreams,
 ): Promise<StreamInfo> {
   const { storage, num_replicas: found } = info.config
   if (storage !== 'file')
-    throw unfitServerError(`the stream ${stream} uses ${storage} storage, but Holdfast needs file storage`)
-  if (wishes.replicas === undefined || found >= wishes.replicas) return info
+    throw unsupportedSetup(`the stream ${stream} uses ${storage} storage, but Holdfast needs file storage`)
+  if (requested.replicas === undefined || found >= requested.replicas) return info
   try {
-    const config = { ...info.config, num_replicas: wishes.replicas, ...placementOf(wishes) }
+    const config = { ...info.config, num_replicas: requested.replicas, ...placementOf(requested) }
     return await jetstream.api<StreamInfo>(`STREAM.UPDATE.${stream}`, config)
   } catch (cause) {
     const reason = detailOf((cause as { cause?: unknown }).cause ?? cause)
-    throw unfitServerError(`cannot raise the stream ${stream} from ${found} to ${wishes.replicas} replicas: ${reason}`)
+    throw unsupportedSetup(
+      `cannot raise the stream ${stream} from ${found} to ${requested.replicas} replicas: ${reason}`,
+    )
   }
 }
 
-function placementOf({ cluster, tags }: StreamWishes): object {
+function placementOf({ cluster, tags }: RequestedStreams): object {
   if (cluster === undefined && tags === undefined) return {}
   return { placement: { ...(cluster !== undefined && { cluster }), ...(tags && { tags }) } }
 }
 
-function placementText({ cluster, tags }: StreamWishes): string {
+function placementText({ cluster, tags }: RequestedStreams): string {
   return `${cluster === undefined ? '' : ` in the cluster ${cluster}`}${tags ? ` on servers tagged ${tags.join(', ')}` : ''}`
 }
 
-function unfitServerError(message: string): HoldfastError {
+function unsupportedSetup(message: string): HoldfastError {
   return new HoldfastError('unsupported', message)
 }

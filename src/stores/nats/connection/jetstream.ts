@@ -3,7 +3,7 @@ import type { Msg, MsgHdrs, NatsConnection } from '@nats-io/transport-node'
 import { HoldfastError, detailOf, storeUnavailable } from '../../../core/model/errors.ts'
 import type { StoreHealth } from '../../../core/ports/store.ts'
 import { delay } from '../../shared/delay.ts'
-import { answerOf, messageIn, seqOf } from './replies.ts'
+import { bodyOf, messageIn, seqOf } from './replies.ts'
 import { type ConnectOptions, connectionError, connectTo, type Nats } from './connect.ts'
 import type { SubjectAddress } from '../layout.ts'
 import { JetStreamError, DUPLICATE, failureKind, isStale, storeError, NotSentError, isFull } from './failures.ts'
@@ -19,7 +19,7 @@ import {
 } from './message.ts'
 import { RequestMux } from './request-mux.ts'
 import { ServerTime } from './server-time.ts'
-import { unfitServer, versionFault, versionFaults } from './server-versions.ts'
+import { unsupportedServer, versionFault, versionFaults } from './server-versions.ts'
 
 export interface JetStreamOptions extends ConnectOptions {
   /** Timeout of one attempt, before the request is sent again. */
@@ -27,7 +27,7 @@ export interface JetStreamOptions extends ConnectOptions {
   /** Called when a replica returned a wrong message. */
   readonly onDiverged: (stream: string, reason: string) => void
   /** Called when the cluster includes an unsupported server. */
-  readonly onUnfit: (fault: string) => void
+  readonly onUnsupportedServer: (fault: string) => void
 }
 
 /** `stale`: the subject's last sequence differs from the expected one. `unsure`: an earlier attempt may have been written. */
@@ -55,9 +55,9 @@ export interface StreamState {
 const EXPECTED = 'Nats-Expected-Last-Subject-Sequence'
 /**
  * After this many request timeouts without a successful reply (to reads, or to writes), the node tries another server: this one
- * may be partitioned from the rest. Such a server still answers reads of its own data.
+ * may be partitioned from the rest. Such a server still serves reads of its own data.
  */
-const FRUITLESS_ANSWERS = 1.5
+const IDLE_FACTOR = 1.5
 const RETRY_MIN_MS = 20
 const RETRY_MAX_MS = 1000
 /** How long a request on behalf of a caller is retried. */
@@ -74,7 +74,7 @@ export class JetStream {
   #disconnects = 0
   #connected = true
   /** When JetStream last replied, per kind of request, or when the node last switched servers. */
-  readonly #fruitfulAt = { asking: performance.now(), writing: performance.now() }
+  readonly #lastSuccessAt = { reading: performance.now(), writing: performance.now() }
   #failure: string | undefined
 
   private constructor(nats: Nats, connection: NatsConnection, options: JetStreamOptions) {
@@ -92,7 +92,7 @@ export class JetStream {
       const faults = await jetstream.#faults()
       if (faults.length === 0) return jetstream
       await jetstream.close()
-      throw unfitServer(faults.join('; '))
+      throw unsupportedServer(faults.join('; '))
     } catch (cause) {
       if (cause instanceof HoldfastError) throw cause
       throw connectionError(options, cause)
@@ -136,7 +136,7 @@ export class JetStream {
   }
 
   /** Writes a message; resolves when a quorum of the stream's replicas has it. */
-  async publish(draft: Draft, patienceMs = COMMAND_MS): Promise<PublishResult> {
+  async publish(draft: Draft, timeoutMs = COMMAND_MS): Promise<PublishResult> {
     const { subject, head, data, expected, replaces } = draft
     const headers = this.#nats.headers()
     headers.set(HEAD, head)
@@ -146,9 +146,9 @@ export class JetStream {
     if (replaces) headers.set('Nats-Rollup', 'sub')
     let unsure = false
     try {
-      const ask = async (): Promise<number> =>
-        (unsure ? await this.#written(draft) : undefined) ?? seqOf(await this.#ask(subject, data, headers))
-      return { kind: 'done', seq: await this.#repeat(ask, patienceMs, 'writing', () => (unsure = true)) }
+      const send = async (): Promise<number> =>
+        (unsure ? await this.#written(draft) : undefined) ?? seqOf(await this.#request(subject, data, headers))
+      return { kind: 'done', seq: await this.#repeat(send, timeoutMs, 'writing', () => (unsure = true)) }
     } catch (cause) {
       if (isStale(cause)) return { kind: 'stale', unsure }
       throw storeError(cause)
@@ -156,8 +156,8 @@ export class JetStream {
   }
 
   /** The subject's last message according to the stream's leader; undefined: none. */
-  async last({ stream, subject }: SubjectAddress, patienceMs = COMMAND_MS): Promise<Message | undefined> {
-    return this.#get(stream, { last_by_subj: subject }, onSubject(subject), patienceMs)
+  async last({ stream, subject }: SubjectAddress, timeoutMs = COMMAND_MS): Promise<Message | undefined> {
+    return this.#get(stream, { last_by_subj: subject }, onSubject(subject), timeoutMs)
   }
 
   /** The message at a sequence according to the leader, unverified. */
@@ -193,18 +193,18 @@ export class JetStream {
   async #written({ stream, subject, head, data = EMPTY, expected }: Draft): Promise<number | undefined> {
     if (expected === undefined) return undefined
     const query = encoder.encode(JSON.stringify({ last_by_subj: subject }))
-    const answer = await this.#ask(`$JS.API.STREAM.MSG.GET.${stream}`, query)
-    const last = messageIn(answer)
+    const reply = await this.#request(`$JS.API.STREAM.MSG.GET.${stream}`, query)
+    const last = messageIn(reply)
     if (last !== undefined && last.head === head && Buffer.compare(last.data, data) === 0) return last.seq
     if ((last?.seq ?? 0) === expected) return undefined
-    throw new JetStreamError({ code: 400, err_code: DUPLICATE, description: 'another one is there' })
+    throw new JetStreamError({ code: 400, err_code: DUPLICATE, description: 'the subject already has a newer message' })
   }
 
   /** Stream state according to its leader; also updates the servers' time. */
   async state(stream: string): Promise<StreamState> {
-    const asked = performance.now()
+    const sentAt = performance.now()
     const { state, ts } = await this.api<{ state: StreamState; ts?: string }>(`STREAM.INFO.${stream}`, {})
-    this.time.note(Date.parse(ts ?? ''), asked, performance.now())
+    this.time.note(Date.parse(ts ?? ''), sentAt, performance.now())
     return state
   }
 
@@ -214,10 +214,10 @@ export class JetStream {
   }
 
   /** One idempotent call of the JetStream API. */
-  async api<Answer>(what: string, body: unknown, patienceMs = COMMAND_MS): Promise<Answer> {
+  async api<Reply>(what: string, body: unknown, timeoutMs = COMMAND_MS): Promise<Reply> {
     try {
-      const ask = (): Promise<Msg> => this.#ask(`$JS.API.${what}`, encoder.encode(JSON.stringify(body)))
-      return (await this.#repeat(async () => answerOf(await ask()), patienceMs)) as Answer
+      const send = (): Promise<Msg> => this.#request(`$JS.API.${what}`, encoder.encode(JSON.stringify(body)))
+      return (await this.#repeat(async () => bodyOf(await send()), timeoutMs)) as Reply
     } catch (cause) {
       throw storeError(cause)
     }
@@ -247,10 +247,10 @@ export class JetStream {
     stream: string,
     query: object,
     read: ReadMessage<Read>,
-    patienceMs: number,
+    timeoutMs: number,
   ): Promise<Read | undefined> {
     try {
-      const { message } = await this.api<{ message: RawMessage }>(`STREAM.MSG.GET.${stream}`, query, patienceMs)
+      const { message } = await this.api<{ message: RawMessage }>(`STREAM.MSG.GET.${stream}`, query, timeoutMs)
       return read(messageFrom(message))
     } catch (cause) {
       if (cause instanceof HoldfastError && cause.cause instanceof JetStreamError && cause.cause.isNoMessage)
@@ -261,30 +261,30 @@ export class JetStream {
 
   async #direct(stream: string, query: object): Promise<Message | undefined> {
     const body = encoder.encode(JSON.stringify(query))
-    // The caller then asks the leader.
-    const answer = await this.#ask(`$JS.API.DIRECT.GET.${stream}`, body).catch(() => undefined)
-    return answer && directMessage(answer)
+    // The caller then queries the leader.
+    const reply = await this.#request(`$JS.API.DIRECT.GET.${stream}`, body).catch(() => undefined)
+    return reply && directMessage(reply)
   }
 
   /** Retries until a reply or a refusal arrives, or the time is over. */
-  async #repeat<Answer>(
-    ask: () => Promise<Answer>,
-    patienceMs: number,
-    doing: 'asking' | 'writing' = 'asking',
+  async #repeat<Reply>(
+    send: () => Promise<Reply>,
+    timeoutMs: number,
+    doing: 'reading' | 'writing' = 'reading',
     onUnsure?: () => void,
-  ): Promise<Answer> {
-    const until = performance.now() + patienceMs
+  ): Promise<Reply> {
+    const until = performance.now() + timeoutMs
     for (let delayMs = RETRY_MIN_MS; ; delayMs = Math.min(delayMs * 2, RETRY_MAX_MS)) {
       try {
-        const answer = await ask()
+        const reply = await send()
         this.#failure = undefined
-        this.#fruitfulAt[doing] = performance.now()
-        return answer
+        this.#lastSuccessAt[doing] = performance.now()
+        return reply
       } catch (cause) {
         const kind = failureKind(cause)
-        if (kind === 'refused' || isFull(cause)) this.#fruitfulAt[doing] = performance.now()
+        if (kind === 'refused' || isFull(cause)) this.#lastSuccessAt[doing] = performance.now()
         if (kind === 'refused') throw cause
-        this.#moveOn(doing)
+        this.#switchServer(doing)
         if (kind === 'unsure') onUnsure?.()
         this.#failure = detailOf(cause)
         if (performance.now() + delayMs > until || this.#closing.signal.aborted) throw cause
@@ -294,21 +294,21 @@ export class JetStream {
   }
 
   /** No request on this connection succeeded for a while: try the next server. */
-  #moveOn(doing: 'asking' | 'writing'): void {
+  #switchServer(doing: 'reading' | 'writing'): void {
     const now = performance.now()
-    if (!this.#connected || now - this.#fruitfulAt[doing] < this.#options.requestTimeoutMs * FRUITLESS_ANSWERS) return
-    this.#startAnew()
+    if (!this.#connected || now - this.#lastSuccessAt[doing] < this.#options.requestTimeoutMs * IDLE_FACTOR) return
+    this.#resetSuccess()
     void this.#connection.reconnect().catch(() => {}) // fails only if the connection is closed
   }
 
-  #startAnew(): void {
-    this.#fruitfulAt.asking = this.#fruitfulAt.writing = performance.now()
+  #resetSuccess(): void {
+    this.#lastSuccessAt.reading = this.#lastSuccessAt.writing = performance.now()
   }
 
-  #ask(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
+  #request(subject: string, data?: Uint8Array, headers?: MsgHdrs): Promise<Msg> {
     if (this.#closing.signal.aborted) throw storeUnavailable('the store is closed')
     if (!this.#connected) return Promise.reject(new NotSentError('there is no connection to a NATS server'))
-    return this.#requests.ask(subject, data, headers)
+    return this.#requests.request(subject, data, headers)
   }
 
   /** Version problems of the connected server and of the servers it announces. */
@@ -319,7 +319,7 @@ export class JetStream {
 
   /** A cluster may be downgraded or get an old server while a node is running. Such a server is not used. */
   async #recheck(addresses?: readonly string[]): Promise<void> {
-    for (const fault of await this.#faults(addresses)) this.#options.onUnfit(fault)
+    for (const fault of await this.#faults(addresses)) this.#options.onUnsupportedServer(fault)
   }
 
   async #observe(): Promise<void> {
@@ -341,7 +341,7 @@ export class JetStream {
           continue
         }
         this.#connected = true
-        this.#startAnew()
+        this.#resetSuccess()
         this.#failure = undefined
         for (const listener of this.#onReconnect) listener()
       }

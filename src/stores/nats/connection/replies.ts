@@ -4,9 +4,9 @@ import { JetStreamError, DUPLICATE } from './failures.ts'
 import { type Message, messageFrom, type RawMessage } from './message.ts'
 
 /** Undefined if there is no such message. */
-export function messageIn(answer: Msg): Message | undefined {
+export function messageIn(reply: Msg): Message | undefined {
   try {
-    return messageFrom((answerOf(answer) as { message: RawMessage }).message)
+    return messageFrom((bodyOf(reply) as { message: RawMessage }).message)
   } catch (cause) {
     if (cause instanceof JetStreamError && cause.isNoMessage) return undefined
     throw cause
@@ -14,15 +14,16 @@ export function messageIn(answer: Msg): Message | undefined {
 }
 
 /** Throws if the message was not accepted because another one took its sequence. */
-export function seqOf(answer: Msg): number {
-  const { seq, duplicate = false } = answerOf(answer) as { seq: number; duplicate?: boolean }
-  if (duplicate) throw new JetStreamError({ code: 400, err_code: DUPLICATE, description: 'another one was faster' })
+export function seqOf(reply: Msg): number {
+  const { seq, duplicate = false } = bodyOf(reply) as { seq: number; duplicate?: boolean }
+  if (duplicate)
+    throw new JetStreamError({ code: 400, err_code: DUPLICATE, description: 'another message took this sequence' })
   return seq
 }
 
 /** The reply as JSON; throws if it is an error. */
-export function answerOf(answer: Msg): unknown {
-  const body = answer.json<{ error?: { code: number; err_code?: number; description?: string } }>()
+export function bodyOf(reply: Msg): unknown {
+  const body = reply.json<{ error?: { code: number; err_code?: number; description?: string } }>()
   if (body.error !== undefined) throw new JetStreamError(body.error)
   return body
 }

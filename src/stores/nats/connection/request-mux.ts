@@ -7,11 +7,11 @@ import { NoResponders } from './failures.ts'
 
 interface PendingRequest {
   readonly until: number
-  readonly resolve: (answer: Msg) => void
+  readonly resolve: (reply: Msg) => void
   readonly reject: (cause: Error) => void
 }
 
-const LOOK_EVERY_MS = 50
+const TIMEOUT_CHECK_MS = 50
 
 export class RequestMux {
   readonly #connection: NatsConnection
@@ -25,11 +25,11 @@ export class RequestMux {
   constructor(connection: NatsConnection, requestTimeoutMs: number) {
     this.#connection = connection
     this.#requestTimeoutMs = requestTimeoutMs
-    connection.subscribe(`${this.#inbox}.*`, { callback: (_, answer) => this.#receive(answer) })
-    this.#timeoutTimer = setInterval(() => this.#checkTimeouts(), LOOK_EVERY_MS).unref()
+    connection.subscribe(`${this.#inbox}.*`, { callback: (_, reply) => this.#receive(reply) })
+    this.#timeoutTimer = setInterval(() => this.#checkTimeouts(), TIMEOUT_CHECK_MS).unref()
   }
 
-  ask(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
+  request(subject: string, data: Uint8Array | undefined, headers: MsgHdrs | undefined): Promise<Msg> {
     const token = String(++this.#sent)
     return new Promise((resolve, reject) => {
       this.#waiting.set(token, { until: performance.now() + this.#requestTimeoutMs, resolve, reject })
@@ -50,14 +50,14 @@ export class RequestMux {
     this.giveUp('the store is closed')
   }
 
-  #receive(answer: Msg): void {
-    const token = answer.subject.slice(this.#inbox.length + 1)
+  #receive(reply: Msg): void {
+    const token = reply.subject.slice(this.#inbox.length + 1)
     const waiting = this.#waiting.get(token)
     if (waiting === undefined) return
     this.#waiting.delete(token)
-    if (answer.data.length === 0 && answer.headers?.code === 503)
+    if (reply.data.length === 0 && reply.headers?.code === 503)
       waiting.reject(new NoResponders('no NATS server responds for this stream'))
-    else waiting.resolve(answer)
+    else waiting.resolve(reply)
   }
 
   #checkTimeouts(): void {

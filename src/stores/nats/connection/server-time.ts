@@ -7,9 +7,9 @@ export class ServerTime {
   #offset: number | undefined
 
   /** Records a server's time, taken between these two moments of the monotonic clock. */
-  note(serverMs: number, asked: number, answered: number): void {
+  note(serverMs: number, sentAt: number, repliedAt: number): void {
     if (!Number.isFinite(serverMs)) return
-    const [least, most] = [serverMs - answered, serverMs - asked]
+    const [least, most] = [serverMs - repliedAt, serverMs - sentAt]
     this.#offset = this.#offset === undefined ? (least + most) / 2 : Math.min(Math.max(this.#offset, least), most)
   }
 

@@ -18,7 +18,7 @@ export function versionFault(version: string, address: string): string | undefin
   return `${address} is nats-server ${version}, but Holdfast needs ${MAJOR_MIN}.${MINOR_MIN} or later: before that, replicas can diverge and acknowledged events can be lost or shown under another run`
 }
 
-export function unfitServer(fault: string): HoldfastError {
+export function unsupportedServer(fault: string): HoldfastError {
   return new HoldfastError('unsupported', fault)
 }
 

@@ -9,13 +9,13 @@ export interface SyncPolicy {
   readonly everyMs?: number
 }
 
-const ASK_MS = 5000
+const REQUEST_TIMEOUT_MS = 5000
 
 export async function syncPolicyAt(monitor: string): Promise<SyncPolicy> {
   const address = `${monitor.replace(/\/+$/, '')}/jsz`
   let body: { config?: { sync_always?: boolean; sync_interval?: number } }
   try {
-    body = (await (await fetch(address, { signal: AbortSignal.timeout(ASK_MS) })).json()) as typeof body
+    body = (await (await fetch(address, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })).json()) as typeof body
   } catch (cause) {
     throw new HoldfastError('unsupported', `${address} does not report when files are synced: ${detailOf(cause)}`, {
       cause,

@@ -64,9 +64,9 @@ export class Alarms {
     return found !== undefined && (found.seq === undefined || performance.now() - found.at < RETRY_MS)
   }
 
-  /** A replica returned a wrong message, so the leader was asked instead. */
+  /** A replica returned a wrong message, so the leader was queried instead. */
   diverged(stream: string, reason: string): void {
-    // Logged with exponential thinning: a diverged replica may be asked thousands of times.
+    // Logged with exponential thinning: a diverged replica may be queried thousands of times.
     if (isPowerOfTwo(++this.#diverged))
       this.#logger.warn({ stream, reason, times: this.#diverged }, 'a NATS replica differs from its leader')
   }

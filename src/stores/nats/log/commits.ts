@@ -18,7 +18,7 @@ export interface CommitsOptions {
 export class Commits {
   readonly #options: CommitsOptions
   readonly #working = new Map<BatchWriter, Promise<void>>()
-  #nextTurn: Promise<void> | undefined
+  #nextTick: Promise<void> | undefined
 
   constructor(options: CommitsOptions) {
     this.#options = options
@@ -32,14 +32,14 @@ export class Commits {
    * Deferred, so that everything appended in this tick of the event loop joins. All runs start together, so their messages are
    * sent in one write.
    */
-  #turn(): Promise<void> {
-    this.#nextTurn ??= new Promise((resolve) =>
+  #tick(): Promise<void> {
+    this.#nextTick ??= new Promise((resolve) =>
       setImmediate(() => {
-        this.#nextTurn = undefined
+        this.#nextTick = undefined
         resolve()
       }),
     )
-    return this.#nextTurn
+    return this.#nextTick
   }
 
   /** Resolves when nothing is buffered or under way. */
@@ -48,7 +48,7 @@ export class Commits {
   }
 
   async #work(writer: BatchWriter): Promise<void> {
-    await this.#turn()
+    await this.#tick()
     // Without it the commit reads the run itself, and reports what fails.
     let known = await this.#options.known(writer.id).catch(() => undefined)
     for (let part = writer.take(); part.count > 0; part = writer.take()) {
@@ -74,7 +74,7 @@ export class Commits {
         records: { first, count, bytes },
       }
     }
-    return (await messages.change(part.writer.id, decide, { known, patienceMs: outageTimeoutMs })).current
+    return (await messages.change(part.writer.id, decide, { known, timeoutMs: outageTimeoutMs })).current
   }
 }
 

@@ -44,7 +44,7 @@ export class ReadBarriers {
     throw storeUnavailable('the connection to the NATS servers breaks again and again', { retryAfterMs: 1000 })
   }
 
-  /** What `read` returns, asked again before it counts as missing. */
+  /** What `read` returns; read again before it counts as missing. */
   async find<Read>(address: SubjectAddress, read: () => Promise<Read | undefined>): Promise<Read | undefined> {
     const found = await read()
     return found === undefined && this.#isReplicated ? this.readBehind(address, read) : found

@@ -52,7 +52,7 @@ export interface ChangeResult {
 export interface ChangeOptions {
   /** The last known state; `new`: never seen. Default: read from the leader. */
   readonly known?: CurrentRun | 'new' | undefined
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
 }
 
 interface WrittenMessage {
@@ -65,7 +65,7 @@ interface WrittenMessage {
 /** Maximum lost races. */
 const TRIES_MAX = 200
 const READS_MAX = 5
-const TURN_MS_MAX = 100
+const RETRY_DELAY_MS_MAX = 100
 /** Larger content is sent in parts: a large message delays all others of its stream. */
 const CONTENT_MAX = 512 * 1024
 /** Reserved for headers within the server's message limit. */
@@ -113,10 +113,10 @@ export class RunMessages {
   }
 
   /** The leader's last message, or a newer one that this node knows of; also of a removed run. */
-  async tip(id: string, patienceMs = COMMAND_MS): Promise<(Tip & { readonly message?: Message }) | undefined> {
+  async tip(id: string, timeoutMs = COMMAND_MS): Promise<(Tip & { readonly message?: Message }) | undefined> {
     const { jetstream, layout, lastKnown, alarms } = this.#options
     alarms.expectSound(id)
-    const message = await jetstream.last(layout.run(id), patienceMs)
+    const message = await jetstream.last(layout.run(id), timeoutMs)
     const known = lastKnown(id)
     if (known !== undefined && known.seq > (message?.seq ?? 0)) return { head: known.head, seq: known.seq }
     return message && { head: await this.#reads.last(id, message), seq: message.seq, message }
@@ -142,13 +142,10 @@ export class RunMessages {
   }
 
   /** A referenced message is missing if the run was trimmed after it was read; then there is a newer one. */
-  async #readBoth(
-    id: string,
-    patienceMs: number,
-  ): Promise<{ tip?: Tip | undefined; current?: CurrentRun | undefined }> {
+  async #readBoth(id: string, timeoutMs: number): Promise<{ tip?: Tip | undefined; current?: CurrentRun | undefined }> {
     let described = 0
     for (let tries = 0; tries < READS_MAX; tries++) {
-      const tip = await this.tip(id, patienceMs)
+      const tip = await this.tip(id, timeoutMs)
       if (tip === undefined || tip.head.tombstone !== undefined) return { tip }
       described = tip.head.described || tip.seq
       const current = await this.describe(tip, tip.message)
@@ -178,7 +175,7 @@ export class RunMessages {
 
   /** Compare-and-set loop. */
   async change(id: string, decide: Decide, options: ChangeOptions = {}): Promise<ChangeResult> {
-    const { known, patienceMs = COMMAND_MS } = options
+    const { known, timeoutMs = COMMAND_MS } = options
     this.#options.alarms.expectSound(id)
     const name = this.#options.name()
     let current = known === 'new' ? undefined : known
@@ -192,7 +189,7 @@ export class RunMessages {
     let refusedAfter: number | undefined
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       if (!isFresh && (known === undefined || tries > 0)) {
-        ;({ tip, current } = await this.#readBoth(id, patienceMs))
+        ;({ tip, current } = await this.#readBoth(id, timeoutMs))
         isFresh = true
         isCertain = false
       }
@@ -213,12 +210,12 @@ export class RunMessages {
         isCertain = true
         continue
       }
-      const published = await this.#write({ id, name, before: tip, step }, current, patienceMs)
+      const published = await this.#write({ id, name, before: tip, step }, current, timeoutMs)
       if (published.kind === 'done') return { current: published.current, written: true }
       refusedAfter ??= tip?.head.ordinal ?? 0
       isFresh = false
       // The winning write may not be visible yet.
-      if (tries > 0) await delay(Math.min(tries, TURN_MS_MAX), this.#options.jetstream.signal)
+      if (tries > 0) await delay(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
     }
     throw storeUnavailable(`run ${id}: too many concurrent writers; try again`, { retryAfterMs: 1000 })
   }
@@ -241,7 +238,7 @@ export class RunMessages {
   async #write(
     { id, name, before, step }: WrittenMessage,
     current: CurrentRun | undefined,
-    patienceMs: number,
+    timeoutMs: number,
   ): Promise<{ readonly kind: 'done'; readonly current: CurrentRun } | { readonly kind: 'stale' }> {
     const { jetstream, layout, onWritten } = this.#options
     const description = step.description ?? current!.description
@@ -269,7 +266,7 @@ export class RunMessages {
     }
     const data = parts === undefined ? content : EMPTY
     const draft = { ...layout.run(id), head: encodeHead(head), data, expected: before?.seq ?? 0 }
-    const published = await jetstream.publish(draft, patienceMs)
+    const published = await jetstream.publish(draft, timeoutMs)
     if (published.kind === 'stale') return published
     const { seq } = published
     if (isDescribed) this.#descriptions.set(`${id} ${seq}`, { chars: text.length, value: description })

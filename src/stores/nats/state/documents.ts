@@ -53,7 +53,7 @@ export interface NatsDocumentsOptions {
 
 const TRIES_MAX = 200
 /** The winning write may not be visible yet. */
-const TURN_MS_MAX = 100
+const RETRY_DELAY_MS_MAX = 100
 
 export class NatsDocuments implements Documents {
   readonly #options: NatsDocumentsOptions
@@ -150,7 +150,7 @@ export class NatsDocuments implements Documents {
         const outcome = await this.#write(name, own, current, after)
         if (outcome === 'unsure') await this.#expectOwn(name, own)
         if (outcome !== 'stale') return after
-        if (tries > 0) await delay(Math.min(tries, TURN_MS_MAX), this.#options.jetstream.signal)
+        if (tries > 0) await delay(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
       }
       throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })

@@ -30,7 +30,7 @@ type Decide = (runs: readonly LaneEntry[]) => readonly LaneEntry[] | undefined
 
 const TRIES_MAX = 200
 /** The winning write may not be visible yet. */
-const TURN_MS_MAX = 100
+const RETRY_DELAY_MS_MAX = 100
 
 export class Lanes {
   readonly #options: LanesOptions
@@ -93,7 +93,7 @@ export class Lanes {
         const unfinished = await this.#unfinished(current.runs, leaving)
         const after = decide(unfinished)
         if (after === undefined || (await this.#write(lane, current, after))) return
-        if (tries > 0) await delay(Math.min(tries, TURN_MS_MAX), this.#options.jetstream.signal)
+        if (tries > 0) await delay(Math.min(tries, RETRY_DELAY_MS_MAX), this.#options.jetstream.signal)
       }
       throw storeUnavailable('too many concurrent writers; try again', { retryAfterMs: 1000 })
     })
